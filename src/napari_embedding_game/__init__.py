@@ -1,0 +1,1 @@
+"""napari-embedding-game: a live, steerable map of single cells, images or texts."""

@@ -1,0 +1,91 @@
+"""The values that pass between the engine and whoever drives it.
+
+Nothing here computes.  A driver hands over a :class:`StartSettings` (what a
+run is built from; changing it needs a restart) and a :class:`GameSettings`
+(what may change while the game is played), and receives :class:`Snapshot`
+objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating]
+IntArray = NDArray[np.integer]
+
+Method = Literal["game", "sampled_edges", "sampled_landmarks"]
+ScheduleName = Literal["fast", "paper"]
+Affinity = Literal["uniform", "fuzzy"]
+Init = Literal["spectral", "pca", "random"]
+
+METHODS: tuple[Method, ...] = ("game", "sampled_edges", "sampled_landmarks")
+SCHEDULES: tuple[ScheduleName, ...] = ("fast", "paper")
+AFFINITIES: tuple[Affinity, ...] = ("uniform", "fuzzy")
+INITS: tuple[Init, ...] = ("spectral", "pca", "random")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartSettings:
+    """What a run is built from.  Changing any of it needs a new run."""
+
+    n_components: int = 2
+    n_neighbors: int = 15
+    metric: str = "euclidean"
+    affinity: Affinity = "fuzzy"
+    init: Init = "spectral"
+    random_state: int = 0
+    device: str = "auto"
+    n_jobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GameSettings:
+    """What may change while the game is played.  Always complete, never edited.
+
+    ``strength`` is lambda x N, the scale on which repulsion compares with
+    attraction whatever the number of points; the paper's lambda is
+    ``strength / N``.  A learning rate, momentum or ``max_iter`` of ``None``
+    means the schedule's own.
+    """
+
+    method: Method = "game"
+    strength: float = 300.0
+    n_landmarks: int = 200
+    learning_rate: float | None = None
+    landmark_learning_rate: float | None = None
+    momentum: float | None = None
+    schedule: ScheduleName = "fast"
+    max_iter: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One complete state of the game; the arrays are copies and stay as they are."""
+
+    iteration: int
+    """Iterations done since the start layout (0 is the start layout itself)."""
+    n_iter: int
+    """Iterations this game will have done when it ends, as far as known now."""
+    embedding: NDArray[np.float32]
+    """(N, d) positions of the points."""
+    landmarks: NDArray[np.float32]
+    """(L, d) positions of the landmarks."""
+    energy: float
+    """The energy this method optimises: Eq. 3 (game), 8 or 9 (sampled)."""
+    labels: NDArray[np.int32]
+    """(N,) index of each point's nearest landmark (Eq. 7)."""
+    pressure: NDArray[np.float32]
+    """(N,) pressure of each point, in units of the map; 0 where there is none."""
+    warning: str = ""
+    """A sentence when the picture cannot be trusted (the points collapse)."""
+    finished: bool = False
+    """True on the last snapshot of a schedule."""
+
+    @property
+    def pressured_share(self) -> float:
+        """Share of points under pressure, 0 to 1."""
+        return float(np.count_nonzero(self.pressure) / max(len(self.pressure), 1))
