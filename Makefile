@@ -1,0 +1,60 @@
+# Everything from a fresh clone: `make run` opens a map, `make test` checks the code.
+# On Windows, and for use without make, see the README.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: setup run test lint clean system
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+WARM := $(VENV)/.warm
+export PYTHON
+
+setup: $(INSTALLED) $(WARM)
+
+# A window where there is a display; else one that nobody sees, kept as a picture.
+run: setup
+	@if [ "$$(uname)" != Linux ] || [ -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" ]; then \
+	  $(BIN)/napari-embedding-game --sample pbmc; \
+	else \
+	  mkdir -p out; \
+	  xvfb-run --auto-servernum --server-args='-screen 0 1600x1000x24' \
+	    $(BIN)/napari-embedding-game --sample pbmc \
+	      --screenshot out/pbmc.png --out out/pbmc.h5ad --quit-after-run; \
+	  echo 'No display here: the map is in out/pbmc.png, the result in out/pbmc.h5ad.'; \
+	fi
+
+# pytest-xvfb gives the tests a display of their own.
+test: setup
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) out build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf src/napari_embedding_game/napari.yaml src/napari_embedding_game/resources
+	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+system:
+	@tools/system_libraries.sh
+
+$(BIN)/python: | system
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp, so that the second time is quick.
+$(INSTALLED): pyproject.toml constraints.txt tools/hatch_build.py | system $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+# numba's first compilation takes longer than a person waits for a first frame.
+$(WARM): $(INSTALLED) $(wildcard src/napari_embedding_game/core/*.py)
+	$(BIN)/napari-embedding-game warm-up
+	touch $@
