@@ -1,0 +1,90 @@
+"""The numbers room as a run sees it: neighbours, start layout, game.
+
+The engine's modules load torch and compiled kernels, which takes seconds, so
+they are imported when they are first needed, in whatever thread needs them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+
+Game = Generator[Snapshot, GameSettings | None, None]
+
+COMPUTING = threading.Lock()
+"""Held while the engine computes.
+
+Compiled parallel loops must not be entered from two Python threads at once
+(numba's default threading layer ends the process), and a run, its successor
+and the warm-up live in different threads.
+"""
+
+
+class Engine(Protocol):
+    """What a run needs: three steps, each from the result of the one before."""
+
+    def neighbors(self, X: Any, start: StartSettings) -> Any:
+        """Return the nearest neighbours of every row of ``X`` (n, D)."""
+        ...
+
+    def layout(self, graph: Any, X: Any, start: StartSettings) -> tuple[Any, Any]:
+        """Return the weighted edges and the start layout (n, d)."""
+        ...
+
+    def play(self, edges: Any, layout: Any, start: StartSettings, game: GameSettings) -> Game:
+        """Return the game, which yields snapshots and takes new settings."""
+        ...
+
+
+class CoreEngine:
+    """The real engine."""
+
+    def neighbors(self, X: Any, start: StartSettings) -> Any:
+        from napari_embedding_game.core.graph import knn_graph
+
+        return knn_graph(
+            X,
+            n_neighbors=start.n_neighbors,
+            metric=start.metric,
+            random_state=start.random_state,
+            n_jobs=start.n_jobs,
+        )
+
+    def layout(
+        self, graph: Any, X: Any, start: StartSettings
+    ) -> tuple[Any, NDArray[np.float32]]:
+        from napari_embedding_game.core.affinities import edges
+        from napari_embedding_game.core.initialization import start_layout
+
+        weighted = edges(graph, start.affinity)
+        return weighted, start_layout(
+            weighted, X, start.n_components, start.init, start.random_state
+        )
+
+    def play(
+        self, edges: Any, layout: Any, start: StartSettings, game: GameSettings
+    ) -> Game:
+        from napari_embedding_game.core.game import play
+
+        return play(
+            edges,
+            layout,
+            game,
+            random_state=start.random_state,
+            device=start.device,
+            n_jobs=start.n_jobs,
+        )
+
+
+def warm_up() -> None:
+    """Load the engine and compile its kernels ahead of the first run."""
+    from napari_embedding_game.core.game import warm_up as compile_kernels
+
+    with COMPUTING:
+        compile_kernels()

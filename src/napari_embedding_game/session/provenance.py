@@ -1,0 +1,56 @@
+"""What a run was started with and steered by, for the record in the file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.result import EmbeddingResult
+from napari_embedding_game.session.run import Run
+from napari_embedding_game.session.settings import paper_lambda
+
+
+def changed(before: GameSettings, after: GameSettings) -> dict[str, Any]:
+    """Return the settings that differ, with their new values."""
+    old, new = asdict(before), asdict(after)
+    return {name: value for name, value in new.items() if value != old[name]}
+
+
+def parameters(dataset: Dataset, run: Run, snapshot: Snapshot) -> dict[str, Any]:
+    """Return every setting of a run, flat, by the engine's names.
+
+    ``steering`` is a JSON list of [iteration, {setting: value}], in the order
+    of the changes; the other values are those in force at the end.
+    """
+    game = run.steered[-1][1] if run.steered else run.game
+    return {
+        **asdict(run.start),
+        **asdict(game),
+        "repulsion": paper_lambda(game.strength, len(snapshot.embedding)),
+        "steering": json.dumps(_steering(run)),
+        "n_iter": snapshot.iteration,
+        "space": dataset.space,
+    }
+
+
+def _steering(run: Run) -> list[tuple[int, dict[str, Any]]]:
+    before, record = run.game, []
+    for iteration, game in run.steered:
+        record.append((iteration, changed(before, game)))
+        before = game
+    return record
+
+
+def result(dataset: Dataset, run: Run, snapshot: Snapshot) -> EmbeddingResult:
+    """Return the snapshot as a result that a writer can store."""
+    return EmbeddingResult(
+        embedding=snapshot.embedding,
+        landmarks=snapshot.landmarks,
+        labels=snapshot.labels,
+        pressure=snapshot.pressure,
+        energy=snapshot.energy,
+        parameters=parameters(dataset, run, snapshot),
+    )

@@ -1,0 +1,215 @@
+"""What is inside the selected clusters, as plain numbers ready to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.dataset import Dataset
+
+MAX_LEVELS = 8
+MAX_COLUMNS = 12
+BLOCK = 4096
+"""Rows made dense at a time, so that statistics need little memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How often one value of a metadata column occurs inside the selection."""
+
+    level: str
+    count: int
+    share: float
+    """Of the selected rows, 0 to 1."""
+    share_overall: float
+    """Of all rows, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """How one column differs between the selected rows and the rest."""
+
+    name: str
+    mean_inside: float
+    mean_outside: float
+    difference: float
+    """Difference of the means in standard deviations of the column over all rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterReport:
+    """Everything the inspector shows of a selection."""
+
+    clusters: tuple[int, ...]
+    size: int
+    share: float
+    mean_pressure: float
+    pressured_share: float
+    column: str = ""
+    composition: tuple[Share, ...] = ()
+    contrasts: tuple[Contrast, ...] = ()
+    draw: NDArray[np.intp]
+    """Rows drawn at random from the selection, for pictures and texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSums:
+    """Count, sum and sum of squares of every column, missing values left out."""
+
+    count: NDArray[np.float64]
+    total: NDArray[np.float64]
+    squares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: Any) -> ColumnSums:
+        """Sum up a (n, G) array or sparse matrix."""
+        parts = np.zeros((3, rows.shape[1]))
+        for begin in range(0, rows.shape[0], BLOCK):
+            parts += _block_sums(rows[begin : begin + BLOCK])
+        return cls(*parts)
+
+    def contrast(self, inside: ColumnSums) -> tuple[NDArray[np.float64], ...]:
+        """Return (mean inside, mean outside, standardised difference), each (G,).
+
+        ``self`` is of all rows, ``inside`` of some of them.  A column that is
+        constant or empty on one side differs by 0.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean_in = inside.total / inside.count
+            mean_out = (self.total - inside.total) / (self.count - inside.count)
+            mean = self.total / self.count
+            spread = np.sqrt(np.maximum(self.squares / self.count - mean**2, 0))
+            difference = (mean_in - mean_out) / spread
+        return mean_in, mean_out, np.where(np.isfinite(difference), difference, 0.0)
+
+
+def _block_sums(rows: Any) -> NDArray[np.float64]:
+    dense = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+    dense = dense.astype(np.float64)
+    known = np.isfinite(dense)
+    dense[~known] = 0.0
+    return np.array([known.sum(0), dense.sum(0), np.square(dense).sum(0)])
+
+
+class Reporter:
+    """Describes selections of one dataset; remembers what does not change."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+        self._sums: ColumnSums | None = None
+
+    def describe(
+        self,
+        clusters: tuple[int, ...],
+        labels: NDArray[np.integer],
+        pressure: NDArray[np.floating],
+        *,
+        column: str = "",
+        n_draw: int = 24,
+        seed: int = 0,
+    ) -> ClusterReport:
+        """Describe the rows whose label is in ``clusters``.
+
+        Parameters
+        ----------
+        clusters : tuple of int
+            Landmark numbers.
+        labels, pressure : array, shape (n,)
+        column : str
+            Metadata column to compose by; "" for none.
+        n_draw : int
+            How many rows to draw at random.
+        seed : int
+            Another seed draws other rows.
+        """
+        rows = np.flatnonzero(np.isin(labels, clusters))
+        chosen = pressure[rows]
+        rng = np.random.default_rng(seed)
+        draw = rng.choice(rows, size=min(n_draw, len(rows)), replace=False)
+        return ClusterReport(
+            clusters=clusters,
+            size=len(rows),
+            share=len(rows) / max(len(labels), 1),
+            mean_pressure=float(chosen.mean()) if len(rows) else 0.0,
+            pressured_share=float((chosen > 0).mean()) if len(rows) else 0.0,
+            column=column,
+            composition=self._composition(rows, column),
+            contrasts=self._contrasts(rows),
+            draw=draw,
+        )
+
+    def _composition(self, rows: NDArray[np.intp], column: str) -> tuple[Share, ...]:
+        if column not in self.dataset.obs or not len(rows):
+            return ()
+        return composition(self.dataset.obs[column], rows)
+
+    def _contrasts(self, rows: NDArray[np.intp]) -> tuple[Contrast, ...]:
+        everything_or_nothing = len(rows) in (0, len(self.dataset.obs))
+        if everything_or_nothing or self.dataset.images is not None:
+            return ()  # single pixels tell nothing
+        if self._sums is None:
+            self._sums = ColumnSums.of(self.dataset.profile)
+        columns = self._sums.contrast(ColumnSums.of(self.dataset.profile[rows]))
+        best = np.argsort(-np.abs(columns[2]), kind="stable")[:MAX_COLUMNS]
+        names = self.dataset.profile_names
+        return tuple(
+            Contrast(names[g], *(float(part[g]) for part in columns))
+            for g in best
+            if columns[2][g] != 0
+        )
+
+
+def composition(values: pd.Series, rows: NDArray[np.intp]) -> tuple[Share, ...]:
+    """Return how the rows divide over the column's values, the largest first.
+
+    Numbers are divided into quarters of the whole column; what is beyond the
+    largest ``MAX_LEVELS`` values is summed up as "other".
+    """
+    levels = as_levels(values)
+    inside = levels.iloc[rows].value_counts()
+    overall = levels.value_counts(normalize=True)
+    shares = [
+        Share(str(level), int(count), count / len(rows), float(overall[level]))
+        for level, count in inside[inside > 0].items()
+    ]
+    return tuple(_sum_up(shares))
+
+
+def as_levels(values: pd.Series) -> pd.Series:
+    """Return the column as categories, a numeric one cut into its quarters."""
+    if is_continuous(values):
+        values = pd.qcut(values, 4, duplicates="drop").map(_range_text)
+    return values.astype(object).where(values.notna(), "missing").astype(str)
+
+
+def is_continuous(values: pd.Series) -> bool:
+    """Return whether a column holds measurements rather than names.
+
+    Whole numbers with few values, such as cluster numbers, count as names.
+    """
+    if not pd.api.types.is_numeric_dtype(values) or values.dtype == bool:
+        return False
+    whole = bool((values.dropna() % 1 == 0).all())
+    return not (whole and values.nunique() <= 30)
+
+
+def _range_text(interval: Any) -> str:
+    return f"{interval.left:.3g} to {interval.right:.3g}"
+
+
+def _sum_up(shares: list[Share]) -> list[Share]:
+    if len(shares) <= MAX_LEVELS:
+        return shares
+    head, tail = shares[: MAX_LEVELS - 1], shares[MAX_LEVELS - 1 :]
+    other = Share(
+        f"other ({len(tail)} more)",
+        sum(s.count for s in tail),
+        sum(s.share for s in tail),
+        sum(s.share_overall for s in tail),
+    )
+    return [*head, other]

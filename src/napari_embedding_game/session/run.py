@@ -1,0 +1,226 @@
+"""One run, from the click on Run to its end, whoever iterates it.
+
+A :class:`Run` is iterated in one thread (``frames``) and controlled from
+another (``pause``, ``resume``, ``step``, ``stop``, ``steer``).  Between two
+frames it waits on one condition, so that every control answers at once and
+nothing spins.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.session.engine import COMPUTING, CoreEngine, Engine, Game
+
+NEIGHBORS = "Finding neighbours"
+PLACING = "Placing the start layout"
+PLAYING = "Playing the game"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a run stands; ``snapshot`` is the newest state once there is one."""
+
+    stage: str
+    snapshot: Snapshot | None = None
+    seconds_left: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How slowly a small game is shown, so that it can be seen at all.
+
+    A schedule is stretched to ``seconds``, or to what is left of ``deadline``
+    seconds after the click when the preparation was long, but never to less
+    than ``shortest``.  A game that takes longer by itself is never slowed.
+    """
+
+    seconds: float = 2.0
+    shortest: float = 1.0
+    deadline: float = 3.5
+
+    def duration(self, prepared_in: float) -> float:
+        """Return the seconds a schedule should last at least."""
+        return min(self.seconds, max(self.shortest, self.deadline - prepared_in))
+
+
+UNPACED = Pace(seconds=0.0, shortest=0.0)
+
+
+@dataclass
+class Run:
+    """The run of one game on the rows of ``X`` (n, D); iterate ``frames`` once."""
+
+    X: Any
+    start: StartSettings
+    game: GameSettings
+    engine: Engine = field(default_factory=CoreEngine)
+    pace: Pace = field(default_factory=Pace)
+    energies: list[tuple[int, float]] = field(default_factory=list, init=False)
+    """(iteration, energy) of every frame so far; grows while the run is on."""
+    steered: list[tuple[int, GameSettings]] = field(default_factory=list, init=False)
+    """(iteration, settings) of every change that the game has taken up."""
+
+    def __post_init__(self) -> None:
+        self._turn = threading.Condition()
+        self._wish: GameSettings | None = None
+        self._paused = False
+        self._steps = 0
+        self._stopped = False
+
+    # Controls: from any thread, answered within one piece of work.
+
+    def pause(self) -> None:
+        """Hold after the frame now being computed."""
+        self._control(_paused=True)
+
+    def resume(self) -> None:
+        """Play on."""
+        self._control(_paused=False)
+
+    def step(self) -> None:
+        """Play one frame and hold again."""
+        with self._turn:
+            self._paused = True
+            self._steps += 1
+            self._turn.notify_all()
+
+    def stop(self) -> None:
+        """End ``frames`` after the piece of work now being done."""
+        self._control(_stopped=True)
+
+    def steer(self, game: GameSettings) -> None:
+        """Play on with these settings from the next frame; the newest wins."""
+        self._control(_wish=game)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the run holds, or will after the present frame."""
+        return self._paused
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run was asked to end."""
+        return self._stopped
+
+    def _control(self, **state: Any) -> None:
+        with self._turn:
+            for name, value in state.items():
+                setattr(self, name, value)
+            self._turn.notify_all()
+
+    # The run itself: in the thread that iterates it.
+
+    def frames(self) -> Iterator[Progress]:
+        """Yield the stages, then the game's snapshots, until stopped.
+
+        When the schedule has ended the iterator waits: new settings make the
+        game play on, ``stop`` ends it.
+        """
+        begun = time.monotonic()
+        yield Progress(stage=NEIGHBORS)
+        with COMPUTING:
+            graph = self.engine.neighbors(self.X, self.start)
+        if self._stopped:
+            return
+        yield Progress(stage=PLACING)
+        with COMPUTING:
+            edges, layout = self.engine.layout(graph, self.X, self.start)
+            # What was changed during the preparation holds from the beginning.
+            self.game = self._take() or self.game
+            game = self.engine.play(edges, layout, self.start, self.game)
+        try:
+            yield from self._play(game, self.pace.duration(time.monotonic() - begun))
+        finally:
+            game.close()
+
+    def _play(self, game: Game, duration: float) -> Iterator[Progress]:
+        clock = _Clock(duration)
+        snapshot = self._advance(game, None)
+        while snapshot is not None:
+            self.energies.append((snapshot.iteration, snapshot.energy))
+            yield Progress(
+                stage=PLAYING, snapshot=snapshot, seconds_left=clock.left(snapshot)
+            )
+            if not self._wait_for_turn(snapshot, clock):
+                return
+            wish = self._take()
+            if wish is not None:
+                self.steered.append((snapshot.iteration, wish))
+            snapshot = self._advance(game, wish)
+
+    def _advance(self, game: Game, wish: GameSettings | None) -> Snapshot | None:
+        if self._stopped:
+            return None
+        with COMPUTING:
+            try:
+                return next(game) if wish is None else game.send(wish)
+            except StopIteration:
+                return None
+
+    def _take(self) -> GameSettings | None:
+        with self._turn:
+            wish, self._wish = self._wish, None
+            return wish
+
+    def _wait_for_turn(self, snapshot: Snapshot, clock: _Clock) -> bool:
+        """Wait until the next frame is due; False when the run is to end."""
+        with self._turn:
+            self._turn.wait_for(self._interrupted, timeout=clock.ahead(snapshot))
+            held = not self._may_go_on(snapshot)
+            self._turn.wait_for(lambda: self._may_go_on(snapshot))
+            if self._steps:
+                self._steps -= 1
+            if held:
+                clock.restart(snapshot)
+            return not self._stopped
+
+    def _interrupted(self) -> bool:
+        return self._stopped or self._paused
+
+    def _may_go_on(self, snapshot: Snapshot) -> bool:
+        if self._stopped:
+            return True
+        if snapshot.finished and self._wish is None:
+            return False
+        return not self._paused or self._steps > 0
+
+
+class _Clock:
+    """Keeps the pace of a game and foretells its end, pauses left out."""
+
+    def __init__(self, duration: float) -> None:
+        self._duration = duration
+        self._seconds_each = 0.0
+        self._begun: float | None = None
+        self._first = 0
+
+    def restart(self, snapshot: Snapshot) -> None:
+        """Count time and iterations from here: what went before was a pause."""
+        self._begun = time.monotonic()
+        self._first = snapshot.iteration
+
+    def ahead(self, snapshot: Snapshot) -> float:
+        """Return by how many seconds the game is ahead of its pace."""
+        if self._begun is None:
+            self.restart(snapshot)
+            # The pace of the first schedule also holds for what is played after.
+            self._seconds_each = self._duration / max(snapshot.n_iter, 1)
+        due = self._seconds_each * (snapshot.iteration - self._first)
+        return max(0.0, due - self._passed())
+
+    def left(self, snapshot: Snapshot) -> float | None:
+        """Return the seconds left, None while nothing is known."""
+        done = snapshot.iteration - self._first
+        if self._begun is None or done <= 0:
+            return None
+        each = max(self._passed() / done, self._seconds_each)
+        return each * (snapshot.n_iter - snapshot.iteration)
+
+    def _passed(self) -> float:
+        return time.monotonic() - self._begun if self._begun is not None else 0.0

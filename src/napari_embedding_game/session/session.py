@@ -1,0 +1,198 @@
+"""The state of the application: what is loaded, what is played, what is shown.
+
+A driver (a window, a notebook, a test) iterates ``begin().frames()`` in
+whatever thread it likes and hands each frame to ``receive``; all methods here
+are called from one thread, the driver's own.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from psygnal import EmissionInfo, Signal
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.result import EmbeddingResult
+from napari_embedding_game.session import provenance
+from napari_embedding_game.session.engine import CoreEngine, Engine
+from napari_embedding_game.session.run import Pace, Progress, Run
+from napari_embedding_game.session.selection import Selection
+from napari_embedding_game.session.settings import GAME_FIELDS, Settings
+
+State = Literal[
+    "idle", "preparing", "running", "paused", "finished", "stopped", "failed"
+]
+ALIVE: tuple[State, ...] = ("preparing", "running", "paused", "finished")
+"""States in which a run can still be steered."""
+
+
+class Session:
+    """One dataset, its settings, its run and its selection.
+
+    Parameters
+    ----------
+    engine : Engine, optional
+        What computes; the real engine by default.
+    pace : Pace, optional
+        How slowly small games are shown.
+    """
+
+    dataset_changed = Signal(object)
+    state_changed = Signal(str)
+    progressed = Signal(object)
+    message_changed = Signal(str)
+    staleness_changed = Signal(bool)
+
+    def __init__(self, engine: Engine | None = None, pace: Pace | None = None) -> None:
+        self.settings = Settings()
+        self.selection = Selection()
+        self.dataset: Dataset | None = None
+        self.state: State = "idle"
+        self.run: Run | None = None
+        self.snapshot: Snapshot | None = None
+        self.message = ""
+        self.stale = False
+        """Whether the run was built from other settings than now chosen."""
+        self._engine = engine or CoreEngine()
+        self._pace = pace or Pace()
+        self.settings.events.connect(self._on_setting)
+
+    # Loading
+
+    def load(self, dataset: Dataset | None) -> None:
+        """Take up a dataset; a run on the former one is stopped."""
+        self.stop()
+        self.run = self.snapshot = None
+        self.dataset = dataset
+        self.selection.clear()
+        self._say("")
+        self._go("idle")
+        self._check_staleness()
+        self.dataset_changed.emit(dataset)
+
+    # The run, as the buttons know it
+
+    def begin(self) -> Run:
+        """Stop what is played and return a new run with the present settings."""
+        if self.dataset is None:
+            raise DataError("Load some data first: there is nothing to map yet.")
+        self.stop()
+        self.run = Run(
+            self.dataset.X,
+            self.settings.start(),
+            self.settings.game(),
+            engine=self._engine,
+            pace=self._pace,
+        )
+        self.selection.clear()
+        self._say("")
+        self._go("preparing")
+        self._check_staleness()
+        return self.run
+
+    def pause(self) -> None:
+        """Hold the run."""
+        if self.run and self.state == "running":
+            self.run.pause()
+            self._go("paused")
+
+    def resume(self) -> None:
+        """Play on."""
+        if self.run and self.state == "paused":
+            self.run.resume()
+            self._go("running")
+
+    def step(self) -> None:
+        """Play one frame and hold."""
+        if self.run and self.state in ("running", "paused"):
+            self.run.step()
+            self._go("paused")
+
+    def stop(self) -> None:
+        """End the run; its last snapshot stays."""
+        if self.run and self.state in ALIVE:
+            self.run.stop()
+            self._go("stopped")
+
+    # What the driver reports back
+
+    def receive(self, run: Run, progress: Progress) -> None:
+        """Take up a frame; one of a run that is no longer played is dropped."""
+        if run is not self.run or self.state not in ALIVE:
+            return
+        if progress.snapshot is not None:
+            self.snapshot = progress.snapshot
+            self.selection.keep_below(len(progress.snapshot.landmarks))
+            self._say(progress.snapshot.warning)
+            self._go(_state_of(run, progress.snapshot))
+        self.progressed.emit(progress)
+
+    def ended(self, run: Run) -> None:
+        """Note that the frames of a run have come to their end."""
+        if run is self.run and self.state in ALIVE:
+            self._go("stopped")
+
+    def failed(self, run: Run, error: BaseException) -> None:
+        """Note that a run broke off; its last snapshot stays."""
+        if run is self.run:
+            self._go("failed")
+            self._say(sentence(error))
+
+    def result(self) -> EmbeddingResult | None:
+        """Return the last snapshot, ready to be written; None before the first."""
+        if self.dataset is None or self.run is None or self.snapshot is None:
+            return None
+        return provenance.result(self.dataset, self.run, self.snapshot)
+
+    # Inside
+
+    def _on_setting(self, info: EmissionInfo) -> None:
+        steers = info.signal.name in GAME_FIELDS
+        if self.run and self.state in ALIVE and steers:
+            self.run.steer(self.settings.game())
+        self._check_staleness()
+
+    def _check_staleness(self) -> None:
+        stale = (
+            self.run is not None
+            and self.state != "idle"
+            and self.run.start != self.settings.start()
+        )
+        if stale != self.stale:
+            self.stale = stale
+            self.staleness_changed.emit(stale)
+
+    def _go(self, state: State) -> None:
+        if state != self.state:
+            self.state = state
+            self.state_changed.emit(state)
+
+    def _say(self, message: str) -> None:
+        if message != self.message:
+            self.message = message
+            self.message_changed.emit(message)
+
+
+def _state_of(run: Run, snapshot: Snapshot) -> State:
+    if snapshot.finished:
+        return "finished"
+    return "paused" if run.paused else "running"
+
+
+def sentence(error: BaseException) -> str:
+    """Return an error as one sentence for the person at the screen."""
+    if isinstance(error, InputError | DataError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return (
+            "This computer's memory is not enough for this: embed fewer rows, "
+            "or their principal components."
+        )
+    text = " ".join(str(error).split()) or "no further explanation"
+    return (
+        f"Something broke ({type(error).__name__}: {text[:300]}). "
+        "What is on the map stays; Run starts anew."
+    )

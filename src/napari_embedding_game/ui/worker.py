@@ -1,0 +1,147 @@
+"""Threads that bring everything back to the window, exceptions included.
+
+superqt's generator worker swallows a RuntimeError (the class that torch
+raises for nearly everything): neither an error nor an end arrives, and the
+worker never ends.  Here every exception arrives as a signal.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from qtpy.QtCore import QThread, QTimer, Signal
+
+FRAME_SECONDS = 0.04
+"""Shortest time between two frames handed to the window (25 a second)."""
+WINDOW_SHARE = 0.5
+"""Share of its time that the window's thread may spend on showing frames."""
+EXIT_SECONDS = 30.0
+"""How long the process waits at its end for a job that cannot be interrupted."""
+
+_alive: set[Worker] = set()
+"""Threads that still run: a QThread must not be destroyed before its end."""
+
+
+class Worker(QThread):
+    """One job in a thread of its own.
+
+    Either ``returned`` brings the result or ``failed`` the exception, in the
+    thread that made the worker (the window's); neither after ``abandon``.
+    """
+
+    returned = Signal(object)
+    failed = Signal(object)
+    _outcome = Signal(object, object)
+
+    def __init__(self, job: Callable[[], Any]) -> None:
+        super().__init__()
+        self._job = job
+        self._abandoned = False
+        self._outcome.connect(self._deliver)
+        self.finished.connect(self._forget)
+
+    def run(self) -> None:
+        """Do the job; called by Qt in the new thread."""
+        try:
+            result = self._job()
+        except BaseException as error:  # the window must hear of every one
+            self._outcome.emit(None, error)
+        else:
+            self._outcome.emit(result, None)
+
+    def begin(self, *, idle: bool = False) -> None:
+        """Start the thread; an ``idle`` one leaves the computer to all others."""
+        _alive.add(self)
+        low, normal = QThread.Priority.IdlePriority, QThread.Priority.InheritPriority
+        self.start(low if idle else normal)
+
+    def abandon(self, wait_seconds: float = 0.0) -> bool:
+        """Deliver nothing any more; return whether the thread ended in time."""
+        self._abandoned = True
+        return self.wait(int(1000 * wait_seconds))
+
+    def _deliver(self, result: object, error: BaseException | None) -> None:
+        if self._abandoned:
+            return
+        if error is None:
+            self.returned.emit(result)
+        else:
+            self.failed.emit(error)
+
+    def _forget(self) -> None:
+        self.wait()
+        _alive.discard(self)
+
+
+class FrameWorker(Worker):
+    """Iterates frames; ``frame`` brings the newest, never more than can be shown.
+
+    Frames that the window is too slow for are skipped.  The last one before
+    the end always arrives, and before ``returned`` or ``failed``.
+    """
+
+    frame = Signal(object)
+    _arrived = Signal()
+
+    def __init__(self, frames: Callable[[], Iterable[Any]]) -> None:
+        super().__init__(self._iterate)
+        self._frames = frames
+        self._lock = threading.Lock()
+        self._newest: Any = None
+        self._next_show = 0.0
+        self._showing = False
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._show)
+        self._arrived.connect(self._schedule)
+
+    def _iterate(self) -> None:
+        for frame in self._frames():
+            with self._lock:
+                waiting = self._newest is not None
+                self._newest = frame
+            if not waiting:
+                self._arrived.emit()
+
+    def _schedule(self) -> None:
+        if self._showing:
+            return  # ``_measure`` comes back to it
+        delay = max(0.0, self._next_show - time.monotonic())
+        self._timer.start(int(1000 * delay))
+
+    def _show(self) -> None:
+        with self._lock:
+            frame, self._newest = self._newest, None
+        if frame is None or self._abandoned:
+            return
+        begun = time.monotonic()
+        self._showing = True
+        self.frame.emit(frame)
+        # Drawing follows in the event loop; this runs when it is done.
+        QTimer.singleShot(0, lambda: self._measure(begun))
+
+    def _measure(self, begun: float) -> None:
+        busy = time.monotonic() - begun
+        self._next_show = begun + max(FRAME_SECONDS, busy / WINDOW_SHARE)
+        self._showing = False
+        if self._newest is not None:
+            self._schedule()
+
+    def _deliver(self, result: object, error: BaseException | None) -> None:
+        self._show()
+        super()._deliver(result, error)
+
+
+def running_workers() -> int:
+    """Return how many threads have not ended yet."""
+    return sum(worker.isRunning() for worker in _alive)
+
+
+@atexit.register
+def _wait_at_exit() -> None:
+    for worker in tuple(_alive):
+        worker.wait(int(1000 * EXIT_SECONDS))

@@ -1,0 +1,97 @@
+"""The threads: everything they do reaches the window, exceptions first of all."""
+
+import threading
+import time
+
+import pytest
+from qtpy.QtCore import QThread
+
+from napari_embedding_game.ui.worker import FrameWorker, Worker, running_workers
+
+
+def raising(error):
+    def job():
+        raise error
+
+    return job
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("torch"), MemoryError(), ValueError("x"), SystemExit(1), StopIteration()],
+    ids=lambda e: type(e).__name__,
+)
+def test_every_exception_arrives_in_the_window_thread(qtbot, error):
+    worker = Worker(raising(error))
+    arrived = []
+    worker.failed.connect(lambda e: arrived.append((e, QThread.currentThread())))
+    worker.begin()
+    qtbot.waitUntil(lambda: bool(arrived) and not running_workers())
+    assert arrived == [(error, worker.thread())]
+
+
+def test_the_result_arrives_and_the_thread_is_gone(qtbot):
+    worker = Worker(lambda: threading.get_ident())
+    with qtbot.waitSignal(worker.returned) as returned:
+        worker.begin()
+    assert returned.args[0] != threading.get_ident()
+    qtbot.waitUntil(lambda: running_workers() == 0)
+
+
+def test_an_abandoned_worker_is_silent(qtbot):
+    gate = threading.Event()
+    worker = Worker(gate.wait)
+    heard = []
+    worker.returned.connect(heard.append)
+    worker.begin()
+    assert not worker.abandon()
+    gate.set()
+    qtbot.waitUntil(lambda: running_workers() == 0)
+    qtbot.wait(20)
+    assert heard == []
+
+
+def test_frames_are_skipped_but_never_the_last(qtbot):
+    worker = FrameWorker(lambda: iter(range(1, 1001)))
+    seen = []
+    worker.frame.connect(seen.append)
+    with qtbot.waitSignal(worker.returned):
+        worker.begin()
+    assert seen[-1] == 1000
+    assert len(seen) < 100
+    assert seen == sorted(seen)
+
+
+def test_a_slow_window_gets_fewer_frames(qtbot):
+    def frames():
+        for i in range(40):
+            time.sleep(0.01)
+            yield i
+
+    worker = FrameWorker(frames)
+    shown = []
+
+    def show_slowly(frame):
+        shown.append(time.monotonic())
+        time.sleep(0.06)
+
+    worker.frame.connect(show_slowly)
+    with qtbot.waitSignal(worker.returned):
+        worker.begin()
+    free = [b - a - 0.06 for a, b in zip(shown[:-2], shown[1:-1], strict=True)]
+    assert min(free) > 0.04  # the window had time for other things in between
+
+
+def test_the_frame_before_an_exception_arrives_first(qtbot):
+    def frames():
+        yield "layout"
+        raise RuntimeError("broke")
+
+    worker = FrameWorker(frames)
+    heard = []
+    worker.frame.connect(heard.append)
+    worker.failed.connect(heard.append)
+    with qtbot.waitSignal(worker.failed):
+        worker.begin()
+    assert heard[0] == "layout"
+    assert isinstance(heard[1], RuntimeError)
