@@ -1,0 +1,116 @@
+"""Kinds of columns: measurements, groups, names and texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .errors import DataError
+from .validation import row_text
+
+# Numbers under these names tell rows apart or group them; they measure nothing.
+_NAME_OR_GROUP = re.compile(
+    r"(^|[_\- .])(id|ids|index|label|labels|class|cluster|target|leiden|louvain)$",
+    re.IGNORECASE,
+)
+_TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
+# From this share of numbers on, the other values of a column are mistakes.
+_MOSTLY_NUMBERS = 0.8
+_MOST_GROUPS = 30
+
+
+def numbers(column: pd.Series, where: str) -> NDArray[np.float64] | None:
+    """Values of a column of numbers as (N,) float64, or None for another kind.
+
+    Missing values become NaN.  Numbers written as text count as numbers.
+
+    Raises
+    ------
+    DataError
+        If the column holds numbers but for a few texts; names the first.
+    """
+    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_complex_dtype(column):
+        return None
+    if pd.api.types.is_numeric_dtype(column):
+        return _floats(column)
+    if not _may_hold_numbers(column):
+        return None
+    parsed = pd.to_numeric(column, errors="coerce").astype(np.float64)
+    filled = column.notna().to_numpy()
+    wrong = filled & parsed.isna().to_numpy() & ~_says_nan(column)
+    if not filled.any() or wrong.sum() > (1 - _MOSTLY_NUMBERS) * filled.sum():
+        return None
+    if wrong.any():
+        raise DataError(_text_among_numbers(column, wrong, where))
+    return _floats(parsed)
+
+
+def _floats(column: pd.Series) -> NDArray[np.float64]:
+    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _may_hold_numbers(column: pd.Series) -> bool:
+    if not (
+        pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)
+    ):
+        return False
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    return kind in {"string", "mixed", "mixed-integer", "integer", "floating",
+                    "mixed-integer-float", "decimal"}  # fmt: skip
+
+
+def _says_nan(column: pd.Series) -> NDArray[np.bool_]:
+    return np.asarray(column.astype(str).str.strip().str.lower() == "nan")
+
+
+def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str) -> str:
+    first = int(np.flatnonzero(wrong)[0])
+    n = int(wrong.sum())
+    more = "" if n == 1 else f" and {n - 1} more such {'row' if n == 2 else 'rows'}"
+    return (
+        f'{where} has the text "{column.iloc[first]}" in '
+        f"{row_text(first, column.index)} of column {column.name}{more}, where all "
+        "other values are numbers: correct it, or leave the cell empty."
+    )
+
+
+def is_name_or_group(name: object, values: NDArray[np.float64]) -> bool:
+    """Tell whether these are whole numbers under a name such as ``cell_id``."""
+    if not _NAME_OR_GROUP.search(str(name)):
+        return False
+    finite = values[np.isfinite(values)]
+    return bool(np.all(finite == np.round(finite)))
+
+
+def is_row_name(column: pd.Series) -> bool:
+    """Tell whether a first column names the rows: unique texts, or no heading."""
+    if column.isna().any() or not column.is_unique:
+        return False
+    heading = str(column.name)
+    if heading == "" or heading.startswith("Unnamed: 0"):
+        return True
+    is_text = pd.api.types.infer_dtype(column) == "string"
+    return is_text and not _TEXT.match(heading)
+
+
+def as_metadata(column: pd.Series) -> pd.Series:
+    """Return the column with few different whole numbers or texts as groups."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    few = column.nunique() <= min(_MOST_GROUPS, len(column) // 2)
+    grouped = pd.api.types.is_integer_dtype(column) or (
+        pd.api.types.infer_dtype(column, skipna=True) == "string"
+    )
+    return column.astype("category") if few and grouped else column
+
+
+def texts(obs: pd.DataFrame) -> Sequence[str] | None:
+    """Return the column with a text or word for each row, if there is one."""
+    for name in obs.columns:
+        if _TEXT.match(str(name)):
+            return [str(value) for value in obs[name]]
+    return None

@@ -1,0 +1,171 @@
+"""What is embedded: numbers, the names of their rows, and what is known of each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
+
+_HASH_BLOCK = 1 << 20  # bytes read at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Usable rows of one source; n of its ``n_source_rows`` rows.
+
+    Made by the readers, which have checked it: ``X`` is finite, has at least
+    two rows, and its rows are not all the same.
+    """
+
+    name: str
+    """Short name of the source, as a person calls it."""
+    X: Matrix
+    """(n, D) float32 ndarray or CSR matrix: what is embedded."""
+    obs: pd.DataFrame
+    """(n rows) metadata of the usable rows; the index holds their names."""
+    var_names: tuple[str, ...]
+    """(D,) names of the columns of ``X``."""
+    space: str
+    """Where ``X`` comes from, such as ``obsm['X_pca']``."""
+    source: Path | None
+    """File that was read; None for a sample or a layer."""
+    n_source_rows: int
+    """Rows of the source, left-out ones included."""
+    kept: NDArray[np.bool_]
+    """(n_source_rows,) True where a row of the source is a row of ``X``."""
+    source_obs_names: pd.Index
+    """(n_source_rows,) names of all rows of the source."""
+    notes: tuple[str, ...] = ()
+    """Sentences: what was left out or changed, and why."""
+    images: NDArray[Any] | None = None
+    """(n, h, w) or (n, h, w, 3) picture of each row, uint8 or float 0 to 1."""
+    texts: Sequence[str] | None = None
+    """(n,) text of each row."""
+    profile: Matrix = None
+    """(n, G) numbers to compare clusters by, in their own units; ``X`` if not given.
+
+    May hold NaN, as it is not embedded.
+    """
+    profile_names: tuple[str, ...] = ()
+    """(G,) names of the columns of ``profile``."""
+    source_obs: pd.DataFrame | None = None
+    """(n_source_rows rows) metadata of all rows, where it is at hand."""
+
+    def __post_init__(self) -> None:
+        if self.profile is None:
+            object.__setattr__(self, "profile", self.X)
+            object.__setattr__(self, "profile_names", self.var_names)
+        self._check_lengths()
+
+    def _check_lengths(self) -> None:
+        n, n_columns = self.X.shape
+        lengths = {
+            "obs": (len(self.obs), n),
+            "var_names": (len(self.var_names), n_columns),
+            "kept": (len(self.kept), self.n_source_rows),
+            "rows kept": (int(np.count_nonzero(self.kept)), n),
+            "source_obs_names": (len(self.source_obs_names), self.n_source_rows),
+            "images": (n if self.images is None else len(self.images), n),
+            "texts": (n if self.texts is None else len(self.texts), n),
+            "profile": (self.profile.shape[0], n),
+            "profile_names": (len(self.profile_names), self.profile.shape[1]),
+        }
+        for part, (found, expected) in lengths.items():
+            if found != expected:
+                raise ValueError(f"{part} has length {found}, expected {expected}")
+
+    @classmethod
+    def from_rows(
+        cls,
+        *,
+        name: str,
+        X: Matrix,
+        obs: pd.DataFrame,
+        var_names: Sequence[object],
+        space: str,
+        kept: NDArray[np.bool_] | None = None,
+        source: Path | None = None,
+        notes: Sequence[str] = (),
+        images: NDArray[Any] | None = None,
+        texts: Sequence[str] | None = None,
+        profile: Matrix | None = None,
+        profile_names: Sequence[object] = (),
+    ) -> Dataset:
+        """Build a dataset from *all* rows of a source, keeping those of `kept`.
+
+        Every array given has one row for each row of the source.
+        """
+        all_kept = kept is None or bool(kept.all())
+        mask = np.ones(len(obs), dtype=bool) if kept is None else kept
+
+        def usable(rows: Any) -> Any:
+            return rows if rows is None or all_kept else rows[mask]
+
+        texts_array = None if texts is None else np.asarray(texts, dtype=object)
+        return cls(
+            name=name,
+            X=usable(X),
+            obs=usable(obs),
+            var_names=tuple(map(str, var_names)),
+            space=space,
+            source=source,
+            n_source_rows=len(obs),
+            kept=mask,
+            source_obs_names=obs.index,
+            notes=tuple(notes),
+            images=usable(images),
+            texts=usable(texts_array),
+            profile=usable(profile),
+            profile_names=tuple(map(str, profile_names)),
+            source_obs=obs,
+        )
+
+    def expand(self, values: Any, fill: Any) -> NDArray[Any]:
+        """Values of the n usable rows laid out over all rows of the source.
+
+        Parameters
+        ----------
+        values : array, shape (n, ...)
+        fill : scalar
+            What a left-out row receives, such as NaN or "unassigned".
+
+        Returns
+        -------
+        array, shape (n_source_rows, ...)
+            Of a type that holds both `values` and `fill`.
+        """
+        values = np.asarray(values)
+        dtype = np.promote_types(values.dtype, np.min_scalar_type(fill))
+        full = np.full((self.n_source_rows, *values.shape[1:]), fill, dtype=dtype)
+        full[self.kept] = values
+        return full
+
+    def sha256(self) -> str:
+        """SHA-256 (hexadecimal) of the source file, or of ``X`` without a file."""
+        if self.source is not None:
+            return _file_sha256(self.source)
+        digest = hashlib.sha256()
+        for part in _arrays(self.X):
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
+
+
+def _arrays(X: Matrix) -> tuple[NDArray[Any], ...]:
+    return (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+
+
+def _file_sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_HASH_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

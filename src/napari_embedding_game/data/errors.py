@@ -1,0 +1,55 @@
+"""What goes wrong with files and tables, told in one sentence."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class DataError(ValueError):
+    """A sentence about a file or a table, to be shown to the user as it is."""
+
+
+# What h5py, anndata, numpy, pandas and pyarrow raise on damaged bytes.
+_PARSER_ERRORS = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+@contextmanager
+def explain_damage(path: Path, kind: str) -> Iterator[None]:
+    """Turn whatever a parser raises about `path` into a :class:`DataError`.
+
+    `kind` completes "could not be read as ...", for instance "an .npz file".
+    """
+    try:
+        yield
+    except DataError:
+        raise
+    except PermissionError as error:
+        raise DataError(
+            f"{path} may not be read by this user: change its permissions, or copy it."
+        ) from error
+    except MemoryError as error:
+        raise DataError(
+            f"{path.name} does not fit into this computer's memory: embed a smaller "
+            "part of it, for instance its principal components."
+        ) from error
+    except _PARSER_ERRORS as error:
+        raise DataError(
+            f"{path.name} could not be read as {kind}: the file is damaged, cut short "
+            "or of another kind than its name says; copy or export it again."
+        ) from error

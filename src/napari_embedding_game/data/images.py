@@ -1,0 +1,62 @@
+"""Pictures among the numbers: which rows are images, and their thumbnails."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SMALLEST_SIDE = 8  # nine columns are a table, 8 x 8 pixels a picture
+
+
+def thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:
+    """Pictures held in an array of rows, or None if the rows are no pictures.
+
+    Parameters
+    ----------
+    values : array
+        (N, h, w) or (N, h, w, 3 or 4) of any numbers, or (N, D) uint8 whose D is
+        a square number of at least 64.
+
+    Returns
+    -------
+    array, shape (N, h, w) or (N, h, w, 3), uint8
+        Numbers of another type are scaled from lowest to highest.
+    """
+    if values.ndim == 2:
+        side = math.isqrt(values.shape[1])
+        square = side**2 == values.shape[1] and side >= _SMALLEST_SIDE
+        if not square or values.dtype != np.uint8:
+            return None
+        return values.reshape(-1, side, side)
+    return as_uint8(values[..., :3] if values.ndim == 4 else values)
+
+
+def as_uint8(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Pictures as uint8: as they are, or scaled from lowest to highest value.
+
+    NaN and infinite pixels become black.
+    """
+    if values.dtype == np.uint8:
+        return values
+    pixels = values.astype(np.float32)
+    finite = np.isfinite(pixels)
+    lowest = pixels.min(where=finite, initial=np.inf)
+    span = pixels.max(where=finite, initial=-np.inf) - lowest
+    scaled = np.where(finite, pixels - lowest, 0) * (255 / span if span > 0 else 0)
+    return np.round(scaled).astype(np.uint8)
+
+
+def pixels(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Rows of pictures as (N, D) float32; uint8 is scaled to 0 ... 1."""
+    flat = values.reshape(len(values), -1)
+    if flat.dtype != np.uint8:
+        return flat.astype(np.float32)
+    return flat.astype(np.float32) / np.float32(255)
+
+
+def pixel_names(shape: tuple[int, ...]) -> list[str]:
+    """Names of the pixels of an (h, w) or (h, w, c) picture: "row,column[,c]"."""
+    return [",".join(map(str, place)) for place in np.ndindex(*shape)]

@@ -1,0 +1,78 @@
+"""What a finished or stopped game leaves behind, ready to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_VERSIONS_OF = (
+    "napari-embedding-game",
+    "numpy",
+    "scipy",
+    "numba",
+    "torch",
+    "scikit-learn",
+    "pynndescent",
+    "anndata",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingResult:
+    """One layout of the n rows of a :class:`~.dataset.Dataset`."""
+
+    embedding: NDArray[np.float32]
+    """(n, d) positions of the points."""
+    landmarks: NDArray[np.float32]
+    """(L, d) positions of the landmarks."""
+    labels: NDArray[np.int32]
+    """(n,) cluster of each point."""
+    pressure: NDArray[np.float32]
+    """(n,) pressure of each point, in units of the map; 0 where there is none."""
+    energy: float
+    """Energy of the layout."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Everything the run was started with and steered by."""
+
+
+def storable(value: Any) -> Any:
+    """`value` in a form that an .h5ad file can hold.
+
+    Mappings and sequences are converted through, None becomes "none" (a form
+    that every anndata version reads), what has no such form becomes its text.
+    """
+    if isinstance(value, Mapping):
+        return {str(k).replace("/", "_"): storable(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value
+    if isinstance(value, bool | int | float | str | np.generic):
+        return value
+    if isinstance(value, PurePath):
+        return value.name  # a folder's name may be private and says nothing elsewhere
+    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
+        return _storable_sequence(list(value))
+    return "none" if value is None else str(value)
+
+
+def _storable_sequence(items: list[Any]) -> Any:
+    if items and all(isinstance(v, bool | int | float | np.number) for v in items):
+        return np.array(items)
+    texts = [v if isinstance(v, str) else str(storable(v)) for v in items]
+    return np.array(texts, dtype=object)
+
+
+def versions() -> dict[str, str]:
+    """Version of this package and of what computed the layout, where installed."""
+    found = {}
+    for package in _VERSIONS_OF:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -1,0 +1,143 @@
+"""Can these numbers be embedded?  Asked once, when they are read.
+
+Every function names its source by `where`, the subject of the sentence:
+``cells.csv`` or ``The layer 'cells'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .dataset import Matrix
+from .errors import DataError
+
+Missing = Literal["error", "drop"]
+MISSING: tuple[Missing, ...] = ("error", "drop")
+
+# Squared differences of larger numbers overflow single precision.
+_LARGEST = 1e18
+
+
+def check_missing(missing: str) -> None:
+    """Raise DataError unless `missing` is a known way to treat missing values."""
+    if missing not in MISSING:
+        raise DataError(
+            f'Missing values can be treated as "error" or "drop", not "{missing}".'
+        )
+
+
+def check_shape(shape: tuple[int, ...], where: str) -> None:
+    """Raise DataError unless there are at least two rows and one column."""
+    n_rows, n_columns = shape
+    if n_rows == 0 or n_columns == 0:
+        raise DataError(
+            f"{where} is empty ({n_rows} rows, {n_columns} columns): "
+            "choose a source with one row for each cell, image or text."
+        )
+    if n_rows == 1:
+        raise DataError(
+            f"{where} has only one row, and a map needs many: "
+            "put one cell, image or text in each row."
+        )
+
+
+def usable_rows(
+    X: Matrix,
+    where: str,
+    *,
+    row_names: pd.Index,
+    var_names: Sequence[object],
+    missing: Missing,
+) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Rows in which every value is a finite number, and a note if others exist.
+
+    Raises
+    ------
+    DataError
+        If a value is NaN or infinite and `missing` is "error", or if "drop"
+        leaves fewer than two rows.
+    """
+    rows, columns = _not_finite(X)
+    kept = np.ones(X.shape[0], dtype=bool)
+    if not len(rows):
+        return kept, ()
+    kept[rows] = False
+    n_bad, n_rows = int(np.count_nonzero(~kept)), len(kept)
+    first = f"{row_text(rows[0], row_names)}, column {var_names[columns[0]]!s}"
+    if missing == "error":
+        raise DataError(
+            f"{where} has {_count(len(rows), 'missing or infinite value')} in {n_bad} "
+            f"of {n_rows} rows, the first in {first}: fill them in, or have these "
+            'rows left out (missing values "drop", --missing drop).'
+        )
+    if n_rows - n_bad < 2:
+        raise DataError(
+            f"{where} has missing or infinite values in {n_bad} of {n_rows} rows, the "
+            f"first in {first}, so that no map is left without them: fill them in, "
+            "or embed other columns."
+        )
+    have = "it has" if n_bad == 1 else "they have"
+    return kept, (
+        f"{n_bad} of {n_rows} rows left out because {have} missing or infinite "
+        f"values, the first in {first}.",
+    )
+
+
+def check_values(X: Matrix, where: str) -> None:
+    """Raise DataError if numbers are too large or all rows of `X` are the same."""
+    lowest, highest = column_range(X)
+    largest = max(abs(float(lowest.min())), abs(float(highest.max())))
+    if largest > _LARGEST:
+        raise DataError(
+            f"{where} has numbers larger than {_LARGEST:.0e}, too large to compare in "
+            "single precision: divide them by a common factor."
+        )
+    check_varies(X, where)
+
+
+def check_varies(X: Matrix, where: str) -> None:
+    """Raise DataError if all rows of `X` are the same."""
+    if np.array_equal(*column_range(X)):
+        raise DataError(
+            f"{where} is constant: all {X.shape[0]} rows are the same, so there is "
+            "nothing to map; choose other columns or another space."
+        )
+
+
+def column_range(X: Matrix) -> tuple[Any, Any]:
+    """Lowest and highest value of each column, each of shape (D,)."""
+    if sp.issparse(X):
+        return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+    return X.min(axis=0), X.max(axis=0)
+
+
+def as_float32(X: Any) -> Matrix:
+    """`X`, dense or sparse, in single precision; sparse of any kind becomes CSR."""
+    with np.errstate(over="ignore"):  # what overflows is told by check_values
+        if sp.issparse(X):
+            return sp.csr_matrix(X, dtype=np.float32)
+        return np.ascontiguousarray(X, dtype=np.float32)
+
+
+def row_text(row: int, row_names: pd.Index) -> str:
+    """Row number counted from 1, with its name where that says more."""
+    name = str(row_names[row])
+    return f"row {row + 1}" if name.isdigit() else f'row {row + 1} ("{name}")'
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}" + ("" if n == 1 else "s")
+
+
+def _not_finite(X: Matrix) -> tuple[Any, ...]:
+    """Row and column of each value that is NaN or infinite, row by row."""
+    if not sp.issparse(X):
+        return np.nonzero(~np.isfinite(X))
+    bad = np.flatnonzero(~np.isfinite(X.data))
+    return np.searchsorted(X.indptr, bad, side="right") - 1, X.indices[bad]

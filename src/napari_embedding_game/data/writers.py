@@ -1,0 +1,204 @@
+"""Results to files: always whole or not at all, and never over the input."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from .anndata import is_legacy, read_legacy
+from .dataset import Dataset, Matrix
+from .errors import DataError
+from .result import EmbeddingResult, storable, versions
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+KEY = "embedding_game"
+UNASSIGNED = "unassigned"
+
+
+def check_output(source: Path | None, path: Path) -> None:
+    """Raise DataError if `path` is the input or its folder cannot take a file."""
+    if source is not None and path.exists() and path.samefile(source):
+        raise DataError(
+            f"{path.name} is the input itself and stays as it is: "
+            "choose another name for the result."
+        )
+    if path.is_dir():
+        raise DataError(f"{path} is a folder: add the name of a file.")
+    if not path.parent.is_dir():
+        raise DataError(
+            f"The folder {path.parent} does not exist: make it, or choose another."
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise DataError(
+            f"Nothing can be written into the folder {path.parent}: choose another."
+        )
+
+
+def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
+    """Write the result as .h5ad, beside everything the .h5ad input held.
+
+    Adds ``obsm["X_embedding_game"]``, ``obs["embedding_game_cluster"]``,
+    ``obs["embedding_game_pressure"]`` and ``uns["embedding_game"]``; rows left out
+    get NaN and "unassigned".  An existing file is replaced in one step.
+
+    Raises
+    ------
+    DataError
+        If `path` is the input, or cannot be written.
+    """
+    path = Path(path)
+    check_output(dataset.source, path)
+    with _whole_or_nothing(path) as temporary:
+        if dataset.source is not None and dataset.source.suffix == ".h5ad":
+            _copy_with_result(dataset, result, temporary)
+        else:
+            _new_anndata(dataset, result).write_h5ad(temporary, compression="gzip")
+
+
+def write_csv(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
+    """Write position, cluster and pressure of every row of the source as .csv."""
+    path = Path(path)
+    check_output(dataset.source, path)
+    positions = dataset.expand(result.embedding, np.nan)
+    axes = "xyz"[: positions.shape[1]]
+    table = pd.DataFrame(
+        dict(zip(axes, positions.T, strict=True)), index=dataset.source_obs_names
+    )
+    table = table.assign(**_columns(dataset, result)).rename_axis("row")
+    with _whole_or_nothing(path) as temporary:
+        table.to_csv(temporary)
+
+
+@contextmanager
+def _whole_or_nothing(path: Path) -> Iterator[Path]:
+    """Give a temporary file that takes the place of `path` when all went well."""
+    try:
+        handle, name = tempfile.mkstemp(path.suffix, f".{path.stem}-", path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"{path} could not be written ({error.strerror or error}): make room or "
+            "choose another folder."
+        ) from error
+
+
+def _columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
+    """Cluster and pressure of all rows of the source, by the name of the column."""
+    clusters = dataset.expand(result.labels.astype(str), UNASSIGNED)
+    found = [str(label) for label in np.unique(result.labels)]
+    groups = found if dataset.kept.all() else [*found, UNASSIGNED]
+    return {
+        f"{KEY}_cluster": pd.Categorical(clusters, categories=groups),
+        f"{KEY}_pressure": dataset.expand(result.pressure, np.nan),
+    }
+
+
+def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
+    """Everything that is needed to do the same again."""
+    return {
+        "parameters": storable(result.parameters),
+        "landmarks": result.landmarks,
+        "energy": float(result.energy),
+        "input": {
+            "name": dataset.name,
+            "space": dataset.space,
+            "sha256": dataset.sha256(),
+            "rows": dataset.n_source_rows,
+            "rows_embedded": int(np.count_nonzero(dataset.kept)),
+            "notes": " ".join(dataset.notes),
+        },
+        "versions": versions(),
+    }
+
+
+def _copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
+    """Copy the input and add the result, without loading what is only copied."""
+    import h5py
+    from anndata.io import read_elem, write_elem
+
+    assert dataset.source is not None
+    with h5py.File(dataset.source) as file:
+        legacy = is_legacy(file)
+    if legacy:
+        adata = read_legacy(dataset.source)
+        _add_result(adata, dataset, result)
+        adata.write_h5ad(target)
+        return
+    shutil.copyfile(dataset.source, target)
+    with h5py.File(target, "r+") as file:
+        obs = read_elem(file["obs"])
+        _check_unchanged(dataset, len(obs))
+        write_elem(file, "obs", obs.assign(**_columns(dataset, result)))
+        for group in ("obsm", "uns"):
+            if group not in file:
+                write_elem(file, group, {})
+        positions = dataset.expand(result.embedding, np.nan)
+        write_elem(file["obsm"], f"X_{KEY}", positions)
+        write_elem(file["uns"], KEY, _record(dataset, result))
+
+
+def _check_unchanged(dataset: Dataset, n_rows: int) -> None:
+    if n_rows != dataset.n_source_rows:
+        raise DataError(
+            f"{dataset.name} has changed since it was read: it now has {n_rows} rows "
+            f"instead of {dataset.n_source_rows}; open it again."
+        )
+
+
+def _new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
+    """AnnData with what the dataset compares clusters by, its metadata, the result."""
+    from anndata import AnnData
+
+    obs = dataset.source_obs
+    if obs is None:
+        obs = dataset.obs.set_axis(dataset.source_obs_names[dataset.kept], axis=0)
+        obs = obs.reset_index(drop=True)
+        obs.index = np.flatnonzero(dataset.kept)
+        obs = obs.reindex(range(dataset.n_source_rows))
+    adata = AnnData(
+        X=_all_rows(dataset, dataset.profile),
+        obs=obs.set_axis(dataset.source_obs_names.astype(str), axis="index"),
+        var=pd.DataFrame(index=list(dataset.profile_names)),
+    )
+    if dataset.space.startswith("obsm["):
+        key = dataset.space.split("'")[1]
+        adata.obsm[key] = _all_rows(dataset, dataset.X)
+    _add_result(adata, dataset, result)
+    return adata
+
+
+def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> None:
+    _check_unchanged(dataset, adata.n_obs)
+    for name, column in _columns(dataset, result).items():
+        adata.obs[name] = column
+    adata.obsm[f"X_{KEY}"] = dataset.expand(result.embedding, np.nan)
+    adata.uns[KEY] = _record(dataset, result)
+
+
+def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:
+    """Rows of the source from usable rows: NaN, or nothing if sparse, elsewhere."""
+    if dataset.kept.all():
+        return matrix
+    if not sp.issparse(matrix):
+        return dataset.expand(matrix, np.nan)
+    places = np.flatnonzero(dataset.kept)
+    ones = np.ones(len(places), dtype=np.float32)
+    shape = (dataset.n_source_rows, len(places))
+    return sp.csr_matrix((ones, (places, range(len(places)))), shape) @ matrix
