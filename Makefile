@@ -41,7 +41,7 @@ lint: setup
 clean:
 	rm -rf $(VENV) out build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	rm -rf src/napari_embedding_game/napari.yaml src/napari_embedding_game/resources
-	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 system:
 	@tools/system_libraries.sh

@@ -9,7 +9,7 @@ command -v dpkg-query >/dev/null || exit 0
 packages=(
   xvfb xauth
   libegl1 libgl1 libgl1-mesa-dri libopengl0
-  libdbus-1-3 libfontconfig1 libxkbcommon-x11-0
+  libdbus-1-3 libfontconfig1 libglib2.0-0 libxkbcommon-x11-0
   libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0
   libxcb-render-util0 libxcb-shape0 libxcb-xinerama0 libxcb-xkb1
 )
@@ -19,8 +19,9 @@ if [ ! -x .venv/bin/python ] && ! "${PYTHON:-python3}" -c 'import ensurepip' 2>/
   packages+=(python3-venv)
 fi
 
-installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null |
-  sed -n 's/^installed //p')
+# One word a line, with what a package stands for: newer systems have libglib2.0-0t64.
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' |
+  sed -n 's/^installed //p' | tr ' ,' '\n\n')
 missing=()
 for package in "${packages[@]}"; do
   grep -qxF "$package" <<<"$installed" || missing+=("$package")
