@@ -1,0 +1,455 @@
+"""The compiled inner loops: every pairwise force of the game, once.
+
+A kernel sees plain arrays and returns plain sums; what they mean is said in
+:mod:`objective` (the energy) and :mod:`pressure`.
+
+* **Chunks.** Loops over points run in chunks of :data:`CHUNK` points.  The
+  chunks, not the threads, own the partial sums, so a result is the same to the
+  last bit for every number of threads.
+* **Twice, with one body.** ``*_serial`` is for small problems, where a parallel
+  region costs more than it saves and where a thread that waits for a core held
+  by the window would stall the game; ``*_parallel`` for the others.
+* **Two and three dimensions.** ``flat`` does not change inside a loop, so the
+  compiler takes the question out of it.
+* **Unsigned indices.** With signed ones numba tests each for being negative,
+  which doubles the time of the edge loop.
+* **No logarithm.** It costs three times the rest of the edge loop, and the
+  gradient does not need it: :func:`edge_energy_serial` is a loop of its own,
+  run only when the number is wanted.
+
+Arrays: ``y`` (N, d) points; ``z`` (d, L) landmarks, a row per coordinate;
+``indptr`` (N+1,) and ``indices`` uint32, ``weights`` of ``y``'s type: the
+symmetric edges of :class:`affinities.Edges`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, prange
+
+CHUNK = 1024
+
+_FAST = {"fastmath": True, "nogil": True, "cache": True, "error_model": "numpy"}
+_PARALLEL = {**_FAST, "parallel": True}
+
+
+def n_chunks(n_points: int) -> int:
+    """Return the number of chunks that ``n_points`` points fall into."""
+    return -(-n_points // CHUNK)
+
+
+# --- Forces: the gradient of attraction and of the landmark sum -----------------
+
+
+@njit(**_FAST)
+def _attract(i, indptr, indices, weights, y, gradient, flat):
+    """Write d/dy_i of the sum of w log(1 + u^2) over the edges at point i."""
+    zero = weights.dtype.type(0)
+    one = weights.dtype.type(1)
+    x0 = y[i, 0]
+    x1 = y[i, 1]
+    x2 = zero if flat else y[i, 2]
+    g0 = zero
+    g1 = zero
+    g2 = zero
+    for e in range(indptr[i], indptr[i + 1]):
+        j = indices[e]
+        d0 = x0 - y[j, 0]
+        d1 = x1 - y[j, 1]
+        d2 = zero if flat else x2 - y[j, 2]
+        pull = weights[e] / (one + d0 * d0 + d1 * d1 + d2 * d2)
+        g0 += pull * d0
+        g1 += pull * d1
+        g2 += pull * d2
+    gradient[i, 0] = g0 + g0
+    gradient[i, 1] = g1 + g1
+    if not flat:
+        gradient[i, 2] = g2 + g2
+
+
+@njit(**_FAST)
+def _repel(i, y, z, repulsion, pull, flat):
+    """Write d/dy_i of s_i = sum_a q(|y_i - z_a|), add d s_i/dz_a to ``pull``."""
+    zero = y.dtype.type(0)
+    one = y.dtype.type(1)
+    x0 = y[i, 0]
+    x1 = y[i, 1]
+    x2 = zero if flat else y[i, 2]
+    z0 = z[0]
+    z1 = z[1]
+    z2 = z[1] if flat else z[2]
+    p0 = pull[0]
+    p1 = pull[1]
+    p2 = pull[1] if flat else pull[2]
+    s = zero
+    g0 = zero
+    g1 = zero
+    g2 = zero
+    for a in range(z.shape[1]):
+        d0 = x0 - z0[a]
+        d1 = x1 - z1[a]
+        d2 = zero if flat else x2 - z2[a]
+        q = one / (one + d0 * d0 + d1 * d1 + d2 * d2)
+        s += q
+        q *= q + q
+        d0 *= q
+        d1 *= q
+        g0 -= d0
+        g1 -= d1
+        p0[a] += d0
+        p1[a] += d1
+        if not flat:
+            d2 *= q
+            g2 -= d2
+            p2[a] += d2
+    repulsion[i, 0] = g0
+    repulsion[i, 1] = g1
+    if not flat:
+        repulsion[i, 2] = g2
+    return s
+
+
+@njit(**_FAST)
+def _forces(c, indptr, indices, weights, y, z, attraction, repulsion, pull, s_yz):
+    flat = y.shape[1] == 2
+    total = 0.0
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        _attract(i, indptr, indices, weights, y, attraction, flat)
+        total += _repel(i, y, z, repulsion, pull[c], flat)
+    s_yz[c] = total
+
+
+@njit(**_FAST)
+def forces_serial(indptr, indices, weights, y, z, attraction, repulsion, pull, s_yz):
+    for c in range(s_yz.shape[0]):
+        _forces(c, indptr, indices, weights, y, z, attraction, repulsion, pull, s_yz)
+
+
+@njit(**_PARALLEL)
+def forces_parallel(indptr, indices, weights, y, z, attraction, repulsion, pull, s_yz):
+    for c in prange(s_yz.shape[0]):
+        _forces(c, indptr, indices, weights, y, z, attraction, repulsion, pull, s_yz)
+
+
+# --- The attraction's number, wanted only now and then --------------------------
+
+
+@njit(**_FAST)
+def _edge_energy(c, indptr, indices, weights, y, sums):
+    total = 0.0
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            squared = 0.0
+            for k in range(y.shape[1]):
+                difference = y[i, k] - y[j, k]
+                squared += difference * difference
+            total += weights[e] * math.log1p(squared)
+    sums[c] = total
+
+
+@njit(**_FAST)
+def edge_energy_serial(indptr, indices, weights, y, sums):
+    """Write the sum of w log(1 + u^2) over all entries, a partial sum a chunk."""
+    for c in range(sums.shape[0]):
+        _edge_energy(c, indptr, indices, weights, y, sums)
+
+
+@njit(**_PARALLEL)
+def edge_energy_parallel(indptr, indices, weights, y, sums):
+    """Like :func:`edge_energy_serial`."""
+    for c in prange(sums.shape[0]):
+        _edge_energy(c, indptr, indices, weights, y, sums)
+
+
+# --- Repulsion along sampled edges (Eq. 8) ---------------------------------------
+
+
+@njit(**_FAST)
+def symmetric_pairs(partners, one):
+    """Return compressed rows of the pairs (i, partners[i, l]), each in both rows.
+
+    A counting sort, because a sorting one would take seconds for the N L pairs.
+    Pairs drawn twice stand there twice; a point paired with itself pushes
+    nothing, so both its entries are harmless.
+    """
+    n, width = partners.shape
+    indptr = np.zeros(n + 1, np.uint32)
+    for i in range(n):
+        indptr[i + 1] += width
+        for l in range(width):
+            indptr[partners[i, l] + 1] += 1
+    for i in range(n):
+        indptr[i + 1] += indptr[i]
+    indices = np.empty(indptr[n], np.uint32)
+    free = indptr[:-1].copy()
+    for i in range(n):
+        for l in range(width):
+            j = partners[i, l]
+            indices[free[i]] = j
+            free[i] += 1
+            indices[free[j]] = i
+            free[j] += 1
+    return indptr, indices, np.full(indices.shape[0], one)
+
+
+@njit(**_FAST)
+def _pair_repulsion(c, indptr, indices, weights, y, repulsion, sums):
+    flat = y.shape[1] == 2
+    zero = weights.dtype.type(0)
+    one = weights.dtype.type(1)
+    total = 0.0
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        x0 = y[i, 0]
+        x1 = y[i, 1]
+        x2 = zero if flat else y[i, 2]
+        s = zero
+        g0 = zero
+        g1 = zero
+        g2 = zero
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            d0 = x0 - y[j, 0]
+            d1 = x1 - y[j, 1]
+            d2 = zero if flat else x2 - y[j, 2]
+            q = one / (one + d0 * d0 + d1 * d1 + d2 * d2)
+            push = weights[e] * q
+            s += push
+            push *= q + q
+            g0 -= push * d0
+            g1 -= push * d1
+            g2 -= push * d2
+        repulsion[i, 0] = g0
+        repulsion[i, 1] = g1
+        if not flat:
+            repulsion[i, 2] = g2
+        total += s
+    sums[c] = total
+
+
+@njit(**_FAST)
+def pair_repulsion_serial(indptr, indices, weights, y, repulsion, sums):
+    """Write sum w q(u) over all entries and the gradient of half of it."""
+    for c in range(sums.shape[0]):
+        _pair_repulsion(c, indptr, indices, weights, y, repulsion, sums)
+
+
+@njit(**_PARALLEL)
+def pair_repulsion_parallel(indptr, indices, weights, y, repulsion, sums):
+    """Like :func:`pair_repulsion_serial`."""
+    for c in prange(sums.shape[0]):
+        _pair_repulsion(c, indptr, indices, weights, y, repulsion, sums)
+
+
+# --- Clusters (Eq. 7) -------------------------------------------------------------
+
+
+@njit(**_FAST)
+def _squared_distances(i, y, z, out):
+    """Write |y_i - z_a|^2 for all a and return the smallest."""
+    least = y.dtype.type(np.inf)
+    x0 = y[i, 0]
+    x1 = y[i, 1]
+    z0 = z[0]
+    z1 = z[1]
+    if y.shape[1] == 2:
+        for a in range(z.shape[1]):
+            d0 = x0 - z0[a]
+            d1 = x1 - z1[a]
+            out[a] = d0 * d0 + d1 * d1
+    else:
+        x2 = y[i, 2]
+        z2 = z[2]
+        for a in range(z.shape[1]):
+            d0 = x0 - z0[a]
+            d1 = x1 - z1[a]
+            d2 = x2 - z2[a]
+            out[a] = d0 * d0 + d1 * d1 + d2 * d2
+    for a in range(z.shape[1]):
+        least = min(least, out[a])
+    return least
+
+
+@njit(**_FAST)
+def _nearest(squared, least):
+    # Two passes, a minimum and a look-up, vectorise; one pass with both does not.
+    for a in range(squared.shape[0]):
+        if squared[a] == least:
+            return a
+    return 0
+
+
+@njit(**_FAST)
+def nearest_landmark(y, z, labels):
+    """Write the index of each point's nearest landmark; of equals, the first."""
+    squared = np.empty(z.shape[1], y.dtype)
+    for i in range(y.shape[0]):
+        labels[i] = _nearest(squared, _squared_distances(i, y, z, squared))
+
+
+# --- Pressure ---------------------------------------------------------------------
+
+
+@njit(**_FAST)
+def _slope(u, near, weights, far, strengths):
+    """Return dE/du of one lifted point and its own derivative, at height^2 = u."""
+    value = 0.0
+    derivative = 0.0
+    for e in range(near.shape[0]):
+        p = 1.0 / (1.0 + near[e] + u)
+        value += weights[e] * p
+        derivative -= weights[e] * p * p
+    for a in range(far.shape[0]):
+        p = 1.0 / (1.0 + far[a] + u)
+        t = strengths[a] * p * p
+        value -= t
+        derivative += 2.0 * t * p
+    return value, derivative
+
+
+@njit(**_FAST)
+def lift(near, weights, far, strengths):
+    """Return the height h >= 0 that minimises the energy of one lifted point.
+
+    ``near`` and ``weights``: squared distances to the point's neighbours and
+    their weights.  ``far`` and ``strengths``: squared distances to what repels
+    it, and how hard.  Newton's steps in u = h^2, kept inside a bracket.
+    """
+    value, derivative = _slope(0.0, near, weights, far, strengths)
+    if value >= 0.0:
+        return 0.0
+    low = 0.0
+    high = 1.0
+    while _slope(high, near, weights, far, strengths)[0] < 0.0:
+        low = high
+        high *= 4.0
+        if high > 1e12:  # nothing holds this point down: no neighbours
+            return math.sqrt(high)
+    u = 0.5 * (low + high)
+    for _ in range(60):
+        value, derivative = _slope(u, near, weights, far, strengths)
+        if value < 0.0:
+            low = u
+        else:
+            high = u
+        step = u - value / derivative if derivative > 0.0 else low
+        if not low < step < high:
+            step = 0.5 * (low + high)
+        if abs(step - u) <= 1e-7 * (1.0 + u):
+            break
+        u = step
+    return math.sqrt(u)
+
+
+@njit(**_FAST)
+def _distances_to(i, indptr, indices, y, out):
+    begin = np.int64(indptr[i])
+    n = np.int64(indptr[i + 1]) - begin
+    for e in range(n):
+        j = indices[begin + e]
+        squared = 0.0
+        for k in range(y.shape[1]):
+            difference = y[i, k] - y[j, k]
+            squared += difference * difference
+        out[e] = squared
+    return n
+
+
+@njit(**_FAST)
+def _widest(indptr):
+    widest = 0
+    for i in range(indptr.shape[0] - 1):
+        widest = max(widest, np.int64(indptr[i + 1]) - np.int64(indptr[i]))
+    return widest
+
+
+@njit(**_FAST)
+def landmark_pressure(indptr, indices, weights, y, z, strength, labels, pressure):
+    """Write each point's nearest landmark and its pressure under all landmarks."""
+    near = np.empty(_widest(indptr), y.dtype)
+    far = np.empty(z.shape[1], y.dtype)
+    strengths = np.full(z.shape[1], strength, y.dtype)
+    for i in range(y.shape[0]):
+        n = _distances_to(i, indptr, indices, y, near)
+        labels[i] = _nearest(far, _squared_distances(i, y, z, far))
+        own = weights[np.int64(indptr[i]) : np.int64(indptr[i + 1])]
+        pressure[i] = lift(near[:n], own, far, strengths)
+
+
+@njit(**_FAST)
+def pair_pressure(indptr, indices, weights, y, far_indptr, far_indices, far_weights,
+                  strength, pressure):
+    """Write each point's pressure under the points it shares a sampled edge with."""
+    near = np.empty(_widest(indptr), y.dtype)
+    far = np.empty(_widest(far_indptr), y.dtype)
+    strengths = np.empty(_widest(far_indptr), y.dtype)
+    for i in range(y.shape[0]):
+        n = _distances_to(i, indptr, indices, y, near)
+        m = _distances_to(i, far_indptr, far_indices, y, far)
+        for e in range(m):
+            strengths[e] = strength * far_weights[np.int64(far_indptr[i]) + e]
+        own = weights[np.int64(indptr[i]) : np.int64(indptr[i + 1])]
+        pressure[i] = lift(near[:n], own, far[:m], strengths[:m])
+
+
+# --- Fuzzy memberships ------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def fuzzy_memberships(distances):
+    """Return UMAP's membership of each neighbour, (N, K) float32 in (0, 1].
+
+    exp(-(d - rho) / sigma): rho is the distance to the nearest neighbour at a
+    distance above 0, sigma makes a row's memberships sum to log2(K + 1), found
+    by bisection, and is at least a thousandth of the mean distance.
+    """
+    n, k = distances.shape
+    target = math.log2(k + 1)
+    mean_all = distances.mean() * k / (k + 1)
+    out = np.empty((n, k), np.float32)
+    for i in range(n):
+        row = distances[i]
+        rho = 0.0
+        for j in range(k):
+            if row[j] > 0.0:
+                rho = row[j]
+                break
+        low = 0.0
+        high = np.inf
+        sigma = 1.0
+        for _ in range(64):
+            total = 0.0
+            for j in range(k):
+                total += math.exp(-max(row[j] - rho, 0.0) / sigma)
+            if abs(total - target) < 1e-5:
+                break
+            if total > target:
+                high = sigma
+                sigma = 0.5 * (low + high)
+            else:
+                low = sigma
+                sigma = 2.0 * sigma if high == np.inf else 0.5 * (low + high)
+        least = row.mean() * k / (k + 1) if rho > 0.0 else mean_all
+        sigma = max(sigma, 1e-3 * least, 1e-30)
+        for j in range(k):
+            out[i, j] = math.exp(-max(row[j] - rho, 0.0) / sigma)
+    return out
+
+
+# --- All pairs, for the true energy (Eq. 1) ----------------------------------------
+
+
+@njit(**_FAST)
+def kernel_rows(y, rows):
+    """Return the sum over i in ``rows`` and all j of q(|y_i - y_j|), float64."""
+    total = 0.0
+    for i in rows:
+        for j in range(y.shape[0]):
+            squared = 1.0
+            for k in range(y.shape[1]):
+                difference = y[i, k] - y[j, k]
+                squared += difference * difference
+            total += 1.0 / squared
+    return total

@@ -1,0 +1,289 @@
+"""The game itself: a generator that plays and hands out snapshots.
+
+It reads like the paper's Alg. 1, with the driver outside: whoever iterates
+decides what to show, and steers by sending new settings in.
+
+    game = play(edges, layout, GameSettings())
+    snapshot = next(game)                          # the start layout
+    while not snapshot.finished:
+        snapshot = game.send(changed or None)      # up to 40 ms of iterations
+    snapshot = game.send(changed)                  # plays on after the end
+    next(game)                                     # or ends it
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.collapse import collapse_warning
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.forces import make_forces
+from napari_embedding_game.core.objective import make_objective
+from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
+from napari_embedding_game.core.pressure import pressure
+from napari_embedding_game.core.types import GameSettings, Snapshot
+
+FRAME_SECONDS = 0.04
+"""Longest stretch of iterations between two snapshots."""
+_DIAGNOSIS_SHARE = 0.2
+"""Share of the time that labels and pressure may take while the game runs."""
+
+
+def resolve_device(device: str) -> torch.device:
+    """Return the torch device for a name; "auto" is CUDA, then the CPU.
+
+    Raises
+    ------
+    InputError
+        This machine does not have the device.
+    """
+    has_cuda = torch.cuda.is_available()
+    if device == "auto":
+        return torch.device("cuda" if has_cuda else "cpu")
+    try:
+        found = torch.device(device)
+    except RuntimeError as error:
+        raise InputError(
+            f"There is no device {device!r}: choose auto, cpu, cuda or mps."
+        ) from error
+    missing = (found.type == "cuda" and not has_cuda) or (
+        found.type == "mps" and not torch.backends.mps.is_available()
+    )
+    if missing:
+        raise InputError(
+            f"This machine has no {found.type} device that torch can use: "
+            "choose the device auto or cpu."
+        )
+    return found
+
+
+def play(
+    edges: Edges,
+    layout: NDArray[np.floating],
+    settings: GameSettings | None = None,
+    *,
+    random_state: int = 0,
+    device: str = "auto",
+    n_jobs: int | None = None,
+    diagnose: bool = True,
+    frame_iterations: int | None = None,
+) -> Generator[Snapshot, GameSettings | None, None]:
+    """Play the game from ``layout`` and yield snapshots of it.
+
+    The first snapshot is the start; each further one comes after at most
+    40 ms of iterations.  Sending settings steers: all of them act at once, and
+    the learning rates come back to half-way so that there is time to react.
+    After the snapshot with ``finished=True``, ``send(settings)`` plays on and
+    ``next()`` ends the game.
+
+    Parameters
+    ----------
+    edges : Edges
+        Who attracts whom.
+    layout : (N, d) array
+        Start positions, d = 2 or 3.
+    settings : GameSettings, optional
+    random_state : int
+        Seed of everything drawn at random.
+    device : str
+        "auto", "cpu", "cuda" or "mps".
+    n_jobs : int, optional
+        Threads for large data; see :mod:`threads`.
+    diagnose : bool
+        Whether labels and pressure are kept up to date while the game runs, at
+        a fifth of the time at most.  If not, only the last snapshot has them.
+    frame_iterations : int, optional
+        Most iterations between two snapshots.
+
+    Raises
+    ------
+    InputError
+        A setting is out of range, or the points left every finite position.
+    """
+    settings = settings or GameSettings()
+    game = _Game(edges, layout, settings, random_state, device, n_jobs)
+    steer = yield game.snapshot(diagnose)
+    while True:
+        if steer is not None:
+            game.steer(steer)
+        elif game.finished:
+            return
+        game.advance(FRAME_SECONDS, frame_iterations)
+        steer = yield game.snapshot(diagnose or game.finished)
+
+
+def warm_up() -> None:
+    """Compile the loops or read them from numba's cache, so that a run starts fast."""
+    from napari_embedding_game.core._warm_up import compile_kernels
+
+    compile_kernels()
+
+
+class _Game:
+    """Points, landmarks, and where in its schedule the game stands."""
+
+    def __init__(
+        self,
+        edges: Edges,
+        layout: NDArray[np.floating],
+        settings: GameSettings,
+        random_state: int,
+        device: str,
+        n_jobs: int | None,
+    ) -> None:
+        self._seed = random_state
+        self._rng = np.random.default_rng(random_state)
+        self._device = resolve_device(device)
+        self._forces = make_forces(edges, self._device, n_jobs)
+        self._y = torch.nn.Parameter(torch.tensor(layout, device=self._device))
+        self._z = torch.nn.Parameter(self._y.detach()[:0].clone())
+        self._optimizer = PlayerRMS([{"params": [self._y]}])
+        self._optimizer.add_param_group({"params": [self._z], "maximize": True})
+        self._iteration = 0
+        self._position = 0
+        n = len(layout)
+        self._labels: NDArray[np.int32] = np.zeros(n, np.int32)
+        self._pressure: NDArray[np.float32] = np.zeros(n, np.float32)
+        self._next_diagnosis = 0.0
+        self._settings = settings
+        self._apply(settings)
+
+    # --- Settings
+
+    def steer(self, settings: GameSettings) -> None:
+        """Take over new settings, and enough of the schedule to act on them."""
+        self._apply(settings)
+        self._position = min(self._position, self._schedule.n_iter // 2)
+
+    def _apply(self, settings: GameSettings) -> None:
+        schedule = resolve_schedule(settings)
+        if not (np.isfinite(settings.strength) and settings.strength > 0):
+            raise InputError(
+                f"lambda x N must be a number above 0, not {settings.strength}."
+            )
+        if settings.n_landmarks < 1:
+            raise InputError(
+                f"The game needs at least 1 landmark, not {settings.n_landmarks}."
+            )
+        self._settings = settings
+        self._schedule: Schedule = schedule
+        self._set_landmarks(min(settings.n_landmarks, len(self._y)))
+        self._objective = make_objective(
+            settings.method,
+            self._forces,
+            self._repulsion,
+            len(self._z),
+            self._seed,
+        )
+        self._objective.follow(self._y, self._z)
+
+    @property
+    def _repulsion(self) -> float:
+        """The paper's lambda."""
+        return self._settings.strength / len(self._y)
+
+    def _set_landmarks(self, n_landmarks: int) -> None:
+        """Drop landmarks at random, or add some on top of random points."""
+        old = self._z.detach()
+        n_old = len(old)
+        kept = np.arange(n_old)
+        if n_landmarks < n_old:
+            kept = np.sort(self._rng.choice(n_old, n_landmarks, replace=False))
+        n_new = max(0, n_landmarks - n_old)
+        drawn = self._rng.choice(len(self._y), n_new, replace=False)
+        keep = torch.as_tensor(kept, device=self._device)
+        new = self._y.detach()[torch.as_tensor(drawn, device=self._device)]
+        velocity = self._optimizer.state.pop(self._z, {}).get("velocity")
+        self._z = torch.nn.Parameter(torch.cat([old[keep], new]))
+        self._optimizer.param_groups[1]["params"] = [self._z]
+        if velocity is not None:
+            still = torch.zeros_like(new)
+            state = self._optimizer.state[self._z]
+            state["velocity"] = torch.cat([velocity[keep], still])
+
+    # --- Play
+
+    @property
+    def finished(self) -> bool:
+        return self._position >= self._schedule.n_iter
+
+    def advance(self, seconds: float, iterations: int | None) -> None:
+        """Play until the time, the iterations or the schedule is used up."""
+        end = time.perf_counter() + seconds
+        left = self._schedule.n_iter - self._position
+        for _ in range(min(left, iterations or left)):
+            self._step()
+            if time.perf_counter() >= end:
+                break
+
+    def _step(self) -> None:
+        done = self._position / self._schedule.n_iter
+        self._set_rates(self._schedule.rate(done))
+        self._objective.repulsion = self._repulsion * self._schedule.repulsion(done)
+        self._optimizer.zero_grad()
+        self._objective(self._y, self._z).backward()
+        self._optimizer.step()
+        self._objective.follow(self._y, self._z)
+        self._position += 1
+        self._iteration += 1
+
+    def _set_rates(self, factor: float) -> None:
+        points, landmarks = self._optimizer.param_groups
+        points["lr"] = factor * self._schedule.learning_rate
+        landmarks["lr"] = factor * self._schedule.landmark_learning_rate
+        for group in (points, landmarks):
+            group["momentum"] = self._schedule.momentum
+
+    # --- What is seen of it
+
+    def snapshot(self, diagnose: bool) -> Snapshot:
+        embedding = _copy(self._y)
+        landmarks = _copy(self._z)
+        if not (np.isfinite(embedding).all() and np.isfinite(landmarks).all()):
+            raise InputError(
+                "The points have run off the map: lower the learning rates."
+            )
+        self._objective.repulsion = self._repulsion
+        if diagnose:
+            self._diagnose()
+        with torch.no_grad():
+            energy = float(self._objective(self._y, self._z, value=True))
+        return Snapshot(
+            iteration=self._iteration,
+            n_iter=self._iteration + self._schedule.n_iter - self._position,
+            embedding=embedding,
+            landmarks=landmarks,
+            energy=energy,
+            labels=self._labels,
+            pressure=self._pressure,
+            warning=self._warning(embedding),
+            finished=self.finished,
+        )
+
+    def _diagnose(self) -> None:
+        """Work out labels and pressure, unless their share of the time is used up."""
+        begin = time.perf_counter()
+        n_labels = int(self._labels.max(initial=0)) + 1
+        is_due = begin >= self._next_diagnosis or n_labels > len(self._z)
+        if not (is_due or self.finished):
+            return
+        self._labels, self._pressure = pressure(self._objective, self._y, self._z)
+        now = time.perf_counter()
+        self._next_diagnosis = now + (now - begin) / _DIAGNOSIS_SHARE
+
+    def _warning(self, embedding: NDArray[np.float32]) -> str:
+        # The start layout is as it is; only a game can collapse.
+        if self._iteration == 0:
+            return ""
+        return collapse_warning(embedding, self._settings, self._schedule)
+
+
+def _copy(tensor: torch.Tensor) -> NDArray[Any]:
+    return np.array(tensor.detach().cpu().numpy(), dtype=np.float32)

@@ -1,0 +1,272 @@
+"""The nearest neighbours of every point: the graph that the game is played on.
+
+Which search runs is decided by :func:`choose_search`, from this table
+(``python benchmarks/neighbours.py`` measures it):
+
+===========  ==========================================  ======================
+search       used for                                    what it is
+===========  ==========================================  ======================
+exact        dense, euclidean or cosine, n^2 D <= 5e10   faiss, flat index
+ivf          the same, larger                            faiss, inverted lists
+hnsw         the same, where faiss is not installed      usearch
+brute        any other metric, or sparse, n <= 5,000     scikit-learn
+descent      any other metric, or sparse, larger         pynndescent
+===========  ==========================================  ======================
+
+faiss is not installed on macOS, where its OpenMP and torch's abort each other
+in one process; there scikit-learn searches exactly and usearch above that.
+Every search is deterministic: usearch is filled by one thread for that reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.threads import resolve_n_jobs
+
+Search = Literal["exact", "ivf", "hnsw", "brute", "descent"]
+
+EXACT_WORK = 5e10
+"""Largest n^2 D for which exact search is used: about half a second on two cores."""
+BRUTE_ROWS = 5_000
+"""Most rows that are searched exactly under a metric without an index."""
+
+Found = tuple[NDArray[Any], NDArray[Any]]
+"""(N, k) row numbers and (N, k) distances, nearest first, the point itself included."""
+
+_INDEXED_METRICS = ("euclidean", "cosine")
+
+
+@dataclass(frozen=True, slots=True)
+class NeighborGraph:
+    """The directed k-nearest-neighbour graph, each point's own self left out.
+
+    Attributes
+    ----------
+    indices : (N, K) int32
+        Row numbers of the neighbours, nearest first.
+    distances : (N, K) float32
+        Distances in the metric of the search.
+    search : str
+        Which search found them, a name from the table above.
+    """
+
+    indices: NDArray[np.int32]
+    distances: NDArray[np.float32]
+    search: Search
+
+    @property
+    def n_points(self) -> int:
+        """N."""
+        return self.indices.shape[0]
+
+    @property
+    def n_neighbors(self) -> int:
+        """K."""
+        return self.indices.shape[1]
+
+
+def knn_graph(
+    X: Any,
+    n_neighbors: int = 15,
+    *,
+    metric: str = "euclidean",
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    search: Search | None = None,
+) -> NeighborGraph:
+    """Find the ``n_neighbors`` nearest other rows of every row.
+
+    Parameters
+    ----------
+    X : (N, D) array or scipy sparse matrix
+        Finite numbers.
+    n_neighbors : int
+        K, at least 1 and below N.
+    metric : str
+        Any metric of scikit-learn or pynndescent.
+    random_state : int
+        Seed of the searches that have one.
+    n_jobs : int, optional
+        Threads; None leaves one core to the window where there are more than two.
+    search : str, optional
+        A search from the module's table instead of :func:`choose_search`'s.
+
+    Raises
+    ------
+    InputError
+        Fewer than ``n_neighbors + 1`` rows, or an unknown metric.
+    """
+    n_points, n_dims = X.shape
+    check_rows(n_points, n_neighbors)
+    if search is None:
+        search = choose_search(n_points, n_dims, metric, sparse.issparse(X))
+    n_threads = resolve_n_jobs(n_jobs)
+    # One more than asked for: a point is its own nearest neighbour.
+    found = _SEARCHES[search](X, n_neighbors + 1, metric, random_state, n_threads)
+    return NeighborGraph(*_without_self(*found, n_neighbors), search)
+
+
+def check_rows(n_points: int, n_neighbors: int) -> None:
+    """Raise :class:`InputError` unless every row can have ``n_neighbors`` others."""
+    if n_neighbors < 1:
+        raise InputError(f"The number of neighbours must be at least 1, not {n_neighbors}.")
+    if n_points <= n_neighbors:
+        raise InputError(
+            f"The data have {n_points} row{'s' if n_points != 1 else ''}, but "
+            f"{n_neighbors} neighbours need at least {n_neighbors + 1}: "
+            "set a smaller number of neighbours (K) or load more rows."
+        )
+
+
+def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
+    """Return the search for this size and kind of data (the module's table)."""
+    if is_sparse or metric not in _INDEXED_METRICS:
+        return "brute" if n_points <= BRUTE_ROWS else "descent"
+    is_small = n_points**2 * n_dims <= EXACT_WORK
+    if find_spec("faiss") is not None:
+        return "exact" if is_small else "ivf"
+    return "brute" if is_small else "hnsw"
+
+
+def _without_self(
+    indices: NDArray[Any], distances: NDArray[Any], n_neighbors: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Drop each row's own number, or its last entry where the search missed it.
+
+    Duplicated rows may come back in any order, so the own number is looked for
+    and not assumed to stand first.
+    """
+    is_self = indices == np.arange(len(indices))[:, None]
+    is_self[~is_self.any(axis=1), -1] = True
+    shape = (len(indices), n_neighbors)
+    return (
+        indices[~is_self].reshape(shape).astype(np.int32),
+        distances[~is_self].reshape(shape).astype(np.float32),
+    )
+
+
+def _unit_rows(X: NDArray[Any]) -> NDArray[np.float32]:
+    """Scale rows to length 1, on which euclidean neighbours are cosine ones."""
+    rows = np.asarray(X, dtype=np.float32)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
+
+
+def _index_input(X: Any, metric: str) -> NDArray[np.float32]:
+    if metric == "cosine":
+        return np.ascontiguousarray(_unit_rows(X))
+    # Centred: float32 loses the small differences of points far from the origin.
+    X = np.asarray(X)
+    return np.ascontiguousarray(X - X.mean(axis=0), dtype=np.float32)
+
+
+def _metric_distances(squared: NDArray[Any], metric: str) -> NDArray[np.float32]:
+    """Turn squared euclidean distances of the index into the metric's own."""
+    squared = np.maximum(squared, 0)
+    return squared / 2 if metric == "cosine" else np.sqrt(squared)
+
+
+def _search_faiss(
+    X: Any, k: int, metric: str, random_state: int, n_threads: int, n_lists: int
+) -> Found:
+    """Search a flat index (``n_lists`` = 1) or inverted lists, 16 of them a query."""
+    import faiss
+
+    rows = _index_input(X, metric)
+    faiss.omp_set_num_threads(n_threads)
+    index = faiss.IndexFlatL2(rows.shape[1])
+    if n_lists > 1:
+        index = faiss.IndexIVFFlat(index, rows.shape[1], n_lists)
+        index.cp.seed = random_state % 2**31
+        index.nprobe = min(16, n_lists)
+        index.train(rows[:: max(1, len(rows) // (64 * n_lists))])
+    index.add(rows)
+    squared, indices = index.search(rows, k)
+    short = np.flatnonzero((indices < 0).any(axis=1))
+    if len(short):  # the lists these rows looked into held fewer than k rows
+        index.nprobe = n_lists
+        squared[short], indices[short] = index.search(rows[short], k)
+    return indices, _metric_distances(squared, metric)
+
+
+def _search_exact(
+    X: Any, k: int, metric: str, random_state: int, n_threads: int
+) -> Found:
+    return _search_faiss(X, k, metric, random_state, n_threads, n_lists=1)
+
+
+def _search_ivf(
+    X: Any, k: int, metric: str, random_state: int, n_threads: int
+) -> Found:
+    n_lists = 2 ** round(np.log2(np.sqrt(X.shape[0])))
+    return _search_faiss(X, k, metric, random_state, n_threads, n_lists)
+
+
+def _search_hnsw(
+    X: Any, k: int, metric: str, random_state: int, n_threads: int
+) -> Found:
+    from usearch.index import Index
+
+    rows = _index_input(X, metric)
+    index = Index(
+        ndim=rows.shape[1],
+        metric="l2sq",
+        dtype="f32",
+        connectivity=16,
+        expansion_add=64,
+        expansion_search=64,
+    )
+    index.add(np.arange(len(rows)), rows, threads=1)
+    matches = index.search(rows, k, threads=n_threads)
+    return matches.keys.astype(np.int64), _metric_distances(matches.distances, metric)
+
+
+def _search_brute(
+    X: Any, k: int, metric: str, random_state: int, n_threads: int
+) -> Found:
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(
+        n_neighbors=k, metric=metric, algorithm="brute", n_jobs=n_threads
+    )
+    try:
+        distances, indices = search.fit(X).kneighbors(X)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"The distance {metric!r} cannot be used on these data: {error}"
+        ) from error
+    return indices, distances
+
+
+def _search_descent(
+    X: Any, k: int, metric: str, random_state: int, n_threads: int
+) -> Found:
+    from pynndescent import NNDescent
+
+    try:
+        index = NNDescent(
+            X, metric=metric, n_neighbors=k, random_state=random_state, n_jobs=n_threads
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(
+            f"The distance {metric!r} cannot be used on these data: {error}"
+        ) from error
+    return index.neighbor_graph
+
+
+_SEARCHES: dict[Search, Callable[[Any, int, str, int, int], Found]] = {
+    "exact": _search_exact,
+    "ivf": _search_ivf,
+    "hnsw": _search_hnsw,
+    "brute": _search_brute,
+    "descent": _search_descent,
+}

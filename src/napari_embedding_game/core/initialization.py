@@ -1,0 +1,186 @@
+"""Where the points stand when the game begins.
+
+``spectral`` is the paper's start: a Laplacian eigenmap by power iterations,
+each dimension scaled to unit variance.  A neighbour graph of real data often
+falls into several components, on which the plain iteration would put every
+component on one spot: here each component gets an eigenmap of its own, all of
+them in the same products, and the components are set side by side.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.types import INITS, Init
+
+POWER_ITERATIONS = 100
+"""As in the paper."""
+_JITTER = 1e-3
+"""Width of the noise that parts points which start on the same spot."""
+
+
+def start_layout(
+    edges: Edges,
+    X: Any,
+    n_components: int = 2,
+    init: Init = "spectral",
+    random_state: int = 0,
+) -> NDArray[np.float32]:
+    """Return the start layout, (N, d) float32, every dimension of unit variance.
+
+    Parameters
+    ----------
+    edges : Edges
+        Neighbour edges, used by ``spectral``.
+    X : (N, D) array or sparse matrix
+        The input, used by ``pca`` and to set components side by side.
+    n_components : int
+        d.
+    init : {"spectral", "pca", "random"}
+    random_state : int
+        The same seed gives the same layout.
+
+    Raises
+    ------
+    InputError
+        ``init`` is not a known start.
+    """
+    rng = np.random.default_rng(random_state)
+    if init == "spectral":
+        layout = _spectral(edges, X, n_components, rng)
+    elif init == "pca":
+        layout = _principal_components(X, n_components, random_state)
+    elif init == "random":
+        layout = rng.normal(size=(edges.n_points, n_components))
+    else:
+        raise InputError(f"The start must be one of {INITS}, not {init!r}.")
+    layout = _unit_variance(layout)
+    layout += _JITTER * rng.normal(size=layout.shape)
+    return _unit_variance(layout).astype(np.float32)
+
+
+def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
+    layout = layout - layout.mean(axis=0)
+    spread = layout.std(axis=0)
+    return np.divide(layout, spread, out=np.zeros_like(layout), where=spread > 1e-12)
+
+
+def _principal_components(
+    X: Any, n_components: int, random_state: int
+) -> NDArray[np.float64]:
+    from sklearn.decomposition import PCA, TruncatedSVD
+
+    n = min(n_components, *X.shape)
+    if sparse.issparse(X):
+        n = max(1, min(n, X.shape[1] - 1))
+        found = TruncatedSVD(n, random_state=random_state).fit_transform(X)
+    else:
+        found = PCA(n, random_state=random_state).fit_transform(X)
+    layout = np.zeros((X.shape[0], n_components))
+    layout[:, : found.shape[1]] = found
+    return layout
+
+
+def _spectral(
+    edges: Edges, X: Any, n_components: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    matrix = edges.matrix()
+    n_parts, part = connected_components(matrix, directed=False)
+    layout = _eigenmaps(matrix, _Parts(part, n_parts), n_components, rng)
+    if n_parts == 1:
+        return layout
+    return _side_by_side(layout, part, n_parts, X, n_components)
+
+
+class _Parts:
+    """Sums over the points of each component, and back."""
+
+    def __init__(self, part: NDArray[Any], n_parts: int) -> None:
+        self.part = part
+        self.n_parts = n_parts
+
+    def sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        return np.bincount(self.part, values, self.n_parts)
+
+    def remove(self, vector: NDArray[Any], direction: NDArray[Any]) -> None:
+        """Take from ``vector`` its share of ``direction``, in every component."""
+        length = self.sums(direction * direction)
+        share = self.sums(vector * direction) / np.maximum(length, 1e-300)
+        vector -= share[self.part] * direction
+
+    def normalize(self, vector: NDArray[Any]) -> None:
+        """Scale ``vector`` to mean square 1 in every component; 0 stays 0."""
+        size = np.bincount(self.part, minlength=self.n_parts)
+        scale = np.sqrt(self.sums(vector * vector) / size)
+        vector /= np.where(scale > 1e-12, scale, np.inf)[self.part]
+
+
+def _eigenmaps(
+    matrix: sparse.csr_matrix,
+    parts: _Parts,
+    n_components: int,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Iterate (1 + M) / 2 with M = D^-1/2 W D^-1/2, in every component at once.
+
+    The shift by 1 makes every eigenvalue positive, so that the largest ones
+    are those of the smoothest vectors.
+    """
+    root = np.sqrt(np.asarray(matrix.sum(axis=1)).ravel())
+    inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+    scaling = sparse.diags(inverse.astype(np.float32))
+    walk = sparse.csr_matrix(scaling @ matrix @ scaling)
+    vectors = rng.normal(size=(len(root), n_components)).astype(np.float32)
+    for _ in range(POWER_ITERATIONS):
+        vectors = 0.5 * (vectors + walk @ vectors)
+        _orthonormalize(vectors, root, parts)
+    return vectors * inverse[:, None]
+
+
+def _orthonormalize(
+    vectors: NDArray[Any], trivial: NDArray[Any], parts: _Parts
+) -> None:
+    for k in range(vectors.shape[1]):
+        column = vectors[:, k].astype(np.float64)
+        parts.remove(column, trivial)
+        for earlier in range(k):
+            parts.remove(column, vectors[:, earlier].astype(np.float64))
+        parts.normalize(column)
+        vectors[:, k] = column
+
+
+def _side_by_side(
+    layout: NDArray[np.float64],
+    part: NDArray[Any],
+    n_parts: int,
+    X: Any,
+    n_components: int,
+) -> NDArray[np.float64]:
+    """Give every component an area in proportion to its points, and a place.
+
+    The places are the principal components of the components' mean inputs, so
+    that what is alike in the data starts side by side.
+    """
+    size = np.bincount(part, minlength=n_parts)
+    members = sparse.csr_matrix((1.0 / size[part], (part, np.arange(len(part)))))
+    means = members @ X
+    means = np.asarray(means.todense() if sparse.issparse(means) else means)
+    centred = means - np.average(means, axis=0, weights=size)
+    weighted = centred * np.sqrt(size)[:, None]
+    left, singular, _ = np.linalg.svd(weighted, full_matrices=False)
+    rank = min(n_components, len(singular))
+    places = np.zeros((n_parts, n_components))
+    places[:, :rank] = left[:, :rank] * singular[:rank] / np.sqrt(size)[:, None]
+    places *= 2.0 / max(np.sqrt(np.average(places**2, weights=size, axis=0).max()), 1e-12)
+    radius = np.sqrt(size / size.sum())
+    spread = np.array([layout[:, k] for k in range(n_components)]).T
+    scale = np.sqrt(np.bincount(part, (spread**2).sum(axis=1), n_parts) / size)
+    scale = np.where(scale > 1e-12, scale, 1.0)
+    return places[part] + spread * (radius / scale)[part][:, None]

@@ -1,0 +1,140 @@
+"""How a player moves, and how fast over the length of a game."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.types import SCHEDULES, GameSettings, ScheduleName
+
+
+class PlayerRMS(torch.optim.Optimizer):
+    """Steps along each player's gradient divided by its root mean square.
+
+    One parameter group per player; the landmarks' has ``maximize=True``:
+
+        v <- momentum v + (1 - momentum) g / rms(g)
+        p <- p -+ lr v
+
+    With momentum 0 this is the update of the paper's Alg. 1.  The division
+    makes learning rates of both players comparable: ``lr`` is the root mean
+    square length of a step per coordinate, in units of the map.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 0.1,
+        momentum: float = 0.0,
+        maximize: bool = False,
+    ) -> None:
+        if lr < 0 or not 0 <= momentum < 1:
+            raise ValueError(f"need lr >= 0 and 0 <= momentum < 1: {lr}, {momentum}")
+        super().__init__(params, {"lr": lr, "momentum": momentum, "maximize": maximize})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """Move every player once."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._move(parameter, group)
+        return loss
+
+    def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
+        gradient = parameter.grad
+        assert gradient is not None
+        rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
+        direction = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
+        if group["momentum"]:
+            state = self.state[parameter]
+            if "velocity" not in state:
+                state["velocity"] = torch.zeros_like(parameter)
+            direction = state["velocity"].lerp_(direction, 1 - group["momentum"])
+        parameter.add_(direction, alpha=group["lr"] if group["maximize"] else -group["lr"])
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Iterations, rates, and how they change over a game.
+
+    ``rate`` and ``repulsion`` take the share of the game that is done, 0 to 1,
+    and return the factor on both learning rates and on lambda.
+    """
+
+    n_iter: int
+    learning_rate: float
+    landmark_learning_rate: float
+    momentum: float
+    rate: Callable[[float], float]
+    repulsion: Callable[[float], float]
+
+
+def _cosine_to_a_hundredth(done: float) -> float:
+    return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(done, 1.0)))
+
+
+def _gentle_first_quarter(done: float) -> float:
+    # Weak repulsion first lets the points sort themselves before they are spread.
+    return 0.25 if done < 0.25 else 1.0
+
+
+def _tenth_after_half(done: float) -> float:
+    return 1.0 if done < 0.5 else 0.1
+
+
+def _constant(done: float) -> float:
+    return 1.0
+
+
+_NAMED: dict[ScheduleName, Schedule] = {
+    "fast": Schedule(500, 0.3, 0.5, 0.9, _cosine_to_a_hundredth, _gentle_first_quarter),
+    "paper": Schedule(6000, 0.03, 0.3, 0.0, _tenth_after_half, _constant),
+}
+
+
+def resolve_schedule(settings: GameSettings) -> Schedule:
+    """Return the schedule that ``settings`` names, with its own numbers replaced.
+
+    Raises
+    ------
+    InputError
+        A number is out of its range, or the schedule has another name.
+    """
+    if settings.schedule not in _NAMED:
+        raise InputError(
+            f"The schedule must be one of {SCHEDULES}, not {settings.schedule!r}."
+        )
+    schedule = _NAMED[settings.schedule]
+    chosen = {
+        "n_iter": settings.max_iter,
+        "learning_rate": settings.learning_rate,
+        "landmark_learning_rate": settings.landmark_learning_rate,
+        "momentum": settings.momentum,
+    }
+    schedule = replace(schedule, **{k: v for k, v in chosen.items() if v is not None})
+    _check(schedule)
+    return schedule
+
+
+def _check(schedule: Schedule) -> None:
+    if schedule.n_iter < 1:
+        raise InputError(f"The game needs at least 1 iteration, not {schedule.n_iter}.")
+    for name in ("learning_rate", "landmark_learning_rate"):
+        rate = getattr(schedule, name)
+        if not (math.isfinite(rate) and rate >= 0):
+            raise InputError(f"The {name.replace('_', ' ')} must be 0 or more, not {rate}.")
+    if not 0 <= schedule.momentum < 1:
+        raise InputError(
+            f"The momentum must be from 0 up to below 1, not {schedule.momentum}."
+        )
