@@ -20,7 +20,9 @@ _NAME_OR_GROUP = re.compile(
 _TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
 # From this share of numbers on, the other values of a column are mistakes.
 _MOSTLY_NUMBERS = 0.8
-_MOST_GROUPS = 30
+# With more different values than these, a column names its rows one by one.
+_MOST_NUMBERED_GROUPS = 30
+_MOST_NAMED_GROUPS = 100
 
 
 def numbers(column: pd.Series, where: str) -> NDArray[np.float64] | None:
@@ -101,11 +103,14 @@ def as_metadata(column: pd.Series) -> pd.Series:
     """Return the column with few different whole numbers or texts as groups."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column
-    few = column.nunique() <= min(_MOST_GROUPS, len(column) // 2)
-    grouped = pd.api.types.is_integer_dtype(column) or (
-        pd.api.types.infer_dtype(column, skipna=True) == "string"
-    )
-    return column.astype("category") if few and grouped else column
+    if pd.api.types.is_integer_dtype(column):
+        most = _MOST_NUMBERED_GROUPS
+    elif pd.api.types.infer_dtype(column, skipna=True) == "string":
+        most = _MOST_NAMED_GROUPS
+    else:
+        return column
+    few = column.nunique() <= min(most, len(column) // 2)
+    return column.astype("category") if few else column
 
 
 def texts(obs: pd.DataFrame) -> Sequence[str] | None:

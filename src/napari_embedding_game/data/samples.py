@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -70,8 +71,7 @@ def _from_file(path: Path) -> Dataset:
     dataset = read(path)
     for name in ("y", "label", "target"):
         if name in dataset.obs:
-            dataset.obs.rename(columns={name: "digit"}, inplace=True)
-            break
+            return replace(dataset, obs=dataset.obs.rename(columns={name: "digit"}))
     return dataset
 
 

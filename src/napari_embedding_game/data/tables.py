@@ -108,7 +108,7 @@ def _from_frame(
             *row_notes,
             *constant_notes,
             _scaling_note(names),
-        ],  # fmt: skip
+        ],
         texts=columns.texts(metadata),
         profile=as_float32(raw),
         profile_names=names,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,8 +59,9 @@ def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> N
     """
     path = Path(path)
     check_output(dataset.source, path)
+    _check_present(dataset)
     with _whole_or_nothing(path) as temporary:
-        if dataset.source is not None and dataset.source.suffix == ".h5ad":
+        if dataset.source and dataset.source.suffix.lower() == ".h5ad":
             _copy_with_result(dataset, result, temporary)
         else:
             _new_anndata(dataset, result).write_h5ad(temporary, compression="gzip")
@@ -84,9 +85,7 @@ def write_csv(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> No
 def _whole_or_nothing(path: Path) -> Iterator[Path]:
     """Give a temporary file that takes the place of `path` when all went well."""
     try:
-        handle, name = tempfile.mkstemp(path.suffix, f".{path.stem}-", path.parent)
-        os.close(handle)
-        temporary = Path(name)
+        temporary = path.with_name(f".{os.getpid()}-{path.name}")
         try:
             yield temporary
             os.replace(temporary, path)
@@ -154,6 +153,14 @@ def _copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) -
         write_elem(file["uns"], KEY, _record(dataset, result))
 
 
+def _check_present(dataset: Dataset) -> None:
+    if dataset.source is not None and not dataset.source.exists():
+        raise DataError(
+            f"{dataset.source} is no longer there, but the result is written beside "
+            "what it held: put it back, or save the result as .csv."
+        )
+
+
 def _check_unchanged(dataset: Dataset, n_rows: int) -> None:
     if n_rows != dataset.n_source_rows:
         raise DataError(
@@ -172,16 +179,38 @@ def _new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
         obs = obs.reset_index(drop=True)
         obs.index = np.flatnonzero(dataset.kept)
         obs = obs.reindex(range(dataset.n_source_rows))
-    adata = AnnData(
-        X=_all_rows(dataset, dataset.profile),
-        obs=obs.set_axis(dataset.source_obs_names.astype(str), axis="index"),
-        var=pd.DataFrame(index=list(dataset.profile_names)),
-    )
+    with warnings.catch_warnings():
+        # Names of rows belong to the user, and may occur twice.
+        warnings.filterwarnings("ignore", message=".*names are not unique")
+        adata = AnnData(
+            X=_all_rows(dataset, dataset.profile),
+            obs=_storable_obs(obs).set_axis(dataset.source_obs_names.astype(str)),
+            var=pd.DataFrame(index=list(dataset.profile_names)),
+        )
     if dataset.space.startswith("obsm["):
         key = dataset.space.split("'")[1]
         adata.obsm[key] = _all_rows(dataset, dataset.X)
     _add_result(adata, dataset, result)
     return adata
+
+
+def _storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
+    """Metadata in the types and under the names that an .h5ad file can hold."""
+    columns = {}
+    for name in obs.columns:
+        key = str(name).replace("/", "_")
+        columns["index" if key == "_index" else key] = _storable_column(obs[name])
+    return pd.DataFrame(columns, index=obs.index)
+
+
+def _storable_column(column: pd.Series) -> pd.Series:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        if column.cat.categories.dtype.kind in "biuf":
+            return column
+        return column.cat.rename_categories([str(c) for c in column.cat.categories])
+    if column.dtype.kind in "biuf":
+        return column
+    return column.astype(object).where(column.notna(), "").astype(str)
 
 
 def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> None:

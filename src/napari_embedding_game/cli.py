@@ -1,0 +1,343 @@
+"""The console command ``napari-embedding-game``.
+
+Nothing heavy is imported before it is needed: the help has to appear at once,
+and torch must be imported before Qt (on Windows torch fails after PyQt).
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.errors import DataError
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.core.types import Snapshot
+    from napari_embedding_game.data.dataset import Dataset
+    from napari_embedding_game.data.result import EmbeddingResult
+
+EXIT_ERROR = 2
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="A live, steerable map of single cells, images or texts.",
+)
+
+
+def _choices(name: str, *values: str) -> Any:
+    return enum.Enum(name, {value: value for value in values}, type=str)
+
+
+Sample = _choices("Sample", "digits", "pbmc", "mnist")
+Affinity = _choices("Affinity", "auto", "uniform", "fuzzy")
+Schedule = _choices("Schedule", "fast", "paper")
+Init = _choices("Init", "spectral", "pca", "random")
+MissingValues = _choices("MissingValues", "error", "drop")
+
+
+def main() -> None:
+    """Entry point of the console command."""
+    app(prog_name="napari-embedding-game")
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """End with one sentence on stderr and exit code 2 on an expected error."""
+    try:
+        yield
+    except (DataError, InputError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(EXIT_ERROR) from error
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(metadata.version("napari-embedding-game"))
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def window(
+    context: typer.Context,
+    sample: Annotated[
+        Sample | None, typer.Option(help="Load this sample and play.")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="Load this file and play; with --sample mnist: its data."),
+    ] = None,
+    screenshot: Annotated[
+        Path | None, typer.Option(help="Save a picture of the window after the run.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Save the result of the run as .h5ad.")
+    ] = None,
+    quit_after_run: Annotated[
+        bool, typer.Option("--quit-after-run", help="Close the window after the run.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Show the version.",
+        ),
+    ] = False,
+) -> None:
+    """Open napari with the Embedding Game, or run one of the commands."""
+    if context.invoked_subcommand is not None:
+        return
+    with _plain_errors():
+        _check_window_options(sample, file, screenshot, out)
+        import torch  # noqa: F401  (before Qt, see above)
+
+        from napari_embedding_game.ui.app import launch
+
+        code = launch(
+            None if sample is None else sample.value,
+            path=file,
+            screenshot=screenshot,
+            out=out,
+            quit_after_run=quit_after_run,
+        )
+    raise typer.Exit(code)
+
+
+def _check_window_options(
+    sample: Sample | None,
+    file: Path | None,
+    screenshot: Path | None,
+    out: Path | None,
+) -> None:
+    """Raise DataError for what would only fail after the run."""
+    from napari_embedding_game.data.writers import check_output
+
+    if sample not in (None, Sample.mnist) and file is not None:
+        raise DataError(
+            f"--sample {sample.value} brings its own data: leave out --file."
+        )
+    if file is not None and not file.exists():
+        raise DataError(f"{file} does not exist: check the name and the folder.")
+    for target in (screenshot, out):
+        if target is not None:
+            check_output(file, target)
+
+
+@app.command()
+def fit(
+    source: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="File to read; see the README.")
+    ],
+    out: Annotated[Path, typer.Option(help="Result: .h5ad, or .csv for a table.")],
+    space: Annotated[
+        str | None,
+        typer.Option(help="What to embed: X_pca, X, an array, or columns a,b,c."),
+    ] = None,
+    missing: Annotated[
+        MissingValues, typer.Option(help="Rows with missing or infinite values.")
+    ] = MissingValues.error,
+    n_components: Annotated[
+        int, typer.Option(min=2, max=3, help="Dimensions of the map.")
+    ] = 2,
+    n_neighbors: Annotated[
+        int, typer.Option(min=1, help="Neighbours that attract each point.")
+    ] = 15,
+    strength: Annotated[
+        float | None,
+        typer.Option(help="Repulsion as lambda x N; more spreads the map. [300]"),
+    ] = None,
+    repulsion: Annotated[
+        float | None, typer.Option(help="The paper's lambda, instead of --strength.")
+    ] = None,
+    n_landmarks: Annotated[
+        int, typer.Option(min=1, help="Landmarks, the cores of clusters.")
+    ] = 200,
+    affinity: Annotated[
+        Affinity, typer.Option(help="Weights of the attraction.")
+    ] = Affinity.auto,
+    schedule: Annotated[
+        Schedule, typer.Option(help="Course of the learning rates.")
+    ] = Schedule.fast,
+    max_iter: Annotated[
+        int | None, typer.Option(min=1, help="Iterations; the schedule's own.")
+    ] = None,
+    init: Annotated[Init, typer.Option(help="Layout to start from.")] = Init.spectral,
+    metric: Annotated[
+        str, typer.Option(help="Distance between rows, such as cosine.")
+    ] = "euclidean",
+    random_state: Annotated[
+        int, typer.Option(min=0, help="Seed: the same gives the same map.")
+    ] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    n_jobs: Annotated[
+        int | None, typer.Option(help="Threads; chosen by size of the data.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an existing OUT.")
+    ] = False,
+) -> None:
+    """Compute the map of a file without a window, and write it to OUT."""
+    with _plain_errors():
+        _check_out(source, out, force)
+        _check_strength(strength, repulsion)
+        from napari_embedding_game.data.readers import read
+
+        dataset = read(source, space=space, missing=missing.value)
+        for note in dataset.notes:
+            typer.echo(note, err=True)
+        if strength is not None:
+            repulsion = strength / dataset.X.shape[0]
+        from napari_embedding_game.core.estimator import EmbeddingGame
+
+        game = EmbeddingGame(
+            n_components,
+            n_neighbors=n_neighbors,
+            n_landmarks=n_landmarks,
+            repulsion="auto" if repulsion is None else repulsion,
+            affinity=affinity.value,
+            schedule=schedule.value,
+            max_iter=max_iter,
+            init=init.value,
+            metric=metric,
+            device=device,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        snapshot, interrupted = _play(game.iter_fit(dataset.X))
+        if snapshot is None:
+            typer.echo("Stopped before the first layout: nothing written.", err=True)
+            raise typer.Exit(EXIT_INTERRUPTED)
+        result = _result(game, dataset, snapshot, missing.value, interrupted)
+        _write(dataset, result, out)
+        _report(dataset, snapshot, out)
+    if interrupted:
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _check_out(source: Path, out: Path, force: bool) -> None:
+    """Raise DataError for an OUT that cannot be written, before computing it."""
+    from napari_embedding_game.data.writers import check_output
+
+    if out.suffix.lower() not in (".h5ad", ".csv"):
+        raise DataError(f"{out.name} has to end in .h5ad (or .csv for a table).")
+    check_output(source if source.exists() else None, out)
+    if out.exists() and not force:
+        raise DataError(f"{out} exists: choose another name, or add --force.")
+
+
+def _check_strength(strength: float | None, repulsion: float | None) -> None:
+    if strength is not None and repulsion is not None:
+        raise DataError("--strength and --repulsion say the same twice: give one.")
+    if strength is not None and not 0 < strength < float("inf"):
+        raise DataError(f"--strength has to be greater than 0, not {strength:g}.")
+
+
+def _play(snapshots: Iterable[Snapshot]) -> tuple[Snapshot | None, bool]:
+    """Follow a game to its end or to Ctrl-C: its last snapshot, and if interrupted."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    snapshot = None
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[state]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+    try:
+        with bar:
+            task = bar.add_task("Neighbours and start", total=None, state="")
+            for snapshot in snapshots:
+                bar.update(
+                    task,
+                    description="Game",
+                    total=snapshot.n_iter,
+                    completed=snapshot.iteration,
+                    state=_state(snapshot),
+                )
+    except KeyboardInterrupt:
+        return snapshot, True
+    return snapshot, False
+
+
+def _state(snapshot: Snapshot) -> str:
+    done = f"iteration {snapshot.iteration} of {snapshot.n_iter}"
+    return f"{done}, energy {snapshot.energy:.4g}"
+
+
+def _result(
+    game: EmbeddingGame,
+    dataset: Dataset,
+    snapshot: Snapshot,
+    missing: str,
+    interrupted: bool,
+) -> EmbeddingResult:
+    from napari_embedding_game.data.result import EmbeddingResult
+
+    return EmbeddingResult(
+        embedding=snapshot.embedding,
+        landmarks=snapshot.landmarks,
+        labels=snapshot.labels,
+        pressure=snapshot.pressure,
+        energy=snapshot.energy,
+        parameters={
+            **game.get_params(),
+            "space": dataset.space,
+            "missing": missing,
+            "n_iter": snapshot.iteration,
+            "interrupted": interrupted,
+        },
+    )
+
+
+def _write(dataset: Dataset, result: EmbeddingResult, out: Path) -> None:
+    from napari_embedding_game.data.writers import write_csv, write_h5ad
+
+    write = write_csv if out.suffix.lower() == ".csv" else write_h5ad
+    write(dataset, result, out)
+
+
+def _report(dataset: Dataset, snapshot: Snapshot, out: Path) -> None:
+    """Tell what was written, and what to beware of."""
+    if snapshot.warning:
+        typer.echo(f"Warning: {snapshot.warning}", err=True)
+    if not snapshot.finished:
+        typer.echo("Stopped early: this is the last layout before that.", err=True)
+    typer.echo(
+        f"{out}: {len(snapshot.embedding):,} points of {dataset.name} "
+        f"({dataset.space}), {_state(snapshot)}, "
+        f"{snapshot.pressured_share:.0%} under pressure"
+    )
+
+
+@app.command("warm-up", hidden=True)
+def warm_up() -> None:
+    """Compile the numeric kernels now, so that the first run need not wait."""
+    import numpy as np
+
+    from napari_embedding_game.core.estimator import EmbeddingGame
+
+    X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+    for n_components in (2, 3):
+        for affinity in ("uniform", "fuzzy"):
+            EmbeddingGame(
+                n_components, affinity=affinity, max_iter=3, random_state=0
+            ).fit(X)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
