@@ -229,6 +229,7 @@ def _dataset(
 ) -> Dataset:
     check_missing(missing)
     X, var_names = _matrix(parts, where)
+    _check_fit(X, parts, where)
     in_genes = X.shape[1] == len(parts.var_names) and not parts.space.startswith("obsm")
     obs = parts.obs.set_axis(parts.obs.index.astype(str), axis="index")
     kept, row_notes = usable_rows(
@@ -271,6 +272,17 @@ def _matrix(parts: _Parts, where: str) -> tuple[Matrix, list[str]]:
             "belong: choose another space."
         )
     return as_float32(values), names
+
+
+def _check_fit(X: Matrix, parts: _Parts, where: str) -> None:
+    """Raise DataError if the parts of a file are of different size."""
+    n_cells, n_genes = len(parts.obs), len(parts.var_names)
+    x_fits = parts.x is None or parts.x.shape == (n_cells, n_genes)
+    if X.shape[0] != n_cells or not x_fits:
+        raise DataError(
+            f"{where} is damaged: {parts.space} has {X.shape[0]} rows, and the file "
+            f"describes {n_cells} cells and {n_genes} genes; export it again."
+        )
 
 
 def _count_notes(X: Matrix, space: str) -> list[str]:

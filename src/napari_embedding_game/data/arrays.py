@@ -6,7 +6,7 @@ Nothing is ever unpickled: a pickle runs whatever its author put into it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,8 @@ from .validation import (
 )
 
 Arrays = dict[str, Any]
+
+_PICKLE = b"\x80"  # how a pickle begins
 
 # Names under which the array to embed is usually stored, the likeliest first.
 _USUAL_NAMES = ("X", "data", "x", "features", "embedding", "embeddings", "images")
@@ -82,16 +84,25 @@ def _load(path: Path) -> tuple[Arrays, list[str]]:
     with explain_damage(path, f"a NumPy {path.suffix.lower()} file"):
         if path.stat().st_size == 0:
             raise DataError(f"{path.name} is empty: there is nothing in the file.")
-        try:
-            loaded = np.load(path, allow_pickle=False)
-        except ValueError as error:
-            raise _pickled(path.name, error) from error
-        if isinstance(loaded, np.ndarray):
-            return {path.stem: loaded}, []
-        with loaded:
+        # Opened here, because numpy leaves a damaged .npz open.
+        with path.open("rb") as file:
+            loaded = _load_numbers(file, path.name)
+            if isinstance(loaded, np.ndarray):
+                return {path.stem: loaded}, []
             if {"indptr", "indices", "format", "shape"} <= set(loaded.files):
                 return {path.stem: sp.load_npz(path)}, []
             return _members(loaded, path.name)
+
+
+def _load_numbers(file: BinaryIO, where: str) -> Any:
+    start = file.read(1)
+    file.seek(0)
+    try:
+        return np.load(file, allow_pickle=False)
+    except ValueError as error:
+        if start == _PICKLE or "Object arrays" in str(error):
+            raise _object_array(where) from error
+        raise
 
 
 def _members(file: Any, where: str) -> tuple[Arrays, list[str]]:
@@ -100,18 +111,13 @@ def _members(file: Any, where: str) -> tuple[Arrays, list[str]]:
         try:
             arrays[name] = file[name]
         except ValueError as error:
-            if "allow_pickle" not in str(error):
+            if "Object arrays" not in str(error):
                 raise
             objects.append(name)
     if objects and not arrays:
         raise _object_array(where)
     note = f"Not read, because they hold Python objects: {', '.join(objects)}."
     return arrays, [note] if objects else []
-
-
-def _pickled(where: str, error: ValueError) -> DataError | ValueError:
-    """Return the sentence for a file of objects, or any other error as it is."""
-    return _object_array(where) if "allow_pickle" in str(error) else error
 
 
 def _object_array(where: str) -> DataError:

@@ -95,8 +95,11 @@ def is_row_name(column: pd.Series) -> bool:
     heading = str(column.name)
     if heading == "" or heading.startswith("Unnamed: 0"):
         return True
-    is_text = pd.api.types.infer_dtype(column) == "string"
-    return is_text and not _TEXT.match(heading)
+    if pd.api.types.infer_dtype(column) != "string" or _TEXT.match(heading):
+        return False
+    # Numbers with a few mistakes among them are measurements, and told as such.
+    numeric = pd.to_numeric(column, errors="coerce").notna().mean()
+    return bool(numeric < _MOSTLY_NUMBERS)
 
 
 def as_metadata(column: pd.Series) -> pd.Series:

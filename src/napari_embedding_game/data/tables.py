@@ -253,13 +253,13 @@ def _varying(
 def _standardised(
     raw: NDArray[np.float64], kept: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    """Columns with mean 0 and standard deviation 1 over the kept rows."""
+    """Kept rows with mean 0 and standard deviation 1 of each column; others NaN."""
     usable = raw[kept]
     # Dividing by the largest number first keeps squares of tiny numbers from 0.
-    scale = np.abs(usable).max(axis=0)
-    spread = (usable / scale).std(axis=0)
-    centred = raw / scale - (usable / scale).mean(axis=0)
-    return np.asarray(centred / spread, dtype=np.float32)
+    usable = usable / np.abs(usable).max(axis=0)
+    standardised = np.full(raw.shape, np.nan, dtype=np.float32)
+    standardised[kept] = (usable - usable.mean(axis=0)) / usable.std(axis=0)
+    return standardised
 
 
 def _scaling_note(names: list[str]) -> str:

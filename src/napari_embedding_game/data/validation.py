@@ -69,7 +69,8 @@ def usable_rows(
         return kept, ()
     kept[rows] = False
     n_bad, n_rows = int(np.count_nonzero(~kept)), len(kept)
-    first = f"{row_text(rows[0], row_names)}, column {var_names[columns[0]]!s}"
+    name = str(var_names[columns[0]]).removeprefix("column ")
+    first = f"{row_text(rows[0], row_names)}, column {name}"
     if missing == "error":
         raise DataError(
             f"{where} has {_count(len(rows), 'missing or infinite value')} in {n_bad} "

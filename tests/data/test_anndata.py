@@ -1,0 +1,239 @@
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from anndata import AnnData
+from anndata.io import write_elem
+
+from napari_embedding_game.data.anndata import (
+    anndata_spaces,
+    from_anndata,
+    is_legacy,
+    read_anndata,
+)
+from napari_embedding_game.data.errors import DataError
+
+
+def cells(n=12, genes=6, **obsm):
+    rng = np.random.default_rng(0)
+    adata = AnnData(
+        X=sp.random(n, genes, 0.5, format="csr", dtype=np.float32, random_state=0),
+        obs=pd.DataFrame(
+            {"type": pd.Categorical(["B", "T"] * (n // 2)), "depth": np.arange(n)},
+            index=[f"cell{i}" for i in range(n)],
+        ),
+        var=pd.DataFrame(index=[f"gene{i}" for i in range(genes)]),
+        layers={"dense": rng.normal(size=(n, genes))},
+    )
+    for key, width in obsm.items():
+        adata.obsm[key] = rng.normal(size=(n, width))
+    return adata
+
+
+def saved(adata, tmp_path):
+    path = tmp_path / "cells.h5ad"
+    adata.write_h5ad(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("obsm", "expected"),
+    [
+        ({"X_other": 4, "X_pca": 2}, "obsm['X_pca']"),
+        ({"X_umap": 3, "spatial": 3, "X_two": 2, "X_scvi": 5}, "obsm['X_scvi']"),
+        ({"X_embedding_game": 3}, "X"),
+        ({}, "X"),
+    ],
+)
+def test_default_space(tmp_path, obsm, expected):
+    path = saved(cells(**obsm), tmp_path)
+    assert read_anndata(path).space == expected
+    assert anndata_spaces(path)[0] == expected
+    assert from_anndata(cells(**obsm), "cells").space == expected
+
+
+def test_spaces_lists_everything_that_can_be_embedded(tmp_path):
+    adata = cells(X_pca=4, X_umap=2)
+    adata.obsm["names"] = np.array([["a", "b"]] * 12)
+    assert anndata_spaces(saved(adata, tmp_path)) == [
+        "obsm['X_pca']",
+        "obsm['X_umap']",
+        "X",
+        "layers['dense']",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("space", "expected"),
+    [
+        ("X_pca", "obsm['X_pca']"),
+        ("obsm['X_pca']", "obsm['X_pca']"),
+        ('obsm["X_pca"]', "obsm['X_pca']"),
+        ("obsm/X_pca", "obsm['X_pca']"),
+        ("X", "X"),
+        ("dense", "layers['dense']"),
+        ("layers['dense']", "layers['dense']"),
+    ],
+)
+def test_spellings_of_a_space(tmp_path, space, expected):
+    adata = cells(X_pca=4)
+    dataset = read_anndata(saved(adata, tmp_path), space=space)
+    assert dataset.space == expected
+    values = {
+        "obsm['X_pca']": adata.obsm["X_pca"],
+        "X": adata.X.toarray(),
+        "layers['dense']": adata.layers["dense"],
+    }[expected]
+    found = dataset.X.toarray() if sp.issparse(dataset.X) else dataset.X
+    np.testing.assert_allclose(found, values, rtol=1e-6)
+
+
+def test_what_is_read_beside_the_space(tmp_path):
+    adata = cells(X_pca=4)
+    dataset = read_anndata(saved(adata, tmp_path))
+    assert dataset.var_names == ("pca 1", "pca 2", "pca 3", "pca 4")
+    assert dataset.profile_names == tuple(adata.var_names)
+    np.testing.assert_array_equal(dataset.profile.toarray(), adata.X.toarray())
+    assert dataset.obs.index.tolist() == adata.obs_names.tolist()
+    assert dataset.obs["type"].tolist() == adata.obs["type"].tolist()
+    assert dataset.name == "cells.h5ad"
+
+
+def test_sparse_x_stays_sparse(tmp_path):
+    adata = cells()
+    adata.X = sp.csc_matrix(adata.X.astype(np.float64))
+    dataset = read_anndata(saved(adata, tmp_path))
+    assert isinstance(dataset.X, sp.csr_matrix)
+    assert dataset.X.dtype == np.float32
+    assert dataset.var_names == tuple(adata.var_names)
+    assert dataset.profile is dataset.X
+
+
+def test_table_in_obsm(tmp_path):
+    adata = cells()
+    adata.obsm["scores"] = pd.DataFrame(
+        {"a": np.arange(12.0), "b": np.ones(12), "c": ["x"] * 12, "d": range(12)},
+        index=adata.obs_names,
+    )
+    dataset = read_anndata(saved(adata, tmp_path))
+    assert dataset.space == "obsm['scores']"
+    assert dataset.var_names == ("a", "b", "d")
+
+
+def test_x_too_large_to_compare_genes_is_not_read(tmp_path, monkeypatch):
+    path = saved(cells(X_pca=4), tmp_path)
+    monkeypatch.setattr("napari_embedding_game.data.anndata._LARGEST_PROFILE", 10)
+    dataset = read_anndata(path)
+    assert dataset.profile is dataset.X
+    assert dataset.notes == ("Genes are not compared, because X is too large.",)
+    assert read_anndata(path, space="X").X.shape == (12, 6)
+
+
+def test_counts_get_advice(tmp_path):
+    adata = cells(genes=200)
+    adata.X = np.random.default_rng(0).poisson(2.0, adata.shape).astype(np.float32)
+    assert "X looks like raw counts" in read_anndata(saved(adata, tmp_path)).notes[0]
+    adata.X = np.log1p(adata.X)
+    assert read_anndata(saved(adata, tmp_path)).notes == ()
+
+
+def test_file_without_x(tmp_path):
+    adata = AnnData(obs=pd.DataFrame(index=[f"c{i}" for i in range(5)]))
+    adata.obsm["X_pca"] = np.random.default_rng(0).normal(size=(5, 3))
+    dataset = read_anndata(saved(adata, tmp_path))
+    assert dataset.X.shape == (5, 3)
+    assert dataset.profile_names == dataset.var_names
+
+
+@pytest.mark.parametrize("space", ["X", "X_pca"])
+def test_missing_values(tmp_path, space):
+    adata = cells(X_pca=4)
+    adata.obsm["X_pca"][4, 1] = np.nan
+    adata.X.data[adata.X.indptr[4]] = np.inf
+    path = saved(adata, tmp_path)
+    with pytest.raises(DataError, match=r'cells\.h5ad .* row 5 \("cell4"\), column'):
+        read_anndata(path, space=space)
+    dataset = read_anndata(path, space=space, missing="drop")
+    assert dataset.X.shape[0] == len(dataset.obs) == dataset.profile.shape[0] == 11
+    assert "cell4" not in dataset.obs.index
+    assert dataset.n_source_rows == 12
+
+
+def test_files_that_give_no_map(tmp_path):
+    adata = cells(X_pca=4)
+    adata.obsm["X_pca"][:] = 1
+    with pytest.raises(DataError, match=r"cells\.h5ad \(obsm.*\) is constant"):
+        read_anndata(saved(adata, tmp_path))
+    with pytest.raises(DataError, match="only one row"):
+        read_anndata(saved(adata[:1].copy(), tmp_path))
+    with pytest.raises(DataError, match="is empty"):
+        read_anndata(saved(adata[:0].copy(), tmp_path))
+    with pytest.raises(DataError, match='no space "X_pc": choose one of obsm'):
+        read_anndata(saved(adata, tmp_path), space="X_pc")
+    empty = AnnData(obs=adata.obs)
+    with pytest.raises(DataError, match="holds nothing to embed"):
+        read_anndata(saved(empty, tmp_path))
+
+
+def test_texts_in_x(tmp_path):
+    adata = cells()
+    adata.layers["names"] = np.full(adata.shape, "a", dtype=object)
+    with pytest.raises(DataError, match="where numbers belong"):
+        read_anndata(saved(adata, tmp_path), space="names")
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n"])
+def test_wrong_kind_of_file(tmp_path, content):
+    path = tmp_path / "cells.h5ad"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"cells\.h5ad could not be read as an .h5ad"):
+        read_anndata(path)
+
+
+def test_truncated(tmp_path):
+    path = saved(cells(X_pca=4), tmp_path)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(DataError, match="damaged, cut short"):
+        read_anndata(path)
+    with pytest.raises(DataError, match="damaged, cut short"):
+        anndata_spaces(path)
+
+
+def test_other_hdf5(tmp_path):
+    path = tmp_path / "cells.h5ad"
+    with h5py.File(path, "w") as file:
+        file["something"] = [1, 2]
+    with pytest.raises(DataError, match=r"without cells \(obs\)"):
+        read_anndata(path)
+
+
+def test_file_of_an_old_version(tmp_path):
+    """As anndata before 0.7 wrote it: tables are arrays of records."""
+    path = tmp_path / "cells.h5ad"
+    names = np.array([b"a", b"b", b"c"])
+    with h5py.File(path, "w") as file:
+        file["X"] = np.eye(3, dtype=np.float32)
+        for part in ("obs", "var"):
+            file[part] = np.rec.fromarrays([names, [1, 2, 3]], names="index,size")
+        assert is_legacy(file)
+    dataset = read_anndata(path)
+    np.testing.assert_array_equal(dataset.X, np.eye(3))
+    assert dataset.obs.index.tolist() == ["a", "b", "c"]
+    assert anndata_spaces(path) == ["X"]
+
+
+def test_damaged_inside(tmp_path):
+    path = saved(cells(X_pca=4), tmp_path)
+    with h5py.File(path, "r+") as file:
+        del file["obs"]["depth"]
+    with pytest.raises(DataError, match="damaged"):
+        read_anndata(path)
+
+
+def test_rows_that_do_not_fit(tmp_path):
+    path = saved(cells(X_pca=4), tmp_path)
+    with h5py.File(path, "r+") as file:
+        write_elem(file["obsm"], "X_pca", np.eye(5))
+    with pytest.raises(DataError, match=r"5 rows, .* 12 cells"):
+        read_anndata(path)

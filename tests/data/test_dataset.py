@@ -1,0 +1,98 @@
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from napari_embedding_game.data.dataset import Dataset
+
+
+def build(kept, X=None, **parts):
+    n = len(kept)
+    X = np.arange(2 * n, dtype=np.float32).reshape(n, 2) if X is None else X
+    return Dataset.from_rows(
+        name="cells",
+        X=X,
+        obs=pd.DataFrame({"row": range(n)}, index=[f"cell {i}" for i in range(n)]),
+        var_names=[f"c{i}" for i in range(X.shape[1])],
+        space="X",
+        kept=np.asarray(kept, dtype=bool),
+        **parts,
+    )
+
+
+masks = hnp.arrays(bool, st.integers(1, 40))
+
+
+@given(masks)
+def test_rows_keep_their_identity_through_left_out_rows(kept):
+    dataset = build(kept)
+    back = dataset.expand(dataset.obs["row"], -1)
+    np.testing.assert_array_equal(back[kept], np.flatnonzero(kept))
+    assert (back[~kept] == -1).all()
+    np.testing.assert_array_equal(
+        dataset.source_obs_names[dataset.kept], dataset.obs.index
+    )
+
+
+@given(masks, st.sampled_from([np.float32, np.float64, np.int32, np.uint8]))
+def test_expand_holds_value_and_fill(kept, dtype):
+    values = np.arange(kept.sum() * 3).reshape(-1, 3).astype(dtype)
+    full = build(kept).expand(values, np.nan)
+    assert full.shape == (len(kept), 3)
+    np.testing.assert_array_equal(full[kept], values)
+    assert np.isnan(full[~kept]).all()
+
+
+def test_expand_keeps_single_precision():
+    assert build([True, False]).expand(np.ones(1, np.float32), np.nan).dtype == "f4"
+
+
+def test_expand_does_not_cut_texts():
+    full = build([True, False]).expand(np.array(["3"]), "unassigned")
+    assert full.tolist() == ["3", "unassigned"]
+
+
+def test_everything_with_rows_loses_the_same_rows():
+    dataset = build(
+        [True, False, True],
+        images=np.arange(3, dtype=np.uint8).reshape(3, 1, 1),
+        texts=["a", "b", "c"],
+        profile=sp.csr_matrix(np.eye(3, dtype=np.float32)),
+        profile_names=["g0", "g1", "g2"],
+    )
+    assert dataset.images.ravel().tolist() == [0, 2]
+    assert list(dataset.texts) == ["a", "c"]
+    np.testing.assert_array_equal(dataset.profile.toarray(), np.eye(3)[[0, 2]])
+    assert dataset.n_source_rows == 3
+    assert len(dataset.source_obs) == 3
+
+
+def test_profile_is_x_unless_given():
+    dataset = build([True, True])
+    assert dataset.profile is dataset.X
+    assert dataset.profile_names == dataset.var_names
+
+
+def test_lengths_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="texts has length 1, expected 2"):
+        build([True, True], texts=["one"])
+
+
+def test_hash_follows_the_numbers(tmp_path):
+    X = np.ones((2, 2), dtype=np.float32)
+    assert build([1, 1], X).sha256() == build([1, 1], X.copy()).sha256()
+    assert build([1, 1], X).sha256() != build([1, 1], 2 * X).sha256()
+    sparse = sp.csr_matrix(X)
+    assert build([1, 1], sparse).sha256() != build([1, 1], 2 * sparse).sha256()
+
+
+def test_hash_of_a_file_is_that_of_its_bytes(tmp_path):
+    path = tmp_path / "cells.csv"
+    path.write_bytes(b"abc")
+    # The SHA-256 of "abc", from FIPS 180-2, appendix B.1.
+    assert build([1, 1], source=path).sha256() == (
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )

@@ -1,0 +1,270 @@
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.tables import from_features, read_table
+
+
+@pytest.fixture
+def cells():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "name": [f"cell {i}" for i in range(20)],
+            "area": rng.normal(100, 10, 20),
+            "count": rng.integers(0, 50, 20),
+            "type": ["B", "T"] * 10,
+        }
+    )
+
+
+def written(frame, path):
+    if ".parquet" in path.name:
+        frame.to_parquet(path, compression="gzip")
+        if path.suffix == ".gz":
+            path.write_bytes(gzip.compress(path.read_bytes()))
+    else:
+        frame.to_csv(path, sep="\t" if ".tsv" in path.name else ",", index=False)
+    return path
+
+
+def text(tmp_path, content, name="cells.csv"):
+    path = tmp_path / name
+    path.write_text(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", "tsv", "parquet", "csv.gz", "tsv.gz", "parquet.gz"]
+)
+def test_every_format_gives_the_same(tmp_path, cells, ending):
+    dataset = read_table(written(cells, tmp_path / f"cells.{ending}"))
+    assert dataset.var_names == ("area", "count")
+    assert dataset.obs.columns.tolist() == ["type"]
+    assert dataset.obs["type"].dtype == "category"
+    assert dataset.obs.index.tolist() == cells["name"].tolist()
+    assert dataset.name == f"cells.{ending}"
+    assert dataset.space == f"columns of cells.{ending}"
+    np.testing.assert_allclose(dataset.profile[:, 0], cells["area"], rtol=1e-6)
+
+
+def test_columns_are_standardised_and_it_says_so(tmp_path, cells):
+    dataset = read_table(written(cells, tmp_path / "cells.csv"))
+    assert dataset.X.dtype == np.float32
+    np.testing.assert_allclose(dataset.X.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(dataset.X.std(axis=0), 1, atol=1e-6)
+    assert dataset.notes == (
+        "Embedded: 2 columns (area, count), each with mean 0 and standard deviation "
+        "1, because units differ.",
+    )
+
+
+@given(
+    hnp.arrays(
+        np.float64,
+        st.tuples(st.integers(3, 12), st.integers(1, 4)),
+        elements=st.floats(-1e6, 1e6) | st.just(np.nan),
+    )
+)
+def test_left_out_rows_never_shift_the_others(values):
+    table = {f"c{i}": column for i, column in enumerate(values.T)}
+    try:
+        dataset = from_features(table, "cells", missing="drop")
+    except DataError:
+        return  # nothing left, or constant: asked elsewhere
+    columns = [int(name[1:]) for name in dataset.var_names]
+    np.testing.assert_allclose(
+        dataset.profile, values[dataset.kept][:, columns].astype(np.float32)
+    )
+    assert np.isfinite(dataset.X).all()
+    back = dataset.expand(dataset.obs.index.astype(int), 0)
+    np.testing.assert_array_equal(back[dataset.kept], np.flatnonzero(dataset.kept) + 1)
+
+
+def test_semicolons_and_decimal_commas(tmp_path):
+    dataset = read_table(text(tmp_path, "a;b\n1,5;2\n2,5;3\n4,5;7\n"))
+    np.testing.assert_allclose(dataset.profile[:, 0], [1.5, 2.5, 4.5])
+
+
+def test_commas_inside_tabbed_words_are_no_decimals(tmp_path):
+    path = text(tmp_path, "a\tb\n1.5\t2\n2.5\t3\n", "cells.tsv")
+    np.testing.assert_allclose(read_table(path).profile[:, 0], [1.5, 2.5])
+
+
+def test_row_names_as_r_writes_them(tmp_path):
+    dataset = read_table(text(tmp_path, "a,b\nc1,1,2\nc2,2,3\n"))
+    assert dataset.obs.index.tolist() == ["c1", "c2"]
+    assert dataset.var_names == ("a", "b")
+
+
+def test_row_names_as_pandas_writes_them(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2], "b": [2.0, 0]}, index=[7, 9])
+    frame.to_csv(tmp_path / "cells.csv")
+    dataset = read_table(tmp_path / "cells.csv")
+    assert dataset.obs.index.tolist() == ["7", "9"]
+    assert dataset.var_names == ("a", "b")
+
+
+def test_separator_at_the_end_of_lines_is_not_taken_for_row_names(tmp_path):
+    with pytest.raises(DataError, match=r"cells\.csv could not be read"):
+        read_table(text(tmp_path, "a,b\n1,2,\n2,3,\n"))
+
+
+def test_columns_with_the_same_name_stay_apart():
+    frame = pd.DataFrame([[1, 5], [2, 3], [3, 3]], columns=["area", "area"])
+    assert from_features(frame, "cells").var_names == ("area", "area.1")
+
+
+def test_labels_are_not_embedded_and_it_says_so(tmp_path, cells):
+    cells["label"] = range(20)
+    dataset = read_table(written(cells, tmp_path / "cells.csv"))
+    assert "label" in dataset.obs
+    assert any("name or group: label." in note for note in dataset.notes)
+
+
+def test_space_chooses_columns(tmp_path, cells):
+    path = written(cells, tmp_path / "cells.csv")
+    dataset = read_table(path, space="count")
+    assert dataset.var_names == ("count",)
+    assert dataset.obs.columns.tolist() == ["area", "type"]
+    assert read_table(path, space="area, count").var_names == ("area", "count")
+    assert read_table(path, space="columns of cells.csv").X.shape == (20, 2)
+
+
+@pytest.mark.parametrize(
+    ("space", "sentence"),
+    [("volume", 'no column "volume"'), ("type", "no numbers in column type")],
+)
+def test_space_that_cannot_be_embedded(tmp_path, cells, space, sentence):
+    with pytest.raises(DataError, match=sentence):
+        read_table(written(cells, tmp_path / "cells.csv"), space=space)
+
+
+def test_text_among_numbers_is_named(tmp_path, cells):
+    cells = cells.drop(columns="name")
+    cells["area"] = cells["area"].astype(object)
+    cells.loc[11, "area"] = "abc"
+    with pytest.raises(DataError) as error:
+        read_table(written(cells, tmp_path / "cells.csv"))
+    assert str(error.value) == (
+        'cells.csv has the text "abc" in row 12 of column area, where all other '
+        "values are numbers: correct it, or leave the cell empty."
+    )
+
+
+def test_further_texts_among_numbers_are_counted(cells):
+    cells["count"] = cells["count"].astype(object)
+    cells.loc[[2, 5, 7], "count"] = ["n.d.", "?", "?"]
+    with pytest.raises(DataError, match=r'"n.d." in row 3 .* and 2 more such rows'):
+        from_features(cells, "cells")
+
+
+def test_no_column_of_numbers(tmp_path):
+    with pytest.raises(DataError, match=r"no column of numbers .*: title, text\)"):
+        read_table(text(tmp_path, "title,text\na,x\nb,y\na,z\n"))
+
+
+def test_missing_values_name_row_and_column(tmp_path):
+    path = text(tmp_path, "name,a,b\nx,1,2\ny,,3\nz,2,5\n")
+    with pytest.raises(DataError, match=r'1 of 3 rows.* row 2 \("y"\), column a'):
+        read_table(path)
+    dataset = read_table(path, missing="drop")
+    assert dataset.obs.index.tolist() == ["x", "z"]
+    assert dataset.source_obs_names.tolist() == ["x", "y", "z"]
+    np.testing.assert_allclose(dataset.X, [[-1, -1], [1, 1]])
+    assert any("1 of 3 rows left out" in note for note in dataset.notes)
+
+
+def test_written_nan_is_a_missing_value_not_a_text():
+    table = {"a": np.array(["1", "NaN", "3", "4"], dtype=object)}
+    assert from_features(table, "cells", missing="drop").kept.sum() == 3
+
+
+def test_infinite_values(tmp_path):
+    with pytest.raises(DataError, match="1 missing or infinite value in 1 of 3"):
+        read_table(text(tmp_path, "a,b\n1,2\ninf,3\n2,5\n"))
+
+
+def test_constant_and_empty_columns_are_left_out(tmp_path):
+    dataset = read_table(text(tmp_path, "a,b,c\n1,7,\n2,7,\n4,7,\n"))
+    assert dataset.var_names == ("a",)
+    assert "Left out because empty: c." in dataset.notes
+    assert "Left out because constant: b." in dataset.notes
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "is empty: there is nothing in the file"),
+        ("  \n \n", "is empty: there is nothing in the file"),
+        ("a,b\n", r"is empty \(0 rows"),
+        ("a,b\n1,2\n", "only one row"),
+        ("a,b\n1,2\n1,2\n1,2\n", "is constant: all 3 rows"),
+        ("a,b\n,\n,\n,\n", r"no value in any of its columns of numbers \(a, b\)"),
+        ("a,b\n1,2\n1,2,3,4\n", "could not be read as a .csv table"),
+    ],
+)
+def test_tables_that_give_no_map(tmp_path, content, sentence):
+    with pytest.raises(DataError, match=rf"cells\.csv .*{sentence}"):
+        read_table(text(tmp_path, content))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet", "a.parquet.gz"])
+def test_damaged_files(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"\x89PNG\r\n\x00\xff\xfe damaged")
+    with pytest.raises(DataError, match=r"could not be read as a \.(csv|parquet) tab"):
+        read_table(path)
+
+
+def test_truncated_gz(tmp_path, cells):
+    path = written(cells, tmp_path / "cells.csv.gz")
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DataError, match="damaged, cut short"):
+        read_table(path)
+
+
+def test_truncated_parquet(tmp_path, cells):
+    path = written(cells, tmp_path / "cells.parquet")
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DataError, match="damaged, cut short"):
+        read_table(path)
+
+
+def test_texts_are_found(tmp_path):
+    path = text(tmp_path, "a,text\n1,first\n2,second\n")
+    assert list(read_table(path).texts) == ["first", "second"]
+
+
+def test_features_of_a_layer():
+    dataset = from_features({"area": [1.0, 2, 4], "ok": [True, False, True]}, "nuclei")
+    assert dataset.name == "nuclei"
+    assert dataset.source is None
+    assert dataset.obs.index.tolist() == ["1", "2", "3"]
+    assert dataset.obs.columns.tolist() == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("features", "sentence"),
+    [
+        ({}, "features table of the layer 'nuclei' is empty: measure"),
+        ({"kind": ["a", "b", "a"]}, "layer 'nuclei' has no column of numbers"),
+        ({"area": [1.0, np.nan]}, "layer 'nuclei' has 1 missing"),
+        ({"area": []}, "'nuclei' is empty"),
+    ],
+)
+def test_features_that_give_no_map(features, sentence):
+    with pytest.raises(DataError, match=sentence):
+        from_features(features, "nuclei")
+
+
+def test_tiny_and_huge_units_are_standardised():
+    table = {"a": [1e-300, 2e-300, 3e-300], "b": [1e300, 2e300, 3e300]}
+    X = from_features(table, "cells").X
+    np.testing.assert_allclose(X, [[-1.2247449] * 2, [0] * 2, [1.2247449] * 2], 1e-5)

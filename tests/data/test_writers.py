@@ -1,0 +1,271 @@
+import os
+from pathlib import Path
+
+import anndata
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from anndata import AnnData
+
+from napari_embedding_game.data.anndata import from_anndata
+from napari_embedding_game.data.arrays import read_array
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.readers import read
+from napari_embedding_game.data.result import EmbeddingResult
+from napari_embedding_game.data.tables import from_features
+from napari_embedding_game.data.writers import write_csv, write_h5ad
+
+
+def layout(n, seed=3):
+    rng = np.random.default_rng(0)
+    return EmbeddingResult(
+        embedding=rng.normal(size=(n, 2)).astype(np.float32),
+        landmarks=rng.normal(size=(4, 2)).astype(np.float32),
+        labels=np.arange(n, dtype=np.int32) % 3,
+        pressure=rng.random(n).astype(np.float32),
+        energy=12.5,
+        parameters={"random_state": seed, "max_iter": None, "steps": [1, 2]},
+    )
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """An .h5ad file with one cell that has no place in X_pca."""
+    rng = np.random.default_rng(0)
+    adata = AnnData(
+        X=sp.random(6, 4, 0.5, format="csr", dtype=np.float32, random_state=0),
+        obs=pd.DataFrame(
+            {"type": pd.Categorical(list("BTBTBT"))}, index=[f"c{i}" for i in range(6)]
+        ),
+        obsm={"X_pca": rng.normal(size=(6, 3))},
+        uns={"title": "mine"},
+    )
+    adata.obsm["X_pca"][2] = np.nan
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    return tmp_path / "cells.h5ad"
+
+
+def check_result(adata, result, kept):
+    embedding = adata.obsm["X_embedding_game"]
+    assert embedding.dtype == np.float32
+    np.testing.assert_array_equal(embedding[kept], result.embedding)
+    assert np.isnan(embedding[~kept]).all()
+    cluster = adata.obs["embedding_game_cluster"]
+    assert cluster.dtype == "category"
+    assert cluster[kept].tolist() == [str(label) for label in result.labels]
+    assert (cluster[~kept] == "unassigned").all()
+    pressure = adata.obs["embedding_game_pressure"].to_numpy()
+    np.testing.assert_array_equal(pressure[kept], result.pressure)
+    assert np.isnan(pressure[~kept]).all()
+    record = adata.uns["embedding_game"]
+    assert record["parameters"]["random_state"] == 3
+    assert record["parameters"]["max_iter"] == "none"
+    assert record["energy"] == 12.5
+    np.testing.assert_array_equal(record["landmarks"], result.landmarks)
+    assert record["versions"]["numpy"] == np.__version__
+
+
+def test_h5ad_keeps_everything_it_held(cells, tmp_path):
+    dataset = read(cells, missing="drop")
+    result = layout(5)
+    before = cells.read_bytes()
+    write_h5ad(dataset, result, tmp_path / "out.h5ad")
+    assert cells.read_bytes() == before
+    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
+    check_result(adata, result, np.array([1, 1, 0, 1, 1, 1], dtype=bool))
+    source = anndata.read_h5ad(cells)
+    np.testing.assert_array_equal(adata.X.toarray(), source.X.toarray())
+    np.testing.assert_array_equal(adata.obsm["X_pca"], source.obsm["X_pca"])
+    assert adata.obs["type"].tolist() == source.obs["type"].tolist()
+    assert adata.obs_names.tolist() == source.obs_names.tolist()
+    assert adata.uns["title"] == "mine"
+    made_from = adata.uns["embedding_game"]["input"]
+    assert made_from["sha256"] == dataset.sha256()
+    assert made_from["space"] == "obsm['X_pca']"
+    assert made_from["rows"] == 6
+    assert made_from["rows_embedded"] == 5
+    assert "1 of 6 rows left out" in made_from["notes"]
+
+
+def test_result_can_be_read_and_written_again(cells, tmp_path):
+    write_h5ad(read(cells, missing="drop"), layout(5), tmp_path / "once.h5ad")
+    again = read(tmp_path / "once.h5ad", missing="drop")
+    assert again.space == "obsm['X_pca']"
+    result = layout(5)
+    write_h5ad(again, result, tmp_path / "twice.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "twice.h5ad")
+    check_result(adata, result, np.array([1, 1, 0, 1, 1, 1], dtype=bool))
+    assert adata.obs.columns.tolist().count("embedding_game_cluster") == 1
+
+
+def test_file_without_obsm_and_uns(cells, tmp_path):
+    with h5py.File(cells, "r+") as file:
+        del file["obsm"], file["uns"]
+    result = layout(6)
+    write_h5ad(read(cells), result, tmp_path / "out.h5ad")
+    check_result(
+        anndata.read_h5ad(tmp_path / "out.h5ad"), result, np.ones(6, dtype=bool)
+    )
+
+
+def test_no_cluster_is_called_unassigned_when_all_rows_have_one(tmp_path):
+    dataset = from_features({"a": [1.0, 2, 4], "b": [0.0, 1, 0]}, "cells")
+    write_h5ad(dataset, layout(3), tmp_path / "out.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
+    categories = adata.obs["embedding_game_cluster"].cat.categories
+    assert categories.tolist() == ["0", "1", "2"]
+
+
+def test_clusters_are_in_the_order_of_their_numbers(tmp_path):
+    dataset = from_features({"a": np.arange(12.0)}, "cells")
+    result = layout(12)
+    result.labels[:] = np.arange(12)
+    write_h5ad(dataset, result, tmp_path / "out.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
+    categories = adata.obs["embedding_game_cluster"].cat.categories
+    assert categories.tolist() == [str(i) for i in range(12)]
+
+
+def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
+    features = pd.DataFrame(
+        {
+            "area": [10.0, np.nan, 30.0, 50.0],
+            "CD4/CD8": ["high", "low", None, "low"],
+            "ok": [True, False, True, True],
+            "seen": pd.to_datetime(["2020-01-01"] * 4),
+            "bin": pd.cut([1, 2, 3, 4], 2),
+            "mixed": [1, "a", None, 2.5],
+            "_index": ["x", "y", "z", "z"],
+        }
+    )
+    dataset = from_features(features, "nuclei", missing="drop")
+    result = layout(3)
+    write_h5ad(dataset, result, tmp_path / "out.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
+    check_result(adata, result, np.array([1, 0, 1, 1], dtype=bool))
+    np.testing.assert_array_equal(adata.X[:, 0], [10, np.nan, 30, 50])
+    assert adata.var_names.tolist() == ["area"]
+    assert adata.obs["CD4_CD8"].tolist() == ["high", "low", np.nan, "low"]
+    assert adata.obs["ok"].tolist() == [True, False, True, True]
+    assert adata.obs["mixed"].tolist() == ["1", "a", "", "2.5"]
+    assert adata.obs["seen"].iloc[1].startswith("2020-01-01")
+    assert adata.obs["index"].tolist() == ["x", "y", "z", "z"]
+
+
+def test_sparse_rows_left_out_stay_in_place(tmp_path):
+    X = sp.csr_matrix(np.diag([1.0, 2, np.nan, 4]))
+    np.savez(tmp_path / "x.npz", **vars_of(X))
+    dataset = read_array(tmp_path / "x.npz", missing="drop")
+    write_h5ad(dataset, layout(3), tmp_path / "out.h5ad")
+    stored = anndata.read_h5ad(tmp_path / "out.h5ad").X.toarray()
+    np.testing.assert_array_equal(stored, np.diag([1.0, 2, 0, 4]))
+
+
+def vars_of(X):
+    return {
+        "indices": X.indices,
+        "indptr": X.indptr,
+        "data": X.data,
+        "shape": X.shape,
+        "format": b"csr",
+    }
+
+
+def test_cells_in_memory_keep_genes_and_space(cells, tmp_path):
+    source = anndata.read_h5ad(cells)
+    source.obs_names = ["same"] * 6
+    dataset = from_anndata(source, "pbmc", missing="drop")
+    result = layout(5)
+    write_h5ad(dataset, result, tmp_path / "out.h5ad")
+    with pytest.warns(UserWarning, match="names are not unique"):
+        adata = anndata.read_h5ad(tmp_path / "out.h5ad")
+    check_result(adata, result, np.array([1, 1, 0, 1, 1, 1], dtype=bool))
+    np.testing.assert_allclose(
+        adata.obsm["X_pca"], source.obsm["X_pca"].astype(np.float32)
+    )
+    assert adata.obs["type"].tolist() == list("BTBTBT")
+
+
+def test_csv(cells, tmp_path):
+    dataset = read(cells, missing="drop")
+    result = layout(5)
+    write_csv(dataset, result, tmp_path / "out.csv")
+    table = pd.read_csv(tmp_path / "out.csv", index_col="row")
+    assert table.index.tolist() == [f"c{i}" for i in range(6)]
+    np.testing.assert_allclose(table.loc["c5", "x"], result.embedding[4, 0], rtol=1e-6)
+    np.testing.assert_allclose(table.loc["c5", "y"], result.embedding[4, 1], rtol=1e-6)
+    assert table.loc["c2", "embedding_game_cluster"] == "unassigned"
+    assert np.isnan(table.loc["c2", "x"])
+
+
+@pytest.mark.parametrize("write", [write_h5ad, write_csv])
+def test_input_is_never_overwritten(cells, tmp_path, write):
+    dataset = read(cells, missing="drop")
+    before = cells.read_bytes()
+    link = tmp_path / "link.h5ad"
+    link.symlink_to(cells)
+    for target in (cells, link, tmp_path / "." / "cells.h5ad"):
+        with pytest.raises(DataError, match="is the input itself"):
+            write(dataset, layout(5), target)
+    assert cells.read_bytes() == before
+
+
+@pytest.mark.parametrize("write", [write_h5ad, write_csv])
+def test_nothing_is_left_of_a_result_that_failed(cells, tmp_path, monkeypatch, write):
+    dataset = read(cells, missing="drop")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "old.h5ad").write_text("an earlier result")
+
+    def full_disk(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full_disk)
+    with pytest.raises(DataError, match=r"old\.h5ad could not be written \(No space"):
+        write(dataset, layout(5), out / "old.h5ad")
+    assert [path.name for path in out.iterdir()] == ["old.h5ad"]
+    assert (out / "old.h5ad").read_text() == "an earlier result"
+
+
+def test_earlier_result_is_replaced(cells, tmp_path):
+    dataset = read(cells, missing="drop")
+    out = tmp_path / "out.h5ad"
+    out.write_text("an earlier result")
+    write_h5ad(dataset, layout(5), out)
+    assert "X_embedding_game" in anndata.read_h5ad(out).obsm
+
+
+def test_folders_that_take_no_file(cells, tmp_path):
+    dataset = read(cells, missing="drop")
+    with pytest.raises(DataError, match=r"folder .*nowhere does not exist"):
+        write_h5ad(dataset, layout(5), tmp_path / "nowhere" / "out.h5ad")
+    with pytest.raises(DataError, match="is a folder: add the name"):
+        write_h5ad(dataset, layout(5), tmp_path)
+
+
+def test_input_that_changed_or_went(cells, tmp_path):
+    dataset = read(cells, missing="drop")
+    smaller = anndata.read_h5ad(cells)[:4].copy()
+    smaller.write_h5ad(cells)
+    with pytest.raises(DataError, match="now has 4 rows instead of 6"):
+        write_h5ad(dataset, layout(5), tmp_path / "out.h5ad")
+    Path(cells).unlink()
+    with pytest.raises(DataError, match="is no longer there"):
+        write_h5ad(dataset, layout(5), tmp_path / "out.h5ad")
+    assert not (tmp_path / "out.h5ad").exists()
+
+
+def test_result_beside_a_file_of_an_old_version(tmp_path):
+    path = tmp_path / "old.h5ad"
+    names = np.array([b"a", b"b", b"c"])
+    with h5py.File(path, "w") as file:
+        file["X"] = np.eye(3, dtype=np.float32)
+        for part in ("obs", "var"):
+            file[part] = np.rec.fromarrays([names, [1, 2, 3]], names="index,size")
+    result = layout(3)
+    write_h5ad(read(path), result, tmp_path / "out.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
+    check_result(adata, result, np.ones(3, dtype=bool))
+    np.testing.assert_array_equal(adata.X, np.eye(3))
