@@ -216,13 +216,19 @@ def fit(
             n_jobs=n_jobs,
             random_state=random_state,
         )
-        snapshot, interrupted = _play(game.iter_fit(dataset.X))
-        if snapshot is None:
-            typer.echo("Stopped before the first layout: nothing written.", err=True)
-            raise typer.Exit(EXIT_INTERRUPTED)
-        result = _result(game, dataset, snapshot, missing.value, interrupted)
-        _write(dataset, result, out)
-        _report(dataset, snapshot, out)
+        _play_and_write(game, dataset, missing.value, out)
+
+
+def _play_and_write(
+    game: EmbeddingGame, dataset: Dataset, missing: str, out: Path
+) -> None:
+    """Play to the end or to Ctrl-C, and write the last layout there was."""
+    snapshot, interrupted = _play(game.iter_fit(dataset.X))
+    if snapshot is None:
+        typer.echo("Stopped before the first layout: nothing written.", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED)
+    _write(dataset, _result(game, dataset, snapshot, missing, interrupted), out)
+    _report(dataset, snapshot, out)
     if interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
 
@@ -316,7 +322,7 @@ def _report(dataset: Dataset, snapshot: Snapshot, out: Path) -> None:
     if snapshot.warning:
         typer.echo(f"Warning: {snapshot.warning}", err=True)
     if not snapshot.finished:
-        typer.echo("Stopped early: this is the last layout before that.", err=True)
+        typer.echo("Stopped early: the last layout before that is written.", err=True)
     typer.echo(
         f"{out}: {len(snapshot.embedding):,} points of {dataset.name} "
         f"({dataset.space}), {_state(snapshot)}, "

@@ -9,9 +9,9 @@ from anndata.io import write_elem
 from napari_embedding_game.data.anndata import (
     anndata_spaces,
     from_anndata,
-    is_legacy,
     read_anndata,
 )
+from napari_embedding_game.data.contents import is_legacy
 from napari_embedding_game.data.errors import DataError
 
 
@@ -216,7 +216,7 @@ def test_file_of_an_old_version(tmp_path):
         file["X"] = np.eye(3, dtype=np.float32)
         for part in ("obs", "var"):
             file[part] = np.rec.fromarrays([names, [1, 2, 3]], names="index,size")
-        assert is_legacy(file)
+        assert is_legacy(file, "cells.h5ad")
     dataset = read_anndata(path)
     np.testing.assert_array_equal(dataset.X, np.eye(3))
     assert dataset.obs.index.tolist() == ["a", "b", "c"]

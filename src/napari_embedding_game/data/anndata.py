@@ -6,7 +6,6 @@ for comparing genes if it fits.
 
 from __future__ import annotations
 
-import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from .columns import texts
+from .contents import file_contents, is_legacy, object_contents, split_space
 from .dataset import Dataset, Matrix
 from .errors import DataError, explain_damage
 from .validation import (
@@ -33,54 +33,6 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 _LARGEST_PROFILE = 2 << 30  # bytes of X that are read only to compare genes
-# Results and places, not measurements: never embedded unless asked for.
-_NOT_MEASURED = re.compile(r"^(X_embedding_game|X_umap|X_tsne|.*spatial.*)$", re.I)
-_SPELLED_SPACE = re.compile(r"""^(obsm|layers)(?:\[['"](.+)['"]\]|/(.+))$""")
-
-
-@dataclass(frozen=True)
-class _Contents:
-    """What can be embedded: keys of ``obsm`` with their widths, layers, X."""
-
-    obsm: dict[str, int]
-    layers: list[str]
-    has_x: bool
-
-    def spaces(self) -> list[str]:
-        """Canonical names of all spaces."""
-        return [
-            *(_name("obsm", key) for key in self.obsm),
-            *(["X"] if self.has_x else []),
-            *(_name("layers", key) for key in self.layers),
-        ]
-
-    def default(self) -> str | None:
-        if "X_pca" in self.obsm:
-            return _name("obsm", "X_pca")
-        for key, width in self.obsm.items():
-            if width > 2 and not _NOT_MEASURED.match(key):
-                return _name("obsm", key)
-        return "X" if self.has_x else next(iter(self.spaces()), None)
-
-    def choose(self, space: str | None, where: str) -> str:
-        """Canonical name of the space asked for, or of the default."""
-        if space is None:
-            chosen = self.default()
-        else:
-            candidates = [space, _name("obsm", space), _name("layers", space)]
-            if match := _SPELLED_SPACE.match(space):
-                candidates = [_name(match[1], match[2] or match[3])]
-            chosen = next((c for c in candidates if c in self.spaces()), None)
-        if chosen is not None:
-            return chosen
-        if not self.spaces():
-            raise DataError(
-                f"{where} holds nothing to embed: neither X nor an entry of obsm with "
-                "numbers; compute principal components first (scanpy's pp.pca)."
-            )
-        raise DataError(
-            f'{where} has no space "{space}": choose one of {", ".join(self.spaces())}.'
-        )
 
 
 @dataclass(frozen=True)
@@ -108,7 +60,7 @@ def read_anndata(
 
     with explain_damage(path, "an .h5ad file"):
         with h5py.File(path) as file:
-            legacy = _is_legacy(file, path.name)
+            legacy = is_legacy(file, path.name)
             parts = None if legacy else _file_parts(file, space, path.name)
         if parts is None:
             parts = _object_parts(read_legacy(path), space, path.name)
@@ -130,10 +82,10 @@ def anndata_spaces(path: Path) -> list[str]:
 
     with explain_damage(path, "an .h5ad file"):
         with h5py.File(path) as file:
-            legacy = _is_legacy(file, path.name)
-            contents = None if legacy else _file_contents(file)
+            legacy = is_legacy(file, path.name)
+            contents = None if legacy else file_contents(file)
         if contents is None:
-            contents = _object_contents(read_legacy(path))
+            contents = object_contents(read_legacy(path))
     default = contents.choose(None, path.name)
     return [default, *(space for space in contents.spaces() if space != default)]
 
@@ -147,43 +99,6 @@ def read_legacy(path: Path) -> AnnData:
         return read_h5ad(path)
 
 
-def is_legacy(file: h5py.File) -> bool:
-    """Tell whether a file was written before parts carried their own encoding."""
-    return "encoding-type" not in file["obs"].attrs
-
-
-def _is_legacy(file: h5py.File, where: str) -> bool:
-    if "obs" not in file or "var" not in file:
-        raise DataError(
-            f"{where} is an HDF5 file without cells (obs) and genes (var): write it "
-            "with AnnData's write_h5ad."
-        )
-    return is_legacy(file)
-
-
-def _name(group: str, key: str) -> str:
-    return f"{group}['{key}']"
-
-
-def _file_contents(file: h5py.File) -> _Contents:
-    obsm = {key: _stored_width(item) for key, item in file.get("obsm", {}).items()}
-    return _Contents(
-        {key: width for key, width in obsm.items() if width},
-        list(file.get("layers", {})),
-        "X" in file and file["X"].attrs.get("encoding-type") != "null",
-    )
-
-
-def _stored_width(item: Any) -> int:
-    """Columns of a stored matrix of numbers, 0 for anything else."""
-    if "column-order" in item.attrs:
-        return len(item.attrs["column-order"])
-    if "shape" in item.attrs:
-        return int(item.attrs["shape"][1])
-    is_matrix = hasattr(item, "dtype") and len(item.shape) == 2
-    return int(item.shape[1]) if is_matrix and item.dtype.kind in "buif" else 0
-
-
 def _stored_bytes(item: Any) -> int:
     arrays = [item] if hasattr(item, "dtype") else [item["data"], item["indices"]]
     return sum(array.size * array.dtype.itemsize for array in arrays)
@@ -192,15 +107,15 @@ def _stored_bytes(item: Any) -> int:
 def _file_parts(file: h5py.File, space: str | None, where: str) -> _Parts:
     from anndata.io import read_elem
 
-    contents = _file_contents(file)
+    contents = file_contents(file)
     chosen = contents.choose(space, where)
-    match = _SPELLED_SPACE.match(chosen)
+    place = split_space(chosen)
     fits = contents.has_x and _stored_bytes(file["X"]) <= _LARGEST_PROFILE
     x = read_elem(file["X"]) if chosen == "X" or fits else None
     too_large = contents.has_x and x is None
     return _Parts(
         chosen,
-        read_elem(file[match[1]][match[2]]) if match else x,
+        read_elem(file[place[0]][place[1]]) if place else x,
         read_elem(file["obs"]),
         read_elem(file["var"]).index,
         x,
@@ -208,19 +123,10 @@ def _file_parts(file: h5py.File, space: str | None, where: str) -> _Parts:
     )
 
 
-def _object_contents(adata: AnnData) -> _Contents:
-    obsm = {
-        key: value.shape[1]
-        for key, value in adata.obsm.items()
-        if isinstance(value, pd.DataFrame) or value.dtype.kind in "buif"
-    }
-    return _Contents(obsm, list(adata.layers), adata.X is not None)
-
-
 def _object_parts(adata: AnnData, space: str | None, where: str) -> _Parts:
-    chosen = _object_contents(adata).choose(space, where)
-    match = _SPELLED_SPACE.match(chosen)
-    values = getattr(adata, match[1])[match[2]] if match else adata.X
+    chosen = object_contents(adata).choose(space, where)
+    place = split_space(chosen)
+    values = getattr(adata, place[0])[place[1]] if place else adata.X
     return _Parts(chosen, values, adata.obs, adata.var_names, adata.X)
 
 
@@ -256,14 +162,14 @@ def _dataset(
 def _matrix(parts: _Parts, where: str) -> tuple[Matrix, list[str]]:
     """Return the space as a float32 matrix, and the names of its columns."""
     values = parts.values
-    group, key = parts.space.partition("[")[::2]
+    place = split_space(parts.space)
     names = list(map(str, parts.var_names))
     if isinstance(values, pd.DataFrame):
         values = values.select_dtypes("number")
         names = list(map(str, values.columns))
         values = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    elif group == "obsm":
-        label = key.strip("'[]").removeprefix("X_")
+    elif place and place[0] == "obsm":
+        label = place[1].removeprefix("X_")
         names = [f"{label} {i + 1}" for i in range(values.shape[1])]
     check_shape(values.shape, f"{where} ({parts.space})")
     if values.dtype.kind not in "buif":

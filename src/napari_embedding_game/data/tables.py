@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +12,8 @@ from numpy.typing import NDArray
 
 from . import columns
 from .dataset import Dataset
-from .errors import DataError, explain_damage
+from .errors import DataError
+from .table_files import read_frame
 from .validation import (
     Missing,
     as_float32,
@@ -28,8 +26,6 @@ from .validation import (
 
 Numbers = dict[str, NDArray[np.float64]]
 
-_SNIFF_CHARACTERS = 65536
-
 
 def read_table(
     path: Path, *, space: str | None = None, missing: Missing = "error"
@@ -38,7 +34,7 @@ def read_table(
 
     `space` may name the columns to embed, with commas between them.
     """
-    frame = _read_frame(path)
+    frame = read_frame(path)
     return _from_frame(
         frame, path.name, path.name, source=path, space=space, missing=missing
     )
@@ -113,42 +109,6 @@ def _from_frame(
         profile=as_float32(raw),
         profile_names=names,
     )
-
-
-def _read_frame(path: Path) -> pd.DataFrame:
-    kind = Path(path.name.removesuffix(".gz")).suffix.lower()
-    with explain_damage(path, f"a {kind} table"):
-        content = _content(path)
-        if not content.strip():
-            raise DataError(f"{path.name} is empty: there is nothing in the file.")
-        if kind == ".parquet":
-            return pd.read_parquet(io.BytesIO(content))
-        return _parse_text(content.decode("utf-8-sig"), kind)
-
-
-def _content(path: Path) -> bytes:
-    if path.suffix.lower() == ".gz":
-        with gzip.open(path) as file:
-            return file.read()
-    return path.read_bytes()
-
-
-def _parse_text(text: str, kind: str) -> pd.DataFrame:
-    """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
-    heading = text.lstrip().splitlines()[0]
-    separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
-    comma = separator != "," and re.search(r"\d,\d", text[:_SNIFF_CHARACTERS])
-    frame = pd.read_csv(
-        io.StringIO(text),
-        sep=separator,
-        decimal="," if comma else ".",
-        low_memory=False,  # types from the whole column, not from parts of it
-    )
-    # With one heading too few, pandas reads row names (as R writes them); a
-    # separator at each line's end looks the same and would shift all columns.
-    if not isinstance(frame.index, pd.RangeIndex) and frame.iloc[:, -1].isna().all():
-        raise ValueError("a separator at the end of each line")
-    return frame
 
 
 def _with_row_names(frame: pd.DataFrame) -> pd.DataFrame:

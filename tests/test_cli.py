@@ -1,0 +1,353 @@
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from napari_embedding_game import cli
+from napari_embedding_game.cli import app
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.errors import DataError
+
+FEW = ["--max-iter", "5", "--n-neighbors", "5", "--n-landmarks", "10"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def one_sentence(result):
+    """The message of an expected error: one line on stderr, exit code 2."""
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    lines = result.stderr.splitlines()
+    assert lines[-1].startswith("Error: ")
+    return lines[-1]
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    values = np.vstack([rng.normal(c, 1, (30, 3)) for c in (0, 9)])
+    frame = pd.DataFrame(values, columns=["area", "depth", "red"])
+    frame["type"] = ["B"] * 30 + ["T"] * 30
+    frame.to_csv(tmp_path / "cells.csv", index=False)
+    return tmp_path / "cells.csv"
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out.h5ad"
+
+
+def test_fit_writes_the_map(table, out):
+    result = run("fit", table, "--out", out, "--strength", 120, *FEW)
+    assert result.exit_code == 0, result.output
+    assert "60 points of cells.csv" in result.stdout
+    assert "iteration 5 of 5" in result.stdout
+    adata = anndata.read_h5ad(out)
+    assert adata.obsm["X_embedding_game"].shape == (60, 2)
+    assert np.isfinite(adata.obsm["X_embedding_game"]).all()
+    assert adata.obs["type"].tolist() == ["B"] * 30 + ["T"] * 30
+    parameters = adata.uns["embedding_game"]["parameters"]
+    assert parameters["repulsion"] == 2.0  # 120 / 60
+    assert parameters["n_neighbors"] == 5
+    assert parameters["n_landmarks"] == 10
+    assert parameters["random_state"] == 0
+    assert parameters["n_iter"] == 5
+    assert not parameters["interrupted"]
+
+
+def test_same_seed_same_map(table, tmp_path):
+    maps = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        path = tmp_path / f"{name}.h5ad"
+        options = ["--init", "random", "--random-state", seed, *FEW]
+        assert run("fit", table, "--out", path, *options).exit_code == 0
+        maps.append(anndata.read_h5ad(path).obsm["X_embedding_game"])
+    np.testing.assert_array_equal(maps[0], maps[1])
+    assert not np.allclose(maps[0], maps[2])
+
+
+def test_three_dimensions_and_csv(table, tmp_path):
+    out = tmp_path / "map.csv"
+    options = ["--n-components", 3, "--space", "area,red", *FEW]
+    result = run("fit", table, "--out", out, *options)
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(out, index_col="row")
+    assert found.columns.tolist()[:3] == ["x", "y", "z"]
+    assert len(found) == 60
+    assert "Embedded: 2 columns (area, red)" in result.stderr
+
+
+def test_rows_with_missing_values(table, out):
+    frame = pd.read_csv(table)
+    frame.loc[11, "area"] = np.nan
+    frame.to_csv(table, index=False)
+    message = one_sentence(run("fit", table, "--out", out, *FEW))
+    assert "row 12, column area" in message
+    assert "--missing drop" in message
+    result = run("fit", table, "--out", out, "--missing", "drop", *FEW)
+    assert result.exit_code == 0, result.output
+    assert "1 of 60 rows left out" in result.stderr
+    adata = anndata.read_h5ad(out)
+    assert adata.obs["embedding_game_cluster"].tolist()[11] == "unassigned"
+    assert adata.n_obs == 60
+
+
+def test_existing_result_is_kept_unless_forced(table, out):
+    out.write_text("an earlier result")
+    assert "exists: choose another name, or add --force" in one_sentence(
+        run("fit", table, "--out", out, *FEW)
+    )
+    assert out.read_text() == "an earlier result"
+    assert run("fit", table, "--out", out, "--force", *FEW).exit_code == 0
+    assert "X_embedding_game" in anndata.read_h5ad(out).obsm
+
+
+def test_input_is_kept_even_if_forced(table):
+    before = table.read_bytes()
+    message = one_sentence(run("fit", table, "--out", table, "--force", *FEW))
+    assert "is the input itself" in message
+    assert table.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("nowhere/out.h5ad", "does not exist: make it"),
+        ("out.png", "has to end in .h5ad"),
+        ("folder.h5ad", "is a folder"),
+    ],
+)
+def test_results_that_cannot_be_written_are_told_before(
+    table, tmp_path, monkeypatch, target, sentence
+):
+    (tmp_path / "folder.h5ad").mkdir()
+    monkeypatch.setattr(cli, "_play", lambda *_: pytest.fail("it computed"))
+    assert sentence in one_sentence(run("fit", table, "--out", tmp_path / target))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "cells.csv is empty"),
+        ("a,b\n1,2\n", "cells.csv has only one row"),
+        ("a,b\n" + "1,2\n" * 30, "cells.csv is constant"),
+        ("a\n" + "x\ny\n" * 9, "cells.csv has no column of numbers"),
+        ("a,b\n" + "1,2\n3,4\n" * 9 + "abc,5\n", '"abc" in row 19 of column a'),
+        ("a,b\n" + "1,2\n3,4\n" * 9 + "inf,5\n", "row 19, column a"),
+    ],
+)
+def test_data_that_gives_no_map(table, out, content, sentence):
+    table.write_text(content)
+    assert sentence in one_sentence(run("fit", table, "--out", out))
+    assert not out.exists()
+
+
+def test_fewer_rows_than_neighbours(table, out):
+    table.write_text("a,b\n1,2\n3,4\n5,9\n")
+    assert "15" in one_sentence(run("fit", table, "--out", out))
+
+
+def test_missing_and_unknown_files(tmp_path, out):
+    assert "does not exist" in one_sentence(run("fit", "no.csv", "--out", out))
+    (tmp_path / "a.txt").touch()
+    message = one_sentence(run("fit", tmp_path / "a.txt", "--out", out))
+    assert "cannot be read: the name has to end in" in message
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--strength", "0"],
+        ["--strength", "-3"],
+        ["--strength", "nan"],
+        ["--repulsion", "-1"],
+        ["--strength", "3", "--repulsion", "1"],
+        ["--metric", "no-such-distance"],
+        ["--device", "no-such-device"],
+    ],
+)
+def test_settings_that_cannot_be_used(table, out, options):
+    one_sentence(run("fit", table, "--out", out, *FEW, *options))
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit"],
+        ["fit", "cells.csv"],
+        ["fit", "cells.csv", "--out", "o.h5ad", "--n-components", "4"],
+        ["fit", "cells.csv", "--out", "o.h5ad", "--n-neighbors", "0"],
+        ["fit", "cells.csv", "--out", "o.h5ad", "--schedule", "slow"],
+        ["fit", "cells.csv", "--out", "o.h5ad", "--missing", "fill"],
+        ["--sample", "cifar"],
+        ["no-such-command"],
+    ],
+)
+def test_wrong_arguments(arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Error" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def interrupt_after(monkeypatch, n_snapshots):
+    from napari_embedding_game.core.estimator import EmbeddingGame
+
+    whole = EmbeddingGame.iter_fit
+
+    def interrupted(self, X, *args):
+        for i, snapshot in enumerate(whole(self, X, *args)):
+            if i == n_snapshots:
+                raise KeyboardInterrupt
+            yield snapshot
+
+    monkeypatch.setattr(EmbeddingGame, "iter_fit", interrupted)
+
+
+def test_ctrl_c_keeps_the_last_layout(table, out, monkeypatch):
+    interrupt_after(monkeypatch, 1)
+    result = run("fit", table, "--out", out)
+    assert result.exit_code == 130
+    assert "Stopped early" in result.stderr
+    adata = anndata.read_h5ad(out)
+    assert np.isfinite(adata.obsm["X_embedding_game"]).all()
+    assert adata.uns["embedding_game"]["parameters"]["interrupted"]
+
+
+def test_ctrl_c_before_the_first_layout(table, out, monkeypatch):
+    interrupt_after(monkeypatch, 0)
+    result = run("fit", table, "--out", out)
+    assert result.exit_code == 130
+    assert "nothing written" in result.stderr
+    assert not out.exists()
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Calls of the window, which is not opened."""
+    calls = []
+
+    def launch(sample, **options):
+        calls.append((sample, options))
+        return 0
+
+    window = types.ModuleType("napari_embedding_game.ui.app")
+    window.launch = launch
+    monkeypatch.setitem(sys.modules, "napari_embedding_game.ui.app", window)
+    return calls
+
+
+def test_no_argument_opens_the_window(launched):
+    assert run().exit_code == 0
+    assert launched == [
+        (
+            None,
+            {"path": None, "screenshot": None, "out": None, "quit_after_run": False},
+        )
+    ]
+
+
+def test_window_options(launched, tmp_path, table):
+    options = ["--screenshot", tmp_path / "a.png", "--out", tmp_path / "a.h5ad"]
+    result = run("--sample", "mnist", "--file", table, *options, "--quit-after-run")
+    assert result.exit_code == 0, result.output
+    assert launched == [
+        (
+            "mnist",
+            {
+                "path": table,
+                "screenshot": tmp_path / "a.png",
+                "out": tmp_path / "a.h5ad",
+                "quit_after_run": True,
+            },
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--sample", "digits", "--file", "cells.csv"],
+        ["--file", "no-such-file.csv"],
+        ["--sample", "digits", "--screenshot", "no-such-folder/a.png"],
+        ["--sample", "digits", "--out", "no-such-folder/a.h5ad"],
+    ],
+)
+def test_window_is_not_opened_for_what_cannot_work(launched, arguments):
+    one_sentence(run(*arguments))
+    assert launched == []
+
+
+@pytest.mark.parametrize("error", [DataError, InputError])
+def test_errors_of_the_window_are_sentences(launched, monkeypatch, error):
+    def fail(*args, **options):
+        raise error("No connection.")
+
+    window = sys.modules["napari_embedding_game.ui.app"]
+    monkeypatch.setattr(window, "launch", fail)
+    assert one_sentence(run("--sample", "mnist")) == "Error: No connection."
+
+
+def test_exit_code_of_the_window_is_the_commands(launched, monkeypatch):
+    window = sys.modules["napari_embedding_game.ui.app"]
+    monkeypatch.setattr(window, "launch", lambda *args, **options: 3)
+    assert run().exit_code == 3
+
+
+def test_help_shows_what_a_person_needs():
+    shown = run("--help").stdout
+    assert "fit" in shown
+    assert "warm-up" not in shown
+    assert "--strength" in run("fit", "--help").stdout
+
+
+def test_version():
+    from importlib import metadata
+
+    shown = run("--version")
+    assert shown.exit_code == 0
+    assert shown.stdout.strip() == metadata.version("napari-embedding-game")
+
+
+def test_warm_up():
+    assert run("warm-up").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "module", ["napari_embedding_game", "napari_embedding_game.cli"]
+)
+def test_import_is_light(module):
+    code = (
+        f"import sys, {module}; "
+        "print([m for m in ('torch', 'napari', 'qtpy', 'pandas', 'numba', 'scanpy') "
+        "if m in sys.modules])"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.strip() == "[]"
+
+
+def test_command_ends_without_traceback(tmp_path):
+    command = [sys.executable, "-m", "napari_embedding_game.cli", "fit", "no.csv"]
+    ended = subprocess.run(
+        [*command, "--out", str(Path(tmp_path, "o.h5ad"))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr == (
+        "Error: no.csv does not exist: check the name and the folder.\n"
+    )
