@@ -133,6 +133,37 @@ def forces_parallel(indptr, indices, weights, y, z, attraction, repulsion, pull,
         _forces(c, indptr, indices, weights, y, z, attraction, repulsion, pull, s_yz)
 
 
+@njit(**_FAST)
+def landmark_sum(z, gradient):
+    """Return S_zz, the diagonal included, and write its gradient, (d, L)."""
+    total = 0.0
+    flat = z.shape[0] == 2
+    one = z.dtype.type(1)
+    zero = z.dtype.type(0)
+    four = z.dtype.type(4)
+    for a in range(z.shape[1]):
+        s = zero
+        g0 = zero
+        g1 = zero
+        g2 = zero
+        for b in range(z.shape[1]):
+            d0 = z[0, a] - z[0, b]
+            d1 = z[1, a] - z[1, b]
+            d2 = zero if flat else z[2, a] - z[2, b]
+            q = one / (one + d0 * d0 + d1 * d1 + d2 * d2)
+            s += q
+            q *= q * four
+            g0 -= q * d0
+            g1 -= q * d1
+            g2 -= q * d2
+        total += s
+        gradient[0, a] = g0
+        gradient[1, a] = g1
+        if not flat:
+            gradient[2, a] = g2
+    return total
+
+
 # --- The attraction's number, wanted only now and then --------------------------
 
 

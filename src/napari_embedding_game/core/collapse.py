@@ -1,1 +1,67 @@
-def collapse_warning(embedding, settings, schedule): return ''
+"""Telling a map from a collapse (paper 1, Fig. 4).
+
+With landmarks that are too slow or too fast for the points, with too few of
+them, or with hardly any repulsion, the points fall onto a few spots.  The
+picture then says nothing about the data, and the user should be told so and
+what to turn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.types import GameSettings
+
+CELLS = 64
+LEAST_OCCUPANCY = 0.1
+"""Below this the map is called collapsed; maps of real data lie above 0.2."""
+_MOST_POINTS = 20_000
+_SLOW, _FAST = 1.0, 50.0
+_FEW_LANDMARKS = 30
+
+
+def occupancy(embedding: NDArray[np.floating]) -> float:
+    """Return how many of the cells that could hold a point do hold one, 0 to 1.
+
+    The cells are a grid of 64 x 64 over the middle 96 % of the map in its
+    first two dimensions; N points can fill at most N of them.
+    """
+    plane = embedding[:: max(1, len(embedding) // _MOST_POINTS), :2]
+    low, high = np.percentile(plane, [2, 98], axis=0)
+    place = (plane - low) / np.maximum(high - low, 1e-9)
+    cell = np.clip(place * CELLS, 0, CELLS - 1).astype(np.int64)
+    filled = np.bincount(cell[:, 0] * CELLS + cell[:, 1], minlength=CELLS**2) > 0
+    return float(filled.sum() / min(len(plane), CELLS**2))
+
+
+def collapse_warning(
+    embedding: NDArray[np.floating],
+    settings: GameSettings,
+    learning_rate: float,
+    landmark_learning_rate: float,
+) -> str:
+    """Return a sentence that says the points collapse and what to do, or ""."""
+    if occupancy(embedding) >= LEAST_OCCUPANCY:
+        return ""
+    way_out = _way_out(settings, learning_rate, landmark_learning_rate)
+    return f"The points are collapsing onto a few spots: {way_out}."
+
+
+def _way_out(
+    settings: GameSettings, learning_rate: float, landmark_learning_rate: float
+) -> str:
+    if settings.method == "sampled_landmarks":
+        return "sampled landmarks do this; choose the embedding game as the method"
+    if settings.method == "game":
+        if landmark_learning_rate < _SLOW * learning_rate:
+            return (
+                f"raise the landmarks' learning rate above {_SLOW * learning_rate:g}"
+            )
+        if landmark_learning_rate > _FAST * learning_rate:
+            return (
+                f"lower the landmarks' learning rate below {_FAST * learning_rate:g}"
+            )
+    if settings.n_landmarks < _FEW_LANDMARKS:
+        return f"raise the number of landmarks above {_FEW_LANDMARKS}"
+    return "raise the repulsion (lambda x N)"

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.threads import numba_threads, threads_for
+from napari_embedding_game.core.threads import ThreadChoice, resolve_n_jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,17 @@ class LandmarkForces:
     """(N, d) gradient of S_yz in the points."""
     pull: Tensor
     """(L, d) gradient of S_yz in the landmarks."""
-    s_yz: Tensor
-    """() sum over points and landmarks of q."""
+    push: Tensor
+    """(L, d) gradient of S_zz."""
+    s_yz: float
+    """Sum over points and landmarks of q."""
+    s_zz: float
+    """Sum over landmarks and landmarks of q, the diagonal included."""
+
+    @property
+    def ratio(self) -> float:
+        """r = S_yz / S_zz, the repulsion that one unit of landmark exerts."""
+        return self.s_yz / self.s_zz
 
 
 class Forces(Protocol):
@@ -42,10 +51,10 @@ class Forces(Protocol):
     def landmark_forces(self, y: Tensor, z: Tensor) -> LandmarkForces:
         """Return attraction along the edges and the landmark sum, with gradients."""
 
-    def attraction_energy(self, y: Tensor) -> Tensor:
+    def attraction_energy(self, y: Tensor) -> float:
         """Return the sum of f over the directed edges: half of that over entries."""
 
-    def pair_repulsion(self, y: Tensor, pairs: Edges) -> tuple[Tensor, Tensor]:
+    def pair_repulsion(self, y: Tensor, pairs: Edges) -> tuple[float, Tensor]:
         """Return the sum of w q over directed ``pairs`` and its gradient, (N, d)."""
 
 
@@ -57,57 +66,56 @@ class CompiledForces:
 
     def __init__(self, edges: Edges, n_jobs: int | None = None) -> None:
         self.edges = edges
-        self._n_jobs = n_jobs
+        self._n_threads = resolve_n_jobs(n_jobs)
+        self._choices: dict[str, ThreadChoice] = {}
 
     def _run(self, name: str, work: int, *arrays: Any) -> None:
-        n_threads = threads_for(work, self._n_jobs)
-        if n_threads == 1:
-            getattr(_kernels, f"{name}_serial")(*arrays)
-            return
-        with numba_threads(n_threads):
-            getattr(_kernels, f"{name}_parallel")(*arrays)
-
-    def _edge_arrays(self, edges: Edges) -> tuple[Any, Any, Any]:
-        return edges.indptr, edges.indices, edges.weights
+        """Run a kernel over edge rows, serial or parallel, whichever is faster now."""
+        choice = self._choices.setdefault(name, ThreadChoice(self._n_threads))
+        with choice.threads_for(work) as n_threads:
+            kind = "serial" if n_threads == 1 else "parallel"
+            getattr(_kernels, f"{name}_{kind}")(*arrays)
 
     def landmark_forces(self, y: Tensor, z: Tensor) -> LandmarkForces:
+        edges = self.edges
         points = y.detach().numpy()
         landmarks = np.ascontiguousarray(z.detach().numpy().T)
-        n, d = points.shape
-        chunks = _kernels.n_chunks(n)
+        chunks = _kernels.n_chunks(len(points))
         attraction = np.empty_like(points)
         repulsion = np.empty_like(points)
         pull = np.zeros((chunks, *landmarks.shape), points.dtype)
         s_yz = np.empty(chunks)
-        work = n * landmarks.shape[1] + len(self.edges.indices)
+        work = len(points) * len(z) + len(edges.indices)
         self._run(
-            "forces", work, *self._edge_arrays(self.edges), points, landmarks,
-            attraction, repulsion, pull, s_yz,
+            "forces", work, edges.indptr, edges.indices, edges.weights, points,
+            landmarks, attraction, repulsion, pull, s_yz,
         )  # fmt: skip
+        push = np.zeros_like(landmarks)
+        s_zz = _kernels.landmark_sum(landmarks, push)
         return LandmarkForces(
             torch.from_numpy(attraction),
             torch.from_numpy(repulsion),
-            torch.from_numpy(np.ascontiguousarray(pull.sum(axis=0).T)),
-            torch.tensor(s_yz.sum(), dtype=torch.float64),
+            torch.from_numpy(pull.sum(axis=0).T.copy()),
+            torch.from_numpy(push.T.copy()),
+            float(s_yz.sum()),
+            float(s_zz),
         )
 
-    def attraction_energy(self, y: Tensor) -> Tensor:
+    def attraction_energy(self, y: Tensor) -> float:
+        edges = self.edges
         points = y.detach().numpy()
         sums = np.empty(_kernels.n_chunks(len(points)))
-        work = len(self.edges.indices)
-        self._run("edge_energy", work, *self._edge_arrays(self.edges), points, sums)
-        return torch.tensor(0.5 * sums.sum(), dtype=torch.float64)
+        rows = (edges.indptr, edges.indices, edges.weights)
+        self._run("edge_energy", len(edges.indices), *rows, points, sums)
+        return float(0.5 * sums.sum())
 
-    def pair_repulsion(self, y: Tensor, pairs: Edges) -> tuple[Tensor, Tensor]:
+    def pair_repulsion(self, y: Tensor, pairs: Edges) -> tuple[float, Tensor]:
         points = y.detach().numpy()
         repulsion = np.empty_like(points)
         sums = np.empty(_kernels.n_chunks(len(points)))
-        self._run(
-            "pair_repulsion", len(pairs.indices), *self._edge_arrays(pairs), points,
-            repulsion, sums,
-        )  # fmt: skip
-        total = torch.tensor(0.5 * sums.sum(), dtype=torch.float64)
-        return total, torch.from_numpy(repulsion)
+        rows = (pairs.indptr, pairs.indices, pairs.weights)
+        self._run("pair_repulsion", len(pairs.indices), *rows, points, repulsion, sums)
+        return float(0.5 * sums.sum()), torch.from_numpy(repulsion)
 
 
 class TorchForces:
@@ -144,30 +152,33 @@ class TorchForces:
         )
         repulsion = torch.empty_like(y)
         pull = torch.zeros_like(z)
-        s_yz = torch.zeros((), dtype=y.dtype, device=y.device)
+        s_yz = 0.0
         block = max(1, self._block_elements // max(1, z.numel()))
         for part, out in zip(y.split(block), repulsion.split(block), strict=True):
             apart = part[:, None, :] - z[None, :, :]
             q = 1 / (1 + apart.square().sum(dim=2))
-            s_yz += q.sum()
+            s_yz += float(q.sum())
             push = (2 * q.square())[:, :, None] * apart
             out.copy_(-push.sum(dim=1))
             pull += push.sum(dim=0)
-        return LandmarkForces(attraction, repulsion, pull, s_yz)
+        between = z[:, None, :] - z[None, :, :]
+        q = 1 / (1 + between.square().sum(dim=2))
+        push = (-4 * q.square()[:, :, None] * between).sum(dim=1)
+        return LandmarkForces(attraction, repulsion, pull, push, s_yz, float(q.sum()))
 
-    def attraction_energy(self, y: Tensor) -> Tensor:
+    def attraction_energy(self, y: Tensor) -> float:
         heads, tails, weights = self._ends
         squared = (y.detach()[heads] - y.detach()[tails]).square().sum(dim=1)
-        return 0.5 * (weights * torch.log1p(squared)).sum()
+        return float(0.5 * (weights * torch.log1p(squared)).sum())
 
-    def pair_repulsion(self, y: Tensor, pairs: Edges) -> tuple[Tensor, Tensor]:
+    def pair_repulsion(self, y: Tensor, pairs: Edges) -> tuple[float, Tensor]:
         y = y.detach()
         heads, tails, weights = self._upload(pairs)
         apart = y[heads] - y[tails]
         q = 1 / (1 + apart.square().sum(dim=1))
         push = (-2 * weights * q.square())[:, None] * apart
         gradient = torch.zeros_like(y).index_add_(0, heads, push)
-        return 0.5 * (weights * q).sum(), gradient
+        return float(0.5 * (weights * q).sum()), gradient
 
 
 def make_forces(

@@ -28,10 +28,13 @@ from napari_embedding_game.core.forces import make_forces
 from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
 from napari_embedding_game.core.pressure import pressure
+from napari_embedding_game.core.threads import one_torch_thread
 from napari_embedding_game.core.types import GameSettings, Snapshot
 
 FRAME_SECONDS = 0.04
 """Longest stretch of iterations between two snapshots."""
+_SETTLED = 0.6
+"""Share of the schedule after which points that lie close are a collapse."""
 _DIAGNOSIS_SHARE = 0.2
 """Share of the time that labels and pressure may take while the game runs."""
 
@@ -151,6 +154,7 @@ class _Game:
         n = len(layout)
         self._labels: NDArray[np.int32] = np.zeros(n, np.int32)
         self._pressure: NDArray[np.float32] = np.zeros(n, np.float32)
+        self._warning = ""
         self._next_diagnosis = 0.0
         self._settings = settings
         self._apply(settings)
@@ -218,10 +222,11 @@ class _Game:
         """Play until the time, the iterations or the schedule is used up."""
         end = time.perf_counter() + seconds
         left = self._schedule.n_iter - self._position
-        for _ in range(min(left, iterations or left)):
-            self._step()
-            if time.perf_counter() >= end:
-                break
+        with one_torch_thread():
+            for _ in range(min(left, iterations or left)):
+                self._step()
+                if time.perf_counter() >= end:
+                    break
 
     def _step(self) -> None:
         done = self._position / self._schedule.n_iter
@@ -252,7 +257,7 @@ class _Game:
             )
         self._objective.repulsion = self._repulsion
         if diagnose:
-            self._diagnose()
+            self._diagnose(embedding)
         with torch.no_grad():
             energy = float(self._objective(self._y, self._z, value=True))
         return Snapshot(
@@ -263,26 +268,32 @@ class _Game:
             energy=energy,
             labels=self._labels,
             pressure=self._pressure,
-            warning=self._warning(embedding),
+            warning=self._warning,
             finished=self.finished,
         )
 
-    def _diagnose(self) -> None:
+    def _diagnose(self, embedding: NDArray[np.float32]) -> None:
         """Work out labels and pressure, unless their share of the time is used up."""
         begin = time.perf_counter()
-        n_labels = int(self._labels.max(initial=0)) + 1
-        is_due = begin >= self._next_diagnosis or n_labels > len(self._z)
+        has_lost_landmarks = self._labels.max(initial=0) >= len(self._z)
+        is_due = begin >= self._next_diagnosis or has_lost_landmarks
         if not (is_due or self.finished):
             return
         self._labels, self._pressure = pressure(self._objective, self._y, self._z)
+        self._warning = self._collapse(embedding)
         now = time.perf_counter()
         self._next_diagnosis = now + (now - begin) / _DIAGNOSIS_SHARE
 
-    def _warning(self, embedding: NDArray[np.float32]) -> str:
-        # The start layout is as it is; only a game can collapse.
-        if self._iteration == 0:
+    def _collapse(self, embedding: NDArray[np.float32]) -> str:
+        # Before that the repulsion is still growing, and the points lie close.
+        if self._position < _SETTLED * self._schedule.n_iter:
             return ""
-        return collapse_warning(embedding, self._settings, self._schedule)
+        return collapse_warning(
+            embedding,
+            self._settings,
+            self._schedule.learning_rate,
+            self._schedule.landmark_learning_rate,
+        )
 
 
 def _copy(tensor: torch.Tensor) -> NDArray[Any]:

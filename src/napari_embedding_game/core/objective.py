@@ -25,6 +25,7 @@ need, so it is NaN unless asked for with ``value=True``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -48,7 +49,7 @@ class _Energy(torch.autograd.Function):
         ctx: Any, y: Tensor, z: Tensor, objective: Objective, value: bool
     ) -> Tensor:
         energy, ctx.y_gradient, ctx.z_gradient = objective.evaluate(y, z, value)
-        return energy.to(y)
+        return y.new_tensor(energy)
 
     @staticmethod
     def backward(ctx: Any, *scale: Tensor) -> tuple[Tensor, Tensor, None, None]:
@@ -97,7 +98,7 @@ class Objective:
 
     def evaluate(
         self, y: Tensor, z: Tensor, value: bool
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[float, Tensor, Tensor]:
         """Return the energy (NaN unless ``value``) and its gradients in y and z."""
         raise NotImplementedError
 
@@ -108,18 +109,8 @@ class Objective:
         """Say what pushes the points, for :mod:`pressure`."""
         raise NotImplementedError
 
-    def _attraction(self, y: Tensor, value: bool) -> Tensor:
-        if value:
-            return self.forces.attraction_energy(y)
-        return torch.tensor(float("nan"), dtype=torch.float64)
-
-
-def landmark_sum(z: Tensor) -> tuple[Tensor, Tensor]:
-    """Return S_zz, the diagonal included, and its gradient (L, d)."""
-    apart = z[:, None, :] - z[None, :, :]
-    q = 1 / (1 + apart.square().sum(dim=2))
-    gradient = (-4 * q.square()[:, :, None] * apart).sum(dim=1)
-    return q.sum(), gradient
+    def _attraction(self, y: Tensor, value: bool) -> float:
+        return self.forces.attraction_energy(y) if value else math.nan
 
 
 class LandmarkGame(Objective):
@@ -133,20 +124,18 @@ class LandmarkGame(Objective):
 
     def evaluate(
         self, y: Tensor, z: Tensor, value: bool
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[float, Tensor, Tensor]:
         found = self.forces.landmark_forces(y, z)
-        s_zz, push = landmark_sum(z.detach())
-        ratio = found.s_yz.to(s_zz) / s_zz
-        energy = self._attraction(y, value).to(s_zz) + self.repulsion * ratio**2 * s_zz
-        pull = 2 * self.repulsion * ratio
-        y_gradient = torch.add(found.attraction, pull * found.repulsion)
-        z_gradient = pull * found.pull - self.repulsion * ratio**2 * push
+        r = found.ratio
+        energy = self._attraction(y, value) + self.repulsion * r**2 * found.s_zz
+        scale = 2 * self.repulsion * r
+        y_gradient = found.attraction.add_(found.repulsion, alpha=scale)
+        z_gradient = (scale * found.pull).sub_(found.push, alpha=self.repulsion * r**2)
         return energy, y_gradient, z_gradient
 
     def repellers(self, y: Tensor, z: Tensor) -> Repellers:
-        found = self.forces.landmark_forces(y, z)
-        ratio = float(found.s_yz) / float(landmark_sum(z.detach())[0])
-        return Repellers(2 * self.repulsion * ratio, landmarks=z)
+        r = self.forces.landmark_forces(y, z).ratio
+        return Repellers(2 * self.repulsion * r, landmarks=z)
 
 
 class SampledEdges(Objective):
@@ -172,15 +161,14 @@ class SampledEdges(Objective):
 
     def evaluate(
         self, y: Tensor, z: Tensor, value: bool
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[float, Tensor, Tensor]:
         found = self.forces.landmark_forces(y, z)
         total, repulsion = self.forces.pair_repulsion(y, self._pairs)
         strength = self.repulsion * self._weight
-        energy = self._attraction(y, value).to(total) + strength * total
-        s_zz, push = landmark_sum(z.detach())
-        ratio = found.s_yz.to(s_zz) / s_zz
-        z_gradient = 2 * ratio * found.pull - ratio**2 * push
-        return energy, found.attraction + strength * repulsion, z_gradient
+        energy = self._attraction(y, value) + strength * total
+        y_gradient = found.attraction.add_(repulsion, alpha=strength)
+        r = found.ratio
+        return energy, y_gradient, (2 * r * found.pull).sub_(found.push, alpha=r**2)
 
     def repellers(self, y: Tensor, z: Tensor) -> Repellers:
         return Repellers(self.repulsion * self._weight, pairs=self._pairs)
@@ -202,12 +190,12 @@ class SampledLandmarks(Objective):
 
     def evaluate(
         self, y: Tensor, z: Tensor, value: bool
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[float, Tensor, Tensor]:
         members = torch.as_tensor(self._members, device=y.device)
         found = self.forces.landmark_forces(y, y.detach()[members])
         strength = self.repulsion * self._weight
-        energy = self._attraction(y, value).to(found.s_yz) + strength * found.s_yz
-        y_gradient = torch.add(found.attraction, found.repulsion, alpha=strength)
+        energy = self._attraction(y, value) + strength * found.s_yz
+        y_gradient = found.attraction.add_(found.repulsion, alpha=strength)
         y_gradient.index_add_(0, members, strength * found.pull)
         return energy, y_gradient, torch.zeros_like(z)
 

@@ -10,10 +10,14 @@ leaves a core free where there are more than two.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numba
+
+_FIRST_PATIENCE = 8
+_MOST_PATIENCE = 256
 
 PARALLEL_WORK = 2_000_000
 """Point-landmark pairs plus edges from which an iteration is worth two threads."""
@@ -40,9 +44,47 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     return max(1, n_jobs)
 
 
-def threads_for(work: int, n_jobs: int | None) -> int:
-    """Return the threads for ``work`` inner steps of one iteration, 1 or more."""
-    return 1 if work < PARALLEL_WORK else resolve_n_jobs(n_jobs)
+class ThreadChoice:
+    """Serial or parallel, whichever ran faster lately.
+
+    A core that is free now may be held by the window a moment later, so the
+    slower way is tried again now and then: the longer it has been losing, the
+    more rarely.  Both ways give the same bits, so nobody sees the change.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self._n_threads = n_threads
+        self._seconds = {False: 0.0, True: 0.0}
+        self._wait = 0
+        self._patience = _FIRST_PATIENCE
+
+    @contextmanager
+    def threads_for(self, work: int) -> Iterator[int]:
+        """Give the threads for ``work`` inner steps, and time what is done with them."""
+        if work < PARALLEL_WORK or self._n_threads == 1:
+            yield 1
+            return
+        is_parallel, is_trial = self._next()
+        begin = time.perf_counter()
+        with numba_threads(self._n_threads):
+            yield self._n_threads if is_parallel else 1
+        self._learn(is_parallel, is_trial, time.perf_counter() - begin)
+
+    def _next(self) -> tuple[bool, bool]:
+        faster = self._seconds[True] <= self._seconds[False]
+        self._wait -= 1
+        is_trial = self._wait < 0
+        return faster != is_trial, is_trial
+
+    def _learn(self, is_parallel: bool, is_trial: bool, seconds: float) -> None:
+        known = self._seconds[is_parallel]
+        self._seconds[is_parallel] = 0.5 * (known + seconds) if known else seconds
+        if is_trial:
+            has_lost = self._seconds[is_parallel] > self._seconds[not is_parallel]
+            self._patience = (
+                min(2 * self._patience, _MOST_PATIENCE) if has_lost else _FIRST_PATIENCE
+            )
+            self._wait = self._patience
 
 
 @contextmanager
@@ -54,3 +96,20 @@ def numba_threads(n_threads: int) -> Iterator[None]:
         yield
     finally:
         numba.set_num_threads(before)
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Run torch's CPU operations of this thread on one thread.
+
+    An iteration has a dozen of them, each too small to win by a second thread
+    and each a place to wait for one that the window holds.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,26 @@
+"""Compile every loop that a run needs, or read it from numba's cache."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from napari_embedding_game.core import _kernels
+
+
+def compile_kernels() -> None:
+    """Call each kernel once, on two points, with the types of a run."""
+    y = np.zeros((2, 2), np.float32)
+    z = np.zeros((2, 1), np.float32)
+    indptr = np.array([0, 1, 2], np.uint32)
+    indices = np.array([1, 0], np.uint32)
+    weights = np.ones(2, np.float32)
+    rows = (indptr, indices, weights, y)
+    labels, sums = np.zeros(2, np.int32), np.zeros(1)
+    pull = np.zeros((1, 2, 1), np.float32)
+    _kernels.fuzzy_memberships(np.ones((2, 1), np.float32))
+    _kernels.landmark_sum(z, z.copy())
+    _kernels.landmark_pressure(*rows, z, 1.0, labels, np.zeros(2, np.float32))
+    for kind in ("serial", "parallel"):
+        forces = getattr(_kernels, f"forces_{kind}")
+        forces(*rows, z, y.copy(), y.copy(), pull, sums)
+        getattr(_kernels, f"edge_energy_{kind}")(*rows, sums)
