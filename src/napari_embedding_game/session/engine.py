@@ -17,6 +17,9 @@ from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettin
 
 Game = Generator[Snapshot, GameSettings | None, None]
 
+FRAME_ITERATIONS = {"fast": 10, "paper": 100}
+"""Most iterations in a frame, so that a small game too is seen to move."""
+
 COMPUTING = threading.Lock()
 """Held while the engine computes.
 
@@ -37,7 +40,9 @@ class Engine(Protocol):
         """Return the weighted edges and the start layout (n, d)."""
         ...
 
-    def play(self, edges: Any, layout: Any, start: StartSettings, game: GameSettings) -> Game:
+    def play(
+        self, edges: Any, layout: Any, start: StartSettings, game: GameSettings
+    ) -> Game:
         """Return the game, which yields snapshots and takes new settings."""
         ...
 
@@ -46,6 +51,7 @@ class CoreEngine:
     """The real engine."""
 
     def neighbors(self, X: Any, start: StartSettings) -> Any:
+        """Search with the index that suits the data."""
         from napari_embedding_game.core.graph import knn_graph
 
         return knn_graph(
@@ -59,6 +65,7 @@ class CoreEngine:
     def layout(
         self, graph: Any, X: Any, start: StartSettings
     ) -> tuple[Any, NDArray[np.float32]]:
+        """Weight the edges, then place the points."""
         from napari_embedding_game.core.affinities import edges
         from napari_embedding_game.core.initialization import start_layout
 
@@ -70,6 +77,7 @@ class CoreEngine:
     def play(
         self, edges: Any, layout: Any, start: StartSettings, game: GameSettings
     ) -> Game:
+        """Play with frames short enough to be seen."""
         from napari_embedding_game.core.game import play
 
         return play(
@@ -79,6 +87,7 @@ class CoreEngine:
             random_state=start.random_state,
             device=start.device,
             n_jobs=start.n_jobs,
+            frame_iterations=FRAME_ITERATIONS[game.schedule],
         )
 
 

@@ -33,6 +33,10 @@ class Selection:
         else:
             self._set((*self._clusters, cluster))
 
+    def replace(self, clusters: Iterable[int]) -> None:
+        """Select exactly these."""
+        self._set(dict.fromkeys(clusters))
+
     def clear(self) -> None:
         """Select nothing."""
         self._set(())

@@ -18,6 +18,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.result import EmbeddingResult
 from napari_embedding_game.session import provenance
 from napari_embedding_game.session.engine import CoreEngine, Engine
+from napari_embedding_game.session.look import Look
 from napari_embedding_game.session.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
@@ -49,6 +50,7 @@ class Session:
     def __init__(self, engine: Engine | None = None, pace: Pace | None = None) -> None:
         self.settings = Settings()
         self.selection = Selection()
+        self.look = Look()
         self.dataset: Dataset | None = None
         self.state: State = "idle"
         self.run: Run | None = None
@@ -68,7 +70,7 @@ class Session:
         self.run = self.snapshot = None
         self.dataset = dataset
         self.selection.clear()
-        self._say("")
+        self.say("")
         self._go("idle")
         self._check_staleness()
         self.dataset_changed.emit(dataset)
@@ -88,7 +90,7 @@ class Session:
             pace=self._pace,
         )
         self.selection.clear()
-        self._say("")
+        self.say("")
         self._go("preparing")
         self._check_staleness()
         return self.run
@@ -119,27 +121,31 @@ class Session:
 
     # What the driver reports back
 
+    def plays(self, run: Run) -> bool:
+        """Return whether this is the run that is played, and not yet ended."""
+        return run is self.run and self.state in ALIVE
+
     def receive(self, run: Run, progress: Progress) -> None:
         """Take up a frame; one of a run that is no longer played is dropped."""
-        if run is not self.run or self.state not in ALIVE:
+        if not self.plays(run):
             return
         if progress.snapshot is not None:
             self.snapshot = progress.snapshot
             self.selection.keep_below(len(progress.snapshot.landmarks))
-            self._say(progress.snapshot.warning)
+            self.say(progress.snapshot.warning)
             self._go(_state_of(run, progress.snapshot))
         self.progressed.emit(progress)
 
     def ended(self, run: Run) -> None:
         """Note that the frames of a run have come to their end."""
-        if run is self.run and self.state in ALIVE:
+        if self.plays(run):
             self._go("stopped")
 
     def failed(self, run: Run, error: BaseException) -> None:
         """Note that a run broke off; its last snapshot stays."""
         if run is self.run:
             self._go("failed")
-            self._say(sentence(error))
+            self.say(sentence(error))
 
     def result(self) -> EmbeddingResult | None:
         """Return the last snapshot, ready to be written; None before the first."""
@@ -170,7 +176,8 @@ class Session:
             self.state = state
             self.state_changed.emit(state)
 
-    def _say(self, message: str) -> None:
+    def say(self, message: str) -> None:
+        """Show a sentence to the person; "" takes it away."""
         if message != self.message:
             self.message = message
             self.message_changed.emit(message)

@@ -1,0 +1,21 @@
+"""How the map is to look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from psygnal import SignalGroupDescriptor
+
+
+@dataclass
+class Look:
+    """The person's wishes; ``events`` tells which of them changed."""
+
+    events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+
+    color_by: str = "Cluster"
+    """"Cluster", "Pressure" or the name of a metadata column."""
+    size_by_pressure: bool = False
+    """Whether points under pressure are drawn larger."""
+    show_landmarks: bool = True

@@ -1,0 +1,107 @@
+"""Colours of clusters, categories and measurements; all (N, 4) float32 RGBA."""
+
+from __future__ import annotations
+
+import numpy as np
+from napari.utils.colormaps import ensure_colormap
+from numpy.typing import NDArray
+
+Colors = NDArray[np.float32]
+
+# Ten hues that stay apart for most colour-blind people, on black and on white.
+_TEN = (
+    "#4c8dd6", "#f28e2b", "#3fae6a", "#d6504f", "#9a7bc8",
+    "#b5836a", "#e377c2", "#8c9aa6", "#bcb22d", "#29b5c2",
+)  # fmt: skip
+MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
+GOLDEN = 0.6180339887
+
+
+def oklch(
+    lightness: NDArray[np.floating] | float,
+    chroma: NDArray[np.floating] | float,
+    hue: NDArray[np.floating],
+) -> Colors:
+    """Return RGBA of OKLCH colours; ``hue`` in turns, out-of-gamut ones clipped.
+
+    OKLCH keeps what looks equally bright equally bright (Ottosson, 2020).
+    """
+    lightness, chroma, hue = np.broadcast_arrays(lightness, chroma, hue)
+    a, b = chroma * np.cos(2 * np.pi * hue), chroma * np.sin(2 * np.pi * hue)
+    lms = np.stack(
+        [
+            lightness + 0.3963377774 * a + 0.2158037573 * b,
+            lightness - 0.1055613458 * a - 0.0638541728 * b,
+            lightness - 0.0894841775 * a - 1.2914855480 * b,
+        ]
+    )
+    to_linear = np.array(
+        [
+            [4.0767416621, -3.3077115913, 0.2309699292],
+            [-1.2684380046, 2.6097574011, -0.3413193965],
+            [-0.0041960863, -0.7034186147, 1.7076147010],
+        ]
+    )
+    linear = np.clip(to_linear @ lms**3, 0, 1)
+    low, high = 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055
+    rgba = np.ones((len(hue), 4), dtype=np.float32)
+    rgba[:, :3] = np.where(linear <= 0.0031308, low, high).T
+    return rgba
+
+
+def landmark_colors(positions: NDArray[np.floating]) -> Colors:
+    """Return one colour for each landmark (L, d), by where it lies.
+
+    The direction from the middle of the map gives the hue, the distance from
+    it the saturation, so that the map reads as a whole; lightness alternates
+    by number, so that neighbours can be told apart.
+    """
+    place = positions[:, :2] - np.median(positions[:, :2], axis=0)
+    angle = np.arctan2(place[:, 0], place[:, 1]) / (2 * np.pi)
+    # Ranks spread the hues evenly, whatever the shape of the map.
+    hue = _ranks(angle)
+    chroma = 0.07 + 0.10 * np.sqrt(_ranks(np.hypot(place[:, 0], place[:, 1])))
+    number = np.arange(len(positions))
+    lightness = 0.58 + 0.26 * ((number * GOLDEN) % 1.0)
+    return oklch(lightness, chroma, hue)
+
+
+def _ranks(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    return np.argsort(np.argsort(values)) / max(len(values), 1)
+
+
+def category_colors(n_levels: int) -> Colors:
+    """Return colours for ``n_levels`` categories, as different as can be."""
+    ten = _from_hex(_TEN)
+    if n_levels <= len(ten):
+        return ten[:n_levels]
+    extra = np.arange(n_levels - len(ten))
+    lightness = 0.5 + 0.35 * ((extra * 0.7548776662) % 1.0)
+    return np.concatenate([ten, oklch(lightness, 0.13, (0.07 + extra * GOLDEN) % 1.0)])
+
+
+def _from_hex(names: tuple[str, ...]) -> Colors:
+    """Return hexadecimal colours as RGBA."""
+    rgb = [[int(name[i : i + 2], 16) / 255 for i in (1, 3, 5)] for name in names]
+    return np.column_stack([rgb, np.ones(len(rgb))]).astype(np.float32)
+
+
+def value_limits(values: NDArray[np.floating]) -> tuple[float, float]:
+    """Return the 1st and 99th percentile: a few outliers must not grey the map."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return 0.0, 1.0
+    low, high = np.percentile(known, [1, 99])
+    if low == high:  # most values are the same, as the zeros of a rare gene
+        low, high = known.min(), known.max()
+    return float(low), float(high if high > low else low + 1)
+
+
+def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> Colors:
+    """Return viridis colours between the limits; grey where a value is missing."""
+    low, high = limits
+    known = np.isfinite(values)
+    place = np.clip((np.where(known, values, low) - low) / (high - low), 0, 1)
+    colors = ensure_colormap("viridis").map(place).astype(np.float32)
+    colors[~known] = MISSING
+    return colors

@@ -1,0 +1,144 @@
+"""The main dock: Data, Game, Run and Look, from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from qtpy.QtGui import QKeyEvent
+from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.data_part import DataPart
+from napari_embedding_game.ui.game_part import GamePart
+from napari_embedding_game.ui.look_part import LookPart
+from napari_embedding_game.ui.parts import ignore_idle_wheel
+from napari_embedding_game.ui.player import Player
+from napari_embedding_game.ui.run_part import RunPart
+from napari_embedding_game.ui.theme import theme_colors
+
+if TYPE_CHECKING:
+    import napari
+
+WIDTH, NARROWEST = 350, 310
+
+
+class Closing(QObject):
+    """Calls back once when a docked widget is closed, whatever closed it.
+
+    napari takes a closed dock's widget out of its parent without telling it,
+    and closing the window tells the window only.
+    """
+
+    def __init__(self, widget: QWidget, on_close: Callable[[], None]) -> None:
+        super().__init__(widget)
+        self._widget = widget
+        self._window: QWidget | None = None
+        self._on_close: Callable[[], None] | None = on_close
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Watch, and let every event through."""
+        kind = event.type()
+        if watched is self._widget and kind == QEvent.Type.ParentChange:
+            self._on_parent()
+        elif watched is self._widget and kind == QEvent.Type.Close:
+            self.close()
+        elif watched is self._window and kind == QEvent.Type.Close:
+            # Whether the window agrees to close is known after this event.
+            QTimer.singleShot(0, self._close_with_window)
+        elif watched is self._window and kind == QEvent.Type.DeferredDelete:
+            self.close()
+        return False
+
+    def close(self) -> None:
+        """Call back, the first time."""
+        if self._on_close is not None:
+            on_close, self._on_close = self._on_close, None
+            on_close()
+
+    def _on_parent(self) -> None:
+        window = self._widget.window()
+        if self._widget.parentWidget() is None:
+            if self._window is not None:
+                self.close()
+        elif window is not self._window:
+            self._window = window
+            window.installEventFilter(self)
+
+    def _close_with_window(self) -> None:
+        if self._window is None or not self._window.isVisible():
+            self.close()
+
+
+class GameDock(QWidget):
+    """The dock a person works with.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    session : Session
+        What is shown and edited.
+    warm_up : bool
+        Whether to load the engine in the background at once.
+    """
+
+    def __init__(
+        self, viewer: napari.Viewer, session: Session, *, warm_up: bool = True
+    ) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self.player = Player(viewer, session)
+        self.data = DataPart(viewer, self.player)
+        self.game = GamePart(session)
+        self.run = RunPart(self.player)
+        self.look = LookPart(self.player)
+        self._build()
+        self._on_theme()
+        viewer.events.theme.connect(self._on_theme)
+        self._closing = Closing(self, self.shut_down)
+        if warm_up:
+            self.player.warm_up()
+
+    def shut_down(self) -> None:
+        """End the run and let go of the viewer; the map stays."""
+        self._viewer.events.theme.disconnect(self._on_theme)
+        self.player.close()
+        self.run.curve.close_canvas()
+        self.setEnabled(False)
+
+    def sizeHint(self) -> QSize:
+        """Return a width at which no control is cut."""
+        return QSize(WIDTH, super().sizeHint().height())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Clear the selection on Escape, as the canvas does."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.player.session.selection.clear()
+        else:
+            super().keyPressEvent(event)
+
+    def _build(self) -> None:
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(8, 4, 8, 4)
+        column.setSpacing(4)
+        for part in (self.data, self.game, self.run, self.look):
+            column.addWidget(part)
+        column.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(inside)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(scroll)
+        self.setMinimumWidth(NARROWEST)
+        ignore_idle_wheel(self)
+
+    def _on_theme(self) -> None:
+        colors = theme_colors(self._viewer.theme)
+        self.setStyleSheet(colors.sheet)
+        self.run.curve.set_theme(colors)

@@ -1,0 +1,269 @@
+"""Game: how strongly it is played, with how many landmarks, and the fine print."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from magicgui.widgets import ComboBox, FloatSlider, FloatSpinBox, Slider, SpinBox
+from magicgui.widgets.bases import ValueWidget
+from qtpy.QtWidgets import QHBoxLayout, QWidget
+from superqt import QCollapsible
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.settings import STRENGTH_RANGE, paper_lambda
+from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_label
+
+METHODS = [
+    ("Embedding game", "game"),
+    ("Random pairs", "sampled_edges"),
+    ("Random landmarks", "sampled_landmarks"),
+]
+AFFINITIES = [("By closeness (fuzzy)", "fuzzy"), ("All the same", "uniform")]
+INITS = [
+    ("Spectral (keeps the large picture)", "spectral"),
+    ("Principal components", "pca"),
+    ("At random", "random"),
+]
+METRICS = ["euclidean", "cosine", "correlation", "manhattan"]
+DEVICES = [
+    ("Automatic", "auto"),
+    ("Processor", "cpu"),
+    ("NVIDIA graphics card", "cuda"),
+    ("Apple graphics", "mps"),
+]
+AUTOMATIC = "automatic"
+STALE = "Restart to use these settings: they hold for a new run."
+
+
+class GamePart(Part):
+    """Edits ``session.settings``; what can act on the running game acts at once."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__("Game")
+        self._session = session
+        self._settings = session.settings
+        self._make_main()
+        self._make_more()
+        self._build()
+        self._connect()
+        self._tell_lambda()
+
+    def _make_main(self) -> None:
+        settings = self._settings
+        low, high = STRENGTH_RANGE
+        self.method = ComboBox(
+            choices=METHODS,
+            value=settings.method,
+            tooltip="How points are pushed apart: by landmarks that fit themselves to "
+            "the map (the embedding game, Eq. 3), by pairs drawn at random (sampled "
+            "edges, Eq. 8), or by points drawn at random (sampled landmarks, Eq. 9).",
+        )
+        tip = (
+            "Repulsion: low values draw the map together into lines and branches, "
+            "high values open it up and show finer clusters (lambda × N in the paper)."
+        )
+        self.strength_slider = FloatSlider(
+            min=math.log10(low),
+            max=math.log10(high),
+            step=0.01,
+            value=math.log10(settings.strength),
+            readout=False,
+            tooltip=tip,
+        )
+        self.strength = FloatSpinBox(
+            min=low, max=high, step=10, value=settings.strength, tooltip=tip
+        )
+        self.strength.native.setDecimals(0)
+        self.landmarks = Slider(
+            min=10,
+            max=1000,
+            step=10,
+            value=settings.n_landmarks,
+            tooltip="Number of landmarks, and so of clusters: more give finer clusters "
+            "and a more exact repulsion (L in the paper).",
+        )
+        self.neighbors = SpinBox(
+            min=2,
+            max=200,
+            value=settings.n_neighbors,
+            tooltip="How many most similar rows attract each point: more keep the "
+            "large picture together, fewer show fine detail (K in the paper).",
+        )
+        self.paper_lambda = text_label(wraps=False)
+        self.paper_lambda.setToolTip("Lambda as the paper gives it: repulsion / rows.")
+
+    def _make_more(self) -> None:
+        settings = self._settings
+        self.affinity = ComboBox(
+            choices=AFFINITIES,
+            value=settings.affinity,
+            tooltip="Whether nearer neighbours attract more strongly, or all of them "
+            "the same, as in the paper.",
+        )
+        self.metric = ComboBox(
+            choices=METRICS,
+            value=settings.metric,
+            tooltip="How the distance between two rows is measured.",
+        )
+        self.init = ComboBox(
+            choices=INITS,
+            value=settings.init,
+            tooltip="Where the points stand before the game begins.",
+        )
+        self.schedule = ComboBox(
+            choices=[("Fast", "fast"), ("As in the paper (slow)", "paper")],
+            value=settings.schedule,
+            tooltip="How step lengths go down during the game: 500 quick iterations, "
+            "or the paper's 6,000.",
+        )
+        self.learning_rate = _automatic_float(
+            0.0, 10.0, 0.01, "Step length of the points in each iteration."
+        )
+        self.landmark_rate = _automatic_float(
+            0.0,
+            10.0,
+            0.01,
+            "Step length of the landmarks; far too long a step makes the points "
+            "collapse.",
+        )
+        self.momentum = _automatic_float(
+            -0.05, 0.99, 0.05, "How much of the last step is carried on into the next."
+        )
+        self.max_iter = SpinBox(
+            min=0, max=20_000, step=100, value=0, tooltip="Iterations of the game."
+        )
+        self.max_iter.native.setSpecialValueText(AUTOMATIC)
+        self.seed = SpinBox(
+            min=0,
+            max=2**31 - 1,
+            value=settings.random_state,
+            tooltip="Start number of all chance: the same seed gives the same map.",
+        )
+        self.device = ComboBox(
+            choices=DEVICES,
+            value=settings.device,
+            tooltip="What computes the game; automatic takes an NVIDIA card if there "
+            "is one.",
+        )
+
+    def _build(self) -> None:
+        main = form()
+        add_row(main, "Method", self.method)
+        add_row(main, "Repulsion", self._strength_row())
+        main.addRow("", self.paper_lambda)
+        add_row(main, "Landmarks", self.landmarks)
+        add_row(main, "Neighbours", self.neighbors)
+        self.column.addLayout(main)
+        self.more = QCollapsible("More settings", expandedIcon="▾", collapsedIcon="▸")
+        self.more.setDuration(0)
+        inside = QWidget()
+        rows = form()
+        inside.setLayout(rows)
+        add_row(rows, "Point step", self.learning_rate)
+        add_row(rows, "Landmark step", self.landmark_rate)
+        add_row(rows, "Momentum", self.momentum)
+        add_row(rows, "Schedule", self.schedule)
+        add_row(rows, "Iterations", self.max_iter)
+        add_row(rows, "Attraction", self.affinity)
+        add_row(rows, "Distance", self.metric)
+        add_row(rows, "Start", self.init)
+        add_row(rows, "Seed", self.seed)
+        add_row(rows, "Computed by", self.device)
+        self.more.addWidget(inside)
+        self.column.addWidget(self.more)
+        self.stale = text_label(STALE)
+        self.stale.hide()
+        self.column.addWidget(self.stale)
+
+    def _strength_row(self) -> QWidget:
+        row = QWidget()
+        row.setToolTip(self.strength.tooltip)
+        layout = QHBoxLayout(row)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.strength_slider.native, 1)
+        self.strength.native.setFixedWidth(84)
+        layout.addWidget(self.strength.native)
+        return row
+
+    def _connect(self) -> None:
+        self.strength_slider.changed.connect(self._on_slider)
+        self.strength.changed.connect(self._on_strength)
+        for field, widget in self._plain_fields().items():
+            widget.changed.connect(lambda value, f=field: self._set(f, value))
+        for field, widget in self._automatic_fields().items():
+            widget.changed.connect(
+                lambda value, f=field, w=widget: self._set(
+                    f, None if value <= w.min else value
+                )
+            )
+        self._session.staleness_changed.connect(self._on_staleness)
+        self._session.dataset_changed.connect(self._on_dataset)
+
+    def _plain_fields(self) -> dict[str, ValueWidget]:
+        return {
+            "method": self.method,
+            "n_landmarks": self.landmarks,
+            "n_neighbors": self.neighbors,
+            "affinity": self.affinity,
+            "metric": self.metric,
+            "init": self.init,
+            "schedule": self.schedule,
+            "random_state": self.seed,
+            "device": self.device,
+        }
+
+    def _automatic_fields(self) -> dict[str, ValueWidget]:
+        return {
+            "learning_rate": self.learning_rate,
+            "landmark_learning_rate": self.landmark_rate,
+            "momentum": self.momentum,
+            "max_iter": self.max_iter,
+        }
+
+    def _set(self, field: str, value: Any) -> None:
+        setattr(self._settings, field, value)
+
+    def _on_slider(self, exponent: float) -> None:
+        self._set_strength(round_to(10**exponent, 2))
+        with self.strength.changed.blocked():
+            self.strength.value = self._settings.strength
+
+    def _on_strength(self, strength: float) -> None:
+        self._set_strength(strength)
+        with self.strength_slider.changed.blocked():
+            self.strength_slider.value = math.log10(strength)
+
+    def _set_strength(self, strength: float) -> None:
+        low, high = STRENGTH_RANGE
+        self._settings.strength = min(max(strength, low), high)
+        self._tell_lambda()
+
+    def _on_staleness(self, stale: bool) -> None:
+        self.stale.setVisible(stale)
+
+    def _on_dataset(self, dataset: Dataset | None) -> None:
+        self._tell_lambda()
+
+    def _tell_lambda(self) -> None:
+        dataset = self._session.dataset
+        if dataset is None:
+            show_text(self.paper_lambda, "lambda × N")
+            return
+        value = paper_lambda(self._settings.strength, dataset.X.shape[0])
+        show_text(self.paper_lambda, f"lambda = {value:.3g}")
+
+
+def _automatic_float(low: float, high: float, step: float, tip: str) -> FloatSpinBox:
+    """Return a number that is chosen automatically at its lowest value."""
+    spin = FloatSpinBox(
+        min=low, max=high, step=step, value=low, tooltip=f"{tip} Acts at once."
+    )
+    spin.native.setSpecialValueText(AUTOMATIC)
+    return spin
+
+
+def round_to(value: float, digits: int) -> float:
+    """Round to so many significant digits: 295.1 to 300 (2)."""
+    return round(value, digits - 1 - math.floor(math.log10(value)))

@@ -1,0 +1,131 @@
+"""Bars and lists of what is inside the selected clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qtpy.QtCore import QRectF, QSize, Qt
+from qtpy.QtGui import QColor, QPainter, QPaintEvent
+from qtpy.QtWidgets import QListWidget, QSizePolicy, QWidget
+
+from napari_embedding_game.session.report import Contrast, Share
+from napari_embedding_game.ui.theme import ThemeColors
+
+ROW, BAR = 20, 11
+NAME_SHARE = 0.42
+"""Share of the width for the names."""
+
+
+class Bars(QWidget):
+    """Rows of a name, a bar and a number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: list[tuple[str, float, float | None, str]] = []
+        self._colors: ThemeColors | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.setMinimumWidth(150)
+
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
+        self._colors = colors
+        self.update()
+
+    def set_rows(self, rows: list[tuple[str, float, float | None, str]]) -> None:
+        """Show (name, bar -1 to 1, mark or None, number) rows."""
+        self._rows = rows
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """Return room for every row."""
+        return QSize(220, ROW * len(self._rows))
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the same: rows are never cut, the pane scrolls."""
+        return QSize(150, ROW * len(self._rows))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw what is to be seen."""
+        if self._colors is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for number, row in enumerate(self._rows):
+            self._paint_row(painter, self._colors, number * ROW, row)
+
+    def _paint_row(
+        self,
+        painter: QPainter,
+        colors: ThemeColors,
+        top: int,
+        row: tuple[str, float, float | None, str],
+    ) -> None:
+        name, length, mark, number = row
+        metrics = self.fontMetrics()
+        number_width = metrics.horizontalAdvance("+00.00 sd") + 4
+        left = NAME_SHARE * self.width()
+        room = self.width() - left - number_width - 8
+        middle = Qt.AlignmentFlag.AlignVCenter
+        shown = metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(left) - 8)
+        painter.setPen(colors.text)
+        painter.drawText(QRectF(0, top, left - 8, ROW), middle, shown)
+        painter.setPen(colors.dim)
+        right = QRectF(self.width() - number_width, top, number_width, ROW)
+        painter.drawText(right, middle | Qt.AlignmentFlag.AlignRight, number)
+        bar = QRectF(left, top + (ROW - BAR) / 2, room, BAR)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colors.foreground)
+        painter.drawRoundedRect(bar, 2, 2)
+        color = colors.line if length >= 0 else QColor("#d9804f")
+        filled = QRectF(bar)
+        filled.setWidth(room * min(abs(length), 1.0))
+        painter.setBrush(color)
+        painter.drawRoundedRect(filled, 2, 2)
+        if mark is not None:
+            line = QRectF(left + room * mark - 1, bar.top() - 2, 2, BAR + 4)
+            painter.fillRect(line, colors.text)
+
+
+class CompositionBars(Bars):
+    """How the selection divides over the values of a metadata column."""
+
+    def set_shares(self, shares: Sequence[Share]) -> None:
+        """Show these shares; a mark tells the share among all points."""
+        self.setToolTip("Share of the selected points; the mark is the share of all.")
+        self.set_rows(
+            [(s.level, s.share, s.share_overall, f"{s.share:.0%}") for s in shares]
+        )
+
+
+class ContrastBars(Bars):
+    """The columns in which the selection differs most from the rest."""
+
+    def set_contrasts(self, contrasts: Sequence[Contrast]) -> None:
+        """Show these columns; blue is higher inside, orange lower."""
+        self.setToolTip(
+            "Columns that differ most from the rest, in standard deviations: blue is "
+            "higher in the selection, orange lower."
+        )
+        largest = max((abs(c.difference) for c in contrasts), default=1.0)
+        self.set_rows(
+            [
+                (c.name, c.difference / largest, None, f"{c.difference:+.2f} sd")
+                for c in contrasts
+            ]
+        )
+
+
+class Texts(QListWidget):
+    """The texts of members drawn at random."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setWordWrap(True)
+        self.setAlternatingRowColors(True)
+        self.setToolTip("Members of the selection, drawn at random.")
+
+    def set_texts(self, texts: Sequence[str]) -> None:
+        """Show these texts."""
+        self.clear()
+        self.addItems([" ".join(str(text).split())[:300] for text in texts])

@@ -1,0 +1,266 @@
+"""The map on the canvas: a Points layer of points and one of landmarks.
+
+The layers are written in place: ``layer.data = x`` and its like fire events,
+copy and redraw at each assignment, while writing into the arrays that the
+layer already holds and one ``refresh`` redraws once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from napari.layers import Layer, Points
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.ui.placement import Frame, free_box
+
+if TYPE_CHECKING:
+    import napari
+    import pandas as pd
+
+POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
+LANDMARK_SIZE = 6.0
+"""World units, on a map of about 1,000."""
+
+
+def point_size(n_points: int) -> float:
+    """Return the world size of a point on a map of 1,000 world units.
+
+    2,638 points are 9 across, 70,000 no blob.
+    """
+    return float(np.clip(400 / np.sqrt(max(n_points, 1)), 2.0, 16.0))
+
+
+PLACEHOLDER = {"napari-embedding-game": "placeholder"}
+"""Metadata of a layer that only keeps the place until the map is there."""
+
+
+class _Left(NamedTuple):
+    """What a closed dock leaves to the one that is opened next."""
+
+    points: Points | None
+    landmarks: Points | None
+    frame: Frame
+
+
+_left: WeakKeyDictionary[object, _Left] = WeakKeyDictionary()
+
+
+class MapLayers:
+    """Owns the two layers; finds them by identity, never by name.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    on_lost : callable
+        Called when the points were deleted or edited by somebody else.
+    """
+
+    def __init__(self, viewer: napari.Viewer, on_lost: Callable[[], None]) -> None:
+        self._viewer = viewer
+        self._on_lost = on_lost
+        points, landmarks, self._frame = _left.pop(
+            unwrapped(viewer), _Left(None, None, Frame(free_box([])))
+        )
+        self.points = points if points in viewer.layers else None
+        self.landmarks = landmarks if landmarks in viewer.layers else None
+        viewer.layers.events.removed.connect(self._on_removed)
+
+    def close(self) -> None:
+        """Leave the layers to the viewer."""
+        self._viewer.layers.events.removed.disconnect(self._on_removed)
+        _left[unwrapped(self._viewer)] = _Left(self.points, self.landmarks, self._frame)
+        self.points = self.landmarks = None
+
+    def begin(self, snapshot: Snapshot, features: pd.DataFrame) -> None:
+        """Show the first snapshot of a run, in new layers where the old do not fit."""
+        if self.points is None or len(self.points.data) != len(snapshot.embedding):
+            self._replace(snapshot)
+        else:
+            self._frame.restart()
+        self.set_features(features)
+
+    def show(
+        self,
+        snapshot: Snapshot,
+        colors: NDArray[np.float32],
+        magnification: NDArray[np.floating] | float = 1.0,
+    ) -> bool:
+        """Draw a snapshot; return whether it was drawn.
+
+        A snapshot that is not finite is left out: one NaN breaks the camera.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+        colors : array, shape (N, 4)
+        magnification : float or array of shape (N,)
+            Of the size of each point.
+        """
+        if self.points is None or not _is_finite(snapshot):
+            return False
+        if self.points.data.shape != snapshot.embedding.shape:
+            self._forget()
+            self._on_lost()
+            return False
+        self._frame.follow(snapshot.embedding, settle=snapshot.finished)
+        self._draw_points(self.points, snapshot.embedding, colors, magnification)
+        self._draw_landmarks(snapshot.landmarks)
+        return True
+
+    def recolor(
+        self,
+        colors: NDArray[np.float32],
+        magnification: NDArray[np.floating] | float = 1.0,
+    ) -> None:
+        """Draw the points where they are in other colours or sizes."""
+        if self.points is not None and len(self.points.data) == len(colors):
+            self._draw_points(self.points, None, colors, magnification)
+
+    def set_features(self, features: pd.DataFrame) -> None:
+        """Give the points a table, which napari shows under the mouse."""
+        if self.points is not None and len(self.points.data) == len(features):
+            self.points.features = features.reset_index(drop=True)
+
+    def finish(self) -> None:
+        """Bring thumbnails and extents up to date after a series of frames."""
+        for layer in (self.points, self.landmarks):
+            if layer is not None:
+                layer.refresh()
+
+    def to_map(self, world: NDArray[np.floating]) -> NDArray[np.floating] | None:
+        """Return a world position in the units of the embedding.
+
+        None where there is no map, or outside of it.
+        """
+        if self.points is None or not self.points.visible:
+            return None
+        place = np.asarray(world)[-self._frame.ndim :]
+        return self._frame.to_data(place) if self._frame.contains(place) else None
+
+    # Inside
+
+    def _replace(self, snapshot: Snapshot) -> None:
+        self._remove_own()
+        self._frame = Frame(
+            free_box([layer.extent.world[:, -2:] for layer in self._viewer.layers])
+        )
+        self._frame.follow(snapshot.embedding, settle=True)
+        self.points = _points_layer(snapshot.embedding)
+        self.landmarks = _landmarks_layer(snapshot.landmarks)
+        for layer in (self.points, self.landmarks):
+            self._place(layer)
+            self._viewer.add_layer(layer)
+        self._viewer.layers.selection.active = self.points
+        self._fit_camera(self.points)
+
+    def _fit_camera(self, layer: Points) -> None:
+        """Show the whole box, which the map is going to fill."""
+        present = layer.data.copy()
+        corners = np.array([self._frame.box.corner] * 2)
+        corners[1] += self._frame.box.side
+        layer.data[:] = self._frame.to_data(corners)[np.arange(len(present)) % 2]
+        layer.refresh(thumbnail=False, highlight=False)
+        self._viewer.reset_view()
+        layer.data[:] = present
+        layer.refresh()
+
+    def _remove_own(self) -> None:
+        own = [self.points, self.landmarks]
+        kept = [x for x in self._viewer.layers if x.metadata == PLACEHOLDER]
+        self._forget()
+        for layer in (*own, *kept):
+            if layer is not None and layer in self._viewer.layers:
+                self._viewer.layers.remove(layer)
+
+    def _forget(self) -> None:
+        self.points = self.landmarks = None
+
+    def _on_removed(self, event: object) -> None:
+        layer = getattr(event, "value", None)
+        if layer is self.landmarks:
+            self.landmarks = None
+        elif layer is self.points and layer is not None:
+            self.points = None
+            self._on_lost()
+
+    def _draw_points(
+        self,
+        layer: Points,
+        positions: NDArray[np.float32] | None,
+        colors: NDArray[np.float32],
+        magnification: NDArray[np.floating] | float,
+    ) -> None:
+        self._place(layer)
+        if positions is not None:
+            layer.data[:] = positions
+        layer.face_color[:] = colors
+        size = point_size(len(layer.data)) * self._frame.unit
+        layer.size[:] = size / self._frame.scale * magnification
+        layer.refresh(thumbnail=False, highlight=False)
+
+    def _draw_landmarks(self, positions: NDArray[np.float32]) -> None:
+        layer = self.landmarks
+        if layer is None:
+            return
+        self._place(layer)
+        if len(layer.data) == len(positions):
+            layer.data[:] = positions
+        else:
+            layer.selected_data = set()
+            layer.data = positions
+        layer.size[:] = LANDMARK_SIZE * self._frame.unit / self._frame.scale
+        layer.refresh(thumbnail=False, highlight=False)
+
+    def _place(self, layer: Points) -> None:
+        """Scale and shift a layer into the frame, without drawing it."""
+        with _undrawn(layer):
+            layer.scale = np.full(layer.ndim, self._frame.scale)
+            layer.translate = self._frame.translate
+
+
+@contextmanager
+def _undrawn(layer: Layer) -> Iterator[None]:
+    # Every change of a transform redraws all points; one redraw follows anyway.
+    with layer.events.set_data.blocker():
+        yield
+
+
+def unwrapped(viewer: object) -> object:
+    """Return the viewer itself: napari hands plugins a proxy of it."""
+    return getattr(viewer, "__wrapped__", viewer)
+
+
+def _is_finite(snapshot: Snapshot) -> bool:
+    both = (snapshot.embedding, snapshot.landmarks)
+    return all(bool(np.isfinite(part).all()) for part in both)
+
+
+def _points_layer(positions: NDArray[np.float32]) -> Points:
+    return Points(
+        positions.copy(),
+        name=POINTS_NAME,
+        size=1.0,
+        border_width=0.0,
+        face_color="gray",
+        opacity=0.9,
+        blending="translucent",
+    )
+
+
+def _landmarks_layer(positions: NDArray[np.float32]) -> Points:
+    """Dark discs with a light rim: seen on black, on white and on any point."""
+    return Points(
+        positions.copy(),
+        name=LANDMARKS_NAME,
+        size=1.0,
+        face_color="#15171c",
+        border_color="#f4f4f4",
+        border_width=0.2,
+        opacity=0.7,
+    )

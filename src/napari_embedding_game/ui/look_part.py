@@ -1,0 +1,64 @@
+"""Look: what colours and sizes of the points mean."""
+
+from __future__ import annotations
+
+from magicgui.widgets import CheckBox, ComboBox
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.ui.coloring import choices
+from napari_embedding_game.ui.legend import LegendView
+from napari_embedding_game.ui.parts import Part, add_row, form
+from napari_embedding_game.ui.player import Player
+
+
+class LookPart(Part):
+    """Edits ``session.look``; everything applies at once."""
+
+    def __init__(self, player: Player) -> None:
+        super().__init__("Look")
+        self._session = player.session
+        self._look = player.session.look
+        self.color_by = ComboBox(
+            choices=choices(self._session.dataset),
+            value=self._look.color_by,
+            tooltip="What the colour of a point tells: its cluster, its pressure, or "
+            "what is known of it.",
+        )
+        self.size_by = ComboBox(
+            choices=[("All the same", False), ("Pressure", True)],
+            value=self._look.size_by_pressure,
+            tooltip="Large points under pressure are squeezed: they would leave the "
+            "plane if they could, so distrust their place.",
+        )
+        self.landmarks = CheckBox(
+            text="Show landmarks",
+            value=self._look.show_landmarks,
+            tooltip="Show the landmarks, the middle of each cluster, as dark dots.",
+        )
+        self.legend = LegendView()
+        rows = form()
+        add_row(rows, "Colour by", self.color_by)
+        add_row(rows, "Size by", self.size_by)
+        self.column.addLayout(rows)
+        self.column.addWidget(self.legend)
+        self.column.addWidget(self.landmarks.native)
+        self.color_by.changed.connect(self._set_color)
+        self.size_by.changed.connect(self._set_size)
+        self.landmarks.changed.connect(self._set_landmarks)
+        self._session.dataset_changed.connect(self._on_dataset)
+        player.legend_changed.connect(self.legend.set_legend)
+        player.tell_legend()
+
+    def _on_dataset(self, dataset: Dataset | None) -> None:
+        with self.color_by.changed.blocked():
+            self.color_by.choices = choices(dataset)
+            self.color_by.value = self._look.color_by
+
+    def _set_color(self, choice: str) -> None:
+        self._look.color_by = choice
+
+    def _set_size(self, by_pressure: bool) -> None:
+        self._look.size_by_pressure = by_pressure
+
+    def _set_landmarks(self, shown: bool) -> None:
+        self._look.show_landmarks = shown

@@ -1,0 +1,104 @@
+"""What the four parts of the dock have in common."""
+
+from __future__ import annotations
+
+from magicgui.widgets.bases import ValueWidget
+from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtWidgets import (
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QComboBox,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QVBoxLayout,
+    QWidget,
+)
+
+
+class Part(QWidget):
+    """A heading with a fine rule, and whatever is added below it."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(0, 0, 0, 6)
+        self.column.setSpacing(5)
+        heading = QHBoxLayout()
+        heading.addWidget(text_label(title, "heading", wraps=False))
+        heading.addWidget(_rule(), 1)
+        self.column.addLayout(heading)
+
+
+def text_label(text: str = "", role: str = "note", *, wraps: bool = True) -> QLabel:
+    """Return a label of one of the roles that the theme's sheet knows."""
+    label = QLabel(text)
+    label.setProperty("role", role)
+    label.setWordWrap(wraps)
+    if wraps:
+        label.setMinimumWidth(1)  # a long word must not widen the dock
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label
+
+
+def set_role(label: QLabel, role: str) -> None:
+    """Give a label another role, and the looks that go with it."""
+    if label.property("role") != role:
+        label.setProperty("role", role)
+        label.style().unpolish(label)
+        label.style().polish(label)
+
+
+def show_text(label: QLabel, text: str, role: str | None = None) -> None:
+    """Show a text, or hide the label where there is none."""
+    if role is not None:
+        set_role(label, role)
+    if label.text() != text:
+        label.setText(text)
+    label.setVisible(bool(text))
+
+
+def form() -> QFormLayout:
+    """Return a form that stays readable when the dock is narrow."""
+    layout = QFormLayout()
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setHorizontalSpacing(10)
+    layout.setVerticalSpacing(5)
+    layout.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+    return layout
+
+
+def add_row(layout: QFormLayout, label: str, widget: ValueWidget | QWidget) -> None:
+    """Add a widget with a label that shares its tooltip."""
+    native = widget if isinstance(widget, QWidget) else widget.native
+    caption = QLabel(label)
+    caption.setToolTip(native.toolTip())
+    native.setMinimumWidth(60)
+    layout.addRow(caption, native)
+
+
+def ignore_idle_wheel(root: QWidget) -> None:
+    """Let the wheel scroll the dock, not change the setting that it passes over."""
+    guard = _WheelGuard(root)
+    kinds = (QComboBox, QAbstractSlider, QAbstractSpinBox)
+    for kind in kinds:
+        for widget in root.findChildren(kind):
+            widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            widget.installEventFilter(guard)
+
+
+class _WheelGuard(QObject):
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Wheel and not watched.hasFocus():
+            event.ignore()
+            return True
+        return False
+
+
+def _rule() -> QFrame:
+    rule = QFrame()
+    rule.setProperty("role", "rule")
+    rule.setFixedHeight(1)
+    return rule

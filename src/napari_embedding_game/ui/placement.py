@@ -1,0 +1,96 @@
+"""Where the map lies in the world that it shares with the images.
+
+The map keeps filling one box of the world while it grows out of its start
+layout, so that the camera stays where the person has put it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+SIDE = 1000.0
+"""Side of the box where there is nothing else in the world."""
+GAP = 0.08
+"""Between the images and the map, relative to the side."""
+SMALLEST_HALF = 3.0
+"""Half a side, in units of the map, below which a map is shown small.
+
+The repulsion has length 1, so a map this small has collapsed: it must look so.
+"""
+EASE = 0.3
+"""Share of the way to the new extent that the frame goes with each snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A square of the world: (row, column) of its corner and its side."""
+
+    corner: tuple[float, float]
+    side: float
+
+    @property
+    def center(self) -> NDArray[np.floating]:
+        """Middle of the box, (2,)."""
+        return np.array(self.corner) + self.side / 2
+
+
+def free_box(extents: Sequence[NDArray[np.floating]]) -> Box:
+    """Return a box to the right of all extents, each [[top, left], [bottom, right]]."""
+    known = [e for e in extents if np.isfinite(e).all()]
+    if not known:
+        return Box((0.0, 0.0), SIDE)
+    top, _ = np.min([e[0] for e in known], axis=0)
+    bottom, right = np.max([e[1] for e in known], axis=0)
+    side = max(float(bottom - top), 1.0)
+    return Box((float(top), float(right) + GAP * side), side)
+
+
+class Frame:
+    """Scale and shift from the map's own units into a box of the world."""
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self.ndim = 2
+        self._center = np.zeros(2)
+        self._half = 0.0
+
+    def restart(self) -> None:
+        """Fit the next snapshot at once: it starts another layout."""
+        self._half = 0.0
+
+    def follow(self, positions: NDArray[np.floating], *, settle: bool = False) -> None:
+        """Move towards the extent of the positions (N, 2); all the way to settle."""
+        low, high = positions.min(axis=0), positions.max(axis=0)
+        center = (low + high) / 2
+        half = max(float((high - low).max()) / 2, SMALLEST_HALF)
+        ease = 1.0 if settle or self._half == 0.0 else EASE
+        self._center = self._center + ease * (center - self._center)
+        self._half += ease * (half - self._half)
+
+    @property
+    def unit(self) -> float:
+        """World units per thousandth of the box."""
+        return self.box.side / SIDE
+
+    @property
+    def scale(self) -> float:
+        """World units per unit of the map."""
+        return self.box.side / (2 * self._half)
+
+    @property
+    def translate(self) -> NDArray[np.floating]:
+        """World position of the map's origin."""
+        return self.box.center - self.scale * self._center
+
+    def to_data(self, world: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return a world position in units of the map."""
+        return (world - self.translate) / self.scale
+
+    def contains(self, world: NDArray[np.floating]) -> bool:
+        """Return whether a world position is on the map or just beside it."""
+        reach = self.box.side * (0.5 + GAP)
+        return bool((np.abs(world - self.box.center) <= reach).all())

@@ -1,0 +1,287 @@
+"""Plays a session in a viewer: worker, layers and mouse in one place.
+
+The docks only show and edit the session; whatever touches threads or layers
+is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from qtpy.QtCore import QObject, Signal
+
+from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.validation import Missing
+from napari_embedding_game.session import engine
+from napari_embedding_game.session.run import Progress, Run
+from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.sources import Source
+from napari_embedding_game.ui.coloring import ByCluster, Coloring, Legend, coloring
+from napari_embedding_game.ui.layers import MapLayers
+from napari_embedding_game.ui.picking import Picker
+from napari_embedding_game.ui.worker import FrameWorker, Worker
+
+if TYPE_CHECKING:
+    import napari
+
+MAX_MAGNIFICATION = 3.0
+"""A point under the highest pressure is this much wider: larger ones are slow."""
+FADED = 0.07
+"""Opacity of the points outside the selection."""
+CLOSE_SECONDS = 1.0
+"""How long closing waits for a worker."""
+
+LOST = (
+    "The points layer was removed or changed, so the game was stopped: "
+    "Restart draws a new one."
+)
+
+
+class Player(QObject):
+    """The one driver of a session in a viewer.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    session : Session
+    """
+
+    asked = Signal(object)
+    """A source is going to be read."""
+    loaded = Signal(object, object)
+    """The source that was taken up, and the spaces it offers."""
+    busy_changed = Signal(str)
+    """What is being read or written, "" when nothing is."""
+    trouble = Signal(str)
+    """A sentence about reading or writing that failed, "" when it is over."""
+    saved = Signal(str)
+    legend_changed = Signal(object)
+
+    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.layers = MapLayers(viewer, self._on_lost)
+        self._picker = Picker(viewer, self._on_click, session.selection.clear)
+        self._worker: FrameWorker | None = None
+        self._errand: Worker | None = None
+        # A dock that is opened again finds the map of the former one.
+        self._drawn_run = session.run if self.layers.points is not None else None
+        self._by_cluster = ByCluster()
+        self._coloring: Coloring = self._by_cluster
+        self._legend: Legend | None = None
+        session.dataset_changed.connect(self._on_dataset)
+        session.selection.changed.connect(self._redraw)
+        session.look.events.connect(self._on_look)
+        session.state_changed.connect(self._on_state)
+
+    # Errands: reading and writing, one at a time, never in the window's thread
+
+    def load(
+        self,
+        source: Source,
+        *,
+        space: str | None = None,
+        missing: Missing = "error",
+        then: Callable[[], None] | None = None,
+    ) -> None:
+        """Read a source in the background and take it up; the newest wish wins.
+
+        What is loaded stays when reading fails.  ``then`` is called afterwards
+        if all went well.
+        """
+        self.asked.emit(source)
+
+        def read() -> tuple[Dataset, list[str]]:
+            return source.read(space, missing), source.spaces()
+
+        def take_up(answer: tuple[Dataset, list[str]]) -> None:
+            self.session.load(answer[0])
+            self.loaded.emit(source, answer[1])
+            if then is not None:
+                then()
+
+        self._go_on_errand(f"Reading {source.name} …", read, take_up)
+
+    def save(self, path: Path) -> None:
+        """Write the present layout to an .h5ad file."""
+        dataset, result = self.session.dataset, self.session.result()
+        if dataset is None or result is None:
+            self.trouble.emit("There is no map to save yet: press Run first.")
+            return
+
+        def write() -> None:
+            from napari_embedding_game.data.writers import write_h5ad
+
+            write_h5ad(dataset, result, path)
+
+        self._go_on_errand(
+            f"Saving {path.name} …", write, lambda _: self.saved.emit(path.name)
+        )
+
+    def _go_on_errand(
+        self, what: str, job: Callable[[], Any], then: Callable[[Any], None]
+    ) -> None:
+        if self._errand is not None:
+            self._errand.abandon()
+        self._errand = worker = Worker(job)
+        self.trouble.emit("")
+        self.busy_changed.emit(what)
+
+        def done(result: Any) -> None:
+            self._errand = None
+            self.busy_changed.emit("")
+            then(result)
+
+        def failed(error: BaseException) -> None:
+            self._errand = None
+            self.busy_changed.emit("")
+            self.trouble.emit(sentence(error))
+
+        worker.returned.connect(done)
+        worker.failed.connect(failed)
+        worker.begin()
+
+    def warm_up(self) -> None:
+        """Load and compile the engine in the background, before it is needed."""
+        Worker(engine.warm_up).begin(idle=True)
+
+    # The run
+
+    def play(self) -> None:
+        """Start a new run, in place of the present one."""
+        run = self.session.begin()
+        self._worker = worker = FrameWorker(run.frames)
+        worker.frame.connect(lambda progress: self._on_frame(run, progress))
+        worker.returned.connect(lambda _: self.session.ended(run))
+        worker.failed.connect(lambda error: self.session.failed(run, error))
+        worker.begin()
+
+    def close(self) -> None:
+        """End the run, its thread and every tie to the viewer."""
+        session = self.session
+        session.stop()
+        session.dataset_changed.disconnect(self._on_dataset)
+        session.selection.changed.disconnect(self._redraw)
+        session.look.events.disconnect(self._on_look)
+        session.state_changed.disconnect(self._on_state)
+        self._picker.close()
+        self.layers.close()
+        for worker in (self._worker, self._errand):
+            if worker is not None:
+                worker.abandon(CLOSE_SECONDS)
+        self._worker = self._errand = None
+
+    # What comes in
+
+    def _on_frame(self, run: Run, progress: Progress) -> None:
+        if not self.session.plays(run):
+            return
+        if progress.snapshot is not None:
+            if run is not self._drawn_run:
+                self._begin_drawing(run, progress.snapshot)
+            self._draw(progress.snapshot)
+        self.session.receive(run, progress)
+
+    def _begin_drawing(self, run: Run, snapshot: Snapshot) -> None:
+        self._drawn_run = run
+        self._by_cluster.restart()
+        dataset = self.session.dataset
+        if dataset is not None:
+            self.layers.begin(snapshot, dataset.obs)
+
+    def _on_dataset(self, dataset: Dataset | None) -> None:
+        self._drawn_run = None
+        if dataset is not None and self.session.look.color_by not in dataset.obs:
+            self.session.look.color_by = "Cluster"
+        self._choose_coloring()
+
+    def _on_state(self, state: str) -> None:
+        if state in ("paused", "finished", "stopped", "failed"):
+            self.layers.finish()
+            self._update_features()
+
+    def _on_lost(self) -> None:
+        if self.session.state in ("running", "paused", "finished"):
+            self.session.stop()
+            self.session.say(LOST)
+        self._drawn_run = None
+
+    def _on_click(self, world: np.ndarray, adds: bool) -> None:
+        snapshot, place = self.session.snapshot, self.layers.to_map(world)
+        if snapshot is None or place is None:
+            return
+        nearest = int(np.argmin(((snapshot.landmarks - place) ** 2).sum(axis=1)))
+        selection = self.session.selection
+        (selection.toggle if adds else selection.select)(nearest)
+
+    def _on_look(self) -> None:
+        self._choose_coloring()
+        if self.layers.landmarks is not None:
+            self.layers.landmarks.visible = self.session.look.show_landmarks
+        self._redraw()
+
+    # What goes out
+
+    def _choose_coloring(self) -> None:
+        if self.session.dataset is not None:
+            choice = self.session.look.color_by
+            self._coloring = coloring(choice, self.session.dataset, self._by_cluster)
+        self.tell_legend()
+
+    def tell_legend(self) -> None:
+        """Say how to read the colours, if that has changed."""
+        legend = self._coloring.legend()
+        if legend != self._legend:
+            self._legend = legend
+            self.legend_changed.emit(legend)
+
+    def _draw(self, snapshot: Snapshot) -> None:
+        drawn = self.layers.show(
+            snapshot, self._colors(snapshot), self._magnification(snapshot)
+        )
+        if drawn:
+            self.tell_legend()
+
+    def _redraw(self) -> None:
+        snapshot = self.session.snapshot
+        if snapshot is not None:
+            self.layers.recolor(self._colors(snapshot), self._magnification(snapshot))
+            self.tell_legend()
+
+    def _colors(self, snapshot: Snapshot) -> np.ndarray:
+        colors = self._coloring.colors(snapshot)
+        if not self.session.selection.clusters:
+            return colors
+        faded = colors.copy()
+        faded[~self.session.selection.members(snapshot.labels), 3] = FADED
+        return faded
+
+    def _magnification(self, snapshot: Snapshot) -> np.ndarray | float:
+        if not self.session.look.size_by_pressure:
+            return 1.0
+        return magnification(snapshot.pressure)
+
+    def _update_features(self) -> None:
+        dataset, snapshot = self.session.dataset, self.session.snapshot
+        if dataset is None or snapshot is None:
+            return
+        found = {"cluster": snapshot.labels, "pressure": snapshot.pressure}
+        self.layers.set_features(
+            pd.concat(
+                [dataset.obs, pd.DataFrame(found, index=dataset.obs.index)], axis=1
+            )
+        )
+
+
+def magnification(pressure: np.ndarray) -> np.ndarray:
+    """Return 1 for no pressure up to ``MAX_MAGNIFICATION`` for the highest: (N,)."""
+    under = pressure[pressure > 0]
+    if not len(under):
+        return np.ones(len(pressure))
+    cap = max(float(np.percentile(under, 95)), np.finfo(np.float32).tiny)
+    return 1.0 + (MAX_MAGNIFICATION - 1.0) * np.clip(pressure / cap, 0, 1)

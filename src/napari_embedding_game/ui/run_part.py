@@ -1,0 +1,154 @@
+"""Run: the buttons, the stage in words, the energy curve, the messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from magicgui.widgets import ProgressBar, PushButton
+from qtpy.QtWidgets import QFileDialog, QGridLayout
+
+from napari_embedding_game.session.run import PLAYING, Progress
+from napari_embedding_game.session.session import ALIVE, Session, State
+from napari_embedding_game.ui.energy_curve import EnergyCurve
+from napari_embedding_game.ui.parts import Part, show_text, text_label
+from napari_embedding_game.ui.player import Player
+
+FINISHED = "Finished. Move Repulsion or Landmarks to play on."
+
+
+class RunPart(Part):
+    """Drives the player and tells where the run stands."""
+
+    def __init__(self, player: Player) -> None:
+        super().__init__("Run")
+        self._player = player
+        self._session: Session = player.session
+        self.run = PushButton(text="Run", tooltip="Lay out the map from its start.")
+        self.pause = PushButton(
+            text="Pause", tooltip="Hold the game, or play on where it was held."
+        )
+        self.step = PushButton(
+            text="Step", tooltip="Play a few iterations and hold again."
+        )
+        self.stop = PushButton(text="Stop", tooltip="End the game and keep the map.")
+        self.save = PushButton(
+            text="Save result…",
+            tooltip="Write the map, clusters and all settings to an .h5ad file.",
+        )
+        self.bar = ProgressBar(min=0, max=100, value=0)
+        self.stage = text_label()
+        self.status = text_label()
+        self.message = text_label(role="warning")
+        self.curve = EnergyCurve()
+        self._build()
+        self._connect()
+        self._on_state(self._session.state)
+        self._on_message(self._session.message)
+
+    def _build(self) -> None:
+        self.run.native.setProperty("role", "main")
+        buttons = QGridLayout()
+        buttons.setSpacing(4)
+        buttons.addWidget(self.run.native, 0, 0, 1, 3)
+        for column, button in enumerate((self.pause, self.step, self.stop)):
+            buttons.addWidget(button.native, 1, column)
+        self.column.addLayout(buttons)
+        self.bar.native.setProperty("role", "slim")
+        self.bar.native.setTextVisible(False)
+        self.bar.native.setFixedHeight(6)
+        for widget in (self.stage, self.bar.native, self.status, self.message):
+            self.column.addWidget(widget)
+        self.column.addWidget(self.curve)
+        self.column.addWidget(self.save.native)
+
+    def _connect(self) -> None:
+        session, player = self._session, self._player
+        self.run.changed.connect(player.play)
+        self.pause.changed.connect(self._pause_or_resume)
+        self.step.changed.connect(session.step)
+        self.stop.changed.connect(session.stop)
+        self.save.changed.connect(self._save)
+        session.state_changed.connect(self._on_state)
+        session.progressed.connect(self._on_progress)
+        session.message_changed.connect(self._on_message)
+        session.dataset_changed.connect(self._on_dataset)
+        player.saved.connect(lambda name: show_text(self.stage, f"Saved {name}."))
+
+    def _pause_or_resume(self) -> None:
+        if self._session.state == "paused":
+            self._session.resume()
+        else:
+            self._session.pause()
+
+    def _save(self) -> None:
+        dataset = self._session.dataset
+        proposed = f"{Path(dataset.name).stem}_map.h5ad" if dataset else "map.h5ad"
+        name, _ = QFileDialog.getSaveFileName(
+            self, "Save the map", proposed, "AnnData (*.h5ad)"
+        )
+        if name:
+            self._player.save(Path(name).with_suffix(".h5ad"))
+
+    def _on_dataset(self) -> None:
+        self.curve.set_energies([])
+        self._on_state(self._session.state)
+
+    def _on_state(self, state: State) -> None:
+        moving = state in ("running", "paused")
+        self.run.text = "Run" if state == "idle" else "Restart"
+        self.run.enabled = self._session.dataset is not None
+        self.pause.text = "Resume" if state == "paused" else "Pause"
+        self.pause.enabled = self.step.enabled = moving
+        self.stop.enabled = moving or state == "preparing"
+        self.save.enabled = self._session.snapshot is not None and not moving
+        self._tell_state(state)
+
+    def _tell_state(self, state: State) -> None:
+        if state not in ALIVE or state == "finished":
+            # a bar without an end would go on moving
+            self.bar.max = 100
+            self.bar.value = 100 if state == "finished" else 0
+        words = {"finished": FINISHED, "stopped": "Stopped. The map stays."}
+        if state in ("idle", "finished", "stopped", "failed"):
+            show_text(self.stage, words.get(state, ""))
+        if state in ("idle", "preparing"):
+            show_text(self.status, "")
+
+    def _on_progress(self, progress: Progress) -> None:
+        snapshot = progress.snapshot
+        if snapshot is None:
+            self.bar.max = 0  # moves to and fro
+            show_text(self.stage, f"{progress.stage} …")
+            self.curve.set_energies([])
+            return
+        self.bar.max = max(snapshot.n_iter, 1)
+        self.bar.value = min(snapshot.iteration, snapshot.n_iter)
+        if self._session.state != "finished":
+            show_text(self.stage, _stage_text(progress, self._session.state))
+        show_text(
+            self.status,
+            f"Iteration {snapshot.iteration:,} of {snapshot.n_iter:,}  ·  "
+            f"{snapshot.pressured_share:.0%} of the points under pressure",
+        )
+        if self._session.run is not None:
+            self.curve.set_energies(self._session.run.energies)
+
+    def _on_message(self, message: str) -> None:
+        failed = self._session.state == "failed"
+        show_text(self.message, message, "error" if failed else "warning")
+
+
+def _stage_text(progress: Progress, state: State) -> str:
+    if state == "paused":
+        return "Paused"
+    if progress.stage != PLAYING or progress.seconds_left is None:
+        return progress.stage
+    return f"{progress.stage}, {_left(progress.seconds_left)}"
+
+
+def _left(seconds: float) -> str:
+    if seconds < 1:
+        return "nearly done"
+    if seconds < 90:
+        return f"{seconds:.0f} s left"
+    return f"{seconds / 60:.0f} min left"

@@ -1,0 +1,88 @@
+"""The colours of napari's theme, for what the style sheet does not reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from napari.utils.theme import get_theme
+from qtpy.QtGui import QColor
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeColors:
+    """Colours of the present theme."""
+
+    background: QColor
+    foreground: QColor
+    text: QColor
+    dim: QColor
+    """Text that may be overlooked."""
+    accent: QColor
+    """The one button that is meant to be pressed."""
+    line: QColor
+    """The energy curve and the bars."""
+    warning: QColor
+    error: QColor
+
+    @property
+    def sheet(self) -> str:
+        """Style of what is ours: headings, notes, messages, the main button."""
+        return _SHEET.format(
+            text=self.text.name(),
+            dim=self.dim.name(),
+            accent=self.accent.name(),
+            hover=self.accent.lighter(115).name(),
+            warning=self.warning.name(),
+            error=self.error.name(),
+            foreground=self.foreground.name(),
+        )
+
+
+_SHEET = """
+QLabel[role="heading"] {{ font-weight: bold; color: {dim}; padding-top: 2px; }}
+QLabel[role="title"] {{ font-weight: bold; color: {text}; }}
+QLabel[role="note"] {{ color: {dim}; }}
+QLabel[role="warning"] {{ color: {warning}; }}
+QLabel[role="error"] {{ color: {error}; }}
+QCollapsible QPushButton {{
+  background: transparent; text-align: left; padding: 2px 0px; color: {text};
+}}
+QProgressBar[role="slim"] {{
+  border: none; border-radius: 2px; background: {foreground};
+}}
+QProgressBar[role="slim"]::chunk {{ border-radius: 2px; background: {accent}; }}
+QFrame[role="rule"] {{ background: {foreground}; max-height: 1px; border: none; }}
+QPushButton[role="main"] {{
+  background: {accent}; color: white; font-weight: bold; padding: 5px 14px;
+}}
+QPushButton[role="main"]:hover {{ background: {hover}; }}
+QPushButton[role="main"]:disabled {{ background: {foreground}; color: {dim}; }}
+"""
+
+
+def theme_colors(name: str) -> ThemeColors:
+    """Return the colours of a theme by its name, such as ``viewer.theme``."""
+    theme = get_theme(name)
+    background, text = _color(theme.background), _color(theme.text)
+    dark = background.lightness() < 128
+    return ThemeColors(
+        background=background,
+        foreground=_color(theme.foreground),
+        text=text,
+        dim=_mix(text, background, 0.38),
+        accent=QColor("#3d7be0" if dark else "#2f6fd6"),
+        line=QColor("#6ea8ff" if dark else "#2f6fd6"),
+        # napari's own are too dark on dark, too light on light, to be read
+        warning=QColor("#f0b93a" if dark else "#8a5a00"),
+        error=QColor("#ff7b72" if dark else "#b3261e"),
+    )
+
+
+def _color(color: object) -> QColor:
+    red, green, blue = color.as_rgb_tuple()[:3]  # type: ignore[attr-defined]
+    return QColor(int(red), int(green), int(blue))
+
+
+def _mix(first: QColor, second: QColor, share: float) -> QColor:
+    pairs = zip(first.getRgb()[:3], second.getRgb()[:3], strict=True)
+    return QColor(*(round(a + share * (b - a)) for a, b in pairs))
