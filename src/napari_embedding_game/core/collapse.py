@@ -28,6 +28,8 @@ def occupancy(embedding: NDArray[np.floating]) -> float:
     first two dimensions; N points can fill at most N of them.
     """
     plane = embedding[:: max(1, len(embedding) // _MOST_POINTS), :2]
+    if plane.shape[1] == 1:
+        return 1.0  # a line fills no plane
     low, high = np.percentile(plane, [2, 98], axis=0)
     place = (plane - low) / np.maximum(high - low, 1e-9)
     cell = np.clip(place * CELLS, 0, CELLS - 1).astype(np.int64)

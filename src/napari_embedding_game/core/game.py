@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from typing import Any
 
 import numpy as np
 import torch
@@ -91,7 +90,7 @@ def play(
     edges : Edges
         Who attracts whom.
     layout : (N, d) array
-        Start positions, d = 2 or 3.
+        Start positions, d = 1, 2 or 3.
     settings : GameSettings, optional
     random_state : int
         Seed of everything drawn at random.
@@ -145,6 +144,10 @@ class _Game:
         self._rng = np.random.default_rng(random_state)
         self._device = resolve_device(device)
         self._forces = make_forces(edges, self._device, n_jobs)
+        self._n_components = layout.shape[1]
+        if self._n_components == 1:
+            # A line in the plane: nothing pushes a point off it.
+            layout = np.column_stack([layout, np.zeros_like(layout)])
         self._y = torch.nn.Parameter(torch.tensor(layout, device=self._device))
         self._z = torch.nn.Parameter(self._y.detach()[:0].clone())
         self._optimizer = PlayerRMS([{"params": [self._y]}])
@@ -249,8 +252,8 @@ class _Game:
     # --- What is seen of it
 
     def snapshot(self, diagnose: bool) -> Snapshot:
-        embedding = _copy(self._y)
-        landmarks = _copy(self._z)
+        embedding = self._copy(self._y)
+        landmarks = self._copy(self._z)
         if not (np.isfinite(embedding).all() and np.isfinite(landmarks).all()):
             raise InputError(
                 "The points have run off the map: lower the learning rates."
@@ -295,6 +298,6 @@ class _Game:
             self._schedule.landmark_learning_rate,
         )
 
-
-def _copy(tensor: torch.Tensor) -> NDArray[Any]:
-    return np.array(tensor.detach().cpu().numpy(), dtype=np.float32)
+    def _copy(self, tensor: torch.Tensor) -> NDArray[np.float32]:
+        positions = tensor.detach().cpu().numpy()[:, : self._n_components]
+        return np.array(positions, dtype=np.float32, order="C")

@@ -103,10 +103,12 @@ def knn_graph(
     Raises
     ------
     InputError
-        Fewer than ``n_neighbors + 1`` rows, or an unknown metric.
+        Fewer than ``n_neighbors + 1`` rows, rows that are all the same, or an
+        unknown metric.
     """
     n_points, n_dims = X.shape
     check_rows(n_points, n_neighbors)
+    check_varied(X)
     if search is None:
         search = choose_search(n_points, n_dims, metric, sparse.issparse(X))
     n_threads = resolve_n_jobs(n_jobs)
@@ -124,6 +126,21 @@ def check_rows(n_points: int, n_neighbors: int) -> None:
             f"The data have {n_points} row{'s' if n_points != 1 else ''}, but "
             f"{n_neighbors} neighbours need at least {n_neighbors + 1}: "
             "set a smaller number of neighbours (K) or load more rows."
+        )
+
+
+def check_varied(X: Any) -> None:
+    """Raise :class:`InputError` when every row is the same."""
+    first = X[:1]
+    if sparse.issparse(X):
+        is_same = (X.max(axis=0) - X.min(axis=0)).nnz == 0
+    else:
+        # Most data differ in the second row: look at all only when they do not.
+        is_same = bool((X[1:2] == first).all()) and bool((X == first).all())
+    if is_same:
+        raise InputError(
+            f"All {X.shape[0]} rows are the same in all {X.shape[1]} columns, so there "
+            "is nothing to lay out: choose other columns or another file."
         )
 
 

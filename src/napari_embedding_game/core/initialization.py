@@ -50,8 +50,10 @@ def start_layout(
     Raises
     ------
     InputError
-        ``init`` is not a known start.
+        ``init`` is not a known start, or ``n_components`` not 1, 2 or 3.
     """
+    if n_components not in (1, 2, 3):
+        raise InputError(f"A map has 1, 2 or 3 dimensions, not {n_components}.")
     rng = np.random.default_rng(random_state)
     if init == "spectral":
         layout = _spectral(edges, X, n_components, rng)

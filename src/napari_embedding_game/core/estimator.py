@@ -1,0 +1,249 @@
+"""The embedding game as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.types import (
+    AFFINITIES,
+    DEFAULT_AFFINITY,
+    DEFAULT_STRENGTH,
+    Affinity,
+    GameSettings,
+    Init,
+    Method,
+    ScheduleName,
+    Snapshot,
+)
+
+
+class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Map rows to two dimensions (or one, or three) by a game of points against landmarks.
+
+    Points run towards their neighbours and away from landmarks; landmarks chase
+    the points and flee one another.  The landmarks end up tiling the data, so
+    the nearest landmark of a point is its cluster.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimensions of the map, 1, 2 or 3.
+    n_neighbors : int, default=15
+        K, neighbours that attract each point.
+    n_landmarks : int, default=200
+        L; more of them than rows are not used.
+    repulsion : float or "auto", default="auto"
+        The paper's lambda; "auto" is 300 / N.
+    affinity : {"auto", "uniform", "fuzzy"}, default="auto"
+        Edge weights: all 1 as in the paper, or UMAP's.  "auto" is "fuzzy",
+        which keeps more neighbours (``python benchmarks/quality.py``).
+    schedule : {"fast", "paper"}, default="fast"
+        At most 500 iterations with momentum, or the paper's 6,000 without.
+    max_iter : int, optional
+        Iterations instead of the schedule's.
+    learning_rate, landmark_learning_rate : float, optional
+        Steps of the points and of the landmarks instead of the schedule's.
+    init : {"spectral", "pca", "random"}, default="spectral"
+        Where the points start.
+    metric : str, default="euclidean"
+        Any metric of scikit-learn or pynndescent.
+    device : str, default="auto"
+        "auto", "cpu", "cuda" or "mps".
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        None draws a seed; the seed used is kept in ``random_state_``.
+    method : {"game", "sampled_edges", "sampled_landmarks"}, default="game"
+        What stands in for the repulsion of all pairs: Eq. 3, 8 or 9.
+
+    Attributes
+    ----------
+    embedding_ : (N, d) float32
+    landmarks_ : (L, d) float32
+    labels_ : (N,) int32
+        Index of each row's nearest landmark (Eq. 7).
+    pressure_ : (N,) float32
+        How badly each point is stuck, in units of the map; 0 is not at all.
+    energy_ : float
+        The energy that the method minimises; for the game the bound of Eq. 3.
+    repulsion_ : float
+        The lambda that was used.
+    n_iter_ : int
+    n_features_in_ : int
+    random_state_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> EmbeddingGame(random_state=0).fit_transform(X).shape
+    (1797, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 15,
+        n_landmarks: int = 200,
+        repulsion: float | str = "auto",
+        affinity: str = "auto",
+        schedule: ScheduleName = "fast",
+        max_iter: int | None = None,
+        learning_rate: float | None = None,
+        landmark_learning_rate: float | None = None,
+        init: Init = "spectral",
+        metric: str = "euclidean",
+        device: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        method: Method = "game",
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.n_landmarks = n_landmarks
+        self.repulsion = repulsion
+        self.affinity = affinity
+        self.schedule = schedule
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.landmark_learning_rate = landmark_learning_rate
+        self.init = init
+        self.metric = metric
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.method = method
+
+    def fit(self, X: Any, y: Any = None) -> EmbeddingGame:
+        """Find the map of ``X``, an (N, D) array or sparse matrix; ``y`` is not used.
+
+        Raises
+        ------
+        InputError
+            Too few rows, constant data, or a setting out of range.
+        ValueError
+            NaN, infinities, or text where numbers belong.
+        """
+        for snapshot in self._snapshots(X, diagnose=False):
+            if snapshot.finished:
+                self._keep(snapshot)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.float32]:
+        """Return the map of ``X``, (N, d) float32."""
+        return self.fit(X).embedding_
+
+    def iter_fit(self, X: Any) -> Iterator[Snapshot]:
+        """Yield snapshots while the map forms; each is also kept as the result.
+
+        Stop iterating at any time: the attributes hold the last snapshot.
+        """
+        for snapshot in self._snapshots(X, diagnose=True):
+            self._keep(snapshot)
+            yield snapshot
+            if snapshot.finished:
+                return
+
+    def _snapshots(self, X: Any, diagnose: bool) -> Iterator[Snapshot]:
+        from napari_embedding_game.core.affinities import edges
+        from napari_embedding_game.core.game import play
+        from napari_embedding_game.core.graph import knn_graph
+        from napari_embedding_game.core.initialization import start_layout
+
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float32, np.float64],
+            ensure_min_samples=2,
+        )
+        n_rows = X.shape[0]
+        settings = self._settings(n_rows)
+        self.random_state_ = self._seed()
+        self.repulsion_ = settings.strength / n_rows
+        graph = knn_graph(
+            X,
+            self._n_neighbors(n_rows),
+            metric=self.metric,
+            random_state=self.random_state_,
+            n_jobs=self.n_jobs,
+        )
+        weighted = edges(graph, self._affinity())
+        layout = start_layout(
+            weighted, X, self.n_components, self.init, self.random_state_
+        )
+        yield from play(
+            weighted,
+            layout,
+            settings,
+            random_state=self.random_state_,
+            device=self.device,
+            n_jobs=self.n_jobs,
+            diagnose=diagnose,
+        )
+
+    def _n_neighbors(self, n_rows: int) -> int:
+        if self.n_neighbors < n_rows:
+            return self.n_neighbors
+        warnings.warn(
+            f"n_neighbors={self.n_neighbors} needs at least {self.n_neighbors + 1} "
+            f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",
+            UserWarning,
+            stacklevel=5,
+        )
+        return n_rows - 1
+
+    def _settings(self, n_rows: int) -> GameSettings:
+        repulsion = self.repulsion
+        if isinstance(repulsion, str):
+            if repulsion != "auto":
+                raise InputError(
+                    f'repulsion must be a number above 0 or "auto", not {repulsion!r}.'
+                )
+            repulsion = DEFAULT_STRENGTH / n_rows
+        return GameSettings(
+            method=self.method,
+            strength=repulsion * n_rows,
+            n_landmarks=self.n_landmarks,
+            learning_rate=self.learning_rate,
+            landmark_learning_rate=self.landmark_learning_rate,
+            schedule=self.schedule,
+            max_iter=self.max_iter,
+        )
+
+    def _affinity(self) -> Affinity:
+        if self.affinity == "auto":
+            return DEFAULT_AFFINITY
+        if self.affinity not in AFFINITIES:
+            raise InputError(
+                f'affinity must be "auto" or one of {AFFINITIES}, not {self.affinity!r}.'
+            )
+        return cast(Affinity, self.affinity)
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _keep(self, snapshot: Snapshot) -> None:
+        self.embedding_ = snapshot.embedding
+        self.landmarks_ = snapshot.landmarks
+        self.labels_ = snapshot.labels
+        self.pressure_ = snapshot.pressure
+        self.energy_ = snapshot.energy
+        self.n_iter_ = snapshot.iteration
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
