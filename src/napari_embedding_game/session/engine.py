@@ -92,8 +92,19 @@ class CoreEngine:
 
 
 def warm_up() -> None:
-    """Load the engine and compile its kernels ahead of the first run."""
+    """Load the engine and compile its kernels ahead of the first run.
+
+    A short game on a few rows of noise also loads what torch loads late (its
+    optimizers take more than a second at their first use).
+    """
     from napari_embedding_game.core.game import warm_up as compile_kernels
 
+    engine, start, game = CoreEngine(), StartSettings(), GameSettings(n_landmarks=8)
+    X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
     with COMPUTING:
         compile_kernels()
+        graph = engine.neighbors(X, start)
+        playing = engine.play(*engine.layout(graph, X, start), start, game)
+        next(playing)
+        next(playing)
+        playing.close()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
+MISSING = "missing"
 MAX_COLUMNS = 12
 BLOCK = 4096
 """Rows made dense at a time, so that statistics need little memory."""
@@ -38,7 +39,7 @@ class Contrast:
     mean_inside: float
     mean_outside: float
     difference: float
-    """Difference of the means in standard deviations of the column over all rows."""
+    """Standardised mean difference (Cohen's d): positive is higher inside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +77,29 @@ class ColumnSums:
     def contrast(self, inside: ColumnSums) -> tuple[NDArray[np.float64], ...]:
         """Return (mean inside, mean outside, standardised difference), each (G,).
 
-        ``self`` is of all rows, ``inside`` of some of them.  A column that is
-        constant or empty on one side differs by 0.
+        ``self`` is of all rows, ``inside`` of some of them.  The unit is the root
+        of the mean of both sides' variances, so that one odd row inside a small
+        cluster makes no contrast.  A column that is constant on both sides, or
+        empty on one, differs by 0.
         """
+        outside = ColumnSums(
+            self.count - inside.count,
+            self.total - inside.total,
+            self.squares - inside.squares,
+        )
+        (mean_in, var_in), (mean_out, var_out) = inside.moments(), outside.moments()
         with np.errstate(divide="ignore", invalid="ignore"):
-            mean_in = inside.total / inside.count
-            mean_out = (self.total - inside.total) / (self.count - inside.count)
-            mean = self.total / self.count
-            spread = np.sqrt(np.maximum(self.squares / self.count - mean**2, 0))
-            difference = (mean_in - mean_out) / spread
+            difference = (mean_in - mean_out) / np.sqrt((var_in + var_out) / 2)
         return mean_in, mean_out, np.where(np.isfinite(difference), difference, 0.0)
+
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and variance of each column, NaN where there is no value."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = self.total / self.count
+            variance = self.squares / self.count - mean**2
+        # What is left of cancelled digits is no variance.
+        noise = 1e-12 * self.squares / np.maximum(self.count, 1)
+        return mean, np.where(variance > noise, variance, 0.0)
 
 
 def _block_sums(rows: Any) -> NDArray[np.float64]:
@@ -171,7 +185,8 @@ def composition(values: pd.Series, rows: NDArray[np.intp]) -> tuple[Share, ...]:
     largest ``MAX_LEVELS`` values is summed up as "other".
     """
     levels = as_levels(values)
-    inside = levels.iloc[rows].value_counts()
+    in_order = not is_continuous(values)  # ranges stay as they follow each other
+    inside = levels.iloc[rows].value_counts(sort=in_order)
     overall = levels.value_counts(normalize=True)
     shares = [
         Share(str(level), int(count), count / len(rows), float(overall[level]))
@@ -183,8 +198,12 @@ def composition(values: pd.Series, rows: NDArray[np.intp]) -> tuple[Share, ...]:
 def as_levels(values: pd.Series) -> pd.Series:
     """Return the column as categories, a numeric one cut into its quarters."""
     if is_continuous(values):
-        values = pd.qcut(values, 4, duplicates="drop").map(_range_text)
-    return values.astype(object).where(values.notna(), "missing").astype(str)
+        values = pd.qcut(values, 4, duplicates="drop")
+        values = values.cat.rename_categories(_range_text)
+    named = values.astype("category").cat.rename_categories(str)
+    if named.isna().any():
+        named = named.cat.add_categories(MISSING).fillna(MISSING)
+    return named
 
 
 def is_continuous(values: pd.Series) -> bool:

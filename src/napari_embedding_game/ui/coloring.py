@@ -144,6 +144,7 @@ def choices(dataset: Dataset | None) -> list[str]:
     if dataset is None:
         return [CLUSTER, PRESSURE]
     usable = [c for c in dataset.obs.columns if _is_usable(dataset.obs[c])]
+    usable.sort(key=lambda c: is_continuous(dataset.obs[c]))  # names before numbers
     return [CLUSTER, PRESSURE, *map(str, usable)]
 
 

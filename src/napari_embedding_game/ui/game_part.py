@@ -7,6 +7,7 @@ from typing import Any
 
 from magicgui.widgets import ComboBox, FloatSlider, FloatSpinBox, Slider, SpinBox
 from magicgui.widgets.bases import ValueWidget
+from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 from superqt import QCollapsible
 
@@ -131,10 +132,8 @@ class GamePart(Part):
         self.momentum = _automatic_float(
             -0.05, 0.99, 0.05, "How much of the last step is carried on into the next."
         )
-        self.max_iter = SpinBox(
-            min=0, max=20_000, step=100, value=0, tooltip="Iterations of the game."
-        )
-        self.max_iter.native.setSpecialValueText(AUTOMATIC)
+        self.max_iter = _automatic_float(0, 20_000, 100, "Iterations of the game.")
+        self.max_iter.native.setDecimals(0)
         self.seed = SpinBox(
             min=0,
             max=2**31 - 1,
@@ -156,8 +155,10 @@ class GamePart(Part):
         add_row(main, "Landmarks", self.landmarks)
         add_row(main, "Neighbours", self.neighbors)
         self.column.addLayout(main)
-        self.more = QCollapsible("More settings", expandedIcon="▾", collapsedIcon="▸")
+        self.more = QCollapsible("", expandedIcon=QIcon(), collapsedIcon=QIcon())
         self.more.setDuration(0)
+        self.more.toggled.connect(self._on_folded)
+        self._on_folded(False)
         inside = QWidget()
         rows = form()
         inside.setLayout(rows)
@@ -194,9 +195,7 @@ class GamePart(Part):
             widget.changed.connect(lambda value, f=field: self._set(f, value))
         for field, widget in self._automatic_fields().items():
             widget.changed.connect(
-                lambda value, f=field, w=widget: self._set(
-                    f, None if value <= w.min else value
-                )
+                lambda value, f=field, w=widget: self._set_automatic(f, value, w.min)
             )
         self._session.staleness_changed.connect(self._on_staleness)
         self._session.dataset_changed.connect(self._on_dataset)
@@ -225,6 +224,10 @@ class GamePart(Part):
     def _set(self, field: str, value: Any) -> None:
         setattr(self._settings, field, value)
 
+    def _set_automatic(self, field: str, value: float, lowest: float) -> None:
+        chosen = int(value) if field == "max_iter" else value
+        self._set(field, None if value <= lowest else chosen)
+
     def _on_slider(self, exponent: float) -> None:
         self._set_strength(round_to(10**exponent, 2))
         with self.strength.changed.blocked():
@@ -239,6 +242,9 @@ class GamePart(Part):
         low, high = STRENGTH_RANGE
         self._settings.strength = min(max(strength, low), high)
         self._tell_lambda()
+
+    def _on_folded(self, is_open: bool) -> None:
+        self.more.setText(f"{'▾' if is_open else '▸'}  More settings")
 
     def _on_staleness(self, stale: bool) -> None:
         self.stale.setVisible(stale)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
 LANDMARK_SIZE = 6.0
 """World units, on a map of about 1,000."""
+LANDMARK_OPACITY, FADED_OPACITY = 0.7, 0.2
 
 
 def point_size(n_points: int) -> float:
@@ -121,6 +122,11 @@ class MapLayers:
         """Draw the points where they are in other colours or sizes."""
         if self.points is not None and len(self.points.data) == len(colors):
             self._draw_points(self.points, None, colors, magnification)
+
+    def fade_landmarks(self, faded: bool) -> None:
+        """Let the landmarks step back while some of the points stand out."""
+        if self.landmarks is not None:
+            self.landmarks.opacity = FADED_OPACITY if faded else LANDMARK_OPACITY
 
     def set_features(self, features: pd.DataFrame) -> None:
         """Give the points a table, which napari shows under the mouse."""
@@ -262,5 +268,5 @@ def _landmarks_layer(positions: NDArray[np.float32]) -> Points:
         face_color="#15171c",
         border_color="#f4f4f4",
         border_width=0.2,
-        opacity=0.7,
+        opacity=LANDMARK_OPACITY,
     )

@@ -67,7 +67,8 @@ class Frame:
         low, high = positions.min(axis=0), positions.max(axis=0)
         center = (low + high) / 2
         half = max(float((high - low).max()) / 2, SMALLEST_HALF)
-        ease = 1.0 if settle or self._half == 0.0 else EASE
+        # Nothing may leave the box, but a shrinking map is followed gently.
+        ease = 1.0 if settle or half > self._half else EASE
         self._center = self._center + ease * (center - self._center)
         self._half += ease * (half - self._half)
 

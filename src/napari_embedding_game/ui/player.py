@@ -29,9 +29,10 @@ from napari_embedding_game.ui.worker import FrameWorker, Worker
 if TYPE_CHECKING:
     import napari
 
+SELECTED_MAGNIFICATION = 1.4
 MAX_MAGNIFICATION = 3.0
 """A point under the highest pressure is this much wider: larger ones are slow."""
-FADED = 0.07
+FADED = 0.16
 """Opacity of the points outside the selection."""
 CLOSE_SECONDS = 1.0
 """How long closing waits for a worker."""
@@ -251,6 +252,7 @@ class Player(QObject):
         snapshot = self.session.snapshot
         if snapshot is not None:
             self.layers.recolor(self._colors(snapshot), self._magnification(snapshot))
+            self.layers.fade_landmarks(bool(self.session.selection.clusters))
             self.tell_legend()
 
     def _colors(self, snapshot: Snapshot) -> np.ndarray:
@@ -262,9 +264,12 @@ class Player(QObject):
         return faded
 
     def _magnification(self, snapshot: Snapshot) -> np.ndarray | float:
-        if not self.session.look.size_by_pressure:
+        if self.session.look.size_by_pressure:
+            return magnification(snapshot.pressure)
+        if not self.session.selection.clusters:
             return 1.0
-        return magnification(snapshot.pressure)
+        members = self.session.selection.members(snapshot.labels)
+        return np.where(members, SELECTED_MAGNIFICATION, 1.0)
 
     def _update_features(self) -> None:
         dataset, snapshot = self.session.dataset, self.session.snapshot

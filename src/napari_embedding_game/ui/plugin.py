@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import napari
 import numpy as np
-from qtpy.QtCore import QTimer
+from qtpy.QtCore import Qt, QTimer
 
 from napari_embedding_game.data import readers
 from napari_embedding_game.session.session import Session
@@ -53,6 +53,10 @@ def open_docks(viewer: napari.Viewer) -> dock.GameDock:
     """Open both docks, where they are not yet, and return the main one."""
     game = _opened(viewer, GAME, GameDock, "right")
     _opened(viewer, INSPECTOR, InspectorDock, "bottom")
+    # The main dock is long: it takes the corner, the inspector the room beside it.
+    game.window().setCorner(
+        Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea
+    )
     return game
 
 

@@ -13,7 +13,7 @@ from napari_embedding_game.ui.energy_curve import EnergyCurve
 from napari_embedding_game.ui.parts import Part, show_text, text_label
 from napari_embedding_game.ui.player import Player
 
-FINISHED = "Finished. Move Repulsion or Landmarks to play on."
+FINISHED = "Finished. Move Repulsion to play on."
 
 
 class RunPart(Part):
@@ -38,6 +38,10 @@ class RunPart(Part):
         self.bar = ProgressBar(min=0, max=100, value=0)
         self.stage = text_label()
         self.status = text_label()
+        self.status.setToolTip(
+            "Points under pressure would leave the plane if they could: distrust "
+            "their place."
+        )
         self.message = text_label(role="warning")
         self.curve = EnergyCurve()
         self._build()
@@ -127,8 +131,8 @@ class RunPart(Part):
             show_text(self.stage, _stage_text(progress, self._session.state))
         show_text(
             self.status,
-            f"Iteration {snapshot.iteration:,} of {snapshot.n_iter:,}  ·  "
-            f"{snapshot.pressured_share:.0%} of the points under pressure",
+            f"{snapshot.iteration:,} of {snapshot.n_iter:,} iterations  ·  "
+            f"{snapshot.pressured_share:.0%} under pressure",
         )
         if self._session.run is not None:
             self.curve.set_energies(self._session.run.energies)

@@ -10,7 +10,7 @@ from qtpy.QtCore import QRect, Qt
 from qtpy.QtGui import QImage, QPainter, QPaintEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-SIDE, GAP = 48, 4
+SMALLEST, LARGEST, GAP = 40, 88, 4
 
 
 class Thumbnails(QWidget):
@@ -19,7 +19,7 @@ class Thumbnails(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._images: list[QImage] = []
-        self.setMinimumSize(SIDE, SIDE)
+        self.setMinimumSize(SMALLEST, SMALLEST)
         expanding = QSizePolicy.Policy.Expanding
         self.setSizePolicy(expanding, expanding)
         self.setToolTip("Members of the cluster, drawn at random.")
@@ -31,21 +31,32 @@ class Thumbnails(QWidget):
 
     def n_shown(self) -> int:
         """Return how many pictures there is room for."""
-        return min(len(self._images), self._n_columns() * self._n_rows())
+        n_columns, n_rows = self._grid(self._side())
+        return min(len(self._images), n_columns * n_rows)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw what is to be seen."""
         painter = QPainter(self)
+        side = self._side()
+        n_columns, step = self._grid(side)[0], side + GAP
         for number, image in enumerate(self._images[: self.n_shown()]):
-            row, column = divmod(number, self._n_columns())
-            place = QRect(column * (SIDE + GAP), row * (SIDE + GAP), SIDE, SIDE)
+            row, column = divmod(number, n_columns)
+            place = QRect(column * step, row * step, side, side)
             painter.drawImage(_fitted(image, place), image)
 
-    def _n_columns(self) -> int:
-        return max(1, (self.width() + GAP) // (SIDE + GAP))
+    def _side(self) -> int:
+        """Return the largest side at which all pictures find room."""
+        for side in range(LARGEST, SMALLEST, -2):
+            n_columns, n_rows = self._grid(side)
+            if n_columns * n_rows >= len(self._images):
+                return side
+        return SMALLEST
 
-    def _n_rows(self) -> int:
-        return max(1, (self.height() + GAP) // (SIDE + GAP))
+    def _grid(self, side: int) -> tuple[int, int]:
+        """Return how many columns and rows of this side there is room for."""
+        n_columns = (self.width() + GAP) // (side + GAP)
+        n_rows = (self.height() + GAP) // (side + GAP)
+        return max(1, n_columns), max(1, n_rows)
 
 
 def _fitted(image: QImage, place: QRect) -> QRect:
