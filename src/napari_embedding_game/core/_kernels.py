@@ -22,17 +22,26 @@ Arrays: ``y`` (N, d) points; ``z`` (d, L) landmarks, a row per coordinate;
 symmetric edges of :class:`affinities.Edges`.
 """
 
+# The compiler finds the types of these functions; annotations tell it nothing.
+# mypy: disable-error-code="no-untyped-def,assignment"
+
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit, prange
 
 CHUNK = 1024
 
-_FAST = {"fastmath": True, "nogil": True, "cache": True, "error_model": "numpy"}
-_PARALLEL = {**_FAST, "parallel": True}
+_FAST: dict[str, Any] = {
+    "fastmath": True,
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+}
+_PARALLEL: dict[str, Any] = {**_FAST, "parallel": True}
 
 
 def n_chunks(n_points: int) -> int:
@@ -200,7 +209,7 @@ def edge_energy_parallel(indptr, indices, weights, y, sums):
 
 @njit(**_FAST)
 def symmetric_pairs(partners, one):
-    """Return compressed rows of the pairs (i, partners[i, l]), each in both rows.
+    """Return compressed rows of the pairs (i, partners[i, draw]), each in both rows.
 
     A counting sort, because a sorting one would take seconds for the N L pairs.
     Pairs drawn twice stand there twice; a point paired with itself pushes
@@ -210,15 +219,15 @@ def symmetric_pairs(partners, one):
     indptr = np.zeros(n + 1, np.uint32)
     for i in range(n):
         indptr[i + 1] += width
-        for l in range(width):
-            indptr[partners[i, l] + 1] += 1
+        for draw in range(width):
+            indptr[partners[i, draw] + 1] += 1
     for i in range(n):
         indptr[i + 1] += indptr[i]
     indices = np.empty(indptr[n], np.uint32)
     free = indptr[:-1].copy()
     for i in range(n):
-        for l in range(width):
-            j = partners[i, l]
+        for draw in range(width):
+            j = partners[i, draw]
             indices[free[i]] = j
             free[i] += 1
             indices[free[j]] = i
@@ -410,8 +419,17 @@ def landmark_pressure(indptr, indices, weights, y, z, strength, labels, pressure
 
 
 @njit(**_FAST)
-def pair_pressure(indptr, indices, weights, y, far_indptr, far_indices, far_weights,
-                  strength, pressure):
+def pair_pressure(
+    indptr,
+    indices,
+    weights,
+    y,
+    far_indptr,
+    far_indices,
+    far_weights,
+    strength,
+    pressure,
+):
     """Write each point's pressure under the points it shares a sampled edge with."""
     near = np.empty(_widest(indptr), y.dtype)
     far = np.empty(_widest(far_indptr), y.dtype)

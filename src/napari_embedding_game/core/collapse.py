@@ -57,13 +57,9 @@ def _way_out(
         return "sampled landmarks do this; choose the embedding game as the method"
     if settings.method == "game":
         if landmark_learning_rate < _SLOW * learning_rate:
-            return (
-                f"raise the landmarks' learning rate above {_SLOW * learning_rate:g}"
-            )
+            return f"raise the landmarks' learning rate above {_SLOW * learning_rate:g}"
         if landmark_learning_rate > _FAST * learning_rate:
-            return (
-                f"lower the landmarks' learning rate below {_FAST * learning_rate:g}"
-            )
+            return f"lower the landmarks' learning rate below {_FAST * learning_rate:g}"
     if settings.n_landmarks < _FEW_LANDMARKS:
         return f"raise the number of landmarks above {_FEW_LANDMARKS}"
     return "raise the repulsion (lambda x N)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from napari_embedding_game.core.types import (
 
 
 class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Map rows to two dimensions (or one, or three) by a game of points against landmarks.
+    """Map rows to 1, 2 or 3 dimensions by a game of points against landmarks.
 
     Points run towards their neighbours and away from landmarks; landmarks chase
     the points and flee one another.  The landmarks end up tiling the data, so
@@ -139,7 +139,9 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 self._keep(snapshot)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.float32]:
+    def fit_transform(
+        self, X: Any, y: Any = None, **params: Any
+    ) -> NDArray[np.float32]:
         """Return the map of ``X``, (N, d) float32."""
         return self.fit(X).embedding_
 
@@ -226,9 +228,10 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return DEFAULT_AFFINITY
         if self.affinity not in AFFINITIES:
             raise InputError(
-                f'affinity must be "auto" or one of {AFFINITIES}, not {self.affinity!r}.'
+                f'affinity must be "auto" or one of {AFFINITIES}, '
+                f"not {self.affinity!r}."
             )
-        return cast(Affinity, self.affinity)
+        return self.affinity
 
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):

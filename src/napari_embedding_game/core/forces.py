@@ -39,7 +39,7 @@ class LandmarkForces:
 
     @property
     def ratio(self) -> float:
-        """r = S_yz / S_zz, the repulsion that one unit of landmark exerts."""
+        """S_yz / S_zz, the repulsion that one unit of landmark exerts."""
         return self.s_yz / self.s_zz
 
 
@@ -134,8 +134,8 @@ class TorchForces:
         self._ends = self._upload(edges)
 
     def _upload(self, edges: Edges) -> tuple[Tensor, Tensor, Tensor]:
-        counts = np.diff(edges.indptr.astype(np.int64))
-        heads = np.repeat(np.arange(edges.n_points), counts)
+        ends = edges.indptr.astype(np.int64)
+        heads = np.repeat(np.arange(edges.n_points), ends[1:] - ends[:-1])
         return (
             torch.as_tensor(heads, device=self._device),
             torch.as_tensor(edges.indices.astype(np.int64), device=self._device),
@@ -147,14 +147,14 @@ class TorchForces:
         heads, tails, weights = self._ends
         along = y[heads] - y[tails]
         strength = 2 * weights / (1 + along.square().sum(dim=1))
-        attraction = torch.zeros_like(y).index_add_(
-            0, heads, strength[:, None] * along
-        )
+        attraction = torch.zeros_like(y).index_add_(0, heads, strength[:, None] * along)
         repulsion = torch.empty_like(y)
         pull = torch.zeros_like(z)
         s_yz = 0.0
         block = max(1, self._block_elements // max(1, z.numel()))
-        for part, out in zip(y.split(block), repulsion.split(block), strict=True):
+        for part, out in zip(
+            torch.split(y, block), torch.split(repulsion, block), strict=True
+        ):
             apart = part[:, None, :] - z[None, :, :]
             q = 1 / (1 + apart.square().sum(dim=2))
             s_yz += float(q.sum())

@@ -236,7 +236,8 @@ class _Game:
         self._set_rates(self._schedule.rate(done))
         self._objective.repulsion = self._repulsion * self._schedule.repulsion(done)
         self._optimizer.zero_grad()
-        self._objective(self._y, self._z).backward()
+        energy = self._objective(self._y, self._z)
+        energy.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         self._objective.follow(self._y, self._z)
         self._position += 1

@@ -66,12 +66,12 @@ class NeighborGraph:
     @property
     def n_points(self) -> int:
         """N."""
-        return self.indices.shape[0]
+        return len(self.indices)
 
     @property
     def n_neighbors(self) -> int:
         """K."""
-        return self.indices.shape[1]
+        return int(self.indices.shape[1])
 
 
 def knn_graph(
@@ -120,7 +120,9 @@ def knn_graph(
 def check_rows(n_points: int, n_neighbors: int) -> None:
     """Raise :class:`InputError` unless every row can have ``n_neighbors`` others."""
     if n_neighbors < 1:
-        raise InputError(f"The number of neighbours must be at least 1, not {n_neighbors}.")
+        raise InputError(
+            f"The number of neighbours must be at least 1, not {n_neighbors}."
+        )
     if n_points <= n_neighbors:
         raise InputError(
             f"The data have {n_points} row{'s' if n_points != 1 else ''}, but "
@@ -136,7 +138,7 @@ def check_varied(X: Any) -> None:
         is_same = (X.max(axis=0) - X.min(axis=0)).nnz == 0
     else:
         # Most data differ in the second row: look at all only when they do not.
-        is_same = bool((X[1:2] == first).all()) and bool((X == first).all())
+        is_same = bool((X[1:2] == first).all() and (first == X).all())
     if is_same:
         raise InputError(
             f"All {X.shape[0]} rows are the same in all {X.shape[1]} columns, so there "
@@ -173,9 +175,10 @@ def _without_self(
 
 def _unit_rows(X: NDArray[Any]) -> NDArray[np.float32]:
     """Scale rows to length 1, on which euclidean neighbours are cosine ones."""
-    rows = np.asarray(X, dtype=np.float32)
+    rows = np.array(X, dtype=np.float32)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
+    np.divide(rows, length, out=rows, where=length > 0)
+    return rows
 
 
 def _index_input(X: Any, metric: str) -> NDArray[np.float32]:
@@ -186,7 +189,7 @@ def _index_input(X: Any, metric: str) -> NDArray[np.float32]:
     return np.ascontiguousarray(X - X.mean(axis=0), dtype=np.float32)
 
 
-def _metric_distances(squared: NDArray[Any], metric: str) -> NDArray[np.float32]:
+def _metric_distances(squared: NDArray[np.float32], metric: str) -> NDArray[Any]:
     """Turn squared euclidean distances of the index into the metric's own."""
     squared = np.maximum(squared, 0)
     return squared / 2 if metric == "cosine" else np.sqrt(squared)
@@ -200,7 +203,7 @@ def _search_faiss(
 
     rows = _index_input(X, metric)
     faiss.omp_set_num_threads(n_threads)
-    index = faiss.IndexFlatL2(rows.shape[1])
+    index: Any = faiss.IndexFlatL2(rows.shape[1])
     if n_lists > 1:
         index = faiss.IndexIVFFlat(index, rows.shape[1], n_lists)
         index.cp.seed = random_state % 2**31
@@ -277,7 +280,8 @@ def _search_descent(
         raise InputError(
             f"The distance {metric!r} cannot be used on these data: {error}"
         ) from error
-    return index.neighbor_graph
+    found: Found = index.neighbor_graph
+    return found
 
 
 _SEARCHES: dict[Search, Callable[[Any, int, str, int, int], Found]] = {

@@ -71,7 +71,9 @@ def start_layout(
 def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
     layout = layout - layout.mean(axis=0)
     spread = layout.std(axis=0)
-    return np.divide(layout, spread, out=np.zeros_like(layout), where=spread > 1e-12)
+    scaled = np.zeros_like(layout)
+    np.divide(layout, spread, out=scaled, where=spread > 1e-12)
+    return scaled
 
 
 def _principal_components(
@@ -109,7 +111,8 @@ class _Parts:
         self.n_parts = n_parts
 
     def sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        return np.bincount(self.part, values, self.n_parts)
+        sums = np.bincount(self.part, values, self.n_parts)
+        return np.asarray(sums, dtype=np.float64)
 
     def remove(self, vector: NDArray[Any], direction: NDArray[Any]) -> None:
         """Take from ``vector`` its share of ``direction``, in every component."""
@@ -143,7 +146,8 @@ def _eigenmaps(
     for _ in range(POWER_ITERATIONS):
         vectors = 0.5 * (vectors + walk @ vectors)
         _orthonormalize(vectors, root, parts)
-    return vectors * inverse[:, None]
+    layout: NDArray[np.float64] = vectors * inverse[:, None]
+    return layout
 
 
 def _orthonormalize(
@@ -180,9 +184,11 @@ def _side_by_side(
     rank = min(n_components, len(singular))
     places = np.zeros((n_parts, n_components))
     places[:, :rank] = left[:, :rank] * singular[:rank] / np.sqrt(size)[:, None]
-    places *= 2.0 / max(np.sqrt(np.average(places**2, weights=size, axis=0).max()), 1e-12)
+    width = np.sqrt(np.average(places**2, weights=size, axis=0).max())
+    places *= 2.0 / max(width, 1e-12)
     radius = np.sqrt(size / size.sum())
     spread = np.array([layout[:, k] for k in range(n_components)]).T
     scale = np.sqrt(np.bincount(part, (spread**2).sum(axis=1), n_parts) / size)
     scale = np.where(scale > 1e-12, scale, 1.0)
-    return places[part] + spread * (radius / scale)[part][:, None]
+    placed: NDArray[np.float64] = places[part] + spread * (radius / scale)[part, None]
+    return placed

@@ -39,7 +39,7 @@ class PlayerRMS(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "momentum": momentum, "maximize": maximize})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move every player once."""
         loss = None
         if closure is not None:
@@ -61,7 +61,8 @@ class PlayerRMS(torch.optim.Optimizer):
             if "velocity" not in state:
                 state["velocity"] = torch.zeros_like(parameter)
             direction = state["velocity"].lerp_(direction, 1 - group["momentum"])
-        parameter.add_(direction, alpha=group["lr"] if group["maximize"] else -group["lr"])
+        sign = 1 if group["maximize"] else -1
+        parameter.add_(direction, alpha=sign * group["lr"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def _cosine_to_a_hundredth(done: float) -> float:
 def _growing_to_half(done: float) -> float:
     # Weak repulsion first lets the points sort themselves before they are spread:
     # `python benchmarks/schedules.py` compares this with other ways to begin.
-    return 0.003 ** max(0.0, 1 - 2 * done)
+    return math.pow(0.003, max(0.0, 1 - 2 * done))
 
 
 def _tenth_after_half(done: float) -> float:
@@ -117,7 +118,7 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
             f"The schedule must be one of {SCHEDULES}, not {settings.schedule!r}."
         )
     schedule = _NAMED[settings.schedule]
-    chosen = {
+    chosen: dict[str, Any] = {
         "n_iter": settings.max_iter,
         "learning_rate": settings.learning_rate,
         "landmark_learning_rate": settings.landmark_learning_rate,
@@ -134,7 +135,9 @@ def _check(schedule: Schedule) -> None:
     for name in ("learning_rate", "landmark_learning_rate"):
         rate = getattr(schedule, name)
         if not (math.isfinite(rate) and rate >= 0):
-            raise InputError(f"The {name.replace('_', ' ')} must be 0 or more, not {rate}.")
+            raise InputError(
+                f"The {name.replace('_', ' ')} must be 0 or more, not {rate}."
+            )
     if not 0 <= schedule.momentum < 1:
         raise InputError(
             f"The momentum must be from 0 up to below 1, not {schedule.momentum}."

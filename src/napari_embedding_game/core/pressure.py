@@ -81,5 +81,7 @@ def _member_pressure(
     return heights
 
 
-def _squared(points: NDArray[np.floating], x: NDArray[np.floating]) -> NDArray:
+def _squared(
+    points: NDArray[np.floating], x: NDArray[np.floating]
+) -> NDArray[np.floating]:
     return np.ascontiguousarray(((points - x) ** 2).sum(axis=1))

@@ -60,7 +60,7 @@ class ThreadChoice:
 
     @contextmanager
     def threads_for(self, work: int) -> Iterator[int]:
-        """Give the threads for ``work`` inner steps, and time what is done with them."""
+        """Give the threads for ``work`` inner steps, and time what they do."""
         if work < PARALLEL_WORK or self._n_threads == 1:
             yield 1
             return
@@ -91,7 +91,8 @@ class ThreadChoice:
 def numba_threads(n_threads: int) -> Iterator[None]:
     """Run numba's parallel loops of this thread on ``n_threads`` threads."""
     before = numba.get_num_threads()
-    numba.set_num_threads(min(n_threads, numba.config.NUMBA_NUM_THREADS))
+    most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    numba.set_num_threads(min(n_threads, most))
     try:
         yield
     finally:
