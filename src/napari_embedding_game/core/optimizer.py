@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -26,6 +27,11 @@ class PlayerRMS(torch.optim.Optimizer):
     makes learning rates of both players comparable: ``lr`` is the root mean
     square length of a step per coordinate, in units of the map.
     """
+
+    # Without the wrappers torch puts around them: those load its compiler at the
+    # first game, 800 modules and a second.
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
 
     def __init__(
         self,
