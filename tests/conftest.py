@@ -1,0 +1,103 @@
+"""A small dataset, and an engine of which every step can be held or broken."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.data.dataset import Dataset
+
+
+def snapshot(iteration=0, n_iter=50, n_points=40, n_landmarks=4, **changes):
+    """Points on a circle that grows with the iteration, landmarks on its rim."""
+    angle = np.linspace(0, 2 * np.pi, n_points, endpoint=False)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)]) * (4 + iteration / 10)
+    every = max(n_points // n_landmarks, 1)
+    labels = np.minimum(np.arange(n_points) // every, n_landmarks - 1)
+    pressure = np.where(np.arange(n_points) % 4 == 0, 0.5, 0.0)
+    values = {
+        "iteration": iteration,
+        "n_iter": n_iter,
+        "embedding": circle.astype(np.float32),
+        "landmarks": circle[every // 2 :: every][:n_landmarks].astype(np.float32),
+        "energy": 1000.0 / (1 + iteration),
+        "labels": labels.astype(np.int32),
+        "pressure": pressure.astype(np.float32),
+        "finished": iteration >= n_iter,
+    }
+    return Snapshot(**(values | changes))
+
+
+class FakeEngine:
+    """Plays 5 frames of 10 iterations; ``fail_at`` breaks at an iteration.
+
+    ``gate`` holds the neighbour search and every frame when it is cleared.
+    """
+
+    def __init__(self, fail_at=None, error=None, warning=""):
+        self.fail_at = fail_at
+        self.error = error or RuntimeError("out of numbers")
+        self.warning = warning
+        self.gate = threading.Event()
+        self.gate.set()
+        self.games = []
+        self.closed = 0
+
+    def neighbors(self, X, start):
+        self.gate.wait(10)
+        return "graph"
+
+    def layout(self, graph, X, start):
+        return "edges", np.zeros((X.shape[0], 2), np.float32)
+
+    def play(self, edges, layout, start, game):
+        iteration, n_iter, n_points = 0, 50, len(layout)
+        self.games.append(game)
+        try:
+            while True:
+                self.gate.wait(10)
+                if iteration == self.fail_at:
+                    raise self.error
+                sent = yield snapshot(
+                    iteration,
+                    n_iter,
+                    n_points,
+                    min(self.games[-1].n_landmarks, 4),
+                    warning=self.warning,
+                )
+                if sent is not None:
+                    self.games.append(sent)
+                    n_iter = max(n_iter, iteration + 20)
+                elif iteration >= n_iter:
+                    return
+                iteration += 10
+        finally:
+            self.closed += 1
+
+
+@pytest.fixture
+def dataset():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5)).astype(np.float32)
+    obs = pd.DataFrame(
+        {
+            "kind": pd.Categorical(["B", "T"] * 20),
+            "counts": np.linspace(100.0, 900.5, 40),
+        },
+        index=[f"cell{i}" for i in range(40)],
+    )
+    return Dataset.from_rows(
+        name="cells", X=X, obs=obs, var_names=list("abcde"), space="X"
+    )
+
+
+@pytest.fixture
+def engine():
+    return FakeEngine()
+
+
+@pytest.fixture
+def make_snapshot():
+    return snapshot

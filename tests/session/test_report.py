@@ -1,0 +1,122 @@
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.report import (
+    ColumnSums,
+    Reporter,
+    composition,
+    is_continuous,
+)
+
+
+@pytest.fixture
+def labels():
+    return np.repeat([0, 1, 2, 3], 10)
+
+
+@pytest.fixture
+def pressure():
+    return np.tile([0.0, 0.5], 20).astype(np.float32)
+
+
+def test_size_share_pressure_and_draw(dataset, labels, pressure):
+    report = Reporter(dataset).describe((1, 3), labels, pressure, n_draw=7)
+    assert (report.size, report.share) == (20, 0.5)
+    assert (report.mean_pressure, report.pressured_share) == (0.25, 0.5)
+    assert len(set(report.draw)) == 7
+    assert set(labels[report.draw]) <= {1, 3}
+
+
+def test_another_seed_is_another_draw(dataset, labels, pressure):
+    reporter = Reporter(dataset)
+    draws = [
+        reporter.describe((1,), labels, pressure, n_draw=5, seed=seed).draw.tolist()
+        for seed in (0, 0, 1)
+    ]
+    assert draws[0] == draws[1] != draws[2]
+
+
+def test_composition_of_categories_beside_their_share_of_all(dataset, labels, pressure):
+    report = Reporter(dataset).describe((0,), labels, pressure, column="kind")
+    assert [(s.level, s.count, s.share_overall) for s in report.composition] == [
+        ("B", 5, 0.5),
+        ("T", 5, 0.5),
+    ]
+
+
+def test_numbers_are_composed_by_quarters_in_their_order():
+    parts = composition(pd.Series(np.linspace(0, 4.0, 100)), np.arange(60))
+    assert [part.count for part in parts] == [25, 25, 10]
+    assert [part.level for part in parts][0].endswith("to 1")
+
+
+def test_many_levels_are_summed_up_and_missing_is_named():
+    values = pd.Series([f"k{i % 12}" for i in range(48)] + [None] * 8)
+    parts = composition(values, np.arange(56))
+    assert len(parts) == 8
+    assert parts[0].level == "missing"
+    assert parts[-1].level == "other (6 more)"
+    assert sum(part.count for part in parts) == 56
+    assert sum(part.share for part in parts) == pytest.approx(1)
+
+
+def test_a_column_without_values_composes_nothing_wrong():
+    parts = composition(pd.Series([np.nan] * 4), np.arange(4))
+    assert [(p.level, p.count) for p in parts] == [("missing", 4)]
+
+
+@pytest.mark.parametrize("pack", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_contrast_is_cohens_d(pack):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(30, 3))
+    values[:10, 1] += 3
+    inside, outside = values[:10], values[10:]
+    expected = (inside.mean(0) - outside.mean(0)) / np.sqrt(
+        (inside.var(0) + outside.var(0)) / 2
+    )
+    _, _, d = ColumnSums.of(pack(values)).contrast(ColumnSums.of(pack(inside)))
+    np.testing.assert_allclose(d, expected)
+
+
+def test_missing_values_and_constants_make_no_contrast():
+    values = np.array([[1.0, np.nan, 5.0], [2.0, 7.0, 5.0], [9.0, np.nan, 5.0]])
+    everything, inside = ColumnSums.of(values), ColumnSums.of(values[:1])
+    mean_in, _, d = everything.contrast(inside)
+    assert mean_in[0] == 1.0
+    assert d[0] < 0
+    assert d[1:].tolist() == [0.0, 0.0]
+
+
+def test_the_column_that_differs_most_comes_first(dataset, labels, pressure):
+    profile = np.random.default_rng(1).normal(size=(40, 4)).astype(np.float32)
+    profile[labels == 2, 3] += 5
+    parts = {
+        field: getattr(dataset, field)
+        for field in ("name", "X", "obs", "var_names", "space")
+    }
+    other = Dataset.from_rows(**parts, profile=profile, profile_names=list("wxyz"))
+    best = Reporter(other).describe((2,), labels, pressure).contrasts[0]
+    assert best.name == "z"
+    assert best.difference > 2
+
+
+def test_all_points_contrast_with_nothing(dataset, labels, pressure):
+    report = Reporter(dataset).describe((0, 1, 2, 3), labels, pressure)
+    assert report.contrasts == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0.5, 1.5, 2.25], True),
+        ([0, 1, 2, 1], False),
+        (list(range(100)), True),
+        ([True, False], False),
+        (["a", "b"], False),
+    ],
+)
+def test_what_counts_as_a_measurement(values, expected):
+    assert is_continuous(pd.Series(values)) is expected

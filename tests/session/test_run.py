@@ -1,0 +1,193 @@
+"""Run control, with the frames iterated in a thread as the window does."""
+
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.session.run import (
+    NEIGHBORS,
+    PLACING,
+    PLAYING,
+    UNPACED,
+    Pace,
+    Run,
+)
+
+X = np.zeros((40, 5), np.float32)
+
+
+class Driven:
+    """A run that is iterated in a thread."""
+
+    def __init__(self, engine, pace=UNPACED):
+        self.run = Run(X, StartSettings(), GameSettings(), engine=engine, pace=pace)
+        self.frames = []
+        self.thread = threading.Thread(target=self._iterate, daemon=True)
+        self.thread.start()
+
+    def _iterate(self):
+        for frame in self.run.frames():
+            self.frames.append(frame)
+
+    @property
+    def iteration(self):
+        shown = [f.snapshot.iteration for f in self.frames if f.snapshot]
+        return shown[-1] if shown else -1
+
+    def wait(self, condition):
+        end = time.monotonic() + 5
+        while not condition():
+            assert time.monotonic() < end, "waited for five seconds"
+            time.sleep(0.002)
+
+    def wait_for(self, iteration):
+        self.wait(lambda: self.iteration == iteration)
+
+    def stays_at(self, iteration):
+        time.sleep(0.05)
+        return self.iteration == iteration
+
+    def end(self):
+        self.run.stop()
+        self.thread.join(1)
+        return not self.thread.is_alive()
+
+
+@pytest.fixture
+def drive(engine):
+    driven = []
+
+    def start(**keywords):
+        driven.append(Driven(engine, **keywords))
+        return driven[-1]
+
+    yield start
+    for one in driven:
+        engine.gate.set()
+        assert one.end()
+
+
+def test_stages_in_their_order_and_idle_at_the_end(drive):
+    one = drive()
+    one.wait_for(50)
+    stages = list(dict.fromkeys(f.stage for f in one.frames))
+    assert stages == [NEIGHBORS, PLACING, PLAYING]
+    assert one.frames[-1].snapshot.finished
+    assert one.stays_at(50)
+    assert one.thread.is_alive()
+    assert [i for i, _ in one.run.energies] == [0, 10, 20, 30, 40, 50]
+
+
+def test_steering_after_the_end_plays_on(drive, engine):
+    one = drive()
+    one.wait_for(50)
+    stronger = replace(GameSettings(), strength=900.0)
+    one.run.steer(stronger)
+    one.wait_for(70)
+    assert engine.games[-1] == stronger
+    assert one.run.steered == [(50, stronger)]
+    assert one.stays_at(70)
+
+
+def test_the_newest_wish_wins(drive, engine):
+    one = drive()
+    one.wait_for(50)
+    one.run.pause()
+    one.run.steer(replace(GameSettings(), strength=500.0))
+    one.run.steer(replace(GameSettings(), strength=600.0))
+    assert one.stays_at(50)
+    one.run.resume()
+    one.wait_for(70)
+    assert [g.strength for g in engine.games] == [300.0, 600.0]
+
+
+def test_what_is_changed_during_preparation_holds_from_the_beginning(drive, engine):
+    engine.gate.clear()
+    one = drive()
+    one.run.steer(replace(GameSettings(), strength=42.0))
+    engine.gate.set()
+    one.wait_for(50)
+    assert engine.games[0].strength == 42.0
+    assert one.run.steered == []
+
+
+def test_pause_holds_step_plays_one_frame_resume_goes_on(drive, engine):
+    engine.gate.clear()
+    one = drive()
+    one.run.pause()
+    engine.gate.set()
+    one.wait_for(0)
+    assert one.stays_at(0)
+    one.run.step()
+    one.wait_for(10)
+    assert one.stays_at(10)
+    one.run.step()
+    one.run.step()
+    one.wait_for(30)
+    assert one.stays_at(30)
+    one.run.resume()
+    one.wait_for(50)
+
+
+def test_stop_ends_a_paused_run_and_closes_the_game(drive, engine):
+    engine.gate.clear()
+    one = drive()
+    one.run.pause()
+    engine.gate.set()
+    one.wait_for(0)
+    assert one.end()
+    assert engine.closed == 1
+
+
+def test_stop_during_preparation_plays_nothing(drive, engine):
+    engine.gate.clear()
+    one = drive()
+    one.run.stop()
+    engine.gate.set()
+    one.thread.join(2)
+    assert not one.thread.is_alive()
+    assert engine.games == []
+
+
+def test_the_pace_stretches_a_small_game_and_stop_does_not_wait_for_it(drive):
+    begun = time.monotonic()
+    quick = drive(pace=Pace(seconds=0.3, shortest=0.3))
+    quick.wait_for(50)
+    assert 0.2 < time.monotonic() - begun < 1.5
+    slow = drive(pace=Pace(seconds=100.0, shortest=100.0, deadline=1000.0))
+    slow.wait_for(0)
+    begun = time.monotonic()
+    assert slow.end()
+    assert time.monotonic() - begun < 0.5
+
+
+def test_a_long_preparation_leaves_less_time_to_watch():
+    pace = Pace(seconds=2.0, shortest=1.0, deadline=3.5)
+    assert pace.duration(0.2) == 2.0
+    assert pace.duration(2.0) == 1.5
+    assert pace.duration(60.0) == 1.0
+
+
+def test_time_left_is_foretold_and_pauses_do_not_count(drive):
+    one = drive(pace=Pace(seconds=0.5, shortest=0.5))
+    one.wait_for(10)
+    one.run.pause()
+    time.sleep(0.3)
+    one.run.resume()
+    one.wait_for(50)
+    left = [f.seconds_left for f in one.frames if f.snapshot and f.snapshot.iteration]
+    assert all(0 <= seconds <= 0.6 for seconds in left if seconds is not None)
+    assert left[-1] == 0
+
+
+def test_an_error_reaches_whoever_iterates(engine):
+    engine.fail_at = 20
+    run = Run(X, StartSettings(), GameSettings(), engine=engine, pace=UNPACED)
+    seen = []
+    with pytest.raises(RuntimeError, match="out of numbers"):
+        seen.extend(run.frames())
+    assert engine.closed == 1

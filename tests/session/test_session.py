@@ -1,0 +1,132 @@
+import json
+
+import pytest
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.run import PLAYING, UNPACED, Progress
+from napari_embedding_game.session.session import Session, sentence
+
+
+@pytest.fixture
+def session(engine, dataset):
+    session = Session(engine, UNPACED)
+    session.load(dataset)
+    return session
+
+
+def play(session, until=50):
+    """Play in this very thread, up to an iteration."""
+    run = session.begin()
+    frames = run.frames()
+    for frame in frames:
+        session.receive(run, frame)
+        if session.snapshot and session.snapshot.iteration >= until:
+            return run, frames
+    return run, frames
+
+
+def test_nothing_to_run_without_data(engine):
+    with pytest.raises(DataError, match="Load some data first"):
+        Session(engine).begin()
+
+
+def test_states_of_a_run_from_beginning_to_end(session):
+    states = []
+    session.state_changed.connect(states.append)
+    play(session)
+    assert states == ["preparing", "running", "finished"]
+    session.stop()
+    assert session.state == "stopped"
+    assert session.snapshot.iteration == 50
+
+
+def test_pause_step_resume(session):
+    run, frames = play(session, until=10)
+    session.pause()
+    assert (session.state, run.paused) == ("paused", True)
+    session.step()
+    session.receive(run, next(frames))
+    assert (session.state, session.snapshot.iteration) == ("paused", 20)
+    session.resume()
+    session.receive(run, next(frames))
+    assert (session.state, session.snapshot.iteration) == ("running", 30)
+
+
+def test_game_settings_steer_and_start_settings_make_the_run_stale(session, engine):
+    _, frames = play(session, until=10)
+    stale = []
+    session.staleness_changed.connect(stale.append)
+    session.settings.strength = 999.0
+    next(frames)
+    assert engine.games[-1].strength == 999.0
+    session.settings.n_neighbors = 30
+    session.settings.n_neighbors = 15
+    assert stale == [True, False]
+
+
+def test_frames_of_a_former_run_are_dropped(session, make_snapshot):
+    first, _ = play(session, until=10)
+    play(session, until=30)
+    session.receive(first, Progress(stage=PLAYING, snapshot=make_snapshot(20)))
+    assert session.snapshot.iteration == 30
+
+
+def test_loading_stops_the_run_and_forgets_the_map(session, dataset):
+    run, _ = play(session, until=10)
+    session.selection.select(1)
+    session.load(dataset)
+    assert run.stopped
+    assert (session.state, session.snapshot) == ("idle", None)
+    assert session.selection.clusters == ()
+
+
+def test_a_failed_run_keeps_its_last_map_and_may_be_run_again(session, engine):
+    engine.fail_at = 30
+    run = session.begin()
+    with pytest.raises(RuntimeError) as caught:
+        for frame in run.frames():
+            session.receive(run, frame)
+    session.failed(run, caught.value)
+    assert session.state == "failed"
+    assert "out of numbers" in session.message
+    assert session.snapshot.iteration == 20
+    engine.fail_at = None
+    play(session)
+    assert (session.state, session.message) == ("finished", "")
+
+
+def test_a_warning_of_the_game_is_the_message(session, engine):
+    engine.warning = "The points are collapsing: raise the repulsion."
+    play(session)
+    assert session.message == engine.warning
+
+
+def test_the_result_tells_how_it_was_made(session):
+    assert session.result() is None
+    _, frames = play(session, until=20)
+    session.settings.strength = 800.0
+    run = session.run
+    for frame in frames:
+        session.receive(run, frame)
+        if frame.snapshot.finished:
+            break
+    parameters = session.result().parameters
+    assert parameters["strength"] == 800.0
+    assert parameters["repulsion"] == 20.0
+    assert parameters["n_neighbors"] == 15
+    assert json.loads(parameters["steering"]) == [[20, {"strength": 800.0}]]
+
+
+@pytest.mark.parametrize("kind", [InputError, DataError])
+def test_sentences_for_the_user_are_shown_as_they_are(kind):
+    assert sentence(kind("There is one row: a map needs many.")) == (
+        "There is one row: a map needs many."
+    )
+
+
+def test_other_errors_become_one_sentence():
+    assert "not enough" in sentence(MemoryError())
+    told = sentence(RuntimeError("CUDA\nerror:\n  device-side assert"))
+    assert "RuntimeError: CUDA error: device-side assert" in told
+    assert "\n" not in told
