@@ -50,7 +50,7 @@ def test_composition_of_categories_beside_their_share_of_all(dataset, labels, pr
 def test_numbers_are_composed_by_quarters_in_their_order():
     parts = composition(pd.Series(np.linspace(0, 4.0, 100)), np.arange(60))
     assert [part.count for part in parts] == [25, 25, 10]
-    assert [part.level for part in parts][0].endswith("to 1")
+    assert next(part.level for part in parts).endswith("to 1")
 
 
 def test_many_levels_are_summed_up_and_missing_is_named():

@@ -202,26 +202,30 @@ class MapLayers:
         colors: NDArray[np.float32],
         magnification: NDArray[np.floating] | float,
     ) -> None:
-        self._place(layer)
         if positions is not None:
             layer.data[:] = positions
         layer.face_color[:] = colors
         size = point_size(len(layer.data)) * self._frame.unit
         layer.size[:] = size / self._frame.scale * magnification
-        layer.refresh(thumbnail=False, highlight=False)
+        self._place_and_draw(layer)
 
     def _draw_landmarks(self, positions: NDArray[np.float32]) -> None:
         layer = self.landmarks
         if layer is None:
             return
-        self._place(layer)
         if len(layer.data) == len(positions):
             layer.data[:] = positions
         else:
             layer.selected_data = set()
             layer.data = positions
         layer.size[:] = LANDMARK_SIZE * self._frame.unit / self._frame.scale
-        layer.refresh(thumbnail=False, highlight=False)
+        self._place_and_draw(layer)
+
+    def _place_and_draw(self, layer: Points) -> None:
+        # Placing has told the viewer of the new extent; told once more by the
+        # refresh, the viewer would slice and draw all layers again.
+        self._place(layer)
+        layer.refresh(thumbnail=False, highlight=False, extent=False)
 
     def _place(self, layer: Points) -> None:
         """Scale and shift a layer into the frame, without drawing it."""

@@ -1,0 +1,268 @@
+"""The dock as a person uses it: clicks in, states and texts out."""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.data.errors import DataError
+
+
+def test_run_is_the_first_click(play, session, dock):
+    assert dock.run.run.text == "Run"
+    layers = play()
+    np.testing.assert_array_equal(layers.points.data, session.snapshot.embedding)
+    np.testing.assert_array_equal(layers.landmarks.data, session.snapshot.landmarks)
+    assert dock.run.run.text == "Restart"
+    assert "Finished" in dock.run.stage.text()
+    assert "25% under pressure" in dock.run.status.text()
+
+
+def test_without_data_there_is_a_hint_and_nothing_to_run(viewer, engine):
+    from napari_embedding_game.session.session import Session
+    from napari_embedding_game.ui.dock import GameDock
+
+    dock = GameDock(viewer, Session(engine), warm_up=False)
+    assert "Open a table" in dock.data.summary.text()
+    assert not dock.run.run.enabled
+    dock.shut_down()
+
+
+def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
+    def enabled():
+        run = dock.run
+        buttons = (run.run, run.pause, run.step, run.stop, run.save)
+        return "".join("x" if button.enabled else "." for button in buttons)
+
+    assert enabled() == "x...."
+    engine.gate.clear()
+    play("preparing")
+    assert enabled() == "x..x."
+    session.run.pause()
+    engine.gate.set()
+    qtbot.waitUntil(lambda: session.state == "paused")
+    assert enabled() == "xxxx."
+    assert dock.run.pause.text == "Resume"
+    dock.run.stop.native.click()
+    assert enabled() == "x...x"
+
+
+def test_pause_step_and_resume_by_click(play, qtbot, session, dock, engine):
+    engine.gate.clear()
+    play("preparing")
+    session.run.pause()
+    engine.gate.set()
+    qtbot.waitUntil(lambda: session.state == "paused")
+    first = session.snapshot.iteration
+    dock.run.step.native.click()
+    qtbot.waitUntil(lambda: session.snapshot.iteration > first)
+    assert session.state == "paused"
+    dock.run.pause.native.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+
+
+def test_the_slider_steers_the_finished_game(play, qtbot, session, dock, engine):
+    play()
+    dock.game.strength_slider.value = 3.0
+    assert dock.game.paper_lambda.text() == "lambda = 25"
+    qtbot.waitUntil(lambda: session.snapshot.iteration == 70)
+    assert engine.games[-1].strength == 1000.0
+    assert dock.game.strength.value == 1000.0
+
+
+def test_number_and_slider_of_the_repulsion_agree(dock, session):
+    dock.game.strength.value = 70
+    assert session.settings.strength == 70
+    assert dock.game.strength_slider.value == pytest.approx(np.log10(70), abs=0.01)
+    assert dock.game.paper_lambda.text() == "lambda = 1.75"
+
+
+def test_every_setting_of_the_engine_has_its_control(dock, session):
+    game, settings = dock.game, session.settings
+    game.method.value = "sampled_edges"
+    game.landmarks.value = 80
+    game.neighbors.value = 30
+    game.learning_rate.value = 0.2
+    game.landmark_rate.value = 0.4
+    game.momentum.value = 0.0
+    game.max_iter.value = 900
+    game.schedule.value = "paper"
+    game.affinity.value = "uniform"
+    game.metric.value = "cosine"
+    game.init.value = "pca"
+    game.seed.value = 5
+    game.device.value = "cpu"
+    assert (settings.method, settings.n_landmarks) == ("sampled_edges", 80)
+    assert (settings.learning_rate, settings.landmark_learning_rate) == (0.2, 0.4)
+    assert (settings.momentum, settings.max_iter) == (0.0, 900)
+    assert isinstance(settings.max_iter, int)
+    start = settings.start()
+    assert (start.n_neighbors, start.metric, start.init) == (30, "cosine", "pca")
+    assert (start.affinity, start.random_state, start.device) == ("uniform", 5, "cpu")
+    game.max_iter.value = 0
+    game.momentum.value = game.momentum.min
+    assert (settings.max_iter, settings.momentum) == (None, None)
+
+
+def test_what_needs_a_restart_says_so(play, dock):
+    play()
+    assert dock.game.stale.isHidden()
+    dock.game.neighbors.value = 30
+    assert not dock.game.stale.isHidden()
+    play()
+    assert dock.game.stale.isHidden()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("CUDA error"), MemoryError()])
+def test_a_failure_is_told_and_the_dock_usable_again(
+    play, qtbot, session, dock, engine, error
+):
+    engine.fail_at, engine.error = 30, error
+    layers = play("failed")
+    assert not dock.run.message.isHidden()
+    assert dock.run.message.property("role") == "error"
+    assert np.abs(layers.points.data).max() == np.abs(session.snapshot.embedding).max()
+    assert session.snapshot.iteration == 20
+    engine.fail_at = None
+    play()
+    assert dock.run.message.isHidden()
+
+
+def test_a_warning_of_the_game_is_shown(play, dock, engine):
+    engine.warning = "The points are collapsing: raise the repulsion."
+    play()
+    assert dock.run.message.text() == engine.warning
+    assert dock.run.message.property("role") == "warning"
+
+
+def test_every_control_explains_itself(dock):
+    kinds = ("QSpinBox", "QDoubleSpinBox", "QComboBox", "QPushButton", "QSlider")
+    dock.game.more.expand()
+    silent = [
+        w
+        for w in dock.findChildren(QWidget)
+        if w.metaObject().className() in kinds
+        and w.isVisibleTo(dock)
+        and not w.toolTip()
+        and not w.parentWidget().toolTip()
+        and w.parentWidget() is not dock.game.more
+    ]
+    assert silent == []
+
+
+def test_escape_in_the_dock_clears_the_selection(play, qtbot, session, dock):
+    play()
+    session.selection.select(1)
+    qtbot.keyClick(dock, Qt.Key.Key_Escape)
+    assert session.selection.clusters == ()
+
+
+def test_themes_change_while_running(play, viewer, dock):
+    play()
+    dark = dock.styleSheet()
+    viewer.theme = "light"
+    assert dock.styleSheet() != dark
+
+
+# Data
+
+
+class Table:
+    """A source that is refused until rows with missing values are left out."""
+
+    name = "cells.csv"
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        self.asked = []
+
+    def read(self, space, missing):
+        self.asked.append((space, missing))
+        if missing == "error":
+            raise DataError("cells.csv has 3 missing values in 2 of 42 rows.")
+        return self.dataset
+
+    def spaces(self):
+        return ["X", "obsm['X_pca']"]
+
+
+def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
+    qtbot, session, dock, dataset
+):
+    source = Table(dataset)
+    before = session.dataset
+    dock.player.load(source)
+    qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
+    assert dock.data.trouble.text().startswith("cells.csv has 3 missing values")
+    assert session.dataset is before
+    assert not dock.data.drop.native.isHidden()
+    with qtbot.waitSignal(dock.player.loaded):
+        dock.data.drop.native.click()
+    assert dock.data.trouble.isHidden()
+    assert source.asked == [(None, "error"), (None, "drop")]
+    assert "40 rows × 5 values, from X" in dock.data.summary.text()
+
+
+def test_another_space_is_read_at_once(qtbot, dock, dataset):
+    source = Table(dataset)
+    with qtbot.waitSignal(dock.player.loaded):
+        dock.player.load(source, missing="drop")
+    assert list(dock.data.space.choices) == ["X", "obsm['X_pca']"]
+    with qtbot.waitSignal(dock.player.trouble):
+        dock.data.space.value = "obsm['X_pca']"
+    qtbot.waitUntil(lambda: len(source.asked) == 2)
+    assert source.asked[-1][0] == "obsm['X_pca']"
+
+
+def test_the_newest_of_two_wishes_is_loaded(qtbot, session, dock, dataset):
+    import threading
+
+    gate = threading.Event()
+
+    class Slow(Table):
+        def read(self, space, missing):
+            gate.wait(5)
+            raise DataError("too late")
+
+    dock.player.load(Slow(dataset))
+    with qtbot.waitSignal(dock.player.loaded):
+        dock.player.load(Table(dataset), missing="drop")
+    gate.set()
+    qtbot.wait(50)
+    assert dock.data.trouble.isHidden()
+
+
+def test_the_table_of_the_selected_layer(qtbot, viewer, session, dock):
+    viewer.add_points(
+        np.zeros((20, 2)),
+        features={"area": np.arange(20.0), "shape": np.sqrt(np.arange(20))},
+        name="nuclei",
+    )
+    with qtbot.waitSignal(dock.player.loaded):
+        dock.data.layer_button.native.click()
+    assert session.dataset.X.shape == (20, 2)
+
+
+def test_a_layer_without_a_table_is_explained(viewer, dock):
+    viewer.add_image(np.zeros((8, 8)))
+    dock.data.layer_button.native.click()
+    assert "Select a layer with a table" in dock.data.trouble.text()
+
+
+def test_the_result_is_saved(play, qtbot, dock, tmp_path, dataset):
+    import anndata
+
+    play()
+    with qtbot.waitSignal(dock.player.saved):
+        dock.player.save(tmp_path / "map.h5ad")
+    written = anndata.read_h5ad(tmp_path / "map.h5ad")
+    assert written.obsm["X_embedding_game"].shape == (40, 2)
+    assert list(written.obs_names) == list(dataset.obs.index)
+    assert "Saved map.h5ad" in dock.run.stage.text()
+
+
+def test_a_result_that_cannot_be_saved_says_why(play, qtbot, dock, tmp_path):
+    play()
+    with qtbot.waitSignal(dock.player.busy_changed):
+        dock.player.save(tmp_path / "no folder" / "map.h5ad")
+    qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())

@@ -1,0 +1,133 @@
+"""The map on the canvas: written in place, found by identity, never NaN."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from napari.layers import Points
+
+from napari_embedding_game.ui.layers import MapLayers, point_size
+
+
+@pytest.fixture
+def lost():
+    return []
+
+
+@pytest.fixture
+def layers(viewer, lost, dataset, make_snapshot):
+    layers = MapLayers(viewer, lambda: lost.append(True))
+    layers.begin(make_snapshot(), dataset.obs)
+    return layers
+
+
+GREY = np.full((40, 4), 0.5, np.float32)
+
+
+def test_a_frame_is_written_in_place_and_drawn(viewer, layers, make_snapshot, qtbot):
+    array, drawn = layers.points.data, []
+    layers.points.events.set_data.connect(lambda: drawn.append(True))
+    later = make_snapshot(30)
+    assert layers.show(later, GREY)
+    assert layers.points.data is array
+    np.testing.assert_array_equal(array, later.embedding)
+    np.testing.assert_array_equal(layers.points.face_color, GREY)
+    assert len(drawn) == 1
+
+
+def test_the_map_fills_its_box_however_large_it_is(layers, make_snapshot):
+    for iteration in (0, 200, 1000):
+        layers.show(make_snapshot(iteration, 1000), GREY)
+        low, high = layers.points.data.min(0), layers.points.data.max(0)
+        world = [layers.points.data_to_world(corner) for corner in (low, high)]
+        np.testing.assert_allclose(world, [[0, 0], [1000, 1000]], atol=1)
+
+
+def test_a_collapsed_map_is_shown_small(layers, make_snapshot):
+    spot = make_snapshot(50)
+    spot = replace(spot, embedding=spot.embedding * 0.01)
+    layers.show(spot, GREY)
+    assert np.ptp(layers.points.extent.world[:, 0]) < 100
+
+
+def test_a_snapshot_with_nan_is_left_out(layers, make_snapshot):
+    before = layers.points.data.copy()
+    broken = make_snapshot(10)
+    broken.embedding[3, 0] = np.nan
+    assert not layers.show(broken, GREY)
+    np.testing.assert_array_equal(layers.points.data, before)
+
+
+def test_landmarks_come_and_go(layers, make_snapshot):
+    layers.show(make_snapshot(10, n_landmarks=8), GREY)
+    assert len(layers.landmarks.data) == 8
+    layers.show(make_snapshot(20, n_landmarks=2), GREY)
+    assert len(layers.landmarks.data) == 2
+
+
+def test_a_deleted_points_layer_is_lost_and_not_resurrected(
+    viewer, layers, lost, make_snapshot
+):
+    viewer.layers.remove(layers.points)
+    assert lost == [True]
+    assert not layers.show(make_snapshot(10), GREY)
+    assert [layer.name for layer in viewer.layers] == ["landmarks"]
+
+
+def test_deleted_landmarks_are_not_drawn_any_more(viewer, layers, lost, make_snapshot):
+    viewer.layers.remove(layers.landmarks)
+    assert layers.show(make_snapshot(10), GREY)
+    assert lost == []
+    assert len(viewer.layers) == 1
+
+
+def test_points_that_somebody_edited_are_left_alone(layers, lost, make_snapshot):
+    layers.points.data = layers.points.data[:30]
+    assert not layers.show(make_snapshot(10), GREY)
+    assert lost == [True]
+
+
+def test_layers_are_found_by_identity_not_by_name(viewer, layers, make_snapshot):
+    layers.points.name = "my map"
+    other = viewer.add_points(np.zeros((40, 2)), name="embedding")
+    layers.show(make_snapshot(10), GREY)
+    assert not other.data.any()
+
+
+def test_the_same_layers_serve_the_next_run(viewer, layers, dataset, make_snapshot):
+    points = layers.points
+    layers.begin(make_snapshot(), dataset.obs)
+    assert layers.points is points
+    assert len(viewer.layers) == 2
+
+
+def test_the_map_lies_beside_images(viewer, dataset, make_snapshot):
+    viewer.add_image(np.zeros((3, 200, 300)))
+    layers = MapLayers(viewer, lambda: None)
+    layers.begin(make_snapshot(), dataset.obs)
+    layers.show(make_snapshot(50), GREY)
+    low, high = layers.points.extent.world
+    assert low[-1] > 300 - 1
+    assert high[-2] - low[-2] == pytest.approx(200, rel=0.2)
+
+
+def test_features_are_the_metadata(layers, dataset):
+    assert list(layers.points.features["kind"]) == list(dataset.obs["kind"])
+
+
+def test_where_a_click_lands_on_the_map(layers, make_snapshot):
+    layers.show(make_snapshot(50), GREY)
+    np.testing.assert_allclose(layers.to_map(np.array([500.0, 500.0])), 0, atol=0.05)
+    assert layers.to_map(np.array([500.0, 2000.0])) is None
+
+
+def test_points_are_readable_in_small_and_in_large_maps():
+    assert point_size(100) == 16
+    assert 6 < point_size(2_638) < 10
+    assert point_size(70_000) == 2
+
+
+def test_closing_leaves_the_layers_to_the_viewer(viewer, layers):
+    layers.close()
+    assert all(isinstance(layer, Points) for layer in viewer.layers)
+    viewer.layers.clear()

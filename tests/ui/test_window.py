@@ -1,0 +1,138 @@
+"""What needs a real window: closing, drawing, clicking on the canvas."""
+
+import time
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.ui.dock import GameDock
+from napari_embedding_game.ui.layers import MapLayers
+from napari_embedding_game.ui.worker import running_workers
+
+
+@pytest.mark.parametrize("state", ["preparing", "running", "paused", "finished"])
+def test_closing_the_dock_ends_the_worker_within_a_second(
+    click_run, qtbot, request, window, session, docked, engine, state
+):
+    if state == "preparing":
+        engine.gate.clear()
+    elif state != "finished":
+        request.getfixturevalue("slow")
+    click_run(docked, "running" if state == "paused" else state)
+    if state == "paused":
+        docked.run.pause.native.click()
+    qtbot.wait(20)
+    assert running_workers() == 1
+    begun = time.monotonic()
+    engine.gate.set()
+    window.window.remove_dock_widget(docked)
+    qtbot.waitUntil(lambda: running_workers() == 0, timeout=1000)
+    assert time.monotonic() - begun < 1.0
+    assert session.state == "stopped"
+    assert not docked.isEnabled()
+
+
+def test_closing_the_window_ends_the_worker(
+    click_run, qtbot, slow, window, session, docked
+):
+    click_run(docked, "running")
+    window.close()
+    qtbot.waitUntil(lambda: running_workers() == 0, timeout=1000)
+
+
+def test_deleting_the_layers_ends_the_worker(
+    click_run, qtbot, slow, window, session, docked
+):
+    click_run(docked, "running")
+    window.layers.clear()
+    qtbot.waitUntil(lambda: running_workers() == 0, timeout=1000)
+    assert "was removed" in docked.run.message.text()
+    assert len(window.layers) == 0
+
+
+def test_a_dock_that_is_opened_again_goes_on_with_the_map(
+    click_run, window, session, docked
+):
+    points = click_run(docked).points
+    window.window.remove_dock_widget(docked)
+    again = GameDock(window, session, warm_up=False)
+    window.window.add_dock_widget(again, name="again")
+    assert again.player.layers.points is points
+    assert again.run.run.text == "Restart"
+    click_run(again)
+    assert len(window.layers) == 2
+
+
+def test_the_visual_shows_what_was_written(window, dataset, make_snapshot):
+    layers, grey = MapLayers(window, lambda: None), np.full((40, 4), 0.5, np.float32)
+    layers.begin(make_snapshot(), dataset.obs)
+    layers.show(make_snapshot(50), grey, np.linspace(1, 2, 40))
+    visual = window.window._qt_viewer.canvas.layer_to_visual[layers.points]
+    shown = visual.node.points_markers._data
+    expected = make_snapshot(50).embedding[:, ::-1]
+    np.testing.assert_allclose(shown["a_position"][:, :2], expected, rtol=1e-5)
+    sizes = shown["a_size"]
+    assert sizes[-1] == pytest.approx(2 * sizes[0])
+
+
+class Canvas:
+    """The map in a shown window, and a mouse over it."""
+
+    def __init__(self, viewer, layers):
+        self.viewer = viewer
+        self.layers = layers
+        self.native = viewer.window._qt_viewer.canvas.native
+
+    def place_of(self, position):
+        """Return the canvas pixel where a position of the map is drawn."""
+        row, column = self.layers.points.data_to_world(position)[-2:]
+        camera = self.viewer.scene.camera
+        middle = np.array([self.native.width(), self.native.height()]) / 2
+        offset = np.array([column - camera.center[-1], row - camera.center[-2]])
+        return QPoint(*np.round(middle + offset * camera.zoom).astype(int))
+
+    def click(self, place, modifier=Qt.KeyboardModifier.NoModifier):
+        QTest.mouseClick(self.native, Qt.MouseButton.LeftButton, modifier, place)
+
+    def drag(self, begin, end):
+        left = Qt.MouseButton.LeftButton
+        QTest.mousePress(self.native, left, pos=begin)
+        QTest.mouseMove(self.native, (begin + end) / 2)
+        QTest.mouseMove(self.native, end)
+        QTest.mouseRelease(self.native, left, pos=end)
+
+
+@pytest.fixture
+def canvas(make_napari_viewer, session, qtbot, click_run, engine):
+    viewer = make_napari_viewer(show=True)
+    dock = GameDock(viewer, session, warm_up=False)
+    viewer.window.add_dock_widget(dock, name="game")
+    layers = click_run(dock)
+    qtbot.wait(50)
+    return Canvas(viewer, layers)
+
+
+def test_clicks_on_the_map_select_clusters(canvas, session, qtbot):
+    landmarks = session.snapshot.landmarks
+    canvas.click(canvas.place_of(landmarks[2]))
+    assert session.selection.clusters == (2,)
+    alpha = canvas.layers.points.face_color[:, 3]
+    assert (alpha[session.snapshot.labels == 2] == 1).all()
+    assert (alpha[session.snapshot.labels != 2] < 0.5).all()
+    canvas.click(canvas.place_of(landmarks[0]), Qt.KeyboardModifier.ControlModifier)
+    assert session.selection.clusters == (2, 0)
+    canvas.click(canvas.place_of(landmarks[2]), Qt.KeyboardModifier.ControlModifier)
+    assert session.selection.clusters == (0,)
+    begin = canvas.place_of(landmarks[1])
+    canvas.drag(begin, begin + QPoint(60, 40))
+    assert session.selection.clusters == (0,)
+    other = canvas.viewer.add_image(np.zeros((8, 8)))
+    canvas.viewer.layers.selection.active = other
+    canvas.click(canvas.place_of(landmarks[3]))
+    assert session.selection.clusters == (3,)
+    canvas.click(QPoint(2, 2))
+    QTest.keyClick(canvas.native, Qt.Key.Key_Escape)
+    assert session.selection.clusters == ()
+    assert (canvas.layers.points.face_color[:, 3] == 1).all()
