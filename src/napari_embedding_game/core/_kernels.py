@@ -438,7 +438,10 @@ def pair_pressure(
         n = _distances_to(i, indptr, indices, y, near)
         m = _distances_to(i, far_indptr, far_indices, y, far)
         for e in range(m):
-            strengths[e] = strength * far_weights[np.int64(far_indptr[i]) + e]
+            entry = np.int64(far_indptr[i]) + e
+            # A point drawn for itself rises with itself: their distance stays 0.
+            is_self = far_indices[entry] == i
+            strengths[e] = 0.0 if is_self else strength * far_weights[entry]
         own = weights[np.int64(indptr[i]) : np.int64(indptr[i + 1])]
         pressure[i] = lift(near[:n], own, far[:m], strengths[:m])
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -175,13 +176,15 @@ class _Game:
             raise InputError(
                 f"lambda x N must be a number above 0, not {settings.strength}."
             )
-        if settings.n_landmarks < 1:
+        n_landmarks = settings.n_landmarks
+        if not (isinstance(n_landmarks, Integral) and n_landmarks >= 1):
             raise InputError(
-                f"The game needs at least 1 landmark, not {settings.n_landmarks}."
+                "The number of landmarks must be a whole number, at least 1, "
+                f"not {n_landmarks}."
             )
         self._settings = settings
         self._schedule: Schedule = schedule
-        self._set_landmarks(min(settings.n_landmarks, len(self._y)))
+        self._set_landmarks(min(n_landmarks, len(self._y)))
         self._objective = make_objective(
             settings.method,
             self._forces,

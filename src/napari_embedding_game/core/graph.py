@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -119,9 +120,10 @@ def knn_graph(
 
 def check_rows(n_points: int, n_neighbors: int) -> None:
     """Raise :class:`InputError` unless every row can have ``n_neighbors`` others."""
-    if n_neighbors < 1:
+    if not (isinstance(n_neighbors, Integral) and n_neighbors >= 1):
         raise InputError(
-            f"The number of neighbours must be at least 1, not {n_neighbors}."
+            "The number of neighbours (K) must be a whole number, at least 1, "
+            f"not {n_neighbors}."
         )
     if n_points <= n_neighbors:
         raise InputError(

@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -136,8 +137,11 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
 
 
 def _check(schedule: Schedule) -> None:
-    if schedule.n_iter < 1:
-        raise InputError(f"The game needs at least 1 iteration, not {schedule.n_iter}.")
+    if not (isinstance(schedule.n_iter, Integral) and schedule.n_iter >= 1):
+        raise InputError(
+            "The number of iterations must be a whole number, at least 1, "
+            f"not {schedule.n_iter}."
+        )
     for name in ("learning_rate", "landmark_learning_rate"):
         rate = getattr(schedule, name)
         if not (math.isfinite(rate) and rate >= 0):

@@ -1,13 +1,16 @@
 """Which points are stuck in a bad place, and how badly (paper 4, section 3).
 
 Give one point k a coordinate h of its own, across the map, with all others at
-0, and minimise the energy over h >= 0: the minimiser is the pressure of k.
-With u = h^2 and a repulsion of ``strength * sum_x q``,
+0, and let the energy fall as h rises from 0: where it stops is the pressure of
+k.  With u = h^2 and a repulsion of ``strength * sum_x q``,
 
     dE/du = sum_edges at k  w / (1 + d_kj^2 + u)
             - strength  sum_x 1 / (1 + d_kx^2 + u)^2
 
-which is negative at u = 0 for a pressured point and then has one root above.
+which is negative at u = 0 for a pressured point; the pressure is its root.  A
+point held in place by a near neighbour is not pressured, even where a lower
+energy lies beyond.
+
 For the game the strength is 2 lambda S_yz / S_zz.  S_yz itself changes with h,
 through point k alone: its share is of the order of one point in N, and is left
 out (``tests/core/test_pressure.py`` measures what that costs).

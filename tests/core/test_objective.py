@@ -1,0 +1,271 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from napari_embedding_game.core import _kernels
+from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.forces import CompiledForces, TorchForces
+from napari_embedding_game.core.objective import make_objective
+from napari_embedding_game.core.threads import numba_threads
+from napari_embedding_game.core.types import METHODS
+
+REPULSION = 0.7
+TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
+
+
+def compiled(edges):
+    return CompiledForces(edges, n_jobs=1)
+
+
+def torch_whole(edges):
+    return TorchForces(edges, torch.device("cpu"))
+
+
+def torch_in_blocks(edges):
+    return TorchForces(edges, torch.device("cpu"), block_elements=1000)
+
+
+def twin_energy(problem, objective, method, y, z):
+    by = objective.repellers(problem.y, problem.z)
+    if method == "game":
+        return problem.twin.game(y, z, REPULSION)
+    if method == "sampled_edges":
+        n_samples = len(z)
+        return problem.twin.sampled_edges(y, by.pairs, n_samples, REPULSION)
+    return problem.twin.sampled_landmarks(y, by.members, REPULSION)
+
+
+def difference(found, wanted):
+    found = found.double()
+    return float(torch.linalg.norm(found - wanted) / torch.linalg.norm(wanted))
+
+
+def evaluate(objective, y, z):
+    y, z = y.clone().requires_grad_(), z.clone().requires_grad_()
+    energy = objective(y, z, value=True)
+    energy.backward()
+    return energy.detach(), y.grad, z.grad
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("affinity", ["uniform", "fuzzy"])
+@pytest.mark.parametrize("n", [200, _kernels.CHUNK * 2 + 5])
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("make_forces", [compiled, torch_whole, torch_in_blocks])
+@pytest.mark.parametrize("method", METHODS)
+def test_value_and_both_gradients_are_those_of_the_papers_formula(
+    make_problem, method, make_forces, d, n, affinity, dtype
+):
+    problem = make_problem(n, d, 13, affinity, dtype)
+    objective = make_objective(method, make_forces(problem.edges), REPULSION, 13, 3)
+    energy, y_gradient, z_gradient = evaluate(objective, problem.y, problem.z)
+    y = problem.y.double().requires_grad_()
+    z = problem.z.double().requires_grad_()
+    wanted = twin_energy(problem, objective, method, y, z)
+    wanted.backward()
+    assert y_gradient.dtype == z_gradient.dtype == problem.y.dtype
+    assert difference(energy, wanted.detach()) < TOLERANCE[dtype]
+    assert difference(y_gradient, y.grad) < TOLERANCE[dtype]
+    if method == "game":
+        assert difference(z_gradient, z.grad) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("make_forces", [compiled, torch_whole])
+def test_landmarks_beside_sampled_edges_climb_the_bound_of_the_game(
+    make_problem, make_forces
+):
+    problem = make_problem(100, 2, 9, dtype=np.float64)
+    forces = make_forces(problem.edges)
+    beside = make_objective("sampled_edges", forces, REPULSION, 9)
+    z = problem.z.clone().requires_grad_()
+    problem.twin.game(problem.y, z, 1.0).backward()
+    assert difference(evaluate(beside, problem.y, problem.z)[2], z.grad) < 1e-10
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("d", [2, 3])
+def test_gradients_are_the_slopes_of_the_value(make_problem, method, d):
+    problem = make_problem(80, d, 7, "fuzzy", np.float64)
+    objective = make_objective(method, compiled(problem.edges), REPULSION, 7)
+    _, y_gradient, z_gradient = evaluate(objective, problem.y, problem.z)
+    h = 1e-5
+    for seed in range(3):
+        torch.manual_seed(seed)
+        way = torch.randn_like(problem.y)
+        ahead = objective.evaluate(problem.y + h * way, problem.z, True)[0]
+        behind = objective.evaluate(problem.y - h * way, problem.z, True)[0]
+        slope = (ahead - behind) / (2 * h)
+        assert slope == pytest.approx(float((y_gradient * way).sum()), rel=1e-6)
+        if method == "game":
+            way = torch.randn_like(problem.z)
+            ahead = objective.evaluate(problem.y, problem.z + h * way, True)[0]
+            behind = objective.evaluate(problem.y, problem.z - h * way, True)[0]
+            slope = (ahead - behind) / (2 * h)
+            assert slope == pytest.approx(float((z_gradient * way).sum()), rel=1e-6)
+
+
+def test_a_factor_before_the_energy_reaches_both_gradients(make_problem):
+    problem = make_problem(50, 2, 5)
+    objective = make_objective("game", compiled(problem.edges), REPULSION, 5)
+    _, y_once, z_once = evaluate(objective, problem.y, problem.z)
+    y, z = problem.y.clone().requires_grad_(), problem.z.clone().requires_grad_()
+    (3 * objective(y, z)).backward()
+    assert torch.allclose(y.grad, 3 * y_once)
+    assert torch.allclose(z.grad, 3 * z_once)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_number_is_left_out_unless_asked_for(make_problem, method):
+    problem = make_problem(50, 2, 5)
+    objective = make_objective(method, compiled(problem.edges), REPULSION, 5)
+    assert math.isnan(objective(problem.y, problem.z))
+
+
+def exact_pairs(y):
+    return float((1 / (1 + torch.cdist(y, y) ** 2)).sum())
+
+
+def ring(n):
+    """Edges that matter to none of the landmark sums."""
+    indptr = np.arange(n + 1, dtype=np.uint32)
+    indices = ((np.arange(n) + 1) % n).astype(np.uint32)
+    return Edges(indptr, indices, np.ones(n))
+
+
+@given(
+    n=st.integers(2, 40),
+    n_landmarks=st.integers(1, 40),
+    d=st.sampled_from([2, 3]),
+    width=st.floats(1e-3, 1e3),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(deadline=None, max_examples=100)
+def test_landmarks_never_exceed_the_sum_over_all_pairs(n, n_landmarks, d, width, seed):
+    rng = np.random.default_rng(seed)
+    y = torch.tensor(rng.normal(size=(n, d)) * width)
+    z = torch.tensor(rng.normal(size=(n_landmarks, d)) * width)
+    found = compiled(ring(n)).landmark_forces(y, z)
+    assert found.s_yz**2 / found.s_zz <= exact_pairs(y) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_the_bound_is_tight_where_the_landmarks_are_the_points(make_problem, d):
+    problem = make_problem(60, d, 1, dtype=np.float64)
+    found = compiled(problem.edges).landmark_forces(problem.y, problem.y)
+    bound = found.s_yz**2 / found.s_zz
+    assert bound == pytest.approx(exact_pairs(problem.y), rel=1e-12)
+    # ... and no way to move them is a way up.
+    objective = make_objective("game", compiled(problem.edges), REPULSION, 60)
+    z_gradient = evaluate(objective, problem.y, problem.y)[2]
+    assert z_gradient.abs().max() < 1e-10
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("d", [2, 3])
+def test_turning_and_shifting_the_map_changes_nothing(make_problem, method, d):
+    problem = make_problem(70, d, 8, "fuzzy", np.float64)
+    objective = make_objective(method, compiled(problem.edges), REPULSION, 8)
+    turn = torch.linalg.qr(torch.randn(d, d, dtype=torch.float64))[0]
+    shift = torch.randn(d, dtype=torch.float64)
+    plain = evaluate(objective, problem.y, problem.z)
+    moved = evaluate(objective, problem.y @ turn + shift, problem.z @ turn + shift)
+    assert difference(moved[0], plain[0]) < 1e-12
+    assert difference(moved[1], plain[1] @ turn) < 1e-10
+    assert torch.allclose(moved[2], plain[2] @ turn, atol=1e-10)
+
+
+def test_renaming_points_and_landmarks_renames_the_forces(make_problem):
+    problem = make_problem(70, 2, 8, "fuzzy", np.float64)
+    rng = np.random.default_rng(1)
+    points, landmarks = rng.permutation(70), rng.permutation(8)
+    renamed = Edges.from_matrix(problem.edges.matrix()[points][:, points])
+    plain = make_objective("game", compiled(problem.edges), REPULSION, 8)
+    other = make_objective("game", compiled(renamed), REPULSION, 8)
+    wanted = evaluate(plain, problem.y, problem.z)
+    found = evaluate(other, problem.y[points], problem.z[landmarks])
+    assert difference(found[0], wanted[0]) < 1e-12
+    assert difference(found[1], wanted[1][points]) < 1e-12
+    assert difference(found[2], wanted[2][landmarks]) < 1e-12
+
+
+def averages_to(draw_energy, wanted, n_draws=300):
+    draws = np.array([draw_energy(seed) for seed in range(n_draws)])
+    assert draws.std() > 0
+    error = draws.std() / np.sqrt(n_draws)
+    return abs(draws.mean() - wanted) < 4 * error
+
+
+@pytest.mark.parametrize("method", ["sampled_edges", "sampled_landmarks"])
+def test_sampling_is_unbiased_for_the_sum_over_all_pairs(make_problem, method):
+    problem = make_problem(30, 2, 4, dtype=np.float64)
+    forces = compiled(problem.edges)
+
+    def energy(seed):
+        objective = make_objective(method, forces, REPULSION, 4, seed)
+        return objective.evaluate(problem.y, problem.z, True)[0]
+
+    assert averages_to(energy, float(problem.twin.true_energy(problem.y, REPULSION)))
+
+
+def test_every_point_draws_as_many_partners_as_there_are_landmarks(make_problem):
+    problem = make_problem(90, 2, 4)
+    objective = make_objective("sampled_edges", compiled(problem.edges), 1.0, 7)
+    pairs = objective.repellers(problem.y, problem.z).pairs.matrix()
+    assert pairs.sum() == 2 * 90 * 7
+    assert (pairs.sum(axis=1) >= 7).all()
+    assert (pairs != pairs.T).nnz == 0
+
+
+def test_sampled_landmarks_stay_on_their_points(make_problem):
+    problem = make_problem(40, 2, 6)
+    objective = make_objective("sampled_landmarks", compiled(problem.edges), 1.0, 6)
+    objective.follow(problem.y, problem.z)
+    members = objective.repellers(problem.y, problem.z).members
+    assert len(set(members)) == 6
+    assert torch.equal(problem.z, problem.y[torch.as_tensor(members)])
+
+
+def kernel_results(name, problem, pairs):
+    """Every array that a kernel writes, for one call."""
+    rows = (problem.edges.indptr, problem.edges.indices, problem.edges.weights)
+    y = problem.y.numpy()
+    z = np.ascontiguousarray(problem.z.numpy().T)
+    chunks = _kernels.n_chunks(len(y))
+    sums = np.empty(chunks)
+    if name.startswith("forces"):
+        pull = np.zeros((chunks, *z.shape), y.dtype)
+        out = [np.empty_like(y), np.empty_like(y), pull, sums]
+        getattr(_kernels, name)(*rows, y, z, *out)
+    elif name.startswith("edge_energy"):
+        out = [sums]
+        getattr(_kernels, name)(*rows, y, *out)
+    else:
+        out = [np.empty_like(y), sums]
+        getattr(_kernels, name)(pairs.indptr, pairs.indices, pairs.weights, y, *out)
+    return out
+
+
+@pytest.mark.parametrize("n", [100, _kernels.CHUNK, 3 * _kernels.CHUNK + 1])
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("name", ["forces", "edge_energy", "pair_repulsion"])
+def test_serial_and_parallel_loops_give_the_same_bits(make_problem, name, d, n):
+    problem = make_problem(n, d, 11)
+    drawn = make_objective("sampled_edges", compiled(problem.edges), 1.0, 5)
+    pairs = drawn.repellers(problem.y, problem.z).pairs
+    serial = kernel_results(f"{name}_serial", problem, pairs)
+    for n_threads in (1, 2):
+        with numba_threads(n_threads):
+            parallel = kernel_results(f"{name}_parallel", problem, pairs)
+        for one, other in zip(serial, parallel, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_an_unknown_method_is_named(make_problem):
+    problem = make_problem(20, 2, 2)
+    with pytest.raises(InputError, match="'chess'"):
+        make_objective("chess", compiled(problem.edges), 1.0, 2)

@@ -1,0 +1,169 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.forces import CompiledForces
+from napari_embedding_game.core.game import play
+from napari_embedding_game.core.objective import make_objective
+from napari_embedding_game.core.optimizer import PlayerRMS, resolve_schedule
+from napari_embedding_game.core.types import GameSettings
+
+ETA_Y, ETA_Z = 0.03, 0.3
+
+
+def algorithm_1(twin, y, z, repulsion, rates):
+    """The paper's Alg. 1 with the energy of Eq. 3; yields y and z after each step."""
+    y, z = y.clone().requires_grad_(), z.clone().requires_grad_()
+    for rate in rates:
+        y.grad = z.grad = None
+        twin.game(y, z, repulsion).backward()
+        with torch.no_grad():
+            y -= rate * ETA_Y / (y.grad**2).mean().sqrt() * y.grad
+            z += rate * ETA_Z / (z.grad**2).mean().sqrt() * z.grad
+        yield y.detach().clone(), z.detach().clone()
+
+
+@pytest.mark.parametrize("affinity", ["uniform", "fuzzy"])
+def test_without_momentum_it_is_the_papers_algorithm_step_for_step(
+    make_problem, affinity
+):
+    problem = make_problem(120, 2, 10, affinity, np.float64)
+    y = problem.y.clone().requires_grad_()
+    z = problem.z.clone().requires_grad_()
+    optimizer = PlayerRMS([{"params": [y], "lr": ETA_Y}])
+    optimizer.add_param_group({"params": [z], "lr": ETA_Z, "maximize": True})
+    objective = make_objective("game", CompiledForces(problem.edges, 1), 0.5, 10)
+    literal = algorithm_1(problem.twin, problem.y, problem.z, 0.5, [1] * 40)
+    for wanted_y, wanted_z in literal:
+        optimizer.zero_grad()
+        objective(y, z).backward()
+        optimizer.step()
+        torch.testing.assert_close(y.detach(), wanted_y, rtol=1e-8, atol=1e-8)
+        torch.testing.assert_close(z.detach(), wanted_z, rtol=1e-8, atol=1e-8)
+
+
+def test_the_paper_schedule_plays_the_papers_algorithm(make_problem):
+    problem = make_problem(120, 2, 1)
+    settings = GameSettings(schedule="paper", strength=60, n_landmarks=10, max_iter=40)
+    start = problem.y.numpy()
+    game = play(problem.edges, start, settings, n_jobs=1, frame_iterations=1)
+    first = next(game)
+    y = torch.tensor(first.embedding, dtype=torch.float64)
+    z = torch.tensor(first.landmarks, dtype=torch.float64)
+    rates = [1] * 20 + [0.1] * 20
+    literal = algorithm_1(problem.twin, y, z, 60 / 120, rates)
+    for snapshot, (wanted_y, wanted_z) in zip(game, literal, strict=False):
+        np.testing.assert_allclose(snapshot.embedding, wanted_y, atol=1e-3)
+        np.testing.assert_allclose(snapshot.landmarks, wanted_z, atol=1e-3)
+    assert snapshot.iteration == 40
+    assert snapshot.finished
+
+
+def one_player(start, gradients, **settings):
+    """Where a player goes that sees these gradients one after the other."""
+    p = torch.tensor(start).requires_grad_()
+    optimizer = PlayerRMS([p], **settings)
+    places = []
+    for gradient in gradients:
+        p.grad = torch.tensor(gradient)
+        optimizer.step()
+        places.append(p.detach().tolist())
+    return places
+
+
+def test_a_step_is_as_long_as_the_learning_rate_whatever_the_gradient():
+    for scale in (1e-12, 1.0, 1e12):
+        (place,) = one_player([0.0, 0.0], [[3 * scale, -4 * scale]], lr=0.5)
+        assert np.sqrt(np.mean(np.square(place))) == pytest.approx(0.5, rel=1e-5)
+        assert place[0] < 0 < place[1]
+
+
+def test_maximizing_goes_up():
+    down = one_player([0.0, 0.0], [[3.0, -4.0]], lr=0.5)
+    up = one_player([0.0, 0.0], [[3.0, -4.0]], lr=0.5, maximize=True)
+    np.testing.assert_allclose(up, -np.array(down))
+
+
+def test_momentum_is_a_running_mean_of_the_normalized_gradients():
+    # rms([1, 1]) = 1 and rms([0, 2]) = sqrt(2); v = .1 g1, then .9 v + .1 g2 / sqrt(2)
+    places = one_player([0.0, 0.0], [[1.0, 1.0], [0.0, 2.0]], lr=1.0, momentum=0.9)
+    first = np.array([-0.1, -0.1])
+    second = first - np.array([0.09, 0.09 + 0.1 * math.sqrt(2)])
+    np.testing.assert_allclose(places, [first, second], rtol=1e-6)
+
+
+def test_no_gradient_no_step():
+    assert one_player([1.0, 2.0], [[0.0, 0.0]], lr=0.5) == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize("bad", [{"lr": -1.0}, {"momentum": 1.0}, {"momentum": -0.1}])
+def test_the_optimizer_refuses_impossible_numbers(bad):
+    with pytest.raises(ValueError, match="need lr"):
+        PlayerRMS([torch.zeros(1)], **bad)
+
+
+def test_paper_schedule():
+    schedule = resolve_schedule(GameSettings(schedule="paper"))
+    done = np.arange(schedule.n_iter) / schedule.n_iter
+    rates = [schedule.rate(share) for share in done]
+    assert rates == [1.0] * 3000 + [0.1] * 3000
+    assert schedule.learning_rate == ETA_Y
+    assert schedule.landmark_learning_rate == ETA_Z
+    assert schedule.momentum == 0
+    assert {schedule.repulsion(share) for share in done} == {1.0}
+
+
+def test_fast_schedule_is_short_and_ends_slowly_at_the_full_repulsion():
+    schedule = resolve_schedule(GameSettings())
+    done = np.linspace(0, 1, 101)
+    rates = [schedule.rate(share) for share in done]
+    repulsion = [schedule.repulsion(share) for share in done]
+    assert schedule.n_iter <= 500
+    assert rates[0] == 1
+    assert np.all(np.diff(rates) < 0)
+    assert rates[-1] == pytest.approx(0.01)
+    assert 0 < repulsion[0] < 1
+    assert np.all(np.diff(repulsion) >= 0)
+    assert repulsion[50:] == [1.0] * 51
+
+
+def test_a_number_given_takes_the_place_of_the_schedules_own():
+    given = GameSettings(
+        schedule="paper",
+        max_iter=7,
+        learning_rate=0.0,
+        landmark_learning_rate=2.0,
+        momentum=0.5,
+    )
+    schedule = resolve_schedule(given)
+    numbers = (
+        schedule.n_iter,
+        schedule.learning_rate,
+        schedule.landmark_learning_rate,
+        schedule.momentum,
+    )
+    assert numbers == (7, 0.0, 2.0, 0.5)
+    assert schedule.rate(0.6) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "says"),
+    [
+        ("learning_rate", math.nan, "learning rate"),
+        ("learning_rate", -0.1, "learning rate"),
+        ("landmark_learning_rate", math.inf, "landmark learning rate"),
+        ("momentum", 1.0, "momentum"),
+        ("momentum", math.nan, "momentum"),
+        ("max_iter", 0, "iteration"),
+        ("max_iter", math.nan, "iteration"),
+        ("max_iter", math.inf, "iteration"),
+        ("max_iter", 2.5, "iteration"),
+        ("schedule", "slow", "'slow'"),
+    ],
+)
+def test_a_number_out_of_range_is_told(setting, value, says):
+    with pytest.raises(InputError, match=says):
+        resolve_schedule(GameSettings(**{setting: value}))

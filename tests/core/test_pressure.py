@@ -1,0 +1,133 @@
+"""Against the definition: lift one point and see where the whole energy is least."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize_scalar
+
+from napari_embedding_game.core.forces import CompiledForces
+from napari_embedding_game.core.game import play
+from napari_embedding_game.core.objective import make_objective
+from napari_embedding_game.core.pressure import pressure
+from napari_embedding_game.core.types import METHODS, GameSettings
+
+N, L, STRENGTH = 90, 20, 300.0
+POINTS = np.arange(0, N, 3)
+HEIGHTS = np.concatenate([[0.0], np.geomspace(1e-3, 50, 80)])
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def played(request, make_problem):
+    """A short game in float64: a map in which some points are stuck."""
+    problem = make_problem(N, request.param, L, "fuzzy", np.float64)
+    settings = GameSettings(strength=STRENGTH, n_landmarks=L, max_iter=60)
+    for snapshot in play(problem.edges, problem.y.numpy(), settings, n_jobs=1):
+        last = snapshot
+    problem.y = torch.tensor(last.embedding, dtype=torch.float64)
+    problem.z = torch.tensor(last.landmarks, dtype=torch.float64)
+    return problem
+
+
+def lifted(y, k, height):
+    across = torch.zeros(len(y), 1, dtype=y.dtype)
+    across[k] = height
+    return torch.hstack([y, across])
+
+
+def flat(z):
+    return torch.hstack([z, torch.zeros(len(z), 1, dtype=z.dtype)])
+
+
+def downhill(energy):
+    """The height at which the energy, falling from the map up, is least."""
+    values = [energy(HEIGHTS[0])]
+    for height in HEIGHTS[1:]:
+        values.append(energy(height))
+        if values[-1] >= values[-2]:
+            break
+    if len(values) == 2:
+        return 0.0
+    bracket = HEIGHTS[len(values) - 3], HEIGHTS[len(values) - 1]
+    options = {"xatol": 1e-9}
+    return minimize_scalar(energy, bracket, bounds=bracket, options=options).x
+
+
+def exact_pressure(problem, energy):
+    """The heights of ``POINTS``; ``energy`` takes the lifted y and the flat z."""
+    z = flat(problem.z)
+
+    def height(k):
+        return downhill(lambda h: float(energy(lifted(problem.y, k, h), z)))
+
+    return np.array([height(k) for k in POINTS])
+
+
+def objective_of(problem, method):
+    forces = CompiledForces(problem.edges, 1)
+    return make_objective(method, forces, STRENGTH / N, L, random_state=1)
+
+
+def test_pressure_in_the_game_minimises_with_the_pull_of_the_others_held(played):
+    y, z, twin = played.y, played.z, played.twin
+    r = float(twin.kernel_sum(y, z) / twin.kernel_sum(z, z))
+    strength = 2 * r * STRENGTH / N
+
+    def energy(lifted_y, flat_z):
+        return twin.attraction(lifted_y) + strength * twin.kernel_sum(lifted_y, flat_z)
+
+    _, found = pressure(objective_of(played, "game"), y, z)
+    wanted = exact_pressure(played, energy)
+    np.testing.assert_allclose(found[POINTS], wanted, atol=2e-4)
+    assert 0.05 < (wanted > 0).mean() < 1  # some are stuck, or nothing was asked
+
+
+def test_holding_the_sum_of_all_repulsions_costs_a_few_percent(played):
+    wanted = exact_pressure(played, lambda y, z: played.twin.game(y, z, STRENGTH / N))
+    _, found = pressure(objective_of(played, "game"), played.y, played.z)
+    cost = np.abs(found[POINTS] - wanted).max() / wanted.max()
+    assert 1e-6 < cost < 0.05  # falls with the number of points: here there are 90
+
+
+@pytest.mark.parametrize("method", ["sampled_edges", "sampled_landmarks"])
+def test_pressure_under_samples_is_exact(played, method):
+    objective = objective_of(played, method)
+    by = objective.repellers(played.y, played.z)
+
+    def energy(y, z):
+        if method == "sampled_edges":
+            return played.twin.sampled_edges(y, by.pairs, L, STRENGTH / N)
+        return played.twin.sampled_landmarks(y, by.members, STRENGTH / N)
+
+    objective.follow(played.y, played.z.clone())
+    z = played.z if by.members is None else played.y[torch.as_tensor(by.members)]
+    _, found = pressure(objective, played.y, z)
+    wanted = exact_pressure(played, energy)
+    np.testing.assert_allclose(found[POINTS], wanted, atol=2e-4)
+    assert (found[POINTS] > 0).any()
+    if by.members is not None:
+        assert (found[np.intersect1d(by.members, POINTS)] > 0).any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_repulsion_nothing_is_pressured(played, method):
+    forces = CompiledForces(played.edges, 1)
+    objective = make_objective(method, forces, 0.0, L)
+    _, found = pressure(objective, played.y, played.z)
+    assert (found == 0).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_labels_are_the_nearest_landmarks(played, method):
+    objective = objective_of(played, method)
+    z = played.z.clone()
+    objective.follow(played.y, z)
+    labels, _ = pressure(objective, played.y, z)
+    np.testing.assert_array_equal(labels, torch.cdist(played.y, z).argmin(dim=1))
+
+
+def test_single_precision_is_enough(make_problem, played):
+    _, exact = pressure(objective_of(played, "game"), played.y, played.z)
+    single = make_problem(N, played.y.shape[1], L, "fuzzy", np.float32)
+    objective = objective_of(single, "game")
+    _, found = pressure(objective, played.y.float(), played.z.float())
+    np.testing.assert_allclose(found, exact, atol=5e-3)
