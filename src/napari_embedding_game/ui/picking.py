@@ -53,7 +53,7 @@ class Picker:
             yield
         if np.hypot(*(np.array(event.pos, dtype=float) - begun)) > CLICK_REACH:
             return
-        adds = any(str(key) in ("Control", "Meta") for key in event.modifiers)
+        adds = any(key in event.modifiers for key in ("Control", "Meta"))
         self._on_click(np.array(event.position, dtype=float), adds)
 
     def _is_editing(self) -> bool:

@@ -1,0 +1,45 @@
+"""The whole program from its command to its files, in a process of its own."""
+
+import subprocess
+import sys
+
+import anndata
+
+from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.ui.app import Errand
+
+
+def test_it_plays_a_sample_takes_a_picture_writes_and_quits(tmp_path):
+    picture, out = tmp_path / "window.png", tmp_path / "map.h5ad"
+    code = (
+        "from napari_embedding_game.ui.app import launch; import sys; "
+        f"sys.exit(launch('digits', screenshot={str(picture)!r}, "
+        f"out={str(out)!r}, quit_after_run=True))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=180
+    )
+    assert done.returncode == 0, done.stderr
+    assert picture.stat().st_size > 20_000
+    assert anndata.read_h5ad(out).obsm["X_embedding_game"].shape == (1797, 2)
+
+
+def test_a_file_that_cannot_be_read_ends_with_a_sentence(
+    qtbot, window, docked, tmp_path, capsys
+):
+    broken = tmp_path / "broken.csv"
+    broken.write_text("")
+    errand = Errand(window, docked, None, None, quit_after_run=False)
+    docked.player.load(FileSource(broken))
+    qtbot.waitUntil(lambda: errand.code == 1)
+    assert "broken.csv is empty" in capsys.readouterr().err
+
+
+def test_a_run_that_fails_ends_with_a_sentence(
+    click_run, window, docked, engine, capsys
+):
+    errand = Errand(window, docked, None, None, quit_after_run=False)
+    engine.fail_at = 20
+    click_run(docked, "failed")
+    assert errand.code == 1
+    assert "out of numbers" in capsys.readouterr().err

@@ -1,0 +1,74 @@
+"""What napari's manifest names, with the real engine and real data."""
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.ui import plugin
+
+
+@pytest.fixture
+def window(make_napari_viewer, monkeypatch):
+    viewer = make_napari_viewer()
+    monkeypatch.setattr(plugin.napari, "current_viewer", lambda: viewer)
+    # The warm-up would outlive most tests; the engine is loaded where it runs.
+    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    return viewer
+
+
+def test_both_docks_share_the_session_of_their_viewer(window):
+    game, inspector = plugin.GameDock(window), plugin.InspectorDock(window)
+    assert game.player.session is inspector._session is plugin.session_of(window)
+    game.shut_down()
+    inspector.shut_down()
+
+
+def test_a_viewer_in_a_proxy_is_the_same_viewer(make_napari_viewer_proxy):
+    proxy = make_napari_viewer_proxy()
+    assert plugin.session_of(proxy) is plugin.session_of(proxy.__wrapped__)
+
+
+def test_the_digits_sample_is_loaded_and_played(window, qtbot):
+    layers = [plugin.open_digits()]
+    for data, meta, _ in layers[0]:
+        window.add_points(data, **meta)
+    session = plugin.session_of(window)
+    qtbot.waitUntil(lambda: session.dataset is not None, timeout=20_000)
+    assert session.dataset.name == "digits"
+    dock = plugin.open_docks(window)
+    session.settings.max_iter = 30
+    dock.player.play()
+    qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
+    assert session.message == ""
+    assert [layer.name for layer in window.layers] == ["embedding", "landmarks"]
+    points = window.layers["embedding"]
+    np.testing.assert_array_equal(points.data, session.snapshot.embedding)
+    assert list(points.features.columns) == ["label", "cluster", "pressure"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "cells.csv"
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    lines = ["kind,a,b,c", *(f"T,{a},{b},{c}" for a, b, c in rows)]
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, table):
+    reader = plugin.get_reader([table])
+    assert [data[0].shape for data in reader(table)] == [(0, 2)]
+    session = plugin.session_of(window)
+    qtbot.waitUntil(lambda: session.dataset is not None, timeout=10_000)
+    assert session.dataset.X.shape == (30, 3)
+
+
+def test_without_a_viewer_a_file_is_read_as_points(monkeypatch, table):
+    monkeypatch.setattr(plugin.napari, "current_viewer", lambda: None)
+    ((places, meta, kind),) = plugin.get_reader(table)(table)
+    assert (places.shape, kind) == ((30, 2), "points")
+    assert list(meta["features"]["kind"]) == ["T"] * 30
+
+
+def test_other_files_and_several_at_once_are_left_to_others():
+    assert plugin.get_reader("picture.tif") is None
+    assert plugin.get_reader(["a.csv", "b.csv"]) is None
