@@ -1,0 +1,69 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from napari_embedding_game.session.search import Hit, Names, Search
+
+
+@pytest.fixture
+def search():
+    return Search(
+        {
+            "cluster": ["Macrophages", "CD4 T cells"],
+            "gene": ["CD44", "CD4", "ACD4", "MRC1"],
+            "cell": ["cd4-1", "AAAC-1"],
+        }
+    )
+
+
+def test_whole_names_then_beginnings_then_parts(search):
+    assert search.find("cd4") == [
+        Hit("cluster", 1, "CD4 T cells"),
+        Hit("gene", 1, "CD4"),
+        Hit("gene", 0, "CD44"),
+        Hit("cell", 0, "cd4-1"),
+        Hit("gene", 2, "ACD4"),
+    ]
+
+
+def test_nothing_asked_and_nothing_found(search):
+    assert search.find("  ") == []
+    assert search.find("xyz") == []
+    assert search.find("1\0A") == []
+
+
+def test_no_more_than_wanted(search):
+    assert len(search.find("a", most=2)) == 2
+
+
+def test_a_list_follows_what_it_names(search):
+    search.update("cluster", ["Alveolar macrophages"])
+    assert search.find("alv") == [Hit("cluster", 0, "Alveolar macrophages")]
+    assert search.find("macro")[0].name == "Alveolar macrophages"
+
+
+NAMES = st.lists(st.text(alphabet="aAbß ", max_size=5), max_size=12)
+
+
+@given(names=NAMES, query=st.text(alphabet="aAbß", min_size=1, max_size=3))
+def test_finds_what_looking_at_every_name_finds(names, query):
+    folded = [name.casefold() for name in names]
+    query_folded = query.casefold()
+    begin = [i for i, n in enumerate(folded) if n.startswith(query_folded)]
+    part = [i for i, n in enumerate(folded) if query_folded in n and i not in begin]
+    found = list(Names(names).beginning_with(query))
+    assert sorted(found) == begin
+    assert found == sorted(found, key=lambda i: folded[i] != query_folded)
+    assert list(Names(names).containing(query)) == part
+
+
+def test_a_large_dataset_answers_while_one_types():
+    genes = [f"GENE{i}" for i in range(30_000)]
+    cells = [f"sample_{i % 7}-{i:08x}-1" for i in range(100_000)]
+    search = Search({"gene": genes, "cell": cells})
+    for query in ("gene29999", "-1", "0001869f", "no such thing", "e"):
+        begin = time.perf_counter()
+        search.find(query)
+        assert time.perf_counter() - begin < 0.05
