@@ -14,7 +14,7 @@ decides what to show, and steers by sending new settings in.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from numbers import Integral
 
 import numpy as np
@@ -25,7 +25,7 @@ from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.collapse import collapse_warning
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.forces import make_forces
-from napari_embedding_game.core.objective import make_objective
+from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
 from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.threads import one_torch_thread
@@ -76,7 +76,7 @@ def play(
     device: str = "auto",
     n_jobs: int | None = None,
     diagnose: bool = True,
-    frame_iterations: int | None = None,
+    frame_iterations: int | Callable[[int], int] | None = None,
 ) -> Generator[Snapshot, GameSettings | None, None]:
     """Play the game from ``layout`` and yield snapshots of it.
 
@@ -102,8 +102,10 @@ def play(
     diagnose : bool
         Whether labels and pressure are kept up to date while the game runs, at
         a fifth of the time at most.  If not, only the last snapshot has them.
-    frame_iterations : int, optional
-        Most iterations between two snapshots.
+    frame_iterations : int or callable, optional
+        Most iterations between two snapshots.  A function receives the iteration
+        reached and returns how many may follow: so a replay comes to stand
+        exactly where the recorded game was steered.
 
     Raises
     ------
@@ -118,7 +120,8 @@ def play(
             game.steer(steer)
         elif game.finished:
             return
-        game.advance(FRAME_SECONDS, frame_iterations)
+        most = frame_iterations
+        game.advance(FRAME_SECONDS, most(game.iteration) if callable(most) else most)
         steer = yield game.snapshot(diagnose or game.finished)
 
 
@@ -185,7 +188,7 @@ class _Game:
         self._settings = settings
         self._schedule: Schedule = schedule
         self._set_landmarks(min(n_landmarks, len(self._y)))
-        self._objective = make_objective(
+        self._objective: Objective = make_objective(
             settings.method,
             self._forces,
             self._repulsion,
@@ -219,6 +222,10 @@ class _Game:
             state["velocity"] = torch.cat([velocity[keep], still])
 
     # --- Play
+
+    @property
+    def iteration(self) -> int:
+        return self._iteration
 
     @property
     def finished(self) -> bool:
