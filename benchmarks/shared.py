@@ -1,0 +1,236 @@
+"""What the benchmarks share: data, repeats, the machine's facts, and tables.
+
+``--data FOLDER`` is looked through for ``mnist_70k.npz`` and ``coil20_32.npz``
+(arrays ``X`` and ``y``), ``covid_balf_counts.h5ad`` (counts) and
+``pbmc3k_lognorm.h5ad`` (``obsm["X_pca"]``), both with ``obs["cell_type"]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.game import play
+from napari_embedding_game.core.types import GameSettings, Snapshot
+
+QUICK_ROWS = 3_000
+PACKAGES = ("numpy", "numba", "torch", "faiss-cpu", "umap-learn", "napari")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """X (N, D) float32 and a label of each row."""
+
+    name: str
+    X: np.ndarray
+    labels: np.ndarray
+
+    def some(self, n_rows: int, seed: int = 0) -> Input:
+        """Return ``n_rows`` rows drawn at random, or all if there are not so many."""
+        if n_rows >= len(self.X):
+            return self
+        rows = np.random.default_rng(seed).choice(len(self.X), n_rows, replace=False)
+        return replace(self, X=self.X[rows], labels=self.labels[rows])
+
+
+# --- Data
+
+
+def _arrays(path: Path, divisor: float = 255) -> tuple[np.ndarray, np.ndarray]:
+    with np.load(path, allow_pickle=False) as file:
+        return file["X"].astype(np.float32) / divisor, file["y"]
+
+
+def _mnist_50(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.decomposition import PCA
+
+    X, y = _arrays(path)
+    pca = PCA(50, svd_solver="randomized", random_state=0)
+    return pca.fit_transform(X).astype(np.float32), y
+
+
+def _covid(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Go scanpy's usual way from counts to 50 principal components."""
+    import anndata
+    import scanpy as sc
+
+    cells = anndata.read_h5ad(path)
+    sc.pp.filter_genes(cells, min_cells=3)
+    sc.pp.normalize_total(cells, target_sum=1e4)
+    sc.pp.log1p(cells)
+    sc.pp.highly_variable_genes(cells, n_top_genes=2000)
+    cells = cells[:, cells.var["highly_variable"]].copy()
+    sc.pp.scale(cells, max_value=10)
+    sc.pp.pca(cells, n_comps=50, random_state=0)
+    return _components(cells)
+
+
+def _pbmc(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    import anndata
+
+    return _components(anndata.read_h5ad(path))
+
+
+def _components(cells: Any) -> tuple[np.ndarray, np.ndarray]:
+    X = np.ascontiguousarray(cells.obsm["X_pca"], dtype=np.float32)
+    return X, cells.obs["cell_type"].astype(str).to_numpy()
+
+
+def _digits(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return X.astype(np.float32), y
+
+
+SOURCES: dict[str, tuple[str, Callable[[Path], tuple[np.ndarray, np.ndarray]]]] = {
+    "mnist": ("mnist_70k.npz", _mnist_50),
+    "mnist pixels": ("mnist_70k.npz", _arrays),
+    "covid": ("covid_balf_counts.h5ad", _covid),
+    "pbmc": ("pbmc3k_lognorm.h5ad", _pbmc),
+    "coil20": ("coil20_32.npz", _arrays),
+    "digits": ("", _digits),
+}
+"""File in the data folder, and how to read it; scikit-learn brings the digits."""
+
+
+def load(name: str, args: argparse.Namespace) -> Input | None:
+    """Return an input, fewer rows of it with ``--quick``; None if it is not there."""
+    file, read = SOURCES[name]
+    path = args.data / file
+    if not path.exists():
+        print(f"Skipped {name}: there is no {file} in {args.data}.", flush=True)
+        return None
+    found = Input(name, *read(path))
+    return found.some(QUICK_ROWS) if args.quick else found
+
+
+def load_all(names: Iterable[str], args: argparse.Namespace) -> Iterator[Input]:
+    """Yield the inputs that are there."""
+    for name in names:
+        found = load(name, args)
+        if found is not None:
+            yield found
+
+
+# --- Doing and timing
+
+
+def finish(
+    edges: Edges,
+    layout: np.ndarray,
+    settings: GameSettings | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Snapshot:
+    """Play a game to the end of its schedule and return the last snapshot."""
+    options = {"diagnose": False, **options}
+    game = play(edges, layout, settings, random_state=seed, **options)
+    return next(snapshot for snapshot in game if snapshot.finished)
+
+
+def timed(function: Callable[[], Any], repeats: int = 1) -> tuple[Any, list[float]]:
+    """Return the last result and the seconds of every repeat."""
+    seconds = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        result = function()
+        seconds.append(time.perf_counter() - begin)
+    return result, seconds
+
+
+def median(seconds: list[float]) -> str:
+    """Return "median (least to most)", or the only figure."""
+    middle = f"{statistics.median(seconds):.2f}"
+    if len(seconds) == 1:
+        return middle
+    return f"{middle} ({min(seconds):.2f} to {max(seconds):.2f})"
+
+
+# --- Saying it
+
+
+def arguments(
+    description: str | None, repeats: int = 3, **options: dict[str, Any]
+) -> argparse.Namespace:
+    """Read the command line: the common options and those of one script."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, default=Path(), help="folder that holds the data sets"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a small size, to see that it works"
+    )
+    parser.add_argument("--repeats", type=int, default=repeats)
+    parser.add_argument("--json", type=Path, help="also write facts and rows here")
+    for name, option in options.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", **option)
+    args = parser.parse_args()
+    print(_sentence(facts()), flush=True)
+    return args
+
+
+def report(title: str, rows: list[dict[str, Any]], args: argparse.Namespace) -> None:
+    """Print a Markdown table; with ``--json`` also add it to that file."""
+    print(f"\n**{title}**\n")
+    if rows:
+        print("| " + " | ".join(rows[0]) + " |")
+        print("|" + "---|" * len(rows[0]))
+    for row in rows:
+        print("| " + " | ".join(map(_text, row.values())) + " |")
+    print(flush=True)
+    if args.json is not None:
+        known = json.loads(args.json.read_text()) if args.json.exists() else []
+        known.append({"title": title, "facts": facts(), "rows": rows})
+        args.json.write_text(json.dumps(known, indent=1, default=str))
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def facts() -> dict[str, Any]:
+    """Return what a figure depends on besides the code."""
+    cores = os.cpu_count()
+    return {
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{_processor()}, {cores} cores, {platform.system()}",
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+        "python": platform.python_version(),
+        **{name: _version(name) for name in PACKAGES},
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
+
+
+def _sentence(found: dict[str, Any]) -> str:
+    return "; ".join(f"{name} {value}" for name, value in found.items())
