@@ -153,7 +153,9 @@ def test_data_that_gives_no_map(table, out, content, sentence):
 
 def test_fewer_rows_than_neighbours(table, out):
     table.write_text("a,b\n1,2\n3,4\n5,9\n")
-    assert "15" in one_sentence(run("fit", table, "--out", out))
+    message = one_sentence(run("fit", table, "--out", out))
+    assert "3 rows" in message
+    assert "need at least 16" in message
 
 
 def test_missing_and_unknown_files(tmp_path, out):
@@ -230,6 +232,16 @@ def test_ctrl_c_before_the_first_layout(table, out, monkeypatch):
     assert result.exit_code == 130
     assert "nothing written" in result.stderr
     assert not out.exists()
+
+
+def test_ctrl_c_while_reading(table, out, monkeypatch):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("napari_embedding_game.data.readers.read", interrupted)
+    result = run("fit", table, "--out", out)
+    assert result.exit_code == 130
+    assert result.stderr == "Stopped: nothing written.\n"
 
 
 @pytest.fixture

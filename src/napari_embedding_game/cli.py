@@ -54,9 +54,12 @@ def main() -> None:
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """End with one sentence on stderr and exit code 2 on an expected error."""
+    """End an expected error (exit code 2) or Ctrl-C (130) with one sentence."""
     try:
         yield
+    except KeyboardInterrupt as interrupt:
+        typer.echo("Stopped: nothing written.", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED) from interrupt
     except (DataError, InputError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(EXIT_ERROR) from error
@@ -201,7 +204,10 @@ def fit(
         if strength is not None:
             repulsion = strength / dataset.X.shape[0]
         from napari_embedding_game.core.estimator import EmbeddingGame
+        from napari_embedding_game.core.graph import check_rows
 
+        # The estimator would make do with fewer neighbours, as scikit-learn asks.
+        check_rows(dataset.X.shape[0], n_neighbors)
         game = EmbeddingGame(
             n_components,
             n_neighbors=n_neighbors,
@@ -225,8 +231,7 @@ def _play_and_write(
     """Play to the end or to Ctrl-C, and write the last layout there was."""
     snapshot, interrupted = _play(game.iter_fit(dataset.X))
     if snapshot is None:
-        typer.echo("Stopped before the first layout: nothing written.", err=True)
-        raise typer.Exit(EXIT_INTERRUPTED)
+        raise KeyboardInterrupt
     _write(dataset, _result(game, dataset, snapshot, missing, interrupted), out)
     _report(dataset, snapshot, out)
     if interrupted:
@@ -302,6 +307,7 @@ def _result(
         energy=snapshot.energy,
         parameters={
             **game.get_params(),
+            "repulsion": game.repulsion_,
             "space": dataset.space,
             "missing": missing,
             "n_iter": snapshot.iteration,

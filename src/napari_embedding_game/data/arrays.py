@@ -1,21 +1,22 @@
-"""NumPy files: one array is embedded, arrays of one value a row describe the rows.
-
-Nothing is ever unpickled: a pickle runs whatever its author put into it.
-"""
+"""NumPy files: one array is embedded, arrays of one value a row describe the rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from . import columns, images
+from . import images
+from .columns import as_metadata, chosen_places, listed, texts
 from .dataset import Dataset, Matrix
-from .errors import DataError, explain_damage
+from .errors import DataError
+from .numpy_files import Arrays, load
+from .stages import Stage, Stages, finish
 from .validation import (
     Missing,
     as_float32,
@@ -25,10 +26,6 @@ from .validation import (
     usable_rows,
 )
 
-Arrays = dict[str, Any]
-
-_PICKLE = b"\x80"  # how a pickle begins
-
 # Names under which the array to embed is usually stored, the likeliest first.
 _USUAL_NAMES = ("X", "data", "x", "features", "embedding", "embeddings", "images")
 # ``label_names`` and the like spell out the whole numbers of one of these.
@@ -37,21 +34,42 @@ _SPELLED = ("y", "label", "labels", "target", "class", "digit")
 
 
 def read_array(
-    path: Path, *, space: str | None = None, missing: Missing = "error"
+    path: Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
 ) -> Dataset:
     """Read .npy or .npz; `space` names the array of an .npz to embed.
 
     Arrays with one value a row become metadata.  An array of pictures, N x h x w
     or uint8 with a square number of columns, also gives the thumbnails.
+    `columns` keeps only these columns ("column 1", ...) of the array.
     """
+    return finish(array_stages(path, space=space, columns=columns, missing=missing))
+
+
+def array_stages(
+    path: Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+) -> Stages[Dataset]:
+    """Do what :func:`read_array` does, in stages."""
     check_missing(missing)
-    arrays, notes = _load(path)
+    arrays, notes = yield from load(path)
+    yield Stage("Checking the numbers")
     chosen = _to_embed(arrays, path.name, space)
     values = arrays.pop(chosen)
     n_rows = values.shape[0]
     check_shape((n_rows, int(np.prod(values.shape[1:]))), path.name)
     pictures = None if sp.issparse(values) else images.thumbnails(values)
     X, var_names = _matrix(values, pictures)
+    if columns is not None:
+        places = chosen_places(var_names, columns, path.name)
+        X, var_names = X[:, places], [var_names[place] for place in places]
+        notes = [*notes, f"Embedded: {len(places)} columns ({listed(var_names)})."]
     obs = _metadata(arrays, n_rows)
     kept, row_notes = usable_rows(
         X, path.name, row_names=obs.index, var_names=var_names, missing=missing
@@ -66,7 +84,7 @@ def read_array(
         source=path,
         notes=[*notes, *row_notes],
         images=pictures,
-        texts=columns.texts(obs),
+        texts=texts(obs),
     )
     check_values(dataset.X, path.name)
     return dataset
@@ -74,58 +92,17 @@ def read_array(
 
 def array_spaces(path: Path) -> list[str]:
     """Names of the arrays in the file that can be embedded, the default first."""
-    arrays, _ = _load(path)
+    arrays, _ = finish(load(path))
     default = _to_embed(arrays, path.name, None)
     return [default, *(a for a in arrays if a != default and _embeddable(arrays[a]))]
 
 
-def _load(path: Path) -> tuple[Arrays, list[str]]:
-    """All arrays of the file by name, and a note on those that are not read."""
-    with explain_damage(path, f"a NumPy {path.suffix.lower()} file"):
-        if path.stat().st_size == 0:
-            raise DataError(f"{path.name} is empty: there is nothing in the file.")
-        # Opened here, because numpy leaves a damaged .npz open.
-        with path.open("rb") as file:
-            loaded = _load_numbers(file, path.name)
-            if isinstance(loaded, np.ndarray):
-                return {path.stem: loaded}, []
-            if {"indptr", "indices", "format", "shape"} <= set(loaded.files):
-                return {path.stem: sp.load_npz(path)}, []
-            return _members(loaded, path.name)
-
-
-def _load_numbers(file: BinaryIO, where: str) -> Any:
-    start = file.read(1)
-    file.seek(0)
-    try:
-        return np.load(file, allow_pickle=False)
-    except ValueError as error:
-        if start == _PICKLE or "Object arrays" in str(error):
-            raise _object_array(where) from error
-        raise
-
-
-def _members(file: Any, where: str) -> tuple[Arrays, list[str]]:
-    arrays, objects = {}, []
-    for name in file.files:
-        try:
-            arrays[name] = file[name]
-        except ValueError as error:
-            if "Object arrays" not in str(error):
-                raise
-            objects.append(name)
-    if objects and not arrays:
-        raise _object_array(where)
-    note = f"Not read, because they hold Python objects: {', '.join(objects)}."
-    return arrays, [note] if objects else []
-
-
-def _object_array(where: str) -> DataError:
-    return DataError(
-        f"{where} holds Python objects (a pickle) instead of numbers, which could run "
-        "any program and are never read: save it again as an array of numbers, "
-        "for instance with X.astype(float)."
-    )
+def array_columns(path: Path, space: str | None = None) -> list[str]:
+    """Names of the columns of an array."""
+    arrays, _ = finish(load(path))
+    values = arrays[_to_embed(arrays, path.name, space)]
+    pictures = None if sp.issparse(values) else images.thumbnails(values)
+    return _matrix(values, pictures)[1]
 
 
 def _embeddable(array: Any) -> bool:
@@ -178,7 +155,7 @@ def _metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
         if not sp.issparse(array) and array.shape == (n_rows,)
     }
     obs = pd.DataFrame(described, index=[str(i + 1) for i in range(n_rows)])
-    return pd.DataFrame({name: columns.as_metadata(obs[name]) for name in obs},
+    return pd.DataFrame({name: as_metadata(obs[name]) for name in obs},
                         index=obs.index)  # fmt: skip
 
 

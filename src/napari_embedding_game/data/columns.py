@@ -116,6 +116,33 @@ def as_metadata(column: pd.Series) -> pd.Series:
     return column.astype("category") if few else column
 
 
+def chosen_places(
+    names: Sequence[str], wanted: Sequence[str], where: str
+) -> NDArray[np.intp]:
+    """Places of the wanted columns among `names`, in the order of `names`.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or none is wanted.
+    """
+    if not wanted:
+        raise DataError(f"No column of {where} is chosen: choose at least one.")
+    known = set(names)
+    for name in wanted:
+        if name not in known:
+            raise DataError(
+                f'{where} has no column "{name}": it has {listed(list(names))}.'
+            )
+    return np.flatnonzero(np.isin(np.asarray(names, dtype=object), list(wanted)))
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names with commas between them, the first few of many."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
 def texts(obs: pd.DataFrame) -> Sequence[str] | None:
     """Return the column with a text or word for each row, if there is one."""
     for name in obs.columns:

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from .errors import DataError
+from .stored import members
 
 if TYPE_CHECKING:
-    import h5py
     from anndata import AnnData
+
+OBS = "obs"
+"""The space of numbers among the metadata, never embedded unless asked for."""
 
 # Results and places, not measurements: never embedded unless asked for.
 _NOT_MEASURED = re.compile(r"^(X_embedding_game|X_umap|X_tsne|.*spatial.*)$", re.I)
@@ -26,6 +29,7 @@ class Contents:
     obsm: dict[str, int]
     layers: list[str]
     has_x: bool
+    has_obs: bool = True
 
     def spaces(self) -> list[str]:
         """Canonical names of all spaces."""
@@ -52,7 +56,8 @@ class Contents:
             candidates = [space, _name("obsm", space), _name("layers", space)]
             if place := split_space(space):
                 candidates = [_name(*place)]
-            chosen = next((c for c in candidates if c in self.spaces()), None)
+            known = [*self.spaces(), *([OBS] if self.has_obs else [])]
+            chosen = next((c for c in candidates if c in known), None)
         if chosen is not None:
             return chosen
         if not self.spaces():
@@ -65,7 +70,7 @@ class Contents:
         )
 
 
-def is_legacy(file: h5py.File, where: str) -> bool:
+def is_legacy(file: Any, where: str) -> bool:
     """Tell whether a file is from before its parts carried their own encoding.
 
     Raises
@@ -75,8 +80,8 @@ def is_legacy(file: h5py.File, where: str) -> bool:
     """
     if "obs" not in file or "var" not in file:
         raise DataError(
-            f"{where} is an HDF5 file without cells (obs) and genes (var): write it "
-            "with AnnData's write_h5ad."
+            f"{where} is a file without cells (obs) and genes (var): write it "
+            "with AnnData's write_h5ad or write_zarr."
         )
     return "encoding-type" not in file["obs"].attrs
 
@@ -91,12 +96,14 @@ def _name(group: str, key: str) -> str:
     return f"{group}['{key}']"
 
 
-def file_contents(file: h5py.File) -> Contents:
-    """Find what an .h5ad file holds, reading none of it."""
-    obsm = {key: _stored_width(item) for key, item in file.get("obsm", {}).items()}
+def file_contents(file: Any) -> Contents:
+    """Find what an .h5ad file or a .zarr group holds, reading none of it."""
+    obsm = {}
+    if "obsm" in file:
+        obsm = {key: _stored_width(item) for key, item in members(file["obsm"])}
     return Contents(
         {key: width for key, width in obsm.items() if width},
-        list(file.get("layers", {})),
+        [key for key, _ in members(file["layers"])] if "layers" in file else [],
         "X" in file and file["X"].attrs.get("encoding-type") != "null",
     )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from .objects import Objects
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
 
@@ -59,12 +61,52 @@ class Dataset:
     """(G,) names of the columns of ``profile``."""
     source_obs: pd.DataFrame | None = None
     """(n_source_rows rows) metadata of all rows, where it is at hand."""
+    source_objects: Objects | None = None
+    """(n_source_rows,) labels and boxes of all rows, if they are objects."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """What was done to the source, such as the recipe with every number of it."""
 
     def __post_init__(self) -> None:
         if self.profile is None:
             object.__setattr__(self, "profile", self.X)
             object.__setattr__(self, "profile_names", self.var_names)
         self._check_lengths()
+
+    @property
+    def objects(self) -> Objects | None:
+        """(n,) label and bounding box of each row; None if rows are no objects."""
+        if self.source_objects is None or self.kept.all():
+            return self.source_objects
+        return self.source_objects.take(self.kept)
+
+    def named_space(self, space: str) -> Dataset:
+        """Return the same under another name of its space."""
+        return self if space == self.space else replace(self, space=space)
+
+    def subset(self, rows: NDArray[np.bool_], *notes: str) -> Dataset:
+        """Only the usable rows where `rows` (n,) is True; the others become left out.
+
+        The rows of the source stay what they are, so that what is found out about
+        a part can be given back to the whole.
+        """
+        kept = self.kept.copy()
+        kept[self.kept] = rows
+        images = self.images
+        texts: Any = None
+        if self.texts is not None:
+            texts = np.asarray(self.texts, dtype=object)[rows]
+        whole = self.profile is self.X
+        X = self.X[rows]
+        return replace(
+            self,
+            X=X,
+            profile=X if whole else self.profile[rows],
+            obs=self.obs[rows],
+            kept=kept,
+            notes=(*self.notes, *notes),
+            images=None if images is None else images[rows],
+            texts=texts,
+        )
 
     def _check_lengths(self) -> None:
         n, n_columns = self.X.shape
@@ -74,9 +116,13 @@ class Dataset:
             "kept": (len(self.kept), self.n_source_rows),
             "rows kept": (int(np.count_nonzero(self.kept)), n),
             "source_obs_names": (len(self.source_obs_names), self.n_source_rows),
-            "images": (n if self.images is None else len(self.images), n),
-            "texts": (n if self.texts is None else len(self.texts), n),
+            "images": (_length(self.images, n), n),
+            "texts": (_length(self.texts, n), n),
             "profile": (self.profile.shape[0], n),
+            "source_objects": (
+                _length(self.source_objects, self.n_source_rows),
+                self.n_source_rows,
+            ),
             "profile_names": (len(self.profile_names), self.profile.shape[1]),
         }
         for part, (found, expected) in lengths.items():
@@ -99,6 +145,8 @@ class Dataset:
         texts: Sequence[str] | None = None,
         profile: Matrix | None = None,
         profile_names: Sequence[object] = (),
+        objects: Objects | None = None,
+        provenance: Mapping[str, Any] | None = None,
     ) -> Dataset:
         """Build a dataset from *all* rows of a source, keeping those of `kept`.
 
@@ -127,6 +175,8 @@ class Dataset:
             profile=usable(profile),
             profile_names=tuple(map(str, profile_names)),
             source_obs=obs,
+            source_objects=objects,
+            provenance=provenance or {},
         )
 
     def expand(self, values: Any, fill: Any) -> NDArray[Any]:
@@ -150,13 +200,22 @@ class Dataset:
         return full
 
     def sha256(self) -> str:
-        """SHA-256 (hexadecimal) of the source file, or of ``X`` without a file."""
+        """SHA-256 (hexadecimal) of the source, or of ``X`` without a file.
+
+        Of a folder it is that of its files' names and contents, in order of names.
+        """
+        if self.source is not None and self.source.is_dir():
+            return _folder_sha256(self.source)
         if self.source is not None:
             return _file_sha256(self.source)
         digest = hashlib.sha256()
         for part in _arrays(self.X):
             digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
+
+
+def _length(part: Any, expected: int) -> int:
+    return expected if part is None else len(part)
 
 
 def _arrays(X: Matrix) -> tuple[NDArray[Any], ...]:
@@ -168,4 +227,12 @@ def _file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         while block := file.read(_HASH_BLOCK):
             digest.update(block)
+    return digest.hexdigest()
+
+
+def _folder_sha256(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        digest.update(path.relative_to(folder).as_posix().encode())
+        digest.update(_file_sha256(path).encode())
     return digest.hexdigest()

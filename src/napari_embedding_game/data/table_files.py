@@ -10,8 +10,12 @@ from pathlib import Path
 import pandas as pd
 
 from .errors import DataError, explain_damage
+from .memory import budget, check_fits, check_inflates, check_shape_fits
 
 _SNIFF_CHARACTERS = 65536
+_MOST_COLUMNS = 1_000_000
+# What a table of text takes in memory for each byte of the file.
+_PARSED = 8
 
 
 def read_frame(path: Path) -> pd.DataFrame:
@@ -22,21 +26,50 @@ def read_frame(path: Path) -> pd.DataFrame:
         if not content.strip():
             raise DataError(f"{path.name} is empty: there is nothing in the file.")
         if kind == ".parquet":
-            return pd.read_parquet(io.BytesIO(content))
-        return _parse_text(content.decode("utf-8-sig"), kind)
+            return _parse_parquet(content, path.name)
+        check_fits(_PARSED * len(content), path.name, "its table")
+        return _parse_text(content.decode("utf-8-sig"), kind, path.name)
 
 
 def _content(path: Path) -> bytes:
     if path.suffix.lower() == ".gz":
+        check_inflates(path, budget() // _PARSED)
         with gzip.open(path) as file:
             return file.read()
+    check_fits(path.stat().st_size, path.name, "its table")
     return path.read_bytes()
 
 
-def _parse_text(text: str, kind: str) -> pd.DataFrame:
+def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
+    """Table of a .parquet file, whose few bytes may stand for any number of rows."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(io.BytesIO(content))
+    texts = [
+        file.schema.column(i).path
+        for i in range(len(file.schema))
+        if file.schema.column(i).physical_type == "BYTE_ARRAY"
+    ]
+    shape = (file.metadata.num_rows, max(1, file.metadata.num_columns))
+    check_shape_fits(shape, 2 * _PARSED, where, "its table")
+    # A text that is repeated is held once, as in the file.
+    file = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts)
+    frame = file.read().to_pandas()
+    for name in texts:
+        if name in frame and isinstance(frame[name].dtype, pd.CategoricalDtype):
+            frame[name] = frame[name].astype(object)
+    return frame
+
+
+def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
     heading = text.lstrip().splitlines()[0]
     separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
+    if heading.count(separator) >= _MOST_COLUMNS:
+        raise DataError(
+            f"{where} has more than {_MOST_COLUMNS:,} columns: put one cell, image or "
+            "text in each row, and its measurements in columns."
+        )
     comma = separator != "," and re.search(r"\d,\d", text[:_SNIFF_CHARACTERS])
     frame = pd.read_csv(
         io.StringIO(text),

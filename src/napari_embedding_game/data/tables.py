@@ -10,17 +10,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from . import columns
+from .columns import as_metadata, is_name_or_group, is_row_name, listed, numbers, texts
 from .dataset import Dataset
 from .errors import DataError
+from .stages import Stage, Stages, finish
 from .table_files import read_frame
 from .validation import (
+    Duplicates,
     Missing,
     as_float32,
+    check_duplicates,
     check_missing,
     check_shape,
     check_varies,
     column_range,
+    first_of_equals,
     usable_rows,
 )
 
@@ -28,15 +32,47 @@ Numbers = dict[str, NDArray[np.float64]]
 
 
 def read_table(
-    path: Path, *, space: str | None = None, missing: Missing = "error"
+    path: Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
 ) -> Dataset:
     """Read .csv, .tsv or .parquet, also with .gz behind it.
 
-    `space` may name the columns to embed, with commas between them.
+    `columns` are those to embed; `space` may also name them, with commas between
+    them.  Of columns that repeat another one only the first stays if `duplicates`
+    is "drop".
     """
+    return finish(
+        table_stages(
+            path, space=space, columns=columns, missing=missing, duplicates=duplicates
+        )
+    )
+
+
+def table_stages(
+    path: Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
+) -> Stages[Dataset]:
+    """Do what :func:`read_table` does, in stages."""
+    yield Stage(f"Reading {path.name}")
     frame = read_frame(path)
-    return _from_frame(
-        frame, path.name, path.name, source=path, space=space, missing=missing
+    yield Stage("Checking the numbers")
+    return from_frame(
+        frame,
+        path.name,
+        path.name,
+        source=path,
+        space=space,
+        chosen=columns,
+        missing=missing,
+        duplicates=duplicates,
     )
 
 
@@ -45,7 +81,9 @@ def from_features(
     name: str,
     *,
     space: str | None = None,
+    columns: Sequence[str] | None = None,
     missing: Missing = "error",
+    duplicates: Duplicates = "keep",
 ) -> Dataset:
     """Dataset from the features table of a napari layer called `name`."""
     where = f"The features table of the layer '{name}'"
@@ -54,7 +92,15 @@ def from_features(
         raise DataError(
             f"{where} is empty: measure its objects first, or choose another layer."
         )
-    return _from_frame(frame, where, name, source=None, space=space, missing=missing)
+    return from_frame(
+        frame,
+        where,
+        name,
+        space=space,
+        chosen=columns,
+        missing=missing,
+        duplicates=duplicates,
+    )
 
 
 def table_spaces(path: Path) -> list[str]:
@@ -62,24 +108,43 @@ def table_spaces(path: Path) -> list[str]:
     return [_space_name(path.name)]
 
 
+def table_columns(path: Path, space: str | None = None) -> list[str]:
+    """Names of the columns of numbers of a table file, which may be chosen."""
+    return number_columns(read_frame(path), path.name)
+
+
+def number_columns(frame: pd.DataFrame, where: str) -> list[str]:
+    """Names of the columns of numbers, names and groups such as ``id`` included."""
+    frame = _with_row_names(frame)
+    return [c for c in frame.columns if numbers(frame[c], where) is not None]
+
+
 def _space_name(name: str) -> str:
     return f"columns of {name}"
 
 
-def _from_frame(
+def from_frame(
     frame: pd.DataFrame,
     where: str,
     name: str,
     *,
-    source: Path | None,
-    space: str | None,
-    missing: Missing,
+    source: Path | None = None,
+    space: str | None = None,
+    chosen: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
 ) -> Dataset:
+    """Dataset from a table; `where` is the subject of what is told about it.
+
+    Embeds the `chosen` columns, or those that `space` names, or all measurements.
+    """
     check_missing(missing)
+    check_duplicates(duplicates)
     check_shape(frame.shape, where)
     frame = _with_row_names(frame)
-    wanted = None if space == _space_name(name) else space
-    found, notes = _number_columns(frame, where, wanted)
+    if chosen is None and space is not None and space != _space_name(name):
+        chosen = _split_names(frame, space)
+    found, notes = _number_columns(frame, where, chosen)
     metadata = _metadata(frame, found)
     found, empty_notes = _without_empty(found, where)
     raw = np.column_stack(list(found.values()))
@@ -88,14 +153,18 @@ def _from_frame(
     )
     check_varies(raw[kept], where)
     varying, constant_notes = _varying(raw[kept], list(found))
-    raw = raw[:, varying]
-    names = [column for column, used in zip(found, varying, strict=True) if used]
+    raw, names = raw[:, varying], _where(list(found), varying)
+    X = _standardised(raw, kept)
+    first, duplicate_notes = first_of_equals(X[kept], names, duplicates)
+    X, raw, names = X[:, first], raw[:, first], _where(names, first)
     return Dataset.from_rows(
         name=name,
-        X=_standardised(raw, kept),
+        X=X,
         obs=metadata,
         var_names=names,
-        space=_space_name(name) if wanted is None else f"columns {wanted} of {name}",
+        space=_space_name(name)
+        if chosen is None
+        else f"columns {', '.join(chosen)} of {name}",
         kept=kept,
         source=source,
         notes=[
@@ -103,12 +172,17 @@ def _from_frame(
             *empty_notes,
             *row_notes,
             *constant_notes,
+            *duplicate_notes,
             _scaling_note(names),
         ],
-        texts=columns.texts(metadata),
+        texts=texts(metadata),
         profile=as_float32(raw),
         profile_names=names,
     )
+
+
+def _where(names: list[str], used: NDArray[np.bool_]) -> list[str]:
+    return [name for name, is_used in zip(names, used, strict=True) if is_used]
 
 
 def _with_row_names(frame: pd.DataFrame) -> pd.DataFrame:
@@ -116,7 +190,7 @@ def _with_row_names(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.set_axis(_unique(frame.columns), axis="columns")
     first = frame.iloc[:, 0]
     numbered = isinstance(frame.index, pd.RangeIndex)
-    if numbered and frame.shape[1] > 1 and columns.is_row_name(first):
+    if numbered and frame.shape[1] > 1 and is_row_name(first):
         frame = frame.iloc[:, 1:].set_axis(first, axis="index")
     elif numbered:
         frame = frame.set_axis(range(1, len(frame) + 1), axis="index")
@@ -126,7 +200,7 @@ def _with_row_names(frame: pd.DataFrame) -> pd.DataFrame:
 def _metadata(frame: pd.DataFrame, embedded: Numbers) -> pd.DataFrame:
     others = [column for column in frame.columns if column not in embedded]
     return pd.DataFrame(
-        {column: columns.as_metadata(frame[column]) for column in others},
+        {column: as_metadata(frame[column]) for column in others},
         index=frame.index,
     )
 
@@ -142,7 +216,7 @@ def _unique(headings: Sequence[object]) -> list[str]:
 
 
 def _number_columns(
-    frame: pd.DataFrame, where: str, wanted: str | None
+    frame: pd.DataFrame, where: str, wanted: Sequence[str] | None
 ) -> tuple[Numbers, list[str]]:
     """Columns to embed, and a note if numbers were taken for names or groups."""
     if wanted is not None:
@@ -150,36 +224,42 @@ def _number_columns(
     found = {}
     groups = []
     for column in frame.columns:
-        values = columns.numbers(frame[column], where)
+        values = numbers(frame[column], where)
         if values is None:
             continue
-        if columns.is_name_or_group(column, values):
+        if is_name_or_group(column, values):
             groups.append(column)
         else:
             found[column] = values
     if not found:
         raise DataError(
             f"{where} has no column of numbers to embed (its columns: "
-            f"{_listed(list(frame.columns))}): add measurements, or choose another "
+            f"{listed(list(frame.columns))}): add measurements, or choose another "
             "source."
         )
     note = (
         f"Not embedded, because the name says that it is a name or group: "
-        f"{_listed(groups)}."
+        f"{listed(groups)}."
     )
     return found, [note] if groups else []
 
 
-def _wanted_columns(frame: pd.DataFrame, where: str, wanted: str) -> Numbers:
-    names = [wanted] if wanted in frame else [c.strip() for c in wanted.split(",")]
+def _split_names(frame: pd.DataFrame, wanted: str) -> list[str]:
+    if wanted in frame:
+        return [wanted]
+    return [name.strip() for name in wanted.split(",")]
+
+
+def _wanted_columns(frame: pd.DataFrame, where: str, wanted: Sequence[str]) -> Numbers:
+    if not wanted:
+        raise DataError(f"No column of {where} is chosen: choose at least one.")
     found = {}
-    for name in names:
+    for name in wanted:
         if name not in frame:
             raise DataError(
-                f'{where} has no column "{name}": it has '
-                f"{_listed(list(frame.columns))}."
+                f'{where} has no column "{name}": it has {listed(list(frame.columns))}.'
             )
-        values = columns.numbers(frame[name], where)
+        values = numbers(frame[name], where)
         if values is None:
             raise DataError(
                 f"{where} has no numbers in column {name}: choose columns of numbers."
@@ -194,9 +274,9 @@ def _without_empty(found: Numbers, where: str) -> tuple[Numbers, list[str]]:
     if not filled:
         raise DataError(
             f"{where} has no value in any of its columns of numbers "
-            f"({_listed(empty)}): fill them in, or choose another source."
+            f"({listed(empty)}): fill them in, or choose another source."
         )
-    return filled, [f"Left out because empty: {_listed(empty)}."] if empty else []
+    return filled, [f"Left out because empty: {listed(empty)}."] if empty else []
 
 
 def _varying(
@@ -204,10 +284,10 @@ def _varying(
 ) -> tuple[NDArray[np.bool_], list[str]]:
     lowest, highest = column_range(raw)
     varying = np.asarray(lowest < highest)
-    constant = [n for n, used in zip(names, varying, strict=True) if not used]
+    constant = _where(names, ~varying)
     if not constant:
         return varying, []
-    return varying, [f"Left out because constant: {_listed(constant)}."]
+    return varying, [f"Left out because constant: {listed(constant)}."]
 
 
 def _standardised(
@@ -226,11 +306,6 @@ def _scaling_note(names: list[str]) -> str:
     if len(names) == 1:
         return f"Embedded: the column {names[0]}, standardised."
     return (
-        f"Embedded: {len(names)} columns ({_listed(names)}), each with mean 0 and "
+        f"Embedded: {len(names)} columns ({listed(names)}), each with mean 0 and "
         "standard deviation 1, because units differ."
     )
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -19,6 +19,8 @@ from .errors import DataError
 
 Missing = Literal["error", "drop"]
 MISSING: tuple[Missing, ...] = ("error", "drop")
+Duplicates = Literal["keep", "drop"]
+DUPLICATES: tuple[Duplicates, ...] = ("keep", "drop")
 
 # Squared differences of larger numbers overflow single precision.
 _LARGEST = 1e18
@@ -30,6 +32,47 @@ def check_missing(missing: str) -> None:
         raise DataError(
             f'Missing values can be treated as "error" or "drop", not "{missing}".'
         )
+
+
+def check_duplicates(duplicates: str) -> None:
+    """Raise DataError unless `duplicates` is a known way to treat repeated columns."""
+    if duplicates not in DUPLICATES:
+        raise DataError(
+            f'Repeated columns can be treated as "keep" or "drop", not "{duplicates}".'
+        )
+
+
+def first_of_equals(
+    X: NDArray[np.float32], names: Sequence[str], duplicates: Duplicates
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Columns to embed, and a note on those that repeat another one.
+
+    Parameters
+    ----------
+    X : array, shape (n, D)
+        Standardised, so that a column in other units is the same column.
+
+    Returns
+    -------
+    array, shape (D,) bool
+        All columns, or the first of equals if `duplicates` is "drop".
+    """
+    first: dict[bytes, int] = {}
+    pairs = []
+    used = np.ones(X.shape[1], dtype=bool)
+    for place, column in enumerate(X.T):
+        # Adding 0 turns -0 into 0.
+        key = (np.round(column, 4) + 0).tobytes()
+        if (original := first.setdefault(key, place)) != place:
+            used[place] = False
+            pairs.append(f"{names[place]} = {names[original]}")
+    if not pairs:
+        return used, []
+    told = f"{_count(len(pairs), 'column')} that repeat{'s' * (len(pairs) == 1)} others"
+    listed = ", ".join(pairs[:6]) + (", ..." if len(pairs) > 6 else "")
+    if duplicates == "drop":
+        return used, [f"Left out: {told} ({listed})."]
+    return np.ones_like(used), [f"Kept, so that they count twice: {told} ({listed})."]
 
 
 def check_shape(shape: tuple[int, ...], where: str) -> None:

@@ -1,0 +1,43 @@
+"""Raw counts, recognised: what the recipe is offered for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+_SAMPLED_ROWS = 2000
+_FEWEST_GENES = 100
+"""Raw counts of fewer genes than these can be mapped as they are."""
+
+
+def looks_like_counts(source: Any) -> bool:
+    """Tell whether a matrix holds raw counts: whole numbers from 0, some above 1.
+
+    Parameters
+    ----------
+    source : ndarray, sparse matrix, AnnData or Dataset
+        Of an AnnData or a :class:`~.dataset.Dataset`, its ``X`` is looked at.
+        2,000 rows spread over the matrix are enough to tell.
+    """
+    X = getattr(source, "X", source)
+    if X is None or X.shape[1] < _FEWEST_GENES or X.dtype.kind not in "buif":
+        return False
+    step = max(1, X.shape[0] // _SAMPLED_ROWS)
+    if sp.issparse(X):
+        X = sp.csr_matrix(X)[::step].data
+    values = np.asarray(X if X.ndim == 1 else X[::step])
+    if not values.size or values.max() <= 1:
+        return False
+    return bool(np.all(values >= 0) and np.all(values == np.round(values)))
+
+
+def counts_advice(X: Any, space: str) -> list[str]:
+    """Advice when whole genes are embedded as counts, which depth dominates."""
+    if space.startswith("obsm") or not looks_like_counts(X):
+        return []
+    return [
+        f"{space} looks like raw counts: normalise and compute principal components "
+        "first for a better map (scanpy: pp.normalize_total, pp.log1p, pp.pca)."
+    ]

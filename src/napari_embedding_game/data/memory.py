@@ -1,0 +1,76 @@
+"""Will it fit?  Asked before anything is read whose size a file only declares."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+from .errors import DataError
+
+_BLOCK = 1 << 24  # bytes decompressed at a time
+# The most that deflate can make of a byte; a file below the limit needs no trial.
+_DEFLATE_RATIO = 1032
+
+
+def budget() -> int:
+    """Bytes that one part of a file may take: half of what is free now."""
+    return int(psutil.virtual_memory().available) // 2
+
+
+def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
+    """Raise DataError if `n_bytes` are more than the :func:`budget`.
+
+    `where` names the file, `what` the part of it: "its table", "X".
+    """
+    if n_bytes <= budget():
+        return
+    raise DataError(
+        f"{where} says that {what} would take {size_text(n_bytes)}, and this computer "
+        f"has {size_text(2 * budget())} of memory free: embed a smaller part, or check "
+        "where the file comes from."
+    )
+
+
+def check_shape_fits(
+    shape: Sequence[int], itemsize: int, where: str, what: str = "its numbers"
+) -> None:
+    """Raise DataError if an array of this declared shape is no array or too large."""
+    if any(length < 0 for length in shape):
+        raise DataError(f"{where} is damaged ({what} has a negative size).")
+    rows = " x ".join(f"{length:,}" for length in shape)
+    check_fits(math.prod(map(int, shape)) * itemsize, where, f"{what} ({rows})")
+
+
+def check_inflates(path: Path, limit: int | None = None) -> None:
+    """Raise DataError if a .gz file holds more than `limit` bytes (the budget).
+
+    The file is only unpacked, block by block, where its size allows so much.
+    """
+    most = budget() if limit is None else limit
+    if path.stat().st_size * _DEFLATE_RATIO <= most:
+        return
+    n_bytes = 0
+    with gzip.open(path) as file:
+        while block := file.read(_BLOCK):
+            n_bytes += len(block)
+            if n_bytes > most:
+                raise DataError(
+                    f"{path.name} holds more than {size_text(most)} when unpacked, too "
+                    "much for this computer's memory: embed a smaller part, or check "
+                    "where the file comes from."
+                )
+
+
+def size_text(n_bytes: float) -> str:
+    """Size as a person says it: "8.0 TB"."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return (
+                f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
+            )
+        n_bytes /= 1000
+    return f"{n_bytes:,.1f} TB"

@@ -1,0 +1,38 @@
+"""Slow work in stages, so that it can be shown and stopped.
+
+A function that takes long is a generator: it yields a :class:`Stage` between its
+steps and returns what it made.  Whoever drives it shows the stages, and closes the
+generator to cancel; :func:`finish` drives it to the end without showing anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is done now, in words for the person who waits."""
+
+    text: str
+    """Such as "Reading obsm['X_pca']"."""
+    share: float | None = None
+    """Share of this text's work that is done, 0 to 1; None if not known."""
+
+
+Stages: TypeAlias = Generator[Stage, None, T]
+"""A generator that yields stages and returns a `T`."""
+
+
+def finish(stages: Stages[T]) -> T:
+    """Do all of the work and return what it made."""
+    while True:
+        try:
+            next(stages)
+        except StopIteration as end:
+            made: T = end.value
+            return made
