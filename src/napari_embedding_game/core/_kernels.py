@@ -468,9 +468,11 @@ def fuzzy_memberships(distances):
             if row[j] > 0.0:
                 rho = row[j]
                 break
+        mean = row.mean()
         low = 0.0
         high = np.inf
-        sigma = 1.0
+        # Any unit of length will do, so the search begins at the row's own.
+        sigma = mean if mean > 0.0 else 1.0
         for _ in range(64):
             total = 0.0
             for j in range(k):
@@ -483,7 +485,7 @@ def fuzzy_memberships(distances):
             else:
                 low = sigma
                 sigma = 2.0 * sigma if high == np.inf else 0.5 * (low + high)
-        least = row.mean() * k / (k + 1) if rho > 0.0 else mean_all
+        least = mean * k / (k + 1) if rho > 0.0 else mean_all
         sigma = max(sigma, 1e-3 * least, 1e-30)
         for j in range(k):
             out[i, j] = math.exp(-max(row[j] - rho, 0.0) / sigma)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from numbers import Integral
 
 import numpy as np
 import torch
@@ -180,7 +179,7 @@ class _Game:
                 f"lambda x N must be a number above 0, not {settings.strength}."
             )
         n_landmarks = settings.n_landmarks
-        if not (isinstance(n_landmarks, Integral) and n_landmarks >= 1):
+        if not (isinstance(n_landmarks, (int, np.integer)) and n_landmarks >= 1):
             raise InputError(
                 "The number of landmarks must be a whole number, at least 1, "
                 f"not {n_landmarks}."

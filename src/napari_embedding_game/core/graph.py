@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -44,6 +43,8 @@ Found = tuple[NDArray[Any], NDArray[Any]]
 """(N, k) row numbers and (N, k) distances, nearest first, the point itself included."""
 
 _INDEXED_METRICS = ("euclidean", "cosine")
+_SAFE = (1e-8, 1e15)
+"""Sizes whose squares, and sums of them, float32 can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def knn_graph(
 
 def check_rows(n_points: int, n_neighbors: int) -> None:
     """Raise :class:`InputError` unless every row can have ``n_neighbors`` others."""
-    if not (isinstance(n_neighbors, Integral) and n_neighbors >= 1):
+    if not (isinstance(n_neighbors, (int, np.integer)) and n_neighbors >= 1):
         raise InputError(
             "The number of neighbours (K) must be a whole number, at least 1, "
             f"not {n_neighbors}."
@@ -183,18 +184,25 @@ def _unit_rows(X: NDArray[Any]) -> NDArray[np.float32]:
     return rows
 
 
-def _index_input(X: Any, metric: str) -> NDArray[np.float32]:
+def _index_input(X: Any, metric: str) -> tuple[NDArray[np.float32], float]:
+    """Return rows for a euclidean index in float32, and their unit of length."""
     if metric == "cosine":
-        return np.ascontiguousarray(_unit_rows(X))
+        return np.ascontiguousarray(_unit_rows(X)), 1.0
     # Centred: float32 loses the small differences of points far from the origin.
     X = np.asarray(X)
-    return np.ascontiguousarray(X - X.mean(axis=0), dtype=np.float32)
+    X = X - X.mean(axis=0)
+    largest = float(max(X.max(), -X.min()))
+    if _SAFE[0] < largest < _SAFE[1]:
+        return np.ascontiguousarray(X, dtype=np.float32), 1.0
+    return np.ascontiguousarray(X / largest, dtype=np.float32), largest
 
 
-def _metric_distances(squared: NDArray[np.float32], metric: str) -> NDArray[Any]:
+def _metric_distances(
+    squared: NDArray[np.float32], metric: str, unit: float
+) -> NDArray[Any]:
     """Turn squared euclidean distances of the index into the metric's own."""
     squared = np.maximum(squared, 0)
-    return squared / 2 if metric == "cosine" else np.sqrt(squared)
+    return squared / 2 if metric == "cosine" else np.sqrt(squared) * unit
 
 
 def _search_faiss(
@@ -203,7 +211,7 @@ def _search_faiss(
     """Search a flat index (``n_lists`` = 1) or inverted lists, 16 of them a query."""
     import faiss
 
-    rows = _index_input(X, metric)
+    rows, unit = _index_input(X, metric)
     faiss.omp_set_num_threads(n_threads)
     index: Any = faiss.IndexFlatL2(rows.shape[1])
     if n_lists > 1:
@@ -217,7 +225,7 @@ def _search_faiss(
     if len(short):  # the lists these rows looked into held fewer than k rows
         index.nprobe = n_lists
         squared[short], indices[short] = index.search(rows[short], k)
-    return indices, _metric_distances(squared, metric)
+    return indices, _metric_distances(squared, metric, unit)
 
 
 def _search_exact(
@@ -238,7 +246,7 @@ def _search_hnsw(
 ) -> Found:
     from usearch.index import Index
 
-    rows = _index_input(X, metric)
+    rows, unit = _index_input(X, metric)
     index = Index(
         ndim=rows.shape[1],
         metric="l2sq",
@@ -249,7 +257,8 @@ def _search_hnsw(
     )
     index.add(np.arange(len(rows)), rows, threads=1)
     matches = index.search(rows, k, threads=n_threads)
-    return matches.keys.astype(np.int64), _metric_distances(matches.distances, metric)
+    distances = _metric_distances(matches.distances, metric, unit)
+    return matches.keys.astype(np.int64), distances
 
 
 def _search_brute(

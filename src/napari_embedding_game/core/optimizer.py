@@ -6,9 +6,9 @@ import inspect
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -137,7 +137,7 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
 
 
 def _check(schedule: Schedule) -> None:
-    if not (isinstance(schedule.n_iter, Integral) and schedule.n_iter >= 1):
+    if not (isinstance(schedule.n_iter, (int, np.integer)) and schedule.n_iter >= 1):
         raise InputError(
             "The number of iterations must be a whole number, at least 1, "
             f"not {schedule.n_iter}."

@@ -1,0 +1,110 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from napari_embedding_game.core._kernels import fuzzy_memberships
+from napari_embedding_game.core.affinities import Edges, edges
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph import knn_graph
+
+N, K = 150, 9
+
+
+@pytest.fixture(scope="module")
+def graph():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 6))
+    X[1] = X[0]  # copies, at distance 0 of each other
+    return knn_graph(X, K, n_jobs=1)
+
+
+def dense(found):
+    return found.matrix().toarray()
+
+
+@pytest.mark.parametrize("affinity", ["uniform", "fuzzy"])
+def test_edges_are_symmetric_and_weigh_2nk_in_all(graph, affinity):
+    found = edges(graph, affinity)
+    weights = dense(found)
+    np.testing.assert_allclose(weights, weights.T, rtol=1e-6)
+    assert weights.sum() == pytest.approx(2 * N * K, rel=1e-5)
+    assert (np.diag(weights) == 0).all()
+    assert (found.weights > 0).all()
+    assert found.n_points == N
+    types = found.indptr.dtype, found.indices.dtype, found.weights.dtype
+    assert types == (np.uint32, np.uint32, np.float32)
+
+
+def test_uniform_edges_count_the_neighbour_pairs_in_both_directions(graph):
+    wanted = np.zeros((N, N))
+    for i in range(N):
+        for j in graph.indices[i]:
+            wanted[i, j] += 1
+            wanted[j, i] += 1
+    np.testing.assert_array_equal(dense(edges(graph)), wanted)
+
+
+def test_half_the_entries_are_the_papers_sum_over_neighbour_pairs(graph, twin):
+    y = torch.randn(N, 2, dtype=torch.float64)
+    papers = twin.of_graph(graph).attraction(y)
+    assert twin.of_edges(edges(graph)).attraction(y) == pytest.approx(float(papers))
+
+
+def test_columns_are_sorted_within_rows(graph):
+    found = edges(graph, "fuzzy")
+    for i in range(N):
+        assert (np.diff(found.indices[found.indptr[i] : found.indptr[i + 1]]) > 0).all()
+
+
+def test_fuzzy_edges_are_umap_learns(graph):
+    umap = pytest.importorskip("umap.umap_")
+    # umap-learn counts a point as its own first neighbour.
+    own = np.arange(N)[:, None]
+    indices = np.hstack([own, graph.indices])
+    distances = np.hstack([np.zeros((N, 1), np.float32), graph.distances])
+    wanted, _, _ = umap.fuzzy_simplicial_set(
+        np.zeros((N, 1)), K + 1, np.random.RandomState(0), "euclidean",
+        knn_indices=indices, knn_dists=distances,
+    )  # fmt: skip
+    wanted = wanted.toarray() * 2 * N * K / wanted.sum()
+    np.testing.assert_allclose(
+        dense(edges(graph, "fuzzy")), wanted, rtol=1e-3, atol=1e-4
+    )
+
+
+def test_memberships_of_a_row_sum_to_the_logarithm_of_its_neighbours():
+    rng = np.random.default_rng(0)
+    distances = np.sort(rng.uniform(1, 2, size=(40, K)), axis=1).astype(np.float32)
+    memberships = fuzzy_memberships(distances)
+    np.testing.assert_allclose(memberships.sum(axis=1), math.log2(K + 1), rtol=1e-4)
+    assert (memberships[:, 0] == 1).all()
+    assert (np.diff(memberships, axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize("unit", [1e-25, 1e25])
+def test_memberships_do_not_depend_on_the_unit_of_the_distances(graph, unit):
+    scaled = fuzzy_memberships(graph.distances * np.float32(unit))
+    np.testing.assert_allclose(scaled, fuzzy_memberships(graph.distances), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "distances", [np.zeros((3, 4)), np.ones((3, 4)), np.zeros((3, 1)), np.ones((3, 1))]
+)
+def test_memberships_of_copies_and_of_equals_are_whole(distances):
+    np.testing.assert_array_equal(fuzzy_memberships(distances.astype(np.float32)), 1)
+
+
+def test_a_matrix_becomes_edges_and_comes_back():
+    matrix = sparse.csr_matrix(np.array([[0, 2.5, 0], [2.5, 0, 1], [0, 1, 0]]))
+    found = Edges.from_matrix(matrix)
+    np.testing.assert_array_equal(found.indptr, [0, 1, 3, 4])
+    np.testing.assert_array_equal(found.indices, [1, 0, 2, 1])
+    assert (found.matrix() != matrix).nnz == 0
+
+
+def test_an_unknown_affinity_is_named(graph):
+    with pytest.raises(InputError, match="'cosy'"):
+        edges(graph, "cosy")
