@@ -2,55 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from .anndata import anndata_spaces, read_anndata
-from .arrays import array_spaces, read_array
+from .anndata import anndata_columns, anndata_spaces, anndata_stages
+from .arrays import array_columns, array_spaces, array_stages
 from .dataset import Dataset
 from .errors import DataError
-from .tables import read_table, table_spaces
-from .validation import Missing
+from .stages import Stages, finish
+from .tables import table_columns, table_spaces, table_stages
+from .tenx import matrix_file, tenx_columns, tenx_spaces, tenx_stages
+from .validation import Duplicates, Missing, check_duplicates, check_missing
 
-Reader = Callable[..., Dataset]
-Lister = Callable[[Path], list[str]]
 
-_KINDS: dict[str, tuple[Reader, Lister]] = {
-    ".h5ad": (read_anndata, anndata_spaces),
-    ".npy": (read_array, array_spaces),
-    ".npz": (read_array, array_spaces),
+@dataclass(frozen=True)
+class _Kind:
+    """How files of a kind are read, and what is in them to choose from."""
+
+    stages: Callable[..., Stages[Dataset]]
+    spaces: Callable[[Path], list[str]]
+    columns: Callable[[Path, str | None], list[str]]
+    has_duplicates: bool = False
+
+
+_ANNDATA = _Kind(anndata_stages, anndata_spaces, anndata_columns)
+_ARRAY = _Kind(array_stages, array_spaces, array_columns)
+_TABLE = _Kind(table_stages, table_spaces, table_columns, has_duplicates=True)
+_TENX = _Kind(tenx_stages, tenx_spaces, tenx_columns)
+
+_KINDS: dict[str, _Kind] = {
+    ".h5ad": _ANNDATA,
+    ".npy": _ARRAY,
+    ".npz": _ARRAY,
     **dict.fromkeys(
-        (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", ".parquet.gz"),
-        (read_table, table_spaces),
+        (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", ".parquet.gz"), _TABLE
     ),
+    **dict.fromkeys((".h5", ".mtx", ".mtx.gz"), _TENX),
 }
 ENDINGS: tuple[str, ...] = tuple(_KINDS)
-"""Endings of file names that can be read."""
+"""Endings of the names of files that can be read."""
+FOLDER_ENDINGS: tuple[str, ...] = (".zarr",)
+"""Endings of the names of folders that can be read; 10x folders have any name."""
 
 
 def read(
-    path: str | Path, *, space: str | None = None, missing: Missing = "error"
+    path: str | Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
 ) -> Dataset:
-    """Read and check a file.
+    """Read and check a file or folder.
 
     Parameters
     ----------
     path : str or Path
-        A file with one of :data:`ENDINGS`.
+        A file with one of :data:`ENDINGS`, a .zarr folder (AnnData, or tables of
+        SpatialData), or a folder with ``matrix.mtx`` of 10x Genomics.
     space : str, optional
-        What to embed, one of :func:`spaces`; for a table, names of columns with
-        commas between them.
+        What to embed, one of :func:`spaces`; ``obs`` for the numbers among the
+        metadata of an AnnData; for a table, names of columns with commas between
+        them.
+    columns : sequence of str, optional
+        Only these of :func:`columns`.
     missing : {"error", "drop"}
         Whether a NaN or infinite value is an error, or its row is left out.
+    duplicates : {"keep", "drop"}
+        Whether columns of a table that repeat another one are embedded.
 
     Raises
     ------
     DataError
         One sentence that names the file and the way out.
     """
+    return finish(
+        read_stages(
+            path, space=space, columns=columns, missing=missing, duplicates=duplicates
+        )
+    )
+
+
+def read_stages(
+    path: str | Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
+) -> Stages[Dataset]:
+    """Do what :func:`read` does, in stages: a generator that may be closed."""
     path = Path(path)
-    reader, _ = _kind(path)
-    return reader(path, space=space, missing=missing)
+    kind = _kind(path)
+    check_missing(missing)
+    check_duplicates(duplicates)
+    more: dict[str, Any] = {"duplicates": duplicates} if kind.has_duplicates else {}
+    return (
+        yield from kind.stages(
+            path, space=space, columns=columns, missing=missing, **more
+        )
+    )
 
 
 def spaces(path: str | Path) -> list[str]:
@@ -62,24 +115,44 @@ def spaces(path: str | Path) -> list[str]:
         If the file cannot be read or holds nothing to embed.
     """
     path = Path(path)
-    _, lister = _kind(path)
-    return lister(path)
+    return _kind(path).spaces(path)
+
+
+def columns(path: str | Path, space: str | None = None) -> list[str]:
+    """List the columns of a space (the default one) of which some may be chosen."""
+    path = Path(path)
+    return _kind(path).columns(path, space)
 
 
 def can_read(path: str | Path) -> bool:
-    """Tell whether the name of the file has one of :data:`ENDINGS`."""
-    return str(path).lower().endswith(ENDINGS)
+    """Tell whether this is the name of a file, or a folder, that may be read."""
+    if str(path).lower().endswith((*ENDINGS, *FOLDER_ENDINGS)):
+        return True
+    return Path(path).is_dir() and matrix_file(Path(path)) is not None
 
 
-def _kind(path: Path) -> tuple[Reader, Lister]:
+def _kind(path: Path) -> _Kind:
     if not path.exists():
         raise DataError(f"{path} does not exist: check the name and the folder.")
     if path.is_dir():
-        raise DataError(f"{path} is a folder: choose a file in it.")
+        return _kind_of_folder(path)
+    if not path.is_file():
+        raise DataError(f"{path} is no ordinary file: choose a file.")
     for ending, kind in _KINDS.items():
         if path.name.lower().endswith(ending):
             return kind
     raise DataError(
         f"{path.name} cannot be read: the name has to end in one of "
         f"{', '.join(ENDINGS)}."
+    )
+
+
+def _kind_of_folder(path: Path) -> _Kind:
+    if path.name.lower().endswith(FOLDER_ENDINGS):
+        return _ANNDATA
+    if matrix_file(path) is not None:
+        return _TENX
+    raise DataError(
+        f"{path} is a folder: choose a file in it, a .zarr folder, or the folder of a "
+        "10x matrix.mtx."
     )

@@ -6,6 +6,7 @@ import gzip
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -45,20 +46,28 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(io.BytesIO(content))
-    texts = [
-        file.schema.column(i).path
-        for i in range(len(file.schema))
-        if file.schema.column(i).physical_type == "BYTE_ARRAY"
-    ]
     shape = (file.metadata.num_rows, max(1, file.metadata.num_columns))
     check_shape_fits(shape, 2 * _PARSED, where, "its table")
-    # A text that is repeated is held once, as in the file.
+    # A text that is repeated is then held once, as in the file.
+    texts = _text_columns(file)
     file = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts)
     frame = file.read().to_pandas()
-    for name in texts:
-        if name in frame and isinstance(frame[name].dtype, pd.CategoricalDtype):
-            frame[name] = frame[name].astype(object)
+    for name in frame.columns.intersection(texts):
+        frame[name] = frame[name].astype(object)
+    if isinstance(frame.index, pd.CategoricalIndex):
+        frame.index = frame.index.astype(object)
     return frame
+
+
+def _text_columns(file: Any) -> list[str]:
+    """Plain columns of texts, which no one has made groups of."""
+    plain = {
+        field.name
+        for field in file.schema_arrow
+        if str(field.type) in ("string", "large_string", "binary", "large_binary")
+    }
+    columns = (file.schema.column(i) for i in range(len(file.schema)))
+    return [c.path for c in columns if c.path in plain]
 
 
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:

@@ -1,0 +1,52 @@
+"""Loading as a worker does it: in stages that are shown and may be stopped.
+
+>>> stages = load("cells.h5ad")  # doctest: +SKIP
+>>> for stage in stages:  # doctest: +SKIP
+...     print(stage.text, stage.share)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from .dataset import Dataset
+from .readers import read_stages
+from .recipe import Recipe, apply_recipe
+from .stages import Stages
+from .validation import Duplicates, Missing
+
+
+def load(
+    path: str | Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
+    recipe: Recipe | None = None,
+) -> Stages[Dataset]:
+    """Read and check a file, and apply the recipe to its counts, in stages.
+
+    A generator of :class:`~.stages.Stage` that returns the
+    :class:`~.dataset.Dataset`.  Closing it cancels and closes the file; nothing is
+    left behind.  :func:`~.stages.finish` does it all at once.
+
+    Parameters
+    ----------
+    path, space, columns, missing, duplicates
+        As for :func:`~.readers.read`.
+    recipe : Recipe, optional
+        Makes principal components of raw counts; without it, they stay counts.
+
+    Raises
+    ------
+    DataError
+        One sentence that names the file and the way out.
+    """
+    dataset = yield from read_stages(
+        path, space=space, columns=columns, missing=missing, duplicates=duplicates
+    )
+    if recipe is None:
+        return dataset
+    return (yield from apply_recipe(dataset, recipe))

@@ -1,0 +1,222 @@
+"""From raw counts to principal components: scanpy's usual steps, with their numbers.
+
+Zheng et al., Nature Communications 8, 14049 (2017); Satija et al., Nature
+Biotechnology 33, 495 (2015); as in scanpy's tutorial on 3k PBMCs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from .counts import counts_advice, looks_like_counts
+from .dataset import Dataset
+from .errors import DataError
+from .memory import check_fits
+from .stages import Stage, Stages
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+__all__ = ["Recipe", "apply_recipe", "looks_like_counts"]
+
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The numbers of the steps from raw counts to principal components."""
+
+    min_genes: int = 200
+    """Cells with fewer genes found than these are left out as empty or broken."""
+    min_cells: int = 3
+    """Genes found in fewer cells than these are left out as noise."""
+    target_sum: float = 10_000.0
+    """Counts of each cell after normalising, so that cells compare."""
+    n_top_genes: int = 2_000
+    """Genes that vary the most between cells; only these make the map."""
+    max_value: float = 10.0
+    """Cap of the scaled expression, in standard deviations, against outliers."""
+    n_comps: int = 50
+    """Principal components: the columns of the space to embed."""
+
+    def __post_init__(self) -> None:
+        lowest = {"min_genes": 0, "min_cells": 0, "n_top_genes": 2, "n_comps": 2}
+        for name, least in lowest.items():
+            if getattr(self, name) < least:
+                raise DataError(f"The recipe's {name} must be at least {least}.")
+        for name in ("target_sum", "max_value"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise DataError(f"The recipe's {name} must be a number above 0.")
+
+
+def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Dataset]:
+    """Make principal components of raw counts, in stages.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its ``X`` holds raw counts; see :func:`looks_like_counts`.
+    recipe : Recipe, optional
+
+    Returns
+    -------
+    Dataset
+        ``X`` are the components, ``profile`` is ln(1 + normalised counts) of *all*
+        genes left, and ``provenance["recipe"]`` has every number.  Cells left out
+        are rows of the source that are not kept.
+
+    Raises
+    ------
+    DataError
+        If scanpy is missing, these are no counts, or too little is left.
+    """
+    recipe = recipe or Recipe()
+    _check(dataset)
+    yield Stage("Starting scanpy")
+    import scanpy as sc
+
+    yield Stage("Filtering cells and genes")
+    adata, cells, genes = _filtered(dataset, recipe)
+    yield Stage("Normalising the counts of each cell")
+    _quiet(sc.pp.normalize_total, adata, target_sum=recipe.target_sum)
+    yield Stage("Taking logarithms")
+    _quiet(sc.pp.log1p, adata)
+    adata.uns.clear()
+    lognorm = adata.X
+    yield Stage("Choosing the genes that vary most")
+    variable = _variable_genes(adata, recipe, dataset.name)
+    yield Stage("Scaling each gene")
+    check_fits(8 * variable.n_obs * variable.n_vars, dataset.name, "its scaled genes")
+    _quiet(sc.pp.scale, variable, max_value=recipe.max_value)
+    yield Stage("Computing principal components")
+    n_comps = min(recipe.n_comps, min(variable.shape) - 1)
+    _quiet(sc.pp.pca, variable, n_comps=n_comps, random_state=_SEED)
+    yield Stage("Putting the map's data together")
+    made = _with_components(dataset, variable, lognorm, cells, genes)
+    return replace(
+        made,
+        notes=(
+            *_without_advice(dataset),
+            *_told(cells, genes, recipe, variable.n_vars, n_comps),
+        ),
+        provenance={
+            **dataset.provenance,
+            "recipe": {
+                **asdict(recipe),
+                "space": dataset.space,
+                "cells_left_out": int(np.count_nonzero(~cells)),
+                "genes_left_out": int(np.count_nonzero(~genes)),
+                "genes_used": int(variable.n_vars),
+                "components": int(n_comps),
+                "random_state": _SEED,
+                "scanpy": metadata.version("scanpy"),
+            },
+        },
+    )
+
+
+def _check(dataset: Dataset) -> None:
+    if find_spec("scanpy") is None:
+        raise DataError(
+            "The recipe for raw counts needs scanpy, which is not installed: run "
+            "`pip install scanpy`, or compute principal components elsewhere."
+        )
+    if not looks_like_counts(dataset):
+        raise DataError(
+            f"{dataset.name} ({dataset.space}) holds no raw counts (whole numbers of "
+            "at least 100 genes): embed it as it is, or choose the space that does."
+        )
+
+
+def _filtered(dataset: Dataset, recipe: Recipe) -> tuple[AnnData, Any, Any]:
+    """Counts of the cells and genes that pass, and both as masks."""
+    from anndata import AnnData
+
+    X = sp.csr_matrix(dataset.X)
+    cells = np.asarray((X > 0).sum(axis=1)).ravel() >= max(1, recipe.min_genes)
+    if np.count_nonzero(cells) < 3:
+        raise DataError(
+            f"Only {np.count_nonzero(cells)} of {len(cells):,} cells of {dataset.name} "
+            f"have at least {recipe.min_genes} genes: lower that number of the recipe."
+        )
+    X = X[cells]
+    genes = np.asarray((X > 0).sum(axis=0)).ravel() >= max(1, recipe.min_cells)
+    if np.count_nonzero(genes) < 3:
+        raise DataError(
+            f"Only {np.count_nonzero(genes)} of {len(genes):,} genes of {dataset.name} "
+            f"are found in at least {recipe.min_cells} cells: lower that number of the "
+            "recipe."
+        )
+    names = pd.RangeIndex(np.count_nonzero(genes)).astype(str)
+    return AnnData(X[:, genes].copy(), var=pd.DataFrame(index=names)), cells, genes
+
+
+def _variable_genes(adata: AnnData, recipe: Recipe, where: str) -> AnnData:
+    import scanpy as sc
+
+    n_top = min(recipe.n_top_genes, adata.n_vars)
+    try:
+        _quiet(sc.pp.highly_variable_genes, adata, n_top_genes=n_top)
+    except ValueError as error:
+        raise DataError(
+            f"The genes of {where} vary too little to choose among them ({error}): "
+            "compute principal components elsewhere."
+        ) from error
+    return adata[:, adata.var["highly_variable"].to_numpy()].copy()
+
+
+def _with_components(
+    dataset: Dataset, variable: AnnData, lognorm: Any, cells: Any, genes: Any
+) -> Dataset:
+    components = np.ascontiguousarray(variable.obsm["X_pca"], dtype=np.float32)
+    names = np.asarray(dataset.var_names, dtype=object)[genes]
+    return replace(
+        dataset.subset(cells),
+        X=components,
+        var_names=tuple(f"pca {i + 1}" for i in range(components.shape[1])),
+        space=f"{dataset.space}, {components.shape[1]} principal components",
+        profile=sp.csr_matrix(lognorm, dtype=np.float32),
+        profile_names=tuple(map(str, names)),
+    )
+
+
+def _without_advice(dataset: Dataset) -> list[str]:
+    advice = counts_advice(dataset.X, dataset.space)
+    return [note for note in dataset.notes if note not in advice]
+
+
+def _told(
+    cells: Any, genes: Any, recipe: Recipe, n_used: int, n_comps: int
+) -> list[str]:
+    notes = []
+    if not cells.all():
+        notes.append(
+            f"{np.count_nonzero(~cells):,} of {len(cells):,} cells left out because "
+            f"they have fewer than {recipe.min_genes} genes."
+        )
+    if not genes.all():
+        notes.append(
+            f"{np.count_nonzero(~genes):,} of {len(genes):,} genes left out because "
+            f"fewer than {recipe.min_cells} cells have them."
+        )
+    return [
+        *notes,
+        f"Recipe: counts normalised to {recipe.target_sum:,.0f} a cell, ln(1 + x), "
+        f"{n_used:,} variable genes, scaled to at most {recipe.max_value:g}, "
+        f"{n_comps} principal components.",
+    ]
+
+
+def _quiet(step: Any, *args: Any, **options: Any) -> None:
+    """Do a step of scanpy without its remarks on its own future."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        step(*args, **options)
