@@ -1,0 +1,247 @@
+"""How long the window's thread is held during a run, and how soon the map moves.
+
+Every repeat is a process of its own that opens napari with the docks, loads a
+file and clicks on Run.  A timer of the window asks for its turn every 5 ms; what
+it is late by, less the time in which the window was drawing, is "held".  Drawing
+is all time in which Qt handles a paint or update request of any widget, so the
+map, the energy curve and the controls, with napari's and vispy's part in it.
+"idle" is the same window before the click: the ratio is to that.
+
+Without a display: xvfb-run -a -s "-screen 0 1600x1000x24" python window.py ...
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from qtpy.QtCore import QEvent, QObject, Qt, QTimer
+from qtpy.QtWidgets import QApplication
+
+CHILD = "--in-this-process"
+INTERVAL = 0.005
+IDLE_SECONDS = 2.0
+DRAWING = (QEvent.Type.Paint, QEvent.Type.UpdateRequest, QEvent.Type.UpdateLater)
+
+
+class TimedApplication(QApplication):
+    """Adds up the time spent in drawing."""
+
+    drawn = 0.0
+    """Seconds of drawing so far."""
+    draws: list[float]
+    _depth = 0
+
+    def notify(self, receiver: QObject, event: QEvent) -> bool:
+        """Handle an event; those inside of a drawing one count with it."""
+        if event.type() not in DRAWING or self._depth:
+            return super().notify(receiver, event)
+        begin = time.perf_counter()
+        self._depth += 1
+        try:
+            return super().notify(receiver, event)
+        finally:
+            self._depth -= 1
+            seconds = time.perf_counter() - begin
+            self.drawn += seconds
+            self.draws.append(seconds)
+
+
+class Watch:
+    """Follows one run in one window."""
+
+    def __init__(self, app: TimedApplication, viewer: Any, path: Path) -> None:
+        from napari_embedding_game.ui.plugin import open_docks
+
+        self._app, self._viewer = app, viewer
+        self._dock = dock = open_docks(viewer)
+        self._session = dock.player.session
+        app.draws = []
+        self.held: dict[str, list[float]] = {}
+        self.seconds: dict[str, float] = {}
+        self.phase = "opening"
+        self._path = path
+        self._timer = QTimer()
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._tick)
+        self._last, self._drawn_before = time.perf_counter(), 0.0
+        self._timer.start(int(1000 * INTERVAL))
+        self._session.progressed.connect(self._on_progress)
+        self._session.state_changed.connect(self._on_state)
+        dock.player.trouble.connect(self._on_trouble)
+
+    def begin(self, idle_seconds: float) -> None:
+        """Load, wait, click."""
+        from napari_embedding_game.session.sources import FileSource
+
+        def loaded() -> None:
+            self.phase = "idle"
+            QTimer.singleShot(int(1000 * idle_seconds), self._click)
+
+        self._dock.player.load(FileSource(self._path), then=loaded)
+
+    def _click(self) -> None:
+        self._app.draws.clear()
+        self.phase = "preparing"
+        self._clicked = time.perf_counter()
+        self._dock.run.run.native.click()
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        drawing = self._app.drawn - self._drawn_before
+        late = now - self._last - INTERVAL - drawing
+        self.held.setdefault(self.phase, []).append(max(0.0, late))
+        self._last, self._drawn_before = now, self._app.drawn
+
+    def _on_progress(self, progress: Any) -> None:
+        if progress.snapshot is None:
+            return
+        self.phase = "playing"
+        if progress.snapshot.iteration > 0:
+            self.seconds.setdefault("first moved frame", self._passed())
+
+    def _on_state(self, state: str) -> None:
+        if state == "failed":
+            self._on_trouble(self._session.message)
+        elif state == "finished":
+            self.seconds["end"] = self._passed()
+            QTimer.singleShot(500, self._leave)
+
+    def _on_trouble(self, sentence: str) -> None:
+        if sentence:
+            print(sentence, file=sys.stderr)
+            self._app.exit(1)
+
+    def _leave(self) -> None:
+        self._timer.stop()
+        self._viewer.close()
+        QTimer.singleShot(0, self._app.quit)
+
+    def _passed(self) -> float:
+        return time.perf_counter() - self._clicked
+
+
+def watch(path: Path, idle_seconds: float, out: Path) -> int:
+    """Open the window on a file, run, and write what was seen."""
+    import torch  # noqa: F401  before Qt, as the program does
+
+    app = TimedApplication(sys.argv[:1])
+    app.draws = []
+    import napari
+
+    viewer = napari.Viewer()
+    viewer.window.resize(1500, 950)
+    seen = Watch(app, viewer, path)
+    QTimer.singleShot(0, lambda: seen.begin(idle_seconds))
+    code = app.exec()
+    found = {"held": seen.held, "seconds": seen.seconds, "draws": app.draws}
+    out.write_text(json.dumps(found))
+    return code
+
+
+# --- The process that starts the others
+
+
+def in_new_process(path: Path, idle_seconds: float) -> dict[str, Any]:
+    """Return what :func:`watch` sees in a cold process."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "seen.json")
+        command = [
+            sys.executable,
+            __file__,
+            CHILD,
+            str(path),
+            str(idle_seconds),
+            str(out),
+        ]
+        subprocess.run(command, check=True)
+        found: dict[str, Any] = json.loads(out.read_text())
+        return found
+
+
+def held_rows(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each phase: the worst of all repeats, and a usual one."""
+    worst = {
+        phase: [1e3 * max(run["held"][phase]) for run in runs]
+        for phase in ("idle", "preparing", "playing")
+    }
+    return [
+        {
+            "phase": phase,
+            "held, ms, median of worst": statistics.median(worst[phase]),
+            "worst of all": max(worst[phase]),
+            "99 of 100 below": _percentile(runs, phase, 99),
+            "to idle": statistics.median(worst[phase])
+            / statistics.median(worst["idle"]),
+            "turns above 50 ms": sum(
+                late > 0.05 for run in runs for late in run["held"][phase]
+            ),
+        }
+        for phase in worst
+    ]
+
+
+def _percentile(runs: list[dict[str, Any]], phase: str, share: int) -> float:
+    late = np.concatenate([run["held"][phase] for run in runs])
+    return float(1e3 * np.percentile(late, share))
+
+
+def seconds_row(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the times from the click, and how long a drawing took."""
+    from shared import median
+
+    def times(key: str) -> list[float]:
+        return [run["seconds"][key] for run in runs]
+
+    draws = [1e3 * seconds for run in runs for seconds in run["draws"]]
+    return {
+        "input": name,
+        "click to first moved frame, s": median(times("first moved frame")),
+        "click to end, s": median(times("end")),
+        "first, to end": statistics.median(times("first moved frame"))
+        / statistics.median(times("end")),
+        "drawings": len(draws) // len(runs),
+        "longest drawing, ms": max(draws),
+    }
+
+
+def main() -> None:
+    """Print what the windows saw."""
+    from shared import arguments, load, report
+
+    args = arguments(__doc__)
+    if sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
+        sys.exit("There is no display: start this with xvfb-run (see --help).")
+
+    def repeat(path: Path, idle_seconds: float) -> list[dict[str, Any]]:
+        return [in_new_process(path, idle_seconds) for _ in range(args.repeats)]
+
+    rows = []
+    cells = args.data / "pbmc3k_lognorm.h5ad"
+    if cells.exists():
+        rows.append(seconds_row("PBMC, clicked at once", repeat(cells, 0.0)))
+        rows.append(seconds_row("PBMC, clicked later", repeat(cells, 5.0)))
+    digits = load("mnist", args)
+    if digits is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "mnist.npz")
+            np.savez(path, X=digits.X, y=digits.labels)
+            runs = repeat(path, IDLE_SECONDS)
+        rows.append(seconds_row(f"MNIST, {len(digits.X):,} x 50", runs))
+        report(f"Held, {len(digits.X):,} points", held_rows(runs), args)
+    report("From the click", rows, args)
+
+
+if __name__ == "__main__":
+    if CHILD in sys.argv:
+        where, idle, found = sys.argv[sys.argv.index(CHILD) + 1 :]
+        sys.exit(watch(Path(where), float(idle), Path(found)))
+    main()
