@@ -69,6 +69,7 @@ class InspectorDock(QWidget):
     def shut_down(self) -> None:
         """Let go of session and viewer."""
         self._timer.stop()
+        self._soon.stop()
         self._viewer.events.theme.disconnect(self._on_theme)
         session = self._session
         session.selection.changed.disconnect(self._on_selection)
@@ -112,6 +113,9 @@ class InspectorDock(QWidget):
         self._timer = QTimer(self)
         self._timer.setInterval(REFRESH_MS)
         self._timer.timeout.connect(self.refresh)
+        self._soon = QTimer(self)  # a child: it ends with the widget
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self.refresh)
 
     def _build(self) -> None:
         inside = QWidget()
@@ -193,7 +197,7 @@ class InspectorDock(QWidget):
         else:
             self._timer.stop()
             # the snapshot that brought the new state is taken up right after it
-            QTimer.singleShot(0, self.refresh)
+            self._soon.start()
 
     def _on_selection(self) -> None:
         self._draw_number = 0

@@ -7,13 +7,13 @@ layer already holds and one ``refresh`` redraws once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from napari.layers import Layer, Points
+from napari.layers import Points
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
@@ -110,8 +110,10 @@ class MapLayers:
             self._on_lost()
             return False
         self._frame.follow(snapshot.embedding, settle=snapshot.finished)
-        self._draw_points(self.points, snapshot.embedding, colors, magnification)
-        self._draw_landmarks(snapshot.landmarks)
+        self.points.data[:] = snapshot.embedding
+        self._write_landmarks(snapshot.landmarks)
+        self._write_looks(self.points, colors, magnification)
+        self._place_and_draw()
         return True
 
     def recolor(
@@ -121,7 +123,8 @@ class MapLayers:
     ) -> None:
         """Draw the points where they are in other colours or sizes."""
         if self.points is not None and len(self.points.data) == len(colors):
-            self._draw_points(self.points, None, colors, magnification)
+            self._write_looks(self.points, colors, magnification)
+            self.points.refresh(thumbnail=False, highlight=False, extent=False)
 
     def fade_landmarks(self, faded: bool) -> None:
         """Let the landmarks step back while some of the points stand out."""
@@ -195,21 +198,17 @@ class MapLayers:
             self.points = None
             self._on_lost()
 
-    def _draw_points(
+    def _write_looks(
         self,
         layer: Points,
-        positions: NDArray[np.float32] | None,
         colors: NDArray[np.float32],
         magnification: NDArray[np.floating] | float,
     ) -> None:
-        if positions is not None:
-            layer.data[:] = positions
         layer.face_color[:] = colors
         size = point_size(len(layer.data)) * self._frame.unit
         layer.size[:] = size / self._frame.scale * magnification
-        self._place_and_draw(layer)
 
-    def _draw_landmarks(self, positions: NDArray[np.float32]) -> None:
+    def _write_landmarks(self, positions: NDArray[np.float32]) -> None:
         layer = self.landmarks
         if layer is None:
             return
@@ -219,26 +218,26 @@ class MapLayers:
             layer.selected_data = set()
             layer.data = positions
         layer.size[:] = LANDMARK_SIZE * self._frame.unit / self._frame.scale
-        self._place_and_draw(layer)
 
-    def _place_and_draw(self, layer: Points) -> None:
-        # Placing has told the viewer of the new extent; told once more by the
-        # refresh, the viewer would slice and draw all layers again.
-        self._place(layer)
-        layer.refresh(thumbnail=False, highlight=False, extent=False)
+    def _place_and_draw(self) -> None:
+        """Scale and shift both layers into the frame, and draw each once."""
+        layers = [x for x in (self.points, self.landmarks) if x is not None]
+        with ExitStack() as undrawn:
+            # Each change of a transform would draw all points of both layers.
+            for layer in layers:
+                undrawn.enter_context(layer.events.set_data.blocker())
+            for layer in layers:
+                self._place(layer)
+        for layer in layers:
+            # Placing has told the viewer of the new extent; told once more, it
+            # would slice and draw all layers again.
+            layer.refresh(thumbnail=False, highlight=False, extent=False)
 
     def _place(self, layer: Points) -> None:
-        """Scale and shift a layer into the frame, without drawing it."""
-        with _undrawn(layer):
+        if layer.scale[0] != self._frame.scale:
             layer.scale = np.full(layer.ndim, self._frame.scale)
+        if not np.array_equal(layer.translate, self._frame.translate):
             layer.translate = self._frame.translate
-
-
-@contextmanager
-def _undrawn(layer: Layer) -> Iterator[None]:
-    # Every change of a transform redraws all points; one redraw follows anyway.
-    with layer.events.set_data.blocker():
-        yield
 
 
 def unwrapped(viewer: object) -> object:

@@ -21,6 +21,8 @@ SMALLEST_HALF = 3.0
 
 The repulsion has length 1, so a map this small has collapsed: it must look so.
 """
+TOLERANCE = 0.01
+"""Move of the extent, relative to it, that the frame does not follow."""
 EASE = 0.3
 """Share of the way to the new extent that the frame goes with each snapshot."""
 
@@ -67,6 +69,9 @@ class Frame:
         low, high = positions.min(axis=0), positions.max(axis=0)
         center = (low + high) / 2
         half = max(float((high - low).max()) / 2, SMALLEST_HALF)
+        moved = np.abs(center - self._center).max() + abs(half - self._half)
+        if not settle and moved < TOLERANCE * half:
+            return  # moving the frame costs the viewer more than drawing the points
         # Nothing may leave the box, but a shrinking map is followed gently.
         ease = 1.0 if settle or half > self._half else EASE
         self._center = self._center + ease * (center - self._center)

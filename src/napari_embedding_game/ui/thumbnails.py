@@ -10,7 +10,7 @@ from qtpy.QtCore import QRect, Qt
 from qtpy.QtGui import QImage, QPainter, QPaintEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-SMALLEST, LARGEST, GAP = 40, 88, 4
+SMALLEST, LARGEST, GAP = 40, 72, 4
 
 
 class Thumbnails(QWidget):

@@ -17,8 +17,8 @@ from qtpy.QtCore import QThread, QTimer, Signal
 
 FRAME_SECONDS = 0.04
 """Shortest time between two frames handed to the window (25 a second)."""
-WINDOW_SHARE = 0.5
-"""Share of its time that the window's thread may spend on showing frames."""
+LONGEST_REST = 0.2
+"""After a frame the window rests as long as it was busy, up to these seconds."""
 EXIT_SECONDS = 30.0
 """How long the process waits at its end for a job that cannot be interrupted."""
 
@@ -126,7 +126,8 @@ class FrameWorker(Worker):
 
     def _measure(self, begun: float) -> None:
         busy = time.monotonic() - begun
-        self._next_show = begun + max(FRAME_SECONDS, busy / WINDOW_SHARE)
+        rest = min(busy, LONGEST_REST)
+        self._next_show = begun + max(FRAME_SECONDS, busy + rest)
         self._showing = False
         if self._newest is not None:
             self._schedule()
