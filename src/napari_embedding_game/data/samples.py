@@ -1,4 +1,4 @@
-"""Data to try the game on: digits, blood cells, and 70,000 handwritten digits."""
+"""Data to try the game on: digits, blood cells, nuclei, 70,000 handwritten digits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from . import images, mnist_files
 from .anndata import from_anndata, read_legacy
 from .dataset import Dataset
 from .errors import DataError
+from .nuclei import MeasuredImage, nuclei_stages
 from .readers import read
+from .stages import finish
 
 _PBMC_FILE = Path("datasets", "10x_pbmc68k_reduced.h5ad")
 
@@ -43,6 +45,14 @@ def pbmc() -> Dataset:
             "run `pip install --upgrade scanpy`, or open another sample."
         )
     return from_anndata(read_legacy(path), "pbmc")
+
+
+def nuclei() -> MeasuredImage:
+    """Nuclei of scikit-image's stained section: image, labels and measured dataset.
+
+    ``nuclei.nuclei_stages()`` does the same in stages.
+    """
+    return finish(nuclei_stages())
 
 
 def mnist(path: str | Path | None = None) -> Dataset:
