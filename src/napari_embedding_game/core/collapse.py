@@ -17,7 +17,10 @@ CELLS = 64
 LEAST_OCCUPANCY = 0.1
 """Below this the map is called collapsed; maps of real data lie above 0.2."""
 _MOST_POINTS = 20_000
-_SLOW, _FAST = 1.0, 50.0
+_REACH = 1.0
+"""The kernel 1 / (1 + u^2) is flat within this: a map that small is one spot."""
+_MOST_RATE = 2.0
+"""Landmarks that step further than the kernel reaches lose their points."""
 _FEW_LANDMARKS = 30
 
 
@@ -25,13 +28,14 @@ def occupancy(embedding: NDArray[np.floating]) -> float:
     """Return how many of the cells that could hold a point do hold one, 0 to 1.
 
     The cells are a grid of 64 x 64 over the middle 96 % of the map in its
-    first two dimensions; N points can fill at most N of them.
+    first two dimensions, and over a square of side 1 where that is smaller;
+    N points can fill at most N of them.
     """
     plane = embedding[:: max(1, len(embedding) // _MOST_POINTS), :2]
     if plane.shape[1] == 1:
         return 1.0  # a line fills no plane
     low, high = np.percentile(plane, [2, 98], axis=0)
-    place = (plane - low) / np.maximum(high - low, 1e-9)
+    place = (plane - low) / np.maximum(high - low, _REACH)
     cell = np.clip(place * CELLS, 0, CELLS - 1).astype(np.int64)
     filled = np.bincount(cell[:, 0] * CELLS + cell[:, 1], minlength=CELLS**2) > 0
     return float(filled.sum() / min(len(plane), CELLS**2))
@@ -56,10 +60,12 @@ def _way_out(
     if settings.method == "sampled_landmarks":
         return "sampled landmarks do this; choose the embedding game as the method"
     if settings.method == "game":
-        if landmark_learning_rate < _SLOW * learning_rate:
-            return f"raise the landmarks' learning rate above {_SLOW * learning_rate:g}"
-        if landmark_learning_rate > _FAST * learning_rate:
-            return f"lower the landmarks' learning rate below {_FAST * learning_rate:g}"
+        if landmark_learning_rate > _MOST_RATE:
+            return f"lower the landmarks' learning rate below {_MOST_RATE:g}"
+        if landmark_learning_rate < learning_rate <= _MOST_RATE:
+            return f"raise the landmarks' learning rate above {learning_rate:g}"
+        if landmark_learning_rate < learning_rate:
+            return f"lower the points' learning rate below {landmark_learning_rate:g}"
     if settings.n_landmarks < _FEW_LANDMARKS:
         return f"raise the number of landmarks above {_FEW_LANDMARKS}"
     return "raise the repulsion (lambda x N)"

@@ -148,6 +148,7 @@ class _Game:
         self._device = resolve_device(device)
         self._forces = make_forces(edges, self._device, n_jobs)
         self._n_components = layout.shape[1]
+        layout = np.asarray(layout, edges.weights.dtype)
         if self._n_components == 1:
             # A line in the plane: nothing pushes a point off it.
             layout = np.column_stack([layout, np.zeros_like(layout)])
@@ -269,7 +270,7 @@ class _Game:
                 "The points have run off the map: lower the learning rates."
             )
         self._objective.repulsion = self._repulsion
-        if diagnose:
+        if diagnose or self._has_lost_landmarks:
             self._diagnose(embedding)
         with torch.no_grad():
             energy = float(self._objective(self._y, self._z, value=True))
@@ -288,14 +289,18 @@ class _Game:
     def _diagnose(self, embedding: NDArray[np.float32]) -> None:
         """Work out labels and pressure, unless their share of the time is used up."""
         begin = time.perf_counter()
-        has_lost_landmarks = self._labels.max(initial=0) >= len(self._z)
-        is_due = begin >= self._next_diagnosis or has_lost_landmarks
+        is_due = begin >= self._next_diagnosis or self._has_lost_landmarks
         if not (is_due or self.finished):
             return
         self._labels, self._pressure = pressure(self._objective, self._y, self._z)
         self._warning = self._collapse(embedding)
         now = time.perf_counter()
         self._next_diagnosis = now + (now - begin) / _DIAGNOSIS_SHARE
+
+    @property
+    def _has_lost_landmarks(self) -> bool:
+        """Whether labels name landmarks that have been taken away."""
+        return int(self._labels.max(initial=0)) >= len(self._z)
 
     def _collapse(self, embedding: NDArray[np.float32]) -> str:
         # Before that the repulsion is still growing, and the points lie close.

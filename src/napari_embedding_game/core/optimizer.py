@@ -15,6 +15,9 @@ from torch import Tensor
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import SCHEDULES, GameSettings, ScheduleName
 
+_MOST_RATE = 1e30
+"""Far beyond use, but a number that single precision can hold."""
+
 
 class PlayerRMS(torch.optim.Optimizer):
     """Steps along each player's gradient divided by its root mean square.
@@ -144,9 +147,10 @@ def _check(schedule: Schedule) -> None:
         )
     for name in ("learning_rate", "landmark_learning_rate"):
         rate = getattr(schedule, name)
-        if not (math.isfinite(rate) and rate >= 0):
+        if not 0 <= rate <= _MOST_RATE:
             raise InputError(
-                f"The {name.replace('_', ' ')} must be 0 or more, not {rate}."
+                f"The {name.replace('_', ' ')} must be from 0 to {_MOST_RATE:g}, "
+                f"not {rate}."
             )
     if not 0 <= schedule.momentum < 1:
         raise InputError(

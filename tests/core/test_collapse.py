@@ -1,0 +1,94 @@
+"""The collapses of the paper's Fig. 4, on real data."""
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.core.collapse import LEAST_OCCUPANCY, occupancy
+from napari_embedding_game.core.game import play
+from napari_embedding_game.core.types import GameSettings
+
+
+def play_digits(digits_start, **settings):
+    edges, layout = digits_start
+    for snapshot in play(edges, layout, GameSettings(**settings), n_jobs=1):
+        last = snapshot
+    return last
+
+
+@pytest.mark.parametrize("method", ["game", "sampled_edges"])
+def test_a_good_map_is_not_called_collapsed(digits_start, method):
+    last = play_digits(digits_start, method=method)
+    assert last.warning == ""
+    assert occupancy(last.embedding) > 1.5 * LEAST_OCCUPANCY
+
+
+@pytest.mark.parametrize(
+    ("settings", "advice", "followed"),
+    [
+        (
+            {"landmark_learning_rate": 0.01},
+            "raise the landmarks' learning rate above 0.3",
+            {"landmark_learning_rate": 0.31},
+        ),
+        (
+            {"landmark_learning_rate": 300.0},
+            "lower the landmarks' learning rate below 2",
+            {"landmark_learning_rate": 1.9},
+        ),
+        (
+            {"landmark_learning_rate": 6.0},
+            "lower the landmarks' learning rate below 2",
+            {"landmark_learning_rate": 1.9},
+        ),
+        (
+            {"learning_rate": 5.0},
+            "lower the points' learning rate below 0.5",
+            {"learning_rate": 0.49},
+        ),
+        (
+            {"n_landmarks": 3},
+            "raise the number of landmarks above 30",
+            {"n_landmarks": 31},
+        ),
+        ({"strength": 0.01}, "raise the repulsion (lambda x N)", {}),
+        (
+            {"method": "sampled_landmarks", "n_landmarks": 20},
+            "choose the embedding game as the method",
+            {"n_landmarks": 31},
+        ),
+    ],
+)
+def test_a_collapse_is_told_with_a_way_that_leads_out(
+    digits_start, settings, advice, followed
+):
+    last = play_digits(digits_start, **settings)
+    assert last.warning.startswith("The points are collapsing onto a few spots: ")
+    assert advice in last.warning
+    assert play_digits(digits_start, **followed).warning == ""
+
+
+def test_no_alarm_before_the_repulsion_has_grown(digits_start):
+    edges, layout = digits_start
+    settings = GameSettings(landmark_learning_rate=0.01)
+    for snapshot in play(edges, layout, settings, n_jobs=1):
+        if snapshot.iteration < 250:
+            assert snapshot.warning == ""
+
+
+def test_occupancy_of_a_few_spots_is_low_and_of_a_square_is_high():
+    rng = np.random.default_rng(0)
+    square = rng.uniform(size=(4000, 2))
+    spots = rng.normal(size=(10, 2))[rng.integers(0, 10, 4000)]
+    assert occupancy(square) > 0.5
+    assert occupancy(spots) <= 10 / 4000
+    assert occupancy(np.zeros((50, 3))) == 1 / 50
+
+
+@pytest.mark.parametrize("width", [1e-3, 1e-9])
+def test_a_map_far_narrower_than_the_repulsion_reaches_is_one_spot(width):
+    cloud = np.random.default_rng(0).normal(size=(4000, 2))
+    assert occupancy(cloud) > 0.5 > 0.01 > occupancy(width * cloud)
+
+
+def test_a_line_is_no_collapse():
+    assert occupancy(np.zeros((50, 1))) == 1

@@ -1,0 +1,343 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from napari_embedding_game.core import game as game_module
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.game import play, resolve_device
+from napari_embedding_game.core.types import METHODS, GameSettings
+
+SHORT = GameSettings(max_iter=60, n_landmarks=20)
+
+
+def steered(settings, **changes):
+    values = {name: getattr(settings, name) for name in settings.__slots__}
+    return GameSettings(**{**values, **changes})
+
+
+@pytest.fixture(scope="module")
+def problem(make_problem):
+    return make_problem(300, 2, 1, "fuzzy")
+
+
+def game_of(problem, settings=SHORT, **options):
+    options = {"n_jobs": 1, "frame_iterations": 10, **options}
+    return play(problem.edges, problem.y.numpy(), settings, **options)
+
+
+def last_of(game):
+    for snapshot in game:
+        last = snapshot
+    return last
+
+
+# --- The contract of the generator
+
+
+def test_the_first_snapshot_is_the_start(problem):
+    first = next(game_of(problem))
+    np.testing.assert_array_equal(first.embedding, problem.y.numpy())
+    assert (first.iteration, first.n_iter, first.finished) == (0, 60, False)
+    assert first.embedding.dtype == first.landmarks.dtype == np.float32
+    assert first.landmarks.shape == (20, 2)
+    places = {tuple(place) for place in first.embedding}
+    assert {tuple(place) for place in first.landmarks} <= places
+    assert len(np.unique(first.landmarks, axis=0)) == 20
+
+
+def test_it_plays_its_iterations_says_so_and_ends(problem):
+    snapshots = list(game_of(problem))
+    assert [s.iteration for s in snapshots] == list(range(0, 61, 10))
+    assert [s.finished for s in snapshots] == [False] * 6 + [True]
+    assert {s.n_iter for s in snapshots} == {60}
+    assert snapshots[-1].labels.shape == snapshots[-1].pressure.shape == (300,)
+
+
+def test_a_frame_is_short_even_when_the_game_is_long(problem, monkeypatch):
+    monkeypatch.setattr(game_module, "FRAME_SECONDS", 0.0)
+    game = game_of(problem, frame_iterations=None)
+    assert [next(game).iteration for _ in range(4)] == [0, 1, 2, 3]
+
+
+def test_snapshots_are_copies(problem):
+    game = game_of(problem)
+    start = next(game)
+    kept = start.embedding.copy(), start.landmarks.copy()
+    other = next(game)
+    assert not np.array_equal(other.embedding, kept[0])
+    np.testing.assert_array_equal(start.embedding, kept[0])
+    np.testing.assert_array_equal(start.landmarks, kept[1])
+    other.embedding[:] = np.nan  # what a driver does to its copy is its own affair
+    assert np.isfinite(next(game).embedding).all()
+
+
+def test_the_layout_given_is_left_alone(problem):
+    before = problem.y.numpy().copy()
+    last_of(game_of(problem))
+    np.testing.assert_array_equal(problem.y.numpy(), before)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_lowers_its_energy_and_moves_every_point(problem, method):
+    settings = steered(SHORT, method=method, max_iter=150)
+    snapshots = list(game_of(problem, settings))
+    assert snapshots[-1].energy < snapshots[0].energy
+    moved = np.abs(snapshots[-1].embedding - snapshots[0].embedding).max(axis=1)
+    assert (moved > 0).all()
+    assert snapshots[-1].labels.max() < 20
+
+
+@pytest.mark.parametrize("schedule", ["fast", "paper"])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_in_every_dimension_the_energy_shown_is_eq_3(make_problem, d, schedule):
+    problem = make_problem(150, d, 1)
+    for snapshot in game_of(problem, steered(SHORT, schedule=schedule)):
+        assert snapshot.embedding.shape == (150, d)
+        assert snapshot.landmarks.shape == (20, d)
+        y = torch.tensor(snapshot.embedding, dtype=torch.float64)
+        z = torch.tensor(snapshot.landmarks, dtype=torch.float64)
+        wanted = problem.twin.game(y, z, SHORT.strength / 150)
+        assert snapshot.energy == pytest.approx(float(wanted), rel=1e-5)
+
+
+def test_single_and_double_precision_may_meet(make_problem):
+    problem = make_problem(100, 2, 1, dtype=np.float64)
+    single = make_problem(100, 2, 1, dtype=np.float32)
+    start = problem.y.numpy()
+    for edges, layout in [(problem.edges, np.float32(start)), (single.edges, start)]:
+        last = last_of(play(edges, layout, SHORT, n_jobs=1))
+        assert last.embedding.dtype == np.float32
+        assert np.isfinite(last.embedding).all()
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_the_smallest_games(make_problem, n):
+    last = last_of(game_of(make_problem(n, 2, 1)))
+    assert last.landmarks.shape == (n, 2)
+    assert np.isfinite(last.embedding).all()
+
+
+# --- Reproducibility
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_bits(problem, method):
+    settings = steered(SHORT, method=method)
+    first = last_of(game_of(problem, settings, random_state=5))
+    again = last_of(game_of(problem, settings, random_state=5, frame_iterations=7))
+    other = last_of(game_of(problem, settings, random_state=6))
+    np.testing.assert_array_equal(first.embedding, again.embedding)
+    np.testing.assert_array_equal(first.landmarks, again.landmarks)
+    assert not np.array_equal(first.embedding, other.embedding)
+
+
+def test_the_number_of_threads_does_not_change_a_bit(make_problem, monkeypatch):
+    monkeypatch.setattr("napari_embedding_game.core.threads.PARALLEL_WORK", 0)
+    problem = make_problem(3000, 2, 1, "fuzzy")
+    settings = steered(SHORT, max_iter=30)
+    one = last_of(game_of(problem, settings, n_jobs=1))
+    two = last_of(game_of(problem, settings, n_jobs=2))
+    np.testing.assert_array_equal(one.embedding, two.embedding)
+    np.testing.assert_array_equal(one.pressure, two.pressure)
+    assert one.energy == two.energy
+
+
+# --- Steering
+
+
+def step_length(before, after):
+    return np.abs(after.embedding - before.embedding).max()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"strength": 30.0},
+        {"learning_rate": 0.05},
+        {"landmark_learning_rate": 5.0},
+        {"method": "sampled_edges"},
+        {"method": "sampled_landmarks"},
+        {"n_landmarks": 7},
+        {"n_landmarks": 90},
+        {"momentum": 0.0},
+    ],
+)
+def test_settings_sent_act_on_the_running_game(problem, changes):
+    games = [game_of(problem), game_of(problem)]
+    for game in games:
+        for _ in range(3):
+            before = next(game)
+    plain = games[0].send(None)
+    changed = games[1].send(steered(SHORT, **changes))
+    assert changed.iteration == plain.iteration == before.iteration + 10
+    assert not np.array_equal(changed.embedding, plain.embedding)
+    assert len(changed.landmarks) == changes.get("n_landmarks", 20)
+    assert changed.labels.max() < len(changed.landmarks)
+
+
+@pytest.mark.parametrize("n_landmarks", [1, 5, 150, 10_000])
+def test_landmarks_come_and_go_without_a_jump_of_the_points(problem, n_landmarks):
+    settings = steered(SHORT, momentum=0.0, learning_rate=0.1)
+    game = game_of(problem, settings, frame_iterations=1)
+    for _ in range(30):
+        before = next(game)
+    after = game.send(steered(settings, n_landmarks=n_landmarks))
+    assert len(after.landmarks) == min(n_landmarks, 300)
+    # The root mean square of a step is the rate at most, over all coordinates.
+    moved = after.embedding - before.embedding
+    assert np.sqrt((moved**2).mean()) <= 0.1 * (1 + 1e-5)
+
+
+def test_landmarks_that_stay_keep_their_places(problem):
+    settings = steered(SHORT, landmark_learning_rate=0.0)
+    game = game_of(problem, settings)
+    before = next(game)
+    fewer = game.send(steered(settings, n_landmarks=8))
+    more = game.send(steered(settings, n_landmarks=30))
+    rows = {tuple(place) for place in before.landmarks}
+    kept = {tuple(place) for place in fewer.landmarks}
+    assert kept < rows
+    assert kept < {tuple(place) for place in more.landmarks}
+
+
+def test_a_replay_stands_still_where_it_is_told_to(problem):
+    stops = iter([3, 1, 20])
+    asked = []
+
+    def most(iteration):
+        asked.append(iteration)
+        return next(stops)
+
+    game = game_of(problem, frame_iterations=most)
+    assert [next(game).iteration for _ in range(4)] == [0, 3, 4, 24]
+    assert asked == [0, 3, 4]
+
+
+def test_a_new_rate_acts_at_once(problem):
+    game = game_of(problem, frame_iterations=5)
+    for _ in range(4):
+        before = next(game)
+    still = game.send(steered(SHORT, learning_rate=0.0, landmark_learning_rate=0.0))
+    np.testing.assert_array_equal(still.embedding, before.embedding)
+    np.testing.assert_array_equal(still.landmarks, before.landmarks)
+    assert still.iteration == before.iteration + 5
+
+
+def test_steering_late_gives_time_to_react(problem):
+    game = game_of(problem)
+    for _ in range(6):
+        late = next(game)
+    assert (late.iteration, late.n_iter) == (50, 60)
+    steer = game.send(steered(SHORT, strength=600.0))
+    assert (steer.iteration, steer.n_iter) == (60, 80)  # back to 30 of 60 first
+    assert last_of(game).iteration == 80
+
+
+def test_steering_early_does_not_shorten_the_game(problem):
+    game = game_of(problem)
+    next(game)
+    next(game)
+    assert game.send(steered(SHORT, strength=600.0)).n_iter == 60
+
+
+def test_a_finished_game_plays_on_when_it_is_steered_and_finishes_again(problem):
+    game = game_of(problem)
+    while not (snapshot := next(game)).finished:
+        pass
+    on = game.send(steered(SHORT, strength=1000.0))
+    assert not on.finished
+    assert (on.iteration, on.n_iter) == (70, 90)
+    while not (snapshot := next(game)).finished:
+        pass
+    assert snapshot.iteration == 90
+    with pytest.raises(StopIteration):
+        next(game)
+
+
+def test_a_finished_game_ends_at_the_next_call(problem):
+    game = game_of(problem)
+    while not next(game).finished:
+        pass
+    with pytest.raises(StopIteration):
+        next(game)
+
+
+def test_without_diagnosis_only_the_last_snapshot_has_labels(problem):
+    *early, last = game_of(problem, diagnose=False)
+    assert all(not s.labels.any() and not s.pressure.any() for s in early)
+    assert len(np.unique(last.labels)) > 5
+
+
+def test_labels_name_landmarks_that_exist_whenever_landmarks_leave(problem):
+    game = game_of(problem, diagnose=False)
+    while not next(game).finished:
+        pass
+    fewer = game.send(steered(SHORT, n_landmarks=3))
+    assert fewer.labels.max() < 3
+
+
+def test_the_share_of_pressured_points(problem):
+    last = last_of(game_of(problem))
+    assert last.pressured_share == pytest.approx((last.pressure > 0).mean())
+
+
+# --- What is refused
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("strength", math.nan),
+        ("strength", math.inf),
+        ("strength", 0.0),
+        ("strength", -1.0),
+        ("n_landmarks", 0),
+        ("n_landmarks", math.nan),
+        ("n_landmarks", math.inf),
+        ("n_landmarks", 1.5),
+        ("max_iter", math.nan),
+        ("learning_rate", math.nan),
+        ("landmark_learning_rate", math.inf),
+        ("learning_rate", 1e300),
+        ("momentum", math.nan),
+        ("schedule", "slow"),
+        ("method", "chess"),
+    ],
+)
+def test_impossible_settings_are_refused_at_the_start_and_on_the_way(
+    problem, setting, value
+):
+    bad = steered(SHORT, **{setting: value})
+    with pytest.raises(InputError):
+        next(game_of(problem, bad))
+    game = game_of(problem)
+    next(game)
+    with pytest.raises(InputError):
+        game.send(bad)
+
+
+@pytest.mark.parametrize("rate", [1e20, 1e29])
+@pytest.mark.parametrize("player", ["learning_rate", "landmark_learning_rate"])
+def test_points_that_run_off_the_map_are_told(problem, player, rate):
+    with pytest.raises(InputError, match="lower the learning rates"):
+        last_of(game_of(problem, steered(SHORT, **{player: rate})))
+
+
+def test_a_start_that_is_not_a_number_is_told(problem):
+    layout = problem.y.numpy().copy()
+    layout[3, 1] = np.nan
+    with pytest.raises(InputError, match="run off the map"):
+        next(play(problem.edges, layout, SHORT))
+
+
+def test_devices_that_are_not_there_are_told(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    assert resolve_device("auto").type == "cpu"
+    for device in ("cuda", "mps"):
+        with pytest.raises(InputError, match=f"no {device} device"):
+            resolve_device(device)
+    with pytest.raises(InputError, match="'abacus'"):
+        resolve_device("abacus")

@@ -1,0 +1,116 @@
+import os
+from itertools import pairwise
+
+import numba
+import pytest
+import torch
+
+from napari_embedding_game.core import threads
+from napari_embedding_game.core.threads import (
+    PARALLEL_WORK,
+    ThreadChoice,
+    numba_threads,
+    one_torch_thread,
+    resolve_n_jobs,
+)
+
+
+class Clock:
+    """A clock that only work moves."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(threads, "time", clock)
+    return clock
+
+
+def work(choice, clock, seconds, times):
+    """Which way each of ``times`` pieces of work went: 1 or 2 threads."""
+    ways = []
+    for _ in range(times):
+        with choice.threads_for(PARALLEL_WORK) as n_threads:
+            clock.now += seconds[n_threads]
+        ways.append(n_threads)
+    return ways
+
+
+def test_small_work_and_single_threads_are_serial(clock):
+    for choice, size in [
+        (ThreadChoice(8), PARALLEL_WORK - 1),
+        (ThreadChoice(1), 10 * PARALLEL_WORK),
+    ]:
+        with choice.threads_for(size) as n_threads:
+            assert n_threads == 1
+
+
+@pytest.mark.parametrize("faster", [1, 2])
+def test_the_faster_way_wins_and_the_slower_is_tried_ever_more_rarely(clock, faster):
+    seconds = {1: 2.0, 2: 2.0, faster: 1.0}
+    ways = work(ThreadChoice(2), clock, seconds, 2000)
+    trials = [i for i, way in enumerate(ways) if way != faster]
+    assert set(ways) == {1, 2}
+    assert len(trials) < 40
+    gaps = [later - earlier for earlier, later in pairwise(trials)]
+    assert gaps[-1] > 200
+
+
+def test_when_the_other_way_becomes_faster_it_is_found(clock):
+    choice = ThreadChoice(2)
+    work(choice, clock, {1: 2.0, 2: 1.0}, 500)
+    held = {1: 2.0, 2: 50.0}  # the window has taken the second core
+    ways = work(choice, clock, held, 300)
+    assert ways.count(2) < 20
+    free_again = work(choice, clock, {1: 2.0, 2: 1.0}, 3000)
+    assert free_again[-200:].count(2) > 190
+
+
+def test_an_error_in_the_work_is_not_swallowed(clock):
+    with pytest.raises(ZeroDivisionError), ThreadChoice(2).threads_for(PARALLEL_WORK):
+        1 / 0  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("cores", "n_jobs", "n_threads"),
+    [
+        (1, None, 1),
+        (2, None, 2),
+        (3, None, 2),
+        (8, None, 7),
+        (8, -1, 8),
+        (8, -2, 7),
+        (2, -5, 1),
+        (8, 3, 3),
+        (8, 0, 1),
+    ],
+)
+def test_thread_counts(monkeypatch, cores, n_jobs, n_threads):
+    monkeypatch.setattr(threads, "n_cores", lambda: cores)
+    assert resolve_n_jobs(n_jobs) == n_threads
+
+
+def test_cores_are_those_this_process_may_use(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 5, 6}, raising=False)
+    assert threads.n_cores() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    assert threads.n_cores() == 6
+
+
+def test_thread_counts_of_the_libraries_come_back():
+    before = numba.get_num_threads(), torch.get_num_threads()
+    with numba_threads(1), one_torch_thread():
+        assert (numba.get_num_threads(), torch.get_num_threads()) == (1, 1)
+    assert (numba.get_num_threads(), torch.get_num_threads()) == before
+
+
+def test_more_threads_than_numba_has_are_not_asked_for():
+    with numba_threads(10_000):
+        assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS
