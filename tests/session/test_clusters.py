@@ -1,0 +1,349 @@
+"""Clusters of 60 points on 6 landmarks, 10 points each, merged by number."""
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.clustering import Given
+from napari_embedding_game.session.clusters import FIRST_ID, ClusterBook, Named
+
+N, L = 60, 6
+LABELS = np.repeat(np.arange(L), N // L).astype(np.int32)
+
+
+def divide(n_clusters, grouping):
+    """Merge the landmarks with the highest numbers."""
+    return np.minimum(np.arange(L), n_clusters - 1).astype(np.int32)
+
+
+def sizes(book):
+    return {cluster.name: cluster.size for cluster in book.clusters}
+
+
+@pytest.fixture
+def book():
+    book = ClusterBook(N)
+    book.receive(LABELS, L, divide)
+    return book
+
+
+@pytest.fixture
+def three(book):
+    """Clusters "1" (40 points), "2" and "3" (10 points each)."""
+    book.set_n_clusters(3)
+    assert sizes(book) == {"1": 40, "2": 10, "3": 10}
+    return book
+
+
+def named(book, name):
+    return next(c.id for c in book.clusters if c.name == name)
+
+
+def test_each_landmark_is_its_own_cluster_at_first(book):
+    assert sizes(book) == {str(i): 10 for i in range(L)}
+    np.testing.assert_array_equal(book.labels, LABELS)
+    assert book.of_landmarks.tolist() == list(range(L))
+
+
+def test_a_slider_is_one_step_back_and_gives_the_names_back(three):
+    one = named(three, "2")
+    three.rename(one, "B cells")
+    for k in (2, 1):
+        three.set_n_clusters(k)
+    assert sizes(three) == {"1": 60}
+    three.set_n_clusters(3)
+    assert sizes(three) == {"1": 40, "B cells": 10, "3": 10}
+    three.undo()
+    assert three.n_clusters == 3
+    three.undo()
+    assert sizes(three) == {"1": 40, "2": 10, "3": 10}
+    assert three.history.redo_label == "Redo rename of 2"
+
+
+def test_a_name_follows_its_points_through_the_game(three):
+    three.rename(named(three, "2"), "B cells")
+    moved = LABELS.copy()
+    moved[three.clustering.rows(named(three, "B cells"))[:4]] = 5
+    order = np.array([3, 4, 5, 0, 1, 2], np.int32)  # other landmarks, same places
+    three.receive(order[moved], L, lambda k, _: divide(k, _)[np.argsort(order)])
+    assert sizes(three) == {"1": 44, "B cells": 6, "3": 10}
+
+
+def test_landmarks_that_leave_take_no_name_with_them(book):
+    book.rename(4, "T cells")
+    rows = book.clustering.rows(4)
+    fewer = np.array([0, 0, 1, 2, 3, 4], np.int32)[LABELS]
+    book.receive(fewer, L - 1)
+    assert book.clustering.by_id[4].name == "T cells"
+    np.testing.assert_array_equal(book.clustering.rows(4), rows)
+    assert book.of_landmarks.tolist()[3] == 4
+
+
+def test_a_new_game_on_the_same_points_finds_the_names_again(book):
+    book.rename(4, "T cells")
+    rows = book.clustering.rows(4)
+    book.begin_run()
+    book.receive(np.zeros(N, np.int32), L)
+    assert "T cells" not in sizes(book)
+    book.receive(LABELS[::-1].copy(), L)
+    named_rows = book.clustering.rows(named(book, "T cells"))
+    np.testing.assert_array_equal(named_rows, rows)
+
+
+def test_a_new_game_without_names_counts_by_landmark_again(book):
+    book.receive(LABELS, L)
+    book.begin_run()
+    book.receive(LABELS[::-1].copy(), L)
+    np.testing.assert_array_equal(book.labels, LABELS[::-1])
+
+
+def test_merge_keeps_the_given_name_and_its_points(three):
+    rare = named(three, "3")
+    three.rename(rare, "NK")
+    three.annotate(rare, "CD56 high")
+    target = three.merge([rare, named(three, "1")])
+    assert sizes(three) == {"NK": 50, "2": 10}
+    assert three.clustering.by_id[target].note == "CD56 high"
+    assert three.clustering.by_id[target].is_by_hand
+    three.set_n_clusters(6)
+    assert sizes(three)["NK"] == 50
+    assert three.of_landmarks.tolist().count(target) >= 2
+    three.undo()
+    three.undo()
+    assert sizes(three) == {"1": 40, "2": 10, "NK": 10}
+
+
+def test_points_that_reach_a_merged_cluster_later_follow(three):
+    target = three.merge([named(three, "1"), named(three, "2")])
+    book_of_two = sizes(three)
+    moved = LABELS.copy()
+    moved[three.clustering.rows(named(three, "3"))[0]] = LABELS[-1]
+    three.receive(moved, L, divide)
+    assert book_of_two == {"1": 50, "3": 10}
+    assert three.clustering.by_id[target].size == 51
+
+
+def test_split(three):
+    large = named(three, "1")
+    rows = three.clustering.rows(large)
+    ids = three.split(large, rows, np.repeat([7, 3, 5], [8, 20, 12]))
+    assert ids[0] == large
+    assert sizes(three) == {"1": 20, "2": 10, "3": 10, "4": 12, "5": 8}
+    assert [three.clustering.by_id[i].name for i in ids] == ["1", "4", "5"]
+    with pytest.raises(DataError, match="does not fall into parts"):
+        three.split(large, rows, np.zeros(len(rows), int))
+    assert three.history.undo_label == "Undo split of 1"
+
+
+def test_a_drawn_cluster_holds_whatever_the_game_does(three):
+    drawn = three.make_cluster(np.array([0, 11, 25, 25]), "doublets")
+    assert sizes(three) == {"1": 39, "2": 9, "3": 9, "doublets": 3}
+    three.set_n_clusters(1)
+    three.receive(np.zeros(N, np.int32), L, divide)
+    assert three.clustering.rows(drawn).tolist() == [0, 11, 25]
+    three.release(drawn)
+    assert sizes(three) == {"1": 60}
+
+
+def test_a_mask_is_a_selection_too(three):
+    mask = np.zeros(N, bool)
+    mask[3:8] = True
+    drawn = three.make_cluster(mask)
+    assert three.clustering.by_id[drawn].size == 5
+    assert three.clustering.by_id[drawn].name == "4"
+
+
+@pytest.mark.parametrize(
+    ("edit", "sentence"),
+    [
+        (lambda b: b.rename(named(b, "1"), "2"), "already a cluster called 2"),
+        (lambda b: b.rename(named(b, "1"), "Unassigned"), "outside the map"),
+        (lambda b: b.rename(99, "B"), "This cluster is gone"),
+        (lambda b: b.recolor(named(b, "1"), "blue"), "blue is no colour"),
+        (lambda b: b.merge([named(b, "1")]), "two or more"),
+        (lambda b: b.make_cluster([]), "Select some points"),
+        (lambda b: b.set_n_clusters(0), "choose 1 or more"),
+    ],
+)
+def test_what_cannot_be_done_is_told_and_changes_nothing(three, edit, sentence):
+    before, label = three.clustering, three.history.undo_label
+    with pytest.raises(DataError, match=sentence):
+        edit(three)
+    assert three.clustering is before
+    assert three.history.undo_label == label
+
+
+def test_two_clusters_never_share_a_name(three):
+    """A cluster may wake with a name that another was given in the meantime."""
+    three.rename(named(three, "2"), "B")
+    three.set_n_clusters(1)
+    three.rename(named(three, "1"), "B")
+    three.set_n_clusters(3)
+    assert sorted(sizes(three)) == ["3", "B", "B (2)"]
+
+
+def test_colour_note_and_back_to_none(three):
+    one = named(three, "1")
+    three.recolor(one, "#FF0080")
+    three.annotate(one, " look again ")
+    assert (three.clustering.by_id[one].color, three.clustering.by_id[one].note) == (
+        "#ff0080",
+        "look again",
+    )
+    three.recolor(one, "")
+    three.annotate(one, "")
+    assert not three.state().edits.given
+    assert [three.history.undo_label, three.undo()] == ["Undo note on 1", None]
+    assert three.clustering.by_id[one].note == "look again"
+
+
+def test_names_of_a_child_map_come_and_go_with_it(three):
+    def child(*names):
+        return [
+            Named(key=str(i), rows=np.arange(5 * i, 5 * i + 5), given=Given(name=name))
+            for i, name in enumerate(names)
+        ]
+
+    three.adopt("child1", "the map of 1", child("CD4", "CD8"))
+    cd8 = named(three, "CD8")
+    assert sizes(three) == {"1": 40, "3": 10, "CD4": 5, "CD8": 5}
+    three.adopt("child1", "the map of 1", child("CD4", "CD8 memory"))
+    assert named(three, "CD8 memory") == cd8
+    three.adopt("child1", "the map of 1", child("CD4"))
+    assert sizes(three) == {"1": 40, "2": 5, "3": 10, "CD4": 5}
+    assert three.history.undo_label == "Undo names from the map of 1"
+    three.undo()
+    assert sizes(three) == {"1": 40, "2": 10, "3": 10}
+
+
+def test_state_and_restore(three):
+    three.rename(named(three, "2"), "B")
+    three.make_cluster(np.arange(7))
+    three.set_n_clusters(2)
+    other = ClusterBook()
+    other.restore(three.state(), LABELS, L, divide)
+    assert other.clusters == three.clusters
+    np.testing.assert_array_equal(other.labels, three.labels)
+    for book in (three, other):
+        book.set_n_clusters(3)
+    assert other.clusters == three.clusters
+
+
+def test_a_stored_book_without_a_game_shows_what_was_seen(three):
+    other = ClusterBook()
+    other.restore(three.state(), LABELS, L)
+    assert other.clusters == three.clusters
+    other.rename(named(other, "1"), "T")
+    assert sizes(other) == {"T": 40, "2": 10, "3": 10}
+
+
+def test_ids_that_are_no_landmark_begin_far_away(three):
+    assert all(c.id >= FIRST_ID for c in three.clusters)
+
+
+class Editing(RuleBasedStateMachine):
+    """Any edits: all the way back is untouched, all the way forth is what was."""
+
+    @staticmethod
+    def seen(book):
+        return book.clusters, book.labels.tolist()
+
+    def __init__(self):
+        super().__init__()
+        self.book = ClusterBook(N)
+        self.book.receive(LABELS, L, divide)
+        self.past = [self.book.state().edits]
+        self.book.history.changed.connect(self.note)
+        self.is_going = False
+
+    def note(self):
+        if not self.is_going:
+            self.past.append(self.book.state().edits)
+
+    def some(self, place):
+        return self.book.clusters[place % len(self.book.clusters)].id
+
+    def try_to(self, edit, *arguments):
+        before, label = self.seen(self.book), self.book.history.undo_label
+        try:
+            edit(*arguments)
+        except DataError:
+            assert self.seen(self.book) == before
+            assert self.book.history.undo_label == label
+
+    @rule(place=st.integers(0, 9), name=st.sampled_from(["", "A", "B", "3", "x  y"]))
+    def rename(self, place, name):
+        self.try_to(self.book.rename, self.some(place), name)
+
+    @rule(place=st.integers(0, 9), color=st.sampled_from(["", "#ff0000", "red"]))
+    def recolor(self, place, color):
+        self.try_to(self.book.recolor, self.some(place), color)
+
+    @rule(places=st.lists(st.integers(0, 9), max_size=4))
+    def merge(self, places):
+        self.try_to(self.book.merge, [self.some(place) for place in places])
+
+    @rule(place=st.integers(0, 9), parts=st.integers(1, 4))
+    def split(self, place, parts):
+        rows = self.book.clustering.rows(self.some(place))
+        cut = np.arange(len(rows)) % parts
+        self.try_to(self.book.split, self.some(place), rows, cut)
+
+    @rule(rows=st.lists(st.integers(0, N - 1), max_size=12))
+    def draw(self, rows):
+        self.try_to(self.book.make_cluster, np.array(rows, int))
+
+    @rule(place=st.integers(0, 9))
+    def release(self, place):
+        self.try_to(self.book.release, self.some(place))
+
+    @rule(n_clusters=st.none() | st.integers(0, 8))
+    def slide(self, n_clusters):
+        self.past.append(None)  # may grow a step or add one: ask the history itself
+        self.try_to(self.book.set_n_clusters, n_clusters)
+
+    @rule(seed=st.integers(0, 5))
+    def play(self, seed):
+        rng = np.random.default_rng(seed)
+        labels = LABELS.copy()
+        labels[rng.choice(N, 6)] = rng.integers(0, L, 6)
+        self.book.receive(labels, L, divide)
+
+    @precondition(lambda self: self.book.history.undo_label)
+    @rule()
+    def undo_and_redo(self):
+        before = self.book.state().edits
+        self.is_going = True
+        self.book.undo()
+        self.book.redo()
+        self.is_going = False
+        assert self.book.state().edits == before
+
+    @rule()
+    def all_the_way_back_and_forth(self):
+        book, present = self.book, self.book.state().edits
+        self.is_going = True
+        steps = 0
+        while book.history.undo_label:
+            book.undo()
+            steps += 1
+        assert book.state().edits == self.past[0]
+        for _ in range(steps):
+            book.redo()
+        self.is_going = False
+        assert book.state().edits == present
+        assert not book.history.redo_label
+
+    @invariant()
+    def every_point_is_in_one_cluster_with_a_name_of_its_own(self):
+        clusters = self.book.clusters
+        assert sum(c.size for c in clusters) == N
+        assert {c.id for c in clusters} == set(np.unique(self.book.labels).tolist())
+        assert len({c.name for c in clusters}) == len(clusters)
+
+
+TestEditing = Editing.TestCase
+TestEditing.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
