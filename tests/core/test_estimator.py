@@ -1,0 +1,183 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.metrics import knn_accuracy
+
+
+@parametrize_with_checks([EmbeddingGame(n_neighbors=3, max_iter=30, random_state=0)])
+def test_it_is_a_scikit_learn_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def fitted(digits):
+    X, _ = digits
+    return EmbeddingGame(random_state=0).fit(X)
+
+
+@pytest.fixture(scope="module")
+def cloud():
+    return np.random.default_rng(0).normal(size=(120, 6))
+
+
+def small(**changes):
+    settings = {"n_landmarks": 10, "max_iter": 40, "random_state": 0}
+    return EmbeddingGame(**{**settings, **changes})
+
+
+def test_neighbours_on_the_map_of_the_digits_are_the_same_digit(digits, fitted):
+    assert knn_accuracy(fitted.embedding_, digits[1]) >= 0.97
+
+
+def test_attributes(fitted):
+    n = 1797
+    assert fitted.embedding_.shape == (n, 2)
+    assert fitted.landmarks_.shape == (200, 2)
+    assert fitted.labels_.shape == fitted.pressure_.shape == (n,)
+    assert fitted.embedding_.dtype == fitted.landmarks_.dtype == np.float32
+    assert fitted.pressure_.dtype == np.float32
+    assert fitted.labels_.dtype == np.int32
+    assert isinstance(fitted.energy_, float)
+    assert np.isfinite(fitted.energy_)
+    assert fitted.repulsion_ == pytest.approx(300 / n)
+    assert (fitted.n_iter_, fitted.n_features_in_) == (500, 64)
+    assert fitted.random_state_ == 0
+    assert 0 < (fitted.pressure_ > 0).mean() < 1
+
+
+def test_labels_are_the_nearest_landmarks(fitted):
+    apart = fitted.embedding_[:, None, :] - fitted.landmarks_[None, :, :]
+    np.testing.assert_array_equal(
+        fitted.labels_, np.square(apart).sum(axis=2).argmin(axis=1)
+    )
+    assert len(np.unique(fitted.labels_)) > 100
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("init", ["spectral", "pca", "random"])
+@pytest.mark.parametrize("method", ["game", "sampled_edges", "sampled_landmarks"])
+def test_every_combination_of_settings_maps(cloud, d, init, method):
+    found = small(n_components=d, init=init, method=method).fit_transform(cloud)
+    assert found.shape == (120, d)
+    assert np.isfinite(found).all()
+
+
+def test_a_given_repulsion_is_the_papers_lambda(cloud):
+    given = small(repulsion=0.05).fit(cloud)
+    assert given.repulsion_ == pytest.approx(0.05)
+    auto = small(repulsion="auto").fit(cloud)
+    assert auto.repulsion_ == pytest.approx(300 / 120)
+    same = small(repulsion=300 / 120).fit(cloud)
+    np.testing.assert_array_equal(auto.embedding_, same.embedding_)
+
+
+def test_the_seed_decides_and_is_kept(cloud):
+    first, again = small(random_state=7).fit(cloud), small(random_state=7).fit(cloud)
+    np.testing.assert_array_equal(first.embedding_, again.embedding_)
+    drawn = small(random_state=None).fit(cloud)
+    repeated = small(random_state=drawn.random_state_).fit(cloud)
+    np.testing.assert_array_equal(drawn.embedding_, repeated.embedding_)
+    of_state = [
+        small(random_state=np.random.RandomState(3)).fit(cloud).embedding_
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(*of_state)
+
+
+def test_threads_do_not_change_the_map(cloud):
+    one, two = (small(n_jobs=n).fit_transform(cloud) for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_the_unit_and_the_type_of_the_data_do_not_matter(cloud):
+    plain = small().fit_transform(cloud)
+    for other in (cloud * 1024, np.float32(cloud), sparse.csr_matrix(cloud)):
+        np.testing.assert_allclose(small().fit_transform(other), plain, atol=0.5)
+
+
+def test_iter_fit_ends_where_fit_ends(cloud):
+    model = small()
+    snapshots = list(model.iter_fit(cloud))
+    assert snapshots[0].iteration == 0
+    assert snapshots[-1].finished
+    whole = small().fit(cloud)
+    np.testing.assert_array_equal(model.embedding_, whole.embedding_)
+    np.testing.assert_array_equal(model.pressure_, whole.pressure_)
+    assert model.energy_ == whole.energy_
+
+
+def test_iter_fit_left_early_keeps_the_last_snapshot(cloud):
+    model = small()
+    snapshots = model.iter_fit(cloud)
+    last = next(snapshots)
+    snapshots.close()
+    np.testing.assert_array_equal(model.embedding_, last.embedding)
+    assert model.n_iter_ == 0
+
+
+def test_pickles_clones_and_pipelines(cloud):
+    model = small().fit(cloud)
+    back = pickle.loads(pickle.dumps(model))  # noqa: S301
+    np.testing.assert_array_equal(back.embedding_, model.embedding_)
+    assert clone(model).get_params() == model.get_params()
+    mapped = make_pipeline(StandardScaler(), small()).fit_transform(cloud)
+    assert mapped.shape == (120, 2)
+
+
+def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
+    with pytest.warns(UserWarning, match="with 5 rows, 4 neighbours are used") as said:
+        found = small().fit_transform(cloud[:5])
+    assert found.shape == (5, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small(n_neighbors=4).fit(cloud[:5])
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"repulsion": "strong"}, "repulsion must be"),
+        ({"repulsion": -1.0}, "above 0"),
+        ({"affinity": "cosy"}, "affinity must be"),
+        ({"init": "tsne"}, "'tsne'"),
+        ({"metric": "crow"}, "'crow'"),
+        ({"n_components": 4}, "1, 2 or 3"),
+        ({"n_neighbors": 0}, "neighbours"),
+        ({"n_landmarks": 0}, "landmarks"),
+        ({"max_iter": 0}, "iterations"),
+        ({"learning_rate": np.nan}, "learning rate"),
+        ({"schedule": "slow"}, "'slow'"),
+        ({"method": "chess"}, "'chess'"),
+        ({"device": "abacus"}, "'abacus'"),
+    ],
+)
+def test_impossible_settings_are_told(cloud, settings, says):
+    with pytest.raises(InputError, match=says):
+        small(**settings).fit(cloud)
+
+
+@pytest.mark.parametrize(
+    "X", [np.full((20, 3), 7.0), np.array([[1.0, np.nan]] * 20), [["a", "b"]] * 20]
+)
+def test_unusable_data_are_told(X):
+    with pytest.raises(ValueError, match=r"the same|NaN|string"):
+        small().fit(X)
+
+
+def test_the_example_of_the_docstring():
+    import doctest
+
+    from napari_embedding_game.core import estimator
+
+    assert doctest.testmod(estimator).failed == 0

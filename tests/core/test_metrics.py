@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.metrics import (
+    knn_accuracy,
+    neighbor_recall,
+    true_energy,
+)
+
+
+def test_neighbor_recall_by_hand():
+    # On a line at 0, 1, 3, 7: the nearest others are 1, 0, 1 and 2.
+    line = np.array([[0.0], [1.0], [3.0], [7.0]])
+    assert neighbor_recall(np.array([[1], [0], [1], [2]]), line) == 1
+    assert neighbor_recall(np.array([[1], [2], [1], [0]]), line) == 0.5
+    assert neighbor_recall(np.array([[3], [3], [3], [0]]), line) == 0
+    # Of two neighbours each, in any order.
+    assert neighbor_recall(np.array([[2, 1], [2, 0], [1, 0], [2, 1]]), line) == 1
+    assert neighbor_recall(np.array([[2, 3], [2, 0], [1, 0], [2, 1]]), line) == 7 / 8
+
+
+def test_neighbor_recall_of_chance_is_k_in_n():
+    rng = np.random.default_rng(0)
+    n, k = 1000, 15
+    drawn = np.array([rng.choice(n - 1, k, replace=False) for _ in range(n)])
+    others = drawn + (drawn >= np.arange(n)[:, None])
+    recall = neighbor_recall(others, rng.normal(size=(n, 2)))
+    assert recall == pytest.approx(k / (n - 1), abs=0.004)
+
+
+def test_knn_accuracy_of_parted_and_of_mixed_labels():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(["a", "b", "c", "d"], 60)
+    parted = rng.normal(size=(240, 2)) + 100 * (labels[:, None] == ["a", "b"])
+    parted[labels == "d"] += 1000
+    assert knn_accuracy(parted, labels) == 1
+    assert knn_accuracy(rng.normal(size=(240, 2)), labels) < 0.5
+
+
+def pair(distance):
+    """Two points that are joined by an edge counted from both ends."""
+    edges = Edges.from_matrix(sparse.csr_matrix(np.array([[0, 2.0], [2.0, 0]])))
+    return edges, np.array([[0.0, 0.0], [distance, 0.0]], np.float32)
+
+
+@pytest.mark.parametrize("distance", [0.0, 1.0, 3.0])
+def test_true_energy_of_two_points_by_hand(distance):
+    edges, points = pair(distance)
+    attraction = 2 * np.log(1 + distance**2)
+    repulsion = 2 * 1 + 2 / (1 + distance**2)  # i = j included
+    wanted = attraction + 0.5 * repulsion
+    assert true_energy(edges, points, 0.5) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_true_energy_is_eq_1(make_problem, d):
+    problem = make_problem(1500, d, 1, "fuzzy")
+    wanted = problem.twin.true_energy(problem.y.double(), 0.2)
+    found = true_energy(problem.edges, problem.y.numpy(), 0.2)
+    assert found == pytest.approx(float(wanted), rel=1e-9)
+
+
+def test_rows_drawn_at_random_estimate_it_without_bias(make_problem):
+    problem = make_problem(200, 2, 1)
+    y = problem.y.numpy()
+    exact = true_energy(problem.edges, y, 1.0)
+    drawn = [true_energy(problem.edges, y, 1.0, 20, seed) for seed in range(300)]
+    assert np.std(drawn) > 0
+    assert abs(np.mean(drawn) - exact) < 4 * np.std(drawn) / np.sqrt(300)
+    assert true_energy(problem.edges, y, 1.0, 200) == pytest.approx(exact)
+
+
+def test_the_landmark_energy_is_below_the_true_one(make_problem):
+    problem = make_problem(300, 2, 20)
+    bound = float(problem.twin.game(problem.y.double(), problem.z.double(), 1.0))
+    assert bound < true_energy(problem.edges, problem.y.numpy(), 1.0)
+    tight = problem.twin.game(problem.y.double(), problem.y.double(), 1.0)
+    assert float(tight) == pytest.approx(
+        true_energy(problem.edges, problem.y.numpy(), 1.0), rel=1e-9
+    )
+    assert torch.isfinite(tight)
