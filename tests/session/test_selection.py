@@ -1,10 +1,23 @@
+import time
+
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from napari_embedding_game.session.selection import Selection
 
 
-def test_select_toggle_clear_and_what_is_told():
-    selection, heard = Selection(), []
+@pytest.fixture
+def selection():
+    """Eight points in clusters 0, 1, 2 and 7."""
+    selection = Selection()
+    selection.follow(np.array([0, 0, 1, 1, 1, 2, 7, 7]))
+    return selection
+
+
+def test_select_toggle_clear_and_what_is_told(selection):
+    heard = []
     selection.changed.connect(heard.append)
     selection.select(3)
     selection.toggle(5)
@@ -14,21 +27,102 @@ def test_select_toggle_clear_and_what_is_told():
     assert heard == [(3,), (3, 5), (5,), ()]
 
 
-def test_a_number_is_selected_once():
-    selection = Selection()
+def test_a_number_is_selected_once(selection):
     selection.replace([2, 2, 1])
     assert selection.clusters == (2, 1)
 
 
-def test_clusters_of_landmarks_that_left_are_dropped():
-    selection = Selection()
+def test_points_of_clusters_follow_the_game(selection):
+    selection.replace([0, 7])
+    assert selection.rows.tolist() == [0, 1, 6, 7]
+    selection.follow(np.array([7, 0, 1, 1, 1, 2, 2, 7]))
+    assert selection.rows.tolist() == [0, 1, 7]
+    assert selection.points.tolist() == selection.members(selection._labels).tolist()
+
+
+def test_clusters_that_have_gone_are_dropped_and_told(selection):
     selection.replace([1, 7])
-    selection.keep_below(5)
-    assert selection.clusters == (1,)
+    heard = []
+    selection.changed.connect(heard.append)
+    selection.follow(np.zeros(8, int))
+    assert heard == [()]
+    assert selection.is_empty
 
 
-def test_members():
+def test_drawn_points_stay_whatever_the_game_does(selection):
+    selection.select_points(np.array([2, 3, 6]))
+    assert selection.clusters == ()
+    assert selection.is_of_points
+    selection.follow(np.zeros(8, int))
+    assert selection.rows.tolist() == [2, 3, 6]
+    selection.select(0)
+    assert not selection.is_of_points
+    assert selection.points.all()
+
+
+def test_points_are_added_to_clusters_and_taken_out(selection):
+    selection.select(1)
+    selection.select_points(np.array([0]), "add")
+    assert selection.rows.tolist() == [0, 2, 3, 4]
+    selection.select_points(selection.points & np.array([1, 0] * 4, bool), "remove")
+    assert selection.rows.tolist() == [3]
+    selection.select_points(np.array([3]), "remove")
+    assert selection.is_empty
+
+
+def test_shares_of_touched_clusters(selection):
+    selection.select_points(np.array([2, 3, 6, 7]))
+    assert selection.shares() == {1: 2 / 3, 7: 1.0}
+
+
+def test_the_same_points_again_are_no_news(selection):
+    heard = []
+    selection.changed.connect(heard.append)
+    selection.select_points(np.array([2, 3]))
+    selection.select_points(np.arange(8) // 2 == 1)
+    assert heard == [()]
+
+
+def test_nobody_can_write_into_it(selection):
+    mask = np.arange(8) < 3
+    selection.select_points(mask)
+    mask[:] = False
+    assert selection.rows.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        selection.points[0] = False
+
+
+def test_other_data_forget_the_drawn_points(selection):
+    selection.select_points(np.array([7]))
+    selection.follow(np.zeros(3, int))
+    assert selection.rows.tolist() == []
+
+
+ROWS = st.lists(st.integers(0, 7), max_size=8)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["replace", "add", "remove"]), ROWS)))
+def test_points_are_a_set(steps):
+    selection, expected = Selection(8), set()
+    for mode, rows in steps:
+        selection.select_points(np.array(rows, int), mode)
+        expected = {
+            "replace": set(rows),
+            "add": expected | set(rows),
+            "remove": expected - set(rows),
+        }[mode]
+        assert set(selection.rows.tolist()) == expected
+        assert selection.is_empty == (not expected)
+
+
+def test_a_hundred_thousand_points_answer_at_once():
+    labels = np.random.default_rng(0).integers(0, 200, 100_000)
     selection = Selection()
-    selection.replace([0, 2])
-    members = selection.members(np.array([0, 1, 2, 2]))
-    assert members.tolist() == [True, False, True, True]
+    selection.follow(labels)
+    begin = time.perf_counter()
+    selection.replace(range(50))
+    selection.select_points(selection.points, "add")
+    selection.shares()
+    selection.follow(labels)
+    assert selection.points.sum() > 20_000
+    assert time.perf_counter() - begin < 0.1

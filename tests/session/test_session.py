@@ -131,3 +131,17 @@ def test_other_errors_become_one_sentence():
     told = sentence(RuntimeError("CUDA\nerror:\n  device-side assert"))
     assert "RuntimeError: CUDA error: device-side assert" in told
     assert "\n" not in told
+
+
+def test_clusters_and_selection_follow_the_game(session):
+    run, frames = play(session, until=10)
+    assert [c.size for c in session.clusters.clusters] == [10] * 4
+    session.clusters.rename(2, "T cells")
+    session.selection.select(2)
+    session.settings.n_landmarks = 2
+    session.receive(run, next(frames))
+    assert [c.name for c in session.clusters.clusters if c.is_named] == ["T cells"]
+    assert session.selection.points.sum() == 20
+    session.load(session.dataset)
+    assert session.clusters.clusters[0].name == "0"
+    assert session.selection.is_empty

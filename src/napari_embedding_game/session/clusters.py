@@ -159,6 +159,11 @@ class ClusterBook:
         return through(self._edits.joined, self._of_landmarks)
 
     @property
+    def n_landmarks(self) -> int:
+        """L, landmarks in the game; 0 before the first frame."""
+        return self._n_landmarks
+
+    @property
     def n_clusters(self) -> int | None:
         """How many clusters the landmarks are merged into; None: not at all."""
         return self._edits.n_clusters

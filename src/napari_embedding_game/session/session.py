@@ -17,6 +17,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.result import EmbeddingResult
 from napari_embedding_game.session import provenance
+from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.engine import CoreEngine, Engine
 from napari_embedding_game.session.look import Look
 from napari_embedding_game.session.run import Pace, Progress, Run
@@ -31,7 +32,7 @@ ALIVE: tuple[State, ...] = ("preparing", "running", "paused", "finished")
 
 
 class Session:
-    """One dataset, its settings, its run and its selection.
+    """One dataset, its settings, its run, its clusters and its selection.
 
     Parameters
     ----------
@@ -49,6 +50,7 @@ class Session:
 
     def __init__(self, engine: Engine | None = None, pace: Pace | None = None) -> None:
         self.settings = Settings()
+        self.clusters = ClusterBook()
         self.selection = Selection()
         self.look = Look()
         self.dataset: Dataset | None = None
@@ -61,6 +63,7 @@ class Session:
         self._engine = engine or CoreEngine()
         self._pace = pace or Pace()
         self.settings.events.connect(self._on_setting)
+        self.clusters.changed.connect(self._on_clusters)
 
     # Loading
 
@@ -69,6 +72,7 @@ class Session:
         self.stop()
         self.run = self.snapshot = None
         self.dataset = dataset
+        self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
         self.say("")
         self._go("idle")
@@ -89,6 +93,7 @@ class Session:
             engine=self._engine,
             pace=self._pace,
         )
+        self.clusters.begin_run()
         self.selection.clear()
         self.say("")
         self._go("preparing")
@@ -130,8 +135,8 @@ class Session:
         if not self.plays(run):
             return
         if progress.snapshot is not None:
-            self.snapshot = progress.snapshot
-            self.selection.keep_below(len(progress.snapshot.landmarks))
+            former, self.snapshot = self.snapshot, progress.snapshot
+            self._follow(progress.snapshot, former)
             self.say(progress.snapshot.warning)
             self._go(_state_of(run, progress.snapshot))
         self.progressed.emit(progress)
@@ -154,6 +159,16 @@ class Session:
         return provenance.result(self.dataset, self.run, self.snapshot)
 
     # Inside
+
+    def _follow(self, snapshot: Snapshot, former: Snapshot | None) -> None:
+        """Let the clusters follow the game, unless nothing has been found since."""
+        n_landmarks = len(snapshot.landmarks)
+        is_new = former is None or former.labels is not snapshot.labels
+        if is_new or n_landmarks != self.clusters.n_landmarks:
+            self.clusters.receive(snapshot.labels, n_landmarks)
+
+    def _on_clusters(self) -> None:
+        self.selection.follow(self.clusters.labels)
 
     def _on_setting(self, info: EmissionInfo) -> None:
         steers = info.signal.name in GAME_FIELDS
