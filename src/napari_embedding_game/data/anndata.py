@@ -65,7 +65,7 @@ def anndata_stages(
     with explain_damage(path, _kind(path)):
         with open_store(path) as root:
             table, space = split_table(space)
-            group, prefix = _table(root, table, path.name)
+            group, prefix = table_of(root, table, path.name), _prefix(root, table)
             legacy = is_legacy(group, path.name)
             if not legacy:
                 parts = yield from _stored_parts(group, space, path.name)
@@ -109,7 +109,7 @@ def anndata_columns(path: Path, space: str | None = None) -> list[str]:
     """Names of the columns of a space that may be chosen; of ``obs``, the numbers."""
     with explain_damage(path, _kind(path)), open_store(path) as root:
         table, space = split_table(space)
-        group, _ = _table(root, table, path.name)
+        group = table_of(root, table, path.name)
         chosen = _contents(group, path).choose(space, path.name)
         if is_legacy(group, path.name):
             return list(
@@ -164,17 +164,22 @@ def _kind(path: Path) -> str:
     return "a .zarr folder" if path.is_dir() else f"an {path.suffix.lower()} file"
 
 
-def _table(root: Any, table: str | None, where: str) -> tuple[Any, str]:
-    """Group with the cells, and what to write before the name of its space."""
+def table_of(root: Any, table: str | None, where: str) -> Any:
+    """Group with the cells: the root itself, or a table of SpatialData."""
     names = table_names(root)
     if not names:
-        return root, ""
+        return root
     if table is not None and table not in names:
         raise DataError(
             f'{where} has no table "{table}": choose one of {", ".join(names)}.'
         )
-    chosen = table or names[0]
-    return root["tables"][chosen], f"tables['{chosen}'] " if len(names) > 1 else ""
+    return root["tables"][table or names[0]]
+
+
+def _prefix(root: Any, table: str | None) -> str:
+    """What stands before the name of a space where there are several tables."""
+    names = table_names(root)
+    return f"tables['{table or names[0]}'] " if len(names) > 1 else ""
 
 
 def _contents(group: Any, path: Path) -> Contents:

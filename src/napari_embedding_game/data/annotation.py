@@ -11,28 +11,62 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from .anndata import read_legacy
+from .anndata import open_store, read_legacy, table_of
 from .contents import is_legacy
 from .dataset import Dataset, Matrix
 from .errors import DataError
 from .result import EmbeddingResult, storable, versions
+from .stages import finish
+from .stored import check_part
+from .tenx import tenx_parts
+from .zarr_files import split_table
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
 KEY = "embedding_game"
 UNASSIGNED = "unassigned"
+_COLORS = f"{KEY}_cluster_colors"
+GREY = "#b0b0b0"
 
 
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Cluster and pressure of all rows of the source, by the name of the column."""
-    clusters = dataset.expand(result.labels.astype(str), UNASSIGNED)
-    found = [str(label) for label in np.unique(result.labels)]
-    groups = found if dataset.kept.all() else [*found, UNASSIGNED]
-    return {
-        f"{KEY}_cluster": pd.Categorical(clusters, categories=groups),
+    clusters = dataset.expand(result.point_names(), UNASSIGNED)
+    columns = {
+        f"{KEY}_cluster": pd.Categorical(clusters, categories=_groups(dataset, result)),
         f"{KEY}_pressure": dataset.expand(result.pressure, np.nan),
     }
+    if result.clusters is not None:
+        columns[f"{KEY}_landmark"] = dataset.expand(result.labels, -1)
+    return columns
+
+
+def _groups(dataset: Dataset, result: EmbeddingResult) -> list[str]:
+    """Names of the clusters, and "unassigned" if there are rows left out."""
+    found = list(result.groups())
+    if dataset.kept.all() or UNASSIGNED in found:
+        return found
+    return [*found, UNASSIGNED]
+
+
+def result_colors(dataset: Dataset, result: EmbeddingResult) -> list[str] | None:
+    """Colours in the order of the clusters' names, as scanpy keeps them in uns."""
+    if not result.cluster_colors:
+        return None
+    known = result.groups()
+    return [known.get(name) or GREY for name in _groups(dataset, result)]
+
+
+def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
+    """Label, position, cluster and pressure of every row of the source."""
+    positions = dataset.expand(result.embedding, np.nan)
+    axes = "xyz"[: positions.shape[1]]
+    columns: dict[str, Any] = dict(zip(axes, positions.T, strict=True))
+    if dataset.source_objects is not None:
+        columns = {"label": dataset.source_objects.label_ids, **columns}
+    columns.update(result_columns(dataset, result))
+    return pd.DataFrame(columns, index=dataset.source_obs_names).rename_axis("row")
 
 
 def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
@@ -40,6 +74,7 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     return {
         "parameters": storable(result.parameters),
         "landmarks": result.landmarks,
+        "clusters": _cluster_record(result),
         "energy": float(result.energy),
         "input": {
             "name": dataset.name,
@@ -49,7 +84,21 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
             "rows_embedded": int(np.count_nonzero(dataset.kept)),
             "notes": " ".join(dataset.notes),
         },
+        "provenance": storable(dataset.provenance),
         "versions": versions(),
+    }
+
+
+def _cluster_record(result: EmbeddingResult) -> dict[str, Any]:
+    """Number, name, colour and note of each cluster, each an array."""
+    found = np.unique(result.shown_clusters)
+    colors = [result.cluster_colors.get(int(c), "") for c in found]
+    notes = [result.cluster_notes.get(int(c), "") for c in found]
+    return {
+        "number": found,
+        "name": np.array([result.name_of(c) for c in found], dtype=object),
+        "color": np.array(colors, dtype=object),
+        "note": np.array(notes, dtype=object),
     }
 
 
@@ -59,7 +108,7 @@ def copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) ->
     from anndata.io import read_elem, write_elem
 
     assert dataset.source is not None
-    with h5py.File(dataset.source) as file:
+    with open_store(dataset.source) as file:
         legacy = is_legacy(file, dataset.source.name)
     if legacy:
         adata = read_legacy(dataset.source)
@@ -77,6 +126,34 @@ def copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) ->
         positions = dataset.expand(result.embedding, np.nan)
         write_elem(file["obsm"], f"X_{KEY}", positions)
         write_elem(file["uns"], KEY, _record(dataset, result))
+        if _COLORS in file["uns"]:
+            del file["uns"][_COLORS]
+        if (colors := result_colors(dataset, result)) is not None:
+            write_elem(file["uns"], _COLORS, np.array(colors, dtype=object))
+
+
+def folder_with_result(dataset: Dataset, result: EmbeddingResult) -> AnnData:
+    """AnnData of a .zarr folder or of 10x counts, as it is there, and the result."""
+    adata = read_whole(dataset)
+    _add_result(adata, dataset, result)
+    return adata
+
+
+def read_whole(dataset: Dataset) -> AnnData:
+    """Everything that the .zarr folder or the 10x counts of a dataset hold."""
+    from anndata import AnnData
+    from anndata.io import read_elem
+
+    path = dataset.source
+    assert path is not None
+    if path.suffix.lower() != ".zarr":
+        parts = finish(tenx_parts(path))
+        return AnnData(parts.values, parts.obs, pd.DataFrame(index=parts.var_names))
+    with open_store(path) as root:
+        group = table_of(root, split_table(dataset.space)[0], path.name)
+        adata = read_elem(check_part(group, path.name, "its content"))
+    adata.obs_names = adata.obs_names.astype(str)
+    return adata
 
 
 def _check_unchanged(dataset: Dataset, n_rows: int) -> None:
@@ -137,6 +214,9 @@ def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> No
         adata.obs[name] = column
     adata.obsm[f"X_{KEY}"] = dataset.expand(result.embedding, np.nan)
     adata.uns[KEY] = _record(dataset, result)
+    adata.uns.pop(_COLORS, None)
+    if (colors := result_colors(dataset, result)) is not None:
+        adata.uns[_COLORS] = np.array(colors, dtype=object)
 
 
 def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:

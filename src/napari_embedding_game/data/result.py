@@ -39,6 +39,37 @@ class EmbeddingResult:
     """Energy of the layout."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Everything the run was started with and steered by."""
+    clusters: NDArray[np.int32] | None = None
+    """(n,) cluster of each point as merged and edited; ``labels`` if None."""
+    cluster_names: Mapping[int, str] = field(default_factory=dict)
+    """Names given to clusters; another is called by its number."""
+    cluster_colors: Mapping[int, str] = field(default_factory=dict)
+    """Colours of clusters as "#rrggbb"."""
+    cluster_notes: Mapping[int, str] = field(default_factory=dict)
+    """What the person noted about clusters."""
+
+    @property
+    def shown_clusters(self) -> NDArray[np.int32]:
+        """(n,) cluster of each point: the merged one, else that of its landmark."""
+        return self.labels if self.clusters is None else self.clusters
+
+    def name_of(self, cluster: int) -> str:
+        """Return the name of a cluster; two of the same name are one in a file."""
+        return self.cluster_names.get(int(cluster), str(int(cluster)))
+
+    def point_names(self) -> NDArray[Any]:
+        """(n,) texts: the name of the cluster of each point."""
+        found, places = np.unique(self.shown_clusters, return_inverse=True)
+        names = np.array([self.name_of(cluster) for cluster in found])
+        return np.asarray(names[places])
+
+    def groups(self) -> dict[str, str | None]:
+        """Names of the clusters by growing number, each with its colour if known."""
+        groups: dict[str, str | None] = {}
+        for cluster in np.unique(self.shown_clusters).tolist():
+            color = self.cluster_colors.get(cluster)
+            groups.setdefault(self.name_of(cluster), color)
+        return groups
 
 
 def storable(value: Any) -> Any:

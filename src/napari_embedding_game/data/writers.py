@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from .annotation import copy_with_result, new_anndata, result_columns
+from .annotation import (
+    KEY,
+    UNASSIGNED,
+    copy_with_result,
+    folder_with_result,
+    new_anndata,
+    result_frame,
+)
 from .dataset import Dataset
 from .errors import DataError
+from .figure import draw, save
 from .result import EmbeddingResult
 
 
@@ -22,6 +31,11 @@ def check_output(source: Path | None, path: Path) -> None:
         raise DataError(
             f"{path.name} is the input itself and stays as it is: "
             "choose another name for the result."
+        )
+    if source is not None and source.resolve() in path.resolve().parents:
+        raise DataError(
+            f"{path.name} would lie inside the input {source.name}, which stays as it "
+            "is: choose a folder beside it."
         )
     if path.is_dir():
         raise DataError(f"{path} is a folder: add the name of a file.")
@@ -53,6 +67,9 @@ def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> N
     with _whole_or_nothing(path) as temporary:
         if dataset.source and dataset.source.suffix.lower() == ".h5ad":
             copy_with_result(dataset, result, temporary)
+        elif dataset.source and _is_counts_or_zarr(dataset.source):
+            adata = folder_with_result(dataset, result)
+            adata.write_h5ad(temporary, compression="gzip")
         else:
             new_anndata(dataset, result).write_h5ad(temporary, compression="gzip")
 
@@ -61,14 +78,101 @@ def write_csv(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> No
     """Write position, cluster and pressure of every row of the source as .csv."""
     path = Path(path)
     check_output(dataset.source, path)
-    positions = dataset.expand(result.embedding, np.nan)
-    axes = "xyz"[: positions.shape[1]]
-    table = pd.DataFrame(
-        dict(zip(axes, positions.T, strict=True)), index=dataset.source_obs_names
-    )
-    table = table.assign(**result_columns(dataset, result)).rename_axis("row")
     with _whole_or_nothing(path) as temporary:
-        table.to_csv(temporary)
+        result_frame(dataset, result).to_csv(temporary)
+
+
+def write_parquet(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
+    """Write the same columns as :func:`write_csv` as .parquet."""
+    path = Path(path)
+    check_output(dataset.source, path)
+    with _whole_or_nothing(path) as temporary:
+        result_frame(dataset, result).to_parquet(temporary)
+
+
+def write_figure(
+    dataset: Dataset,
+    result: EmbeddingResult,
+    path: str | Path,
+    *,
+    color_by: str | None = None,
+    title: str | None = None,
+) -> None:
+    """Draw the map with its legend as .png or .svg; see :func:`~.figure.draw`."""
+    path = Path(path)
+    check_output(dataset.source, path)
+    figure = draw(dataset, result, color_by=color_by, title=title)
+    with _whole_or_nothing(path) as temporary:
+        save(figure, temporary)
+
+
+def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
+    """Write the result in the format that the ending of `path` says.
+
+    Raises
+    ------
+    DataError
+        If it is none of :data:`WRITERS`, or cannot be written.
+    """
+    writer = WRITERS.get(Path(path).suffix.lower())
+    if writer is None:
+        raise DataError(
+            f"{Path(path).name} cannot be written: the name has to end in one of "
+            f"{', '.join(WRITERS)}."
+        )
+    writer(dataset, result, path)
+
+
+WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, str | Path], None]] = {
+    ".h5ad": write_h5ad,
+    ".csv": write_csv,
+    ".parquet": write_parquet,
+    ".png": write_figure,
+    ".svg": write_figure,
+}
+"""What can be written, by the ending of the file's name."""
+
+
+def features(
+    dataset: Dataset, result: EmbeddingResult, label_ids: ArrayLike | None = None
+) -> pd.DataFrame:
+    """Columns for the features table of a napari layer.
+
+    Parameters
+    ----------
+    dataset, result
+    label_ids : (M,) integers, optional
+        Labels of a Labels layer in the order of the table; the column ``index``
+        then says which label a row is of, and a label without a row gets NaN and
+        "unassigned".  By default there is a row for each row of the source.
+
+    Raises
+    ------
+    DataError
+        If rows are no objects, or one label is several rows (a time series).
+    """
+    table = result_frame(dataset, result).reset_index(drop=True)
+    names = {axis: f"{KEY}_{axis}" for axis in "xyz"}
+    if label_ids is None:
+        return table.drop(columns="label", errors="ignore").rename(columns=names)
+    if dataset.source_objects is None or table["label"].duplicated().any():
+        raise DataError(
+            f"The rows of {dataset.name} are not one label each, so that they have no "
+            "place in a table of labels: save them as .csv."
+        )
+    wanted = np.asarray(label_ids, dtype=np.int64)
+    table = table.set_index("label").reindex(wanted).rename(columns=names)
+    cluster = table[f"{KEY}_cluster"]
+    if cluster.isna().any():
+        if UNASSIGNED not in cluster.cat.categories:
+            cluster = cluster.cat.add_categories(UNASSIGNED)
+        table[f"{KEY}_cluster"] = cluster.fillna(UNASSIGNED)
+    table.insert(0, "index", wanted)
+    return table.reset_index(drop=True)
+
+
+def _is_counts_or_zarr(path: Path) -> bool:
+    return path.is_dir() or path.name.lower().endswith((".h5", ".mtx", ".mtx.gz"))
 
 
 @contextmanager
