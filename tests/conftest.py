@@ -52,6 +52,12 @@ class FakeEngine:
     def layout(self, graph, X, start):
         return "edges", np.zeros((X.shape[0], 2), np.float32)
 
+    def merging(self, edges, labels, n_landmarks, previous):
+        """Merges the landmarks with the highest numbers."""
+        return lambda n_clusters, grouping: np.minimum(
+            np.arange(n_landmarks), n_clusters - 1
+        )
+
     def play(self, edges, layout, start, game):
         iteration, n_iter, n_points = 0, 50, len(layout)
         self.games.append(game)

@@ -37,6 +37,7 @@ from napari_embedding_game.session.clustering import (
 )
 from napari_embedding_game.session.history import History
 from napari_embedding_game.session.identities import Identities, IntArray, Numbers
+from napari_embedding_game.session.merging import has_leiden
 
 Divide = Callable[[int, Grouping], IntArray]
 """(n_clusters, grouping) -> (L,) cluster of each landmark, in any numbers."""
@@ -181,12 +182,22 @@ class ClusterBook:
         """Merge the landmarks into so many clusters; None leaves each its own.
 
         All stops of a slider on its way are one step for Undo.
+
+        Raises
+        ------
+        DataError
+            Fewer than one, or Leiden's packages are not installed.
         """
         if n_clusters is not None and n_clusters < 1:
             raise DataError(f"There cannot be {n_clusters} clusters: choose 1 or more.")
         grouping = grouping or self._edits.grouping
         if (n_clusters, grouping) == (self.n_clusters, self.grouping):
             return
+        if grouping == "leiden" and not has_leiden():
+            raise DataError(
+                "Leiden clusters need the packages leidenalg and igraph: "
+                'pip install "napari-embedding-game[leiden]".'
+            )
         edits = replace(self._edits, n_clusters=n_clusters, grouping=grouping)
         label = "choice of number of clusters"
         self._edit(label, edits, series=f"slider {grouping}")
@@ -429,7 +440,11 @@ class ClusterBook:
 
     def _edit(self, label: str, edits: Edits, series: str = "") -> None:
         before, self._edits = self._edits, edits
-        self._update()
+        try:
+            self._update()
+        except Exception:
+            self._edits = before
+            raise
         self.history.record(label, before, edits, series)
 
     def _go_to(self, edits: Edits | None) -> None:

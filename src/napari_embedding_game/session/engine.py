@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.session.merging import Merging
 
 Game = Generator[Snapshot, GameSettings | None, None]
 
@@ -44,6 +45,16 @@ class Engine(Protocol):
         self, edges: Any, layout: Any, start: StartSettings, game: GameSettings
     ) -> Game:
         """Return the game, which yields snapshots and takes new settings."""
+        ...
+
+    def merging(
+        self,
+        edges: Any,
+        labels: NDArray[np.int32],
+        n_landmarks: int,
+        previous: Merging | None,
+    ) -> Merging | None:
+        """Return how the landmarks can be merged; None if nobody knows."""
         ...
 
 
@@ -89,6 +100,16 @@ class CoreEngine:
             n_jobs=start.n_jobs,
             frame_iterations=FRAME_ITERATIONS[game.schedule],
         )
+
+    def merging(
+        self,
+        edges: Any,
+        labels: NDArray[np.int32],
+        n_landmarks: int,
+        previous: Merging | None,
+    ) -> Merging | None:
+        """Look at the edges between the points of the landmarks."""
+        return Merging.of(edges, labels, n_landmarks, previous)
 
 
 def warm_up() -> None:

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.session.clustering import Grouping
 from napari_embedding_game.session.engine import COMPUTING, CoreEngine, Engine, Game
+from napari_embedding_game.session.merging import Merging
 
 NEIGHBORS = "Finding neighbours"
 PLACING = "Placing the start layout"
@@ -29,6 +31,8 @@ class Progress:
     stage: str
     snapshot: Snapshot | None = None
     seconds_left: float | None = None
+    merging: Merging | None = None
+    """How the landmarks can be merged, as far as is known by now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,8 @@ class Run:
         self._paused = False
         self._steps = 0
         self._stopped = False
+        self.wanted: tuple[int, Grouping] | None = None
+        """Number of clusters that is shown, to be found in this thread."""
 
     # Controls: from any thread, answered within one piece of work.
 
@@ -134,18 +140,25 @@ class Run:
             # What was changed during the preparation holds from the beginning.
             self.game = self._take() or self.game
             game = self.engine.play(edges, layout, self.start, self.game)
+        regroup = _Regroup(self, edges)
+        duration = self.pace.duration(time.monotonic() - begun)
         try:
-            yield from self._play(game, self.pace.duration(time.monotonic() - begun))
+            yield from self._play(game, regroup, duration)
         finally:
             game.close()
 
-    def _play(self, game: Game, duration: float) -> Iterator[Progress]:
+    def _play(
+        self, game: Game, regroup: _Regroup, duration: float
+    ) -> Iterator[Progress]:
         clock = _Clock(duration)
         snapshot = self._advance(game, None)
         while snapshot is not None:
             self.energies.append((snapshot.iteration, snapshot.energy))
             yield Progress(
-                stage=PLAYING, snapshot=snapshot, seconds_left=clock.left(snapshot)
+                stage=PLAYING,
+                snapshot=snapshot,
+                seconds_left=clock.left(snapshot),
+                merging=regroup.look(snapshot),
             )
             if not self._wait_for_turn(snapshot, clock):
                 return
@@ -189,6 +202,42 @@ class Run:
         if snapshot.finished and self._wish is None:
             return False
         return not self._paused or self._steps > 0
+
+
+class _Regroup:
+    """Keeps up with how landmarks can be merged, for a small share of the time."""
+
+    SHARE = 0.15
+
+    def __init__(self, run: Run, edges: Any) -> None:
+        self._run = run
+        self._edges = edges
+        self._merging: Merging | None = None
+        self._labels: Any = None
+        self._n_landmarks = 0
+        self._due = 0.0
+
+    def look(self, snapshot: Snapshot) -> Merging | None:
+        """Return the newest merging; it always fits the number of landmarks."""
+        n_landmarks = len(snapshot.landmarks)
+        is_new = snapshot.labels is not self._labels
+        is_due = snapshot.finished or time.monotonic() >= self._due
+        if n_landmarks != self._n_landmarks or (is_new and is_due):
+            begun = time.monotonic()
+            self._look(snapshot.labels, n_landmarks)
+            now = time.monotonic()
+            self._due = now + (now - begun) / self.SHARE
+        return self._merging
+
+    def _look(self, labels: Any, n_landmarks: int) -> None:
+        self._labels, self._n_landmarks = labels, n_landmarks
+        wanted = self._run.wanted
+        with COMPUTING:
+            self._merging = self._run.engine.merging(
+                self._edges, labels, n_landmarks, self._merging
+            )
+            if self._merging is not None and wanted is not None:
+                self._merging(*wanted)
 
 
 class _Clock:

@@ -20,6 +20,7 @@ from napari_embedding_game.session import provenance
 from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.engine import CoreEngine, Engine
 from napari_embedding_game.session.look import Look
+from napari_embedding_game.session.merging import Merging
 from napari_embedding_game.session.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
@@ -57,6 +58,8 @@ class Session:
         self.state: State = "idle"
         self.run: Run | None = None
         self.snapshot: Snapshot | None = None
+        self.merging: Merging | None = None
+        """How the landmarks can be merged; None before the first frame."""
         self.message = ""
         self.stale = False
         """Whether the run was built from other settings than now chosen."""
@@ -70,7 +73,7 @@ class Session:
     def load(self, dataset: Dataset | None) -> None:
         """Take up a dataset; a run on the former one is stopped."""
         self.stop()
-        self.run = self.snapshot = None
+        self.run = self.snapshot = self.merging = None
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
@@ -135,8 +138,7 @@ class Session:
         if not self.plays(run):
             return
         if progress.snapshot is not None:
-            former, self.snapshot = self.snapshot, progress.snapshot
-            self._follow(progress.snapshot, former)
+            self._follow(progress)
             self.say(progress.snapshot.warning)
             self._go(_state_of(run, progress.snapshot))
         self.progressed.emit(progress)
@@ -160,15 +162,27 @@ class Session:
 
     # Inside
 
-    def _follow(self, snapshot: Snapshot, former: Snapshot | None) -> None:
+    def _follow(self, progress: Progress) -> None:
         """Let the clusters follow the game, unless nothing has been found since."""
+        former, snapshot = self.snapshot, progress.snapshot
+        assert snapshot is not None
+        self.snapshot = snapshot
         n_landmarks = len(snapshot.landmarks)
-        is_new = former is None or former.labels is not snapshot.labels
-        if is_new or n_landmarks != self.clusters.n_landmarks:
-            self.clusters.receive(snapshot.labels, n_landmarks)
+        is_known = former is not None and former.labels is snapshot.labels
+        if (
+            is_known
+            and n_landmarks == self.clusters.n_landmarks
+            and progress.merging is self.merging
+        ):
+            return
+        self.merging = progress.merging
+        self.clusters.receive(snapshot.labels, n_landmarks, self.merging)
 
     def _on_clusters(self) -> None:
         self.selection.follow(self.clusters.labels)
+        if self.run is not None:
+            wanted = (self.clusters.n_clusters, self.clusters.grouping)
+            self.run.wanted = None if wanted[0] is None else (wanted[0], wanted[1])
 
     def _on_setting(self, info: EmissionInfo) -> None:
         steers = info.signal.name in GAME_FIELDS
