@@ -36,10 +36,10 @@ def test_a_file_that_cannot_be_read_ends_with_a_sentence(
 
 
 def test_a_run_that_fails_ends_with_a_sentence(
-    click_run, window, docked, engine, capsys
+    click_run, qtbot, window, docked, engine, capsys
 ):
     errand = Errand(window, docked, None, None, quit_after_run=False)
     engine.fail_at = 20
     click_run(docked, "failed")
-    assert errand.code == 1
+    qtbot.waitUntil(lambda: errand.code == 1)
     assert "out of numbers" in capsys.readouterr().err

@@ -95,7 +95,8 @@ class Errand:
 
     def _on_state(self, state: str) -> None:
         if state == "failed":
-            self._on_trouble(self._session.message)
+            # The sentence comes right after the state.
+            self._later(lambda: self._on_trouble(self._session.message))
         elif state == "finished":
             self._session.state_changed.disconnect(self._on_state)
             self._later(self._take_picture)

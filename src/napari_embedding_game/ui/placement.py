@@ -23,6 +23,9 @@ The repulsion has length 1, so a map this small has collapsed: it must look so.
 """
 TOLERANCE = 0.01
 """Move of the extent, relative to it, that the frame does not follow."""
+MANY_POINTS, HEADROOM = 20_000, 0.15
+"""From so many points on a frame is moved rarely, and then leaves some room:
+moving it costs the viewer more than drawing the points."""
 EASE = 0.3
 """Share of the way to the new extent that the frame goes with each snapshot."""
 
@@ -65,15 +68,23 @@ class Frame:
         self._half = 0.0
 
     def follow(self, positions: NDArray[np.floating], *, settle: bool = False) -> None:
-        """Move towards the extent of the positions (N, 2); all the way to settle."""
+        """Move towards the extent of the positions (N, 2); all the way to settle.
+
+        A frame of many points stays until they leave it, or leave much room.
+        """
         low, high = positions.min(axis=0), positions.max(axis=0)
         center = (low + high) / 2
         half = max(float((high - low).max()) / 2, SMALLEST_HALF)
-        moved = np.abs(center - self._center).max() + abs(half - self._half)
-        if not settle and moved < TOLERANCE * half:
-            return  # moving the frame costs the viewer more than drawing the points
-        # Nothing may leave the box, but a shrinking map is followed gently.
-        ease = 1.0 if settle or half > self._half else EASE
+        reach = half + float(np.abs(center - self._center).max())
+        room = 0.0 if len(positions) <= MANY_POINTS else HEADROOM
+        if settle:
+            self._move(center, half, 1.0)
+        elif reach > self._half * (1 + TOLERANCE):
+            self._move(center, half * (1 + room), 1.0)  # nothing may leave the box
+        elif reach < self._half * (1 - 2 * room - TOLERANCE):
+            self._move(center, half, EASE)  # a shrinking map is followed gently
+
+    def _move(self, center: NDArray[np.floating], half: float, ease: float) -> None:
         self._center = self._center + ease * (center - self._center)
         self._half += ease * (half - self._half)
 
