@@ -58,11 +58,13 @@ def draw(
     figure = Figure(figsize=_INCHES, layout="constrained")
     deep = result.embedding.shape[1] > 2
     axes = figure.add_subplot(projection="3d" if deep else None)
+    # As on the screen: the first coordinate goes down, the second to the right.
+    places = result.embedding if deep else result.embedding[:, ::-1]
     values, colors = _coloring(dataset, result, color_by)
     if isinstance(values.dtype, pd.CategoricalDtype):
-        _draw_groups(axes, result.embedding, values, colors)
+        _draw_groups(axes, places, values, colors)
     else:
-        drawn = _scatter(axes, result.embedding, c=values.to_numpy(), cmap="viridis")
+        drawn = _scatter(axes, places, c=values.to_numpy(), cmap="viridis")
         figure.colorbar(drawn, ax=axes, label=color_by, shrink=0.7)
     axes.set_title(dataset.name if title is None else title)
     axes.set_xticks([])
@@ -70,7 +72,7 @@ def draw(
     if not deep:
         axes.set_aspect("equal", "datalim")
         axes.spines[:].set_visible(False)
-        axes.invert_yaxis()  # rows grow downwards, as on the screen
+        axes.invert_yaxis()
     return figure
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import tokenize
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -88,6 +90,12 @@ def read_npy(file: BinaryIO, size: int, where: str) -> NDArray[Any]:
     if file.read(1) == _PICKLE:
         raise PickleError(where)
     file.seek(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy on headers that Python 2 wrote
+        return _read_checked(file, size, where)
+
+
+def _read_checked(file: BinaryIO, size: int, where: str) -> NDArray[Any]:
     shape, dtype = _header(file)
     if dtype.hasobject:
         raise PickleError(where)
@@ -111,7 +119,10 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
     }.get(version)
     if read is None:
         raise ValueError(f"version {version} of the .npy format")
-    shape, _, dtype = read(file)
+    try:
+        shape, _, dtype = read(file)
+    except (SyntaxError, tokenize.TokenError) as error:
+        raise ValueError("no header of the .npy format") from error
     return shape, dtype
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,27 +103,3 @@ def _renumbered(labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int
         values, compact = np.concatenate([[0], values]), compact + 1
     numbered = compact.reshape(labels.shape).astype(np.int32)
     return values.astype(np.int64), numbered
-
-
-def match_labels(
-    objects: Objects, names: Sequence[Any] | NDArray[Any], n_rows: int
-) -> Objects | None:
-    """Objects of the rows of a table, or None if they cannot be told.
-
-    Parameters
-    ----------
-    objects : Objects
-        All objects of the label image.
-    names : sequence of numbers
-        Label of each row; empty if the table does not say.
-    n_rows : int
-        Rows of the table; without `names`, as many as there are objects.
-    """
-    if not len(names):
-        return objects if n_rows == len(objects) else None
-    wanted = np.asarray(names)
-    places = np.searchsorted(objects.label_ids, wanted)
-    places = np.minimum(places, len(objects) - 1)
-    if not np.array_equal(objects.label_ids[places], wanted):
-        return None
-    return objects.take(places)

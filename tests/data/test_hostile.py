@@ -1,0 +1,466 @@
+"""Files made to do harm: each gives a sentence, runs nothing, fills no memory."""
+
+import gzip
+import json
+import os
+import pickle
+import warnings
+import zipfile
+
+import anndata
+import h5py
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zarr
+from anndata import AnnData
+
+from napari_embedding_game.data import memory
+from napari_embedding_game.data.archives import check_archive
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.readers import read, spaces
+
+HUGE = 10**12
+
+
+class Trap:
+    """Unpickling makes a file."""
+
+    def __init__(self, place):
+        self.place = str(place)
+
+    def __reduce__(self):
+        return open, (self.place, "w")
+
+
+@pytest.fixture
+def sprung(tmp_path):
+    return tmp_path / "sprung"
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda: 50_000_000)
+    for module in ("archives", "table_files"):
+        monkeypatch.setattr(
+            f"napari_embedding_game.data.{module}.budget", lambda: 50_000_000
+        )
+
+
+def cells(n=8):
+    rng = np.random.default_rng(0)
+    obs = pd.DataFrame(
+        {"type": list("ab") * (n // 2)}, index=[f"c{i}" for i in range(n)]
+    )
+    adata = AnnData(rng.normal(size=(n, 5)).astype(np.float32), obs=obs)
+    adata.obsm["X_pca"] = rng.normal(size=(n, 3))
+    return adata
+
+
+def npy_header(shape, descr="'<f8'"):
+    head = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
+    head = head.ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
+
+
+def test_declared_rows_of_npy(tmp_path):
+    (tmp_path / "a.npy").write_bytes(npy_header((HUGE, 4)) + bytes(64))
+    with pytest.raises(DataError, match=r"a\.npy says .*1,000,000,000,000 x 4"):
+        read(tmp_path / "a.npy")
+
+
+def test_declared_rows_that_fit_but_are_not_there(tmp_path):
+    (tmp_path / "a.npy").write_bytes(npy_header((1000, 4)) + bytes(64))
+    with pytest.raises(DataError, match=r"1,000 x 4 values, and there are fewer"):
+        read(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("shape", ["(-1, 4)", "(3,", "(2.5, 1)", "(True, 2)"])
+def test_nonsense_in_the_header_of_npy(tmp_path, shape):
+    (tmp_path / "a.npy").write_bytes(npy_header(shape) + bytes(64))
+    with pytest.raises(DataError, match="damaged"):
+        read(tmp_path / "a.npy")
+
+
+def test_declared_rows_in_npz(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", npy_header((HUGE, 4)) + bytes(64))
+    with pytest.raises(DataError, match=r"a\.npz \(X\) says"):
+        read(tmp_path / "a.npz")
+
+
+def test_pickle_under_any_name(tmp_path, sprung):
+    content = pickle.dumps(Trap(sprung))
+    for name in ("a.npy", "a.npz", "a.h5ad", "a.csv", "a.parquet", "a.h5", "a.mtx"):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match=name.replace(".", r"\.")):
+            read(tmp_path / name)
+    with zipfile.ZipFile(tmp_path / "b.npz", "w") as archive:
+        archive.writestr("X.npy", npy_header((1,), "'|O'") + content)
+        archive.writestr("Y.pkl", content)
+    with pytest.raises(DataError, match="Python objects"):
+        read(tmp_path / "b.npz")
+    assert not sprung.exists()
+
+
+def test_zip_bomb(tmp_path, little_memory):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("X.npy", bytes(60_000_000))
+    assert (tmp_path / "a.npz").stat().st_size < 100_000
+    with pytest.raises(DataError, match=r"a\.npz would take 60\.0 MB when unpacked"):
+        read(tmp_path / "a.npz")
+
+
+def test_zip_bomb_that_hides_its_size(tmp_path):
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("X.npy", bytes(1_000_000))
+    real, false = (1_000_000).to_bytes(4, "little"), (1_000).to_bytes(4, "little")
+    path.write_bytes(path.read_bytes().replace(real, false))
+    with pytest.raises(DataError, match=r"a\.npz could not be read"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["../out.npy", "/etc/out.npy", "a/../../out.npy", "..\\out", "C:\\out"]
+)
+def test_archive_that_leads_out(tmp_path, name):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr(name, npy_header((2, 2)) + bytes(32))
+    with pytest.raises(DataError, match="leads out of it"):
+        read(tmp_path / "a.npz")
+
+
+def test_archive_with_a_link_or_a_part_twice(tmp_path):
+    link = zipfile.ZipInfo("link")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+        with pytest.raises(DataError, match="leads out"):
+            check_archive(archive, "a.zip")
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("a", "1")
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("a", "2")
+        with pytest.raises(DataError, match="twice"):
+            check_archive(archive, "b.zip")
+
+
+def test_gz_bomb(tmp_path, little_memory):
+    with gzip.open(tmp_path / "a.csv.gz", "wb") as file:
+        file.write(b"a,b\n" + b"1,2\n" * 5_000_000)
+    with pytest.raises(DataError, match=r"a\.csv\.gz holds more than .* unpacked"):
+        read(tmp_path / "a.csv.gz")
+
+
+def test_table_too_large_or_too_wide(tmp_path, little_memory):
+    (tmp_path / "a.csv").write_bytes(b"a,b\n" + b"1,2\n" * 3_000_000)
+    with pytest.raises(DataError, match=r"a\.csv says .* memory free"):
+        read(tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_bytes(b"," * 2_000_000)
+    with pytest.raises(DataError, match=r"more than 1,000,000 columns"):
+        read(tmp_path / "b.csv")
+
+
+def test_parquet_of_many_rows_in_few_bytes(tmp_path, little_memory):
+    table = pa.table({"a": pa.array(np.zeros(5_000_000)), "b": ["x"] * 5_000_000})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert (tmp_path / "a.parquet").stat().st_size < 1_000_000
+    with pytest.raises(DataError, match=r"a\.parquet says .*5,000,000 x 2"):
+        read(tmp_path / "a.parquet")
+
+
+def test_repeated_text_in_parquet_is_held_once(tmp_path):
+    long = "x" * 100_000
+    frame = pd.DataFrame({"note": [long] * 300, "a": np.arange(300.0)})
+    frame.to_parquet(tmp_path / "a.parquet")
+    notes = read(tmp_path / "a.parquet").obs["note"]
+    assert len({id(note) for note in notes.tolist()}) == 1
+
+
+def huge_h5ad(path, **options):
+    cells().write_h5ad(path)
+    with h5py.File(path, "r+") as file:
+        del file["obsm/X_pca"]
+        item = file["obsm"].create_dataset(
+            "X_pca", (HUGE, 3), "f4", chunks=(1000, 3), **options
+        )
+        item.attrs["encoding-type"], item.attrs["encoding-version"] = "array", "0.2.0"
+
+
+@pytest.mark.parametrize("options", [{}, {"compression": "gzip"}])
+def test_declared_rows_of_h5ad(tmp_path, options):
+    huge_h5ad(tmp_path / "a.h5ad", **options)
+    with pytest.raises(DataError, match=r"a\.h5ad says .*1,000,000,000,000 x 3.* TB"):
+        read(tmp_path / "a.h5ad")
+
+
+@pytest.mark.parametrize("part", ["obs", "var"])
+def test_declared_rows_of_a_table_in_h5ad(tmp_path, part):
+    cells().write_h5ad(tmp_path / "a.h5ad")
+    with h5py.File(tmp_path / "a.h5ad", "r+") as file:
+        del file[part]["_index"]
+        file[part].create_dataset("_index", (HUGE,), h5py.string_dtype(), chunks=(9,))
+    with pytest.raises(DataError, match=rf"a\.h5ad says that its table {part}"):
+        read(tmp_path / "a.h5ad")
+
+
+def test_declared_rows_of_a_sparse_matrix(tmp_path):
+    import scipy.sparse as sp
+
+    adata = cells()
+    adata.X = sp.csr_matrix(adata.X)
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    with h5py.File(tmp_path / "a.h5ad", "r+") as file:
+        file["X"].attrs["shape"] = [HUGE, 5]
+    with pytest.raises(DataError, match=r"a\.h5ad says"):
+        read(tmp_path / "a.h5ad", space="X")
+
+
+@pytest.mark.parametrize(("part", "value"), [("indices", 99), ("indptr", 10**9)])
+def test_sparse_matrix_that_points_outside(tmp_path, part, value):
+    import scipy.sparse as sp
+
+    adata = cells()
+    adata.X = sp.csr_matrix(adata.X)
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    with h5py.File(tmp_path / "a.h5ad", "r+") as file:
+        file[f"X/{part}"][3] = value
+    with pytest.raises(DataError, match=r"a\.h5ad could not be read"):
+        read(tmp_path / "a.h5ad", space="X")
+    sparse = {"data": [1.0], "indices": [99], "indptr": [0, 1], "shape": [1, 2]}
+    np.savez(tmp_path / "a.npz", format=b"csr", **sparse)
+    with pytest.raises(DataError, match=r"a\.npz could not be read"):
+        read(tmp_path / "a.npz")
+
+
+def test_h5ad_that_leads_out(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_bytes(bytes(96))
+    for kind in ("link", "storage", "virtual"):
+        path = tmp_path / f"{kind}.h5ad"
+        cells().write_h5ad(path)
+        with h5py.File(path, "r+") as file:
+            del file["obsm/X_pca"]
+            if kind == "link":
+                file["obsm/X_pca"] = h5py.ExternalLink("other.h5ad", "/X")
+            elif kind == "storage":
+                place = [(str(secret), 0, 96)]
+                file["obsm"].create_dataset("X_pca", (8, 3), "f4", external=place)
+            else:
+                layout = h5py.VirtualLayout((8, 3), "f4")
+                layout[:] = h5py.VirtualSource("other.h5ad", "X", (8, 3))
+                file["obsm"].create_virtual_dataset("X_pca", layout)
+        for function in (read, spaces):
+            with pytest.raises(DataError, match="lies in another file"):
+                function(path)
+
+
+def test_h5ad_whose_groups_go_in_circles(tmp_path):
+    cells().write_h5ad(tmp_path / "a.h5ad")
+    with h5py.File(tmp_path / "a.h5ad", "r+") as file:
+        file["uns/loop"] = file["/"]
+    assert read(tmp_path / "a.h5ad").X.shape == (8, 3)
+    with h5py.File(tmp_path / "a.h5ad", "r+") as file:
+        file["obs/loop"] = file["obs"]
+    with pytest.raises(DataError, match=r"a\.h5ad could not be read"):
+        read(tmp_path / "a.h5ad")
+
+
+@pytest.fixture(params=[2, 3])
+def zarr_cells(tmp_path, request):
+    """A .zarr folder in both versions of the format."""
+    path = tmp_path / "a.zarr"
+    with (
+        warnings.catch_warnings(),
+        anndata.settings.override(zarr_write_format=request.param),
+    ):
+        warnings.simplefilter("ignore")
+        cells().write_zarr(path)
+    # The copy of all metadata at the root is left out, so that one change counts.
+    (path / ".zmetadata").unlink(missing_ok=True)
+    if request.param == 3:
+        change(path / "zarr.json", consolidated_metadata=None)
+    return path
+
+
+def metadata_of(array):
+    version_2 = array / ".zarray"
+    return version_2 if version_2.exists() else array / "zarr.json"
+
+
+def change(path, **changes):
+    metadata = json.loads(path.read_text())
+    path.write_text(json.dumps({**metadata, **changes}))
+
+
+def test_declared_rows_of_zarr(zarr_cells):
+    change(metadata_of(zarr_cells / "obsm/X_pca"), shape=[HUGE, 3])
+    with pytest.raises(DataError, match=r"a\.zarr says .*1,000,000,000,000 x 3"):
+        read(zarr_cells)
+
+
+def test_huge_block_of_zarr(zarr_cells):
+    place = metadata_of(zarr_cells / "obsm/X_pca")
+    grid = {"name": "regular", "configuration": {"chunk_shape": [HUGE, 3]}}
+    change(place, chunks=[HUGE, 3], chunk_grid=grid)
+    with pytest.raises(DataError, match=r"a\.zarr says that one block"):
+        read(zarr_cells)
+
+
+def test_zarr_that_would_unpickle(tmp_path, zarr_cells, sprung):
+    array = zarr_cells / "obsm" / "X_evil"
+    array.mkdir()
+    (array / ".zarray").write_text(
+        json.dumps(
+            {
+                "zarr_format": 2,
+                "shape": [8],
+                "chunks": [8],
+                "dtype": "|O",
+                "compressor": None,
+                "fill_value": None,
+                "order": "C",
+                "filters": [{"id": "pickle", "protocol": 4}],
+            }
+        )
+    )
+    (array / "0").write_bytes(pickle.dumps(Trap(sprung)))
+    with pytest.raises(DataError, match=r'a\.zarr stores numbers by "pickle"'):
+        read(zarr_cells)
+    assert not sprung.exists()
+
+
+def test_zarr_that_leads_out(tmp_path, zarr_cells):
+    (tmp_path / "secret").write_text("secret")
+    os.symlink(tmp_path / "secret", zarr_cells / "obsm" / "link")
+    with pytest.raises(DataError, match="lies elsewhere on this computer"):
+        read(zarr_cells)
+
+
+def test_zarr_with_a_pipe_inside(zarr_cells):
+    os.mkfifo(zarr_cells / "obsm" / "pipe")
+    with pytest.raises(DataError, match="neither file nor folder"):
+        read(zarr_cells)
+
+
+def test_zarr_metadata_nested_without_end(zarr_cells):
+    metadata_of(zarr_cells / "obsm/X_pca").write_text("[" * 100_000)
+    with pytest.raises(DataError, match=r"a\.zarr could not be read"):
+        read(zarr_cells)
+
+
+def test_pipe_in_place_of_a_file(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    with pytest.raises(DataError, match="no ordinary file"):
+        read(tmp_path / "a.csv")
+
+
+def tenx_folder(path, n_cells=3, n_genes=4, heading=None):
+    path.mkdir()
+    (path / "barcodes.tsv").write_text("".join(f"c{i}\n" for i in range(n_cells)))
+    genes = "".join(f"id{i}\tgene{i}\tGene Expression\n" for i in range(n_genes))
+    (path / "features.tsv").write_text(genes)
+    heading = heading or f"{n_genes} {n_cells} 2"
+    kind = "%%MatrixMarket matrix coordinate integer general"
+    (path / "matrix.mtx").write_text(f"{kind}\n%\n{heading}\n1 1 5\n4 3 7\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("heading", "sentence"),
+    [
+        (f"4 3 {HUGE}", r"its list of counts \(1,000,000,000,000\)"),
+        (f"4 {HUGE} 2", r"1,000,000,000,000 cells, and 4 and 3 are named"),
+        ("4 3 1000", "1,000 counts, and there are fewer"),
+        ("4 3", "could not be read"),
+        ("9 9 2", "9 genes and 9 cells"),
+        ("4 3 3", "could not be read"),
+    ],
+)
+def test_declared_size_of_a_10x_matrix(tmp_path, heading, sentence):
+    folder = tenx_folder(tmp_path / "m", heading=heading)
+    with pytest.raises(DataError, match=sentence):
+        read(folder)
+
+
+def test_10x_names_that_unpack_without_end(tmp_path, little_memory):
+    folder = tenx_folder(tmp_path / "m")
+    (folder / "barcodes.tsv").unlink()
+    with gzip.open(folder / "barcodes.tsv.gz", "wb") as file:
+        file.write(bytes(60_000_000))
+    with pytest.raises(DataError, match=r"barcodes\.tsv\.gz holds more than"):
+        read(folder)
+
+
+def whole_files(folder):
+    """A good file of every kind, by its ending."""
+    table = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(40, 3)), columns=[*"abc"]
+    )
+    cells().write_h5ad(folder / "a.h5ad")
+    np.save(folder / "a.npy", table.to_numpy())
+    np.savez_compressed(folder / "a.npz", X=table.to_numpy())
+    table.to_parquet(folder / "a.parquet")
+    table.to_csv(folder / "a.csv.gz", index=False)
+    with h5py.File(folder / "a.h5", "w") as file:
+        group = file.create_group("matrix")
+        group["data"], group["indices"] = np.ones(40, int), np.arange(40) % 4
+        group["indptr"], group["shape"] = np.arange(0, 41, 4), [4, 10]
+        group["barcodes"] = [f"c{i}".encode() for i in range(10)]
+        group["features/name"] = [b"a", b"b", b"c", b"d"]
+        group["features/feature_type"] = [b"Gene Expression"] * 4
+
+
+@pytest.mark.parametrize("ending", ["h5ad", "npy", "npz", "parquet", "csv.gz", "h5"])
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.6, 0.9, 0.99])
+def test_truncated(tmp_path, ending, share):
+    whole_files(tmp_path)
+    path = tmp_path / f"a.{ending}"
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(DataError, match=rf"a\.{ending}"):
+        read(path)
+
+
+@pytest.mark.parametrize("ending", ["h5ad", "npy", "npz", "parquet", "csv.gz", "h5"])
+def test_bytes_changed_at_random(tmp_path, ending):
+    """Whatever comes of it is a Dataset or a sentence, nothing else."""
+    whole_files(tmp_path)
+    path = tmp_path / f"a.{ending}"
+    content = path.read_bytes()
+    rng = np.random.default_rng(1)
+    n_refused = 0
+    for _ in range(40):
+        damaged = bytearray(content)
+        for place in rng.integers(0, len(content), 20):
+            damaged[place] = rng.integers(256)
+        path.write_bytes(damaged)
+        try:
+            read(path, missing="drop")
+        except DataError:
+            n_refused += 1
+    assert n_refused > 0 or ending == "h5ad"
+
+
+def test_truncated_zarr(zarr_cells):
+    chunk = max((p for p in (zarr_cells / "obsm/X_pca").rglob("*") if p.is_file()
+                 and p.name not in ("zarr.json", ".zarray", ".zattrs")),
+                key=lambda p: p.stat().st_size)  # fmt: skip
+    chunk.write_bytes(chunk.read_bytes()[:10])
+    with pytest.raises(DataError, match=r"a\.zarr could not be read"):
+        read(zarr_cells)
+    metadata_of(zarr_cells / "obsm/X_pca").write_text("{")
+    with pytest.raises(DataError, match=r"a\.zarr could not be read"):
+        read(zarr_cells)
+
+
+def test_zarr_without_cells(tmp_path):
+    zarr.open_group(str(tmp_path / "b.zarr"), mode="w")
+    with pytest.raises(DataError, match=r"b\.zarr .*without cells"):
+        read(tmp_path / "b.zarr")
+    (tmp_path / "empty.zarr").mkdir()
+    with pytest.raises(DataError, match=r"empty\.zarr could not be read"):
+        read(tmp_path / "empty.zarr")
