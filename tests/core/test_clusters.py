@@ -1,0 +1,216 @@
+"""Questions about merging landmarks whose answers are known beforehand."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.clusters import (
+    follow,
+    landmark_graph,
+    leiden_clusters,
+    merge_tree,
+    split,
+)
+from napari_embedding_game.core.errors import InputError
+
+
+def blocks(sizes, weight_between=0.02, seed=0):
+    """Full graphs of nodes with little between one and the next."""
+    n = sum(sizes)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    weights = np.where(group[:, None] == group, 1.0, 0.0)
+    weights[np.abs(group[:, None] - group) == 1] = weight_between
+    noise = np.random.default_rng(seed).uniform(0.9, 1.1, (n, n))
+    weights *= noise + noise.T
+    return sparse.csr_matrix(weights), group
+
+
+@st.composite
+def trees(draw):
+    n = draw(st.integers(1, 25))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    weights = np.triu(rng.random((n, n)) * (rng.random((n, n)) < draw(st.floats(0, 1))))
+    sizes = rng.integers(0, 5, n)
+    sizes[rng.integers(n)] = 3  # not all empty
+    weights[sizes == 0] = 0
+    weights[:, sizes == 0] = 0
+    return sizes, merge_tree(sparse.csr_matrix(weights + weights.T), sizes)
+
+
+def test_the_graph_of_landmarks_sums_the_edges_between_their_points():
+    rng = np.random.default_rng(0)
+    weights = sparse.random(60, 60, 0.2, random_state=rng, dtype=np.float32)
+    edges = Edges.from_matrix(weights + weights.T)
+    labels = rng.integers(0, 9, 60).astype(np.int32)
+    labels[labels == 4] = 5  # landmark 4 is empty
+    members = np.eye(9)[labels]
+    graph = landmark_graph(edges, labels, 9)
+    np.testing.assert_allclose(
+        graph.toarray(), members.T @ edges.matrix().toarray() @ members, rtol=1e-6
+    )
+    assert graph[4].nnz == 0
+    assert graph.has_sorted_indices
+
+
+def test_a_label_without_a_landmark_is_refused():
+    edges = Edges.from_matrix(sparse.csr_matrix(np.ones((2, 2), np.float32)))
+    with pytest.raises(InputError, match="from 0 to 2"):
+        landmark_graph(edges, np.array([0, 3]), 3)
+    with pytest.raises(InputError, match="1 labels for 2 points"):
+        landmark_graph(edges, np.array([0]), 3)
+
+
+@given(trees())
+@settings(max_examples=60, deadline=None)
+def test_one_cluster_fewer_merges_one_pair_and_keeps_all_other_numbers(case):
+    sizes, tree = case
+    assert tree.n_leaves == np.count_nonzero(sizes)
+    for n_clusters in range(tree.n_leaves, 1, -1):
+        more, fewer = tree.cut(n_clusters), tree.cut(n_clusters - 1)
+        assert set(more[sizes > 0]) == set(range(n_clusters))
+        changed = more != fewer
+        # What changes is the newest cluster alone, and it becomes one other.
+        assert (changed == (more == n_clusters - 1)).all()
+        (kept,) = np.unique(fewer[changed])
+        points = np.bincount(more[sizes > 0], sizes[sizes > 0])
+        assert points[kept] >= points[n_clusters - 1]
+
+
+@given(trees())
+@settings(max_examples=30, deadline=None)
+def test_landmarks_without_points_belong_to_no_cluster(case):
+    sizes, tree = case
+    for n_clusters in (1, 2, 1000):
+        assert ((tree.cut(n_clusters) < 0) == (sizes == 0)).all()
+
+
+def test_the_cut_finds_groups_that_hang_together():
+    graph, group = blocks([3, 8, 5, 12])
+    clusters = merge_tree(graph, np.ones(len(group), int)).cut(4)
+    assert len(set(zip(clusters, group, strict=True))) == 4
+
+
+def test_parts_that_no_edge_connects_are_joined_last():
+    graph, group = blocks([4, 9, 6], weight_between=0)
+    tree = merge_tree(graph, np.ones(len(group), int))
+    clusters = tree.cut(3)
+    assert len(set(zip(clusters, group, strict=True))) == 3
+    # The smallest two go first.
+    assert len(set(tree.cut(2)[group != 1])) == 1
+
+
+def test_a_cut_below_one_cluster_is_refused():
+    graph, _ = blocks([2, 2])
+    with pytest.raises(InputError, match="at least 1"):
+        merge_tree(graph, np.ones(4, int)).cut(0)
+
+
+def test_a_tree_needs_points():
+    with pytest.raises(InputError, match="nothing to merge"):
+        merge_tree(sparse.csr_matrix((3, 3)), np.zeros(3, int))
+    with pytest.raises(InputError, match="2 sizes for 3 landmarks"):
+        merge_tree(sparse.csr_matrix((3, 3)), np.zeros(2, int))
+
+
+def test_clusters_do_not_depend_on_the_numbers_of_the_landmarks():
+    graph, group = blocks([4, 7, 5, 9, 6])
+    order = np.random.default_rng(1).permutation(len(group))
+    sizes = np.arange(1, len(group) + 1)
+    one = merge_tree(graph, sizes).cut(5)
+    other = merge_tree(graph[order][:, order], sizes[order]).cut(5)
+    assert len(set(zip(one[order], other, strict=True))) == 5
+
+
+def test_a_tree_that_is_as_good_as_a_new_one_is_kept():
+    rng = np.random.default_rng(0)
+    weights = rng.random((40, 40)) ** 4  # hardly any structure: many equal answers
+    graph = sparse.csr_matrix(weights + weights.T)
+    sizes = np.ones(40, int)
+    before = merge_tree(graph, sizes, random_state=1)
+    after = merge_tree(graph, sizes, previous=before, random_state=2)
+    np.testing.assert_array_equal(after.levels[0], before.levels[0])
+    np.testing.assert_array_equal(after.cut(6), before.cut(6))
+    # A tree of another number of landmarks says nothing.
+    merge_tree(graph[:30, :30], sizes[:30], previous=before)
+
+
+@given(trees(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_split_cuts_inside_the_cluster_and_keeps_nothing_back(case, data):
+    sizes, tree = case
+    members = np.flatnonzero(np.random.default_rng(0).random(len(sizes)) < 0.7)
+    n_most = np.count_nonzero(sizes[members])
+    if n_most < 2:
+        with pytest.raises(InputError, match="cannot be split"):
+            split(tree, members, 2)
+        return
+    n_parts = data.draw(st.integers(2, n_most))
+    parts = split(tree, members, n_parts)
+    assert ((parts < 0) == (sizes[members] == 0)).all()
+    assert set(parts[parts >= 0]) == set(range(n_parts))
+    if n_parts > 2:  # nested: one part fewer merges two of them
+        pairs = np.column_stack([parts, split(tree, members, n_parts - 1)])
+        assert len(np.unique(pairs[parts >= 0], axis=0)) == n_parts
+    with pytest.raises(InputError, match="choose a number of parts"):
+        split(tree, members, n_most + 1)
+
+
+def test_clusters_keep_their_ids_where_most_points_stay():
+    previous = np.array([7, 7, 7, 3, 3, 3, -1])
+    new = np.array([1, 1, 0, 0, 0, 0, 2])
+    assert follow(previous, new).tolist() == [3, 7, 8]
+    assert follow(previous, new, next_id=20).tolist() == [3, 7, 20]
+
+
+def test_following_maximises_the_points_that_keep_their_id():
+    # The largest overlap first would keep 5 of the 13.
+    previous = np.array([0] * 5 + [0] * 4 + [1] * 4)
+    new = np.array([0] * 5 + [1] * 4 + [0] * 4)
+    assert follow(previous, new).tolist() == [1, 0]
+
+
+@given(hnp.arrays(np.int32, 30, elements=st.integers(-1, 6)), st.permutations(range(7)))
+def test_renumbered_clusters_get_their_old_ids_back(previous, order):
+    renumbered = np.where(previous < 0, -1, np.array(order)[previous])
+    ids = follow(previous, renumbered)
+    is_in = previous >= 0
+    np.testing.assert_array_equal(ids[renumbered[is_in]], previous[is_in])
+    assert len(set(ids.tolist())) == len(ids)
+
+
+def test_only_the_same_points_can_be_followed():
+    with pytest.raises(InputError, match="3 points before and 2 now"):
+        follow(np.zeros(3, int), np.zeros(2, int))
+
+
+def test_following_nothing_gives_no_ids():
+    assert follow(np.full(3, -1), np.full(3, -1)).tolist() == []
+    assert follow(np.full(3, -1), np.array([0, 1, 1])).tolist() == [0, 1]
+
+
+def test_leiden_finds_the_number_of_clusters_asked_for():
+    pytest.importorskip("leidenalg")
+    graph, group = blocks([3, 8, 5, 12])
+    empty = sparse.block_diag([graph, sparse.csr_matrix((1, 1))]).tocsr()
+    clusters = leiden_clusters(empty, n_clusters=4)
+    assert clusters[-1] == -1
+    assert len(set(zip(clusters[:-1], group, strict=True))) == 4
+    assert leiden_clusters(graph, resolution=1e-4).max() == 0
+    with pytest.raises(InputError, match="above 0"):
+        leiden_clusters(graph, resolution=0)
+    with pytest.raises(InputError, match="at least 1"):
+        leiden_clusters(graph, n_clusters=0)
+
+
+def test_leiden_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "leidenalg", None)
+    with pytest.raises(InputError, match="pip install"):
+        leiden_clusters(blocks([2, 2])[0], n_clusters=2)
