@@ -1,9 +1,12 @@
 import json
 
+import numpy as np
 import pytest
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.codec import loads
+from napari_embedding_game.session.record import RunRecord
 from napari_embedding_game.session.run import PLAYING, UNPACED, Progress
 from napari_embedding_game.session.session import Session, sentence
 
@@ -117,6 +120,26 @@ def test_the_result_tells_how_it_was_made(session):
     assert parameters["repulsion"] == 20.0
     assert parameters["n_neighbors"] == 15
     assert json.loads(parameters["steering"]) == [[20, {"strength": 800.0}]]
+    recorded = loads(RunRecord, parameters["record"].encode(), "the file")
+    assert recorded.game.strength == 300.0
+    assert [(s.iteration, s.game.strength) for s in recorded.steered] == [(20, 800.0)]
+    assert recorded.n_iter == 50
+
+
+def test_the_result_holds_the_clusters_as_they_are_shown(session):
+    play(session)
+    session.clusters.rename(0, "T cells")
+    session.clusters.recolor(0, "#102030")
+    session.clusters.make_cluster(np.arange(5, 15), "odd")
+    result = session.result()
+    assert result.point_names().tolist() == session.clusters.clustering.names.tolist()
+    assert result.groups() == {
+        "T cells": "#102030",
+        "1": None,
+        "2": None,
+        "3": None,
+        "odd": None,
+    }
 
 
 @pytest.mark.parametrize("kind", [InputError, DataError])

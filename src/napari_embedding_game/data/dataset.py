@@ -204,14 +204,17 @@ class Dataset:
 
         Of a folder it is that of its files' names and contents, in order of names.
         """
-        if self.source is not None and self.source.is_dir():
-            return _folder_sha256(self.source)
         if self.source is not None:
-            return _file_sha256(self.source)
+            return source_sha256(self.source)
         digest = hashlib.sha256()
         for part in _arrays(self.X):
             digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
+
+
+def source_sha256(path: Path) -> str:
+    """SHA-256 (hexadecimal) of a file, or of the names and contents in a folder."""
+    return _folder_sha256(path) if path.is_dir() else _file_sha256(path)
 
 
 def _length(part: Any, expected: int) -> int:

@@ -9,6 +9,9 @@ from typing import Any
 from napari_embedding_game.core.types import GameSettings, Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.result import EmbeddingResult
+from napari_embedding_game.session.clustering import Clustering
+from napari_embedding_game.session.codec import dumps
+from napari_embedding_game.session.record import record
 from napari_embedding_game.session.run import Run
 from napari_embedding_game.session.settings import paper_lambda
 
@@ -23,7 +26,8 @@ def parameters(dataset: Dataset, run: Run, snapshot: Snapshot) -> dict[str, Any]
     """Return every setting of a run, flat, by the engine's names.
 
     ``steering`` is a JSON list of [iteration, {setting: value}], in the order
-    of the changes; the other values are those in force at the end.
+    of the changes; the other values are those in force at the end.  ``record`` is
+    the JSON of a :class:`~.record.RunRecord`, which is enough for a replay.
     """
     game = run.steered[-1][1] if run.steered else run.game
     return {
@@ -31,21 +35,25 @@ def parameters(dataset: Dataset, run: Run, snapshot: Snapshot) -> dict[str, Any]
         **asdict(game),
         "repulsion": paper_lambda(game.strength, len(snapshot.embedding)),
         "steering": json.dumps(_steering(run)),
+        "record": dumps(record(run, snapshot)).decode(),
         "n_iter": snapshot.iteration,
         "space": dataset.space,
     }
 
 
 def _steering(run: Run) -> list[tuple[int, dict[str, Any]]]:
-    before, record = run.game, []
+    before, steering = run.game, []
     for iteration, game in run.steered:
-        record.append((iteration, changed(before, game)))
+        steering.append((iteration, changed(before, game)))
         before = game
-    return record
+    return steering
 
 
-def result(dataset: Dataset, run: Run, snapshot: Snapshot) -> EmbeddingResult:
-    """Return the snapshot as a result that a writer can store."""
+def result(
+    dataset: Dataset, run: Run, snapshot: Snapshot, clustering: Clustering
+) -> EmbeddingResult:
+    """Return the snapshot and its clusters as a result that a writer can store."""
+    clusters = clustering.clusters
     return EmbeddingResult(
         embedding=snapshot.embedding,
         landmarks=snapshot.landmarks,
@@ -53,4 +61,8 @@ def result(dataset: Dataset, run: Run, snapshot: Snapshot) -> EmbeddingResult:
         pressure=snapshot.pressure,
         energy=snapshot.energy,
         parameters=parameters(dataset, run, snapshot),
+        clusters=clustering.labels,
+        cluster_names={c.id: c.name for c in clusters},
+        cluster_colors={c.id: c.color for c in clusters if c.color},
+        cluster_notes={c.id: c.note for c in clusters if c.note},
     )

@@ -158,7 +158,9 @@ class Session:
         """Return the last snapshot, ready to be written; None before the first."""
         if self.dataset is None or self.run is None or self.snapshot is None:
             return None
-        return provenance.result(self.dataset, self.run, self.snapshot)
+        return provenance.result(
+            self.dataset, self.run, self.snapshot, self.clusters.clustering
+        )
 
     # Inside
 

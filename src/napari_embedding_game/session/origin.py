@@ -1,0 +1,171 @@
+"""Where a dataset came from, precisely enough to read it again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from napari_embedding_game.data import samples
+from napari_embedding_game.data.dataset import Dataset, source_sha256
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.readers import can_read, spaces
+from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.stages import finish
+
+SAMPLES = ("digits", "pbmc", "mnist")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The source of a dataset, and the fingerprints of the source and of X."""
+
+    name: str
+    """What a person calls it."""
+    space: str
+    """As ``Dataset.space``."""
+    path: str = ""
+    """The file or folder; "" where there is none."""
+    sha256: str
+    """Of the file; of X where there is no file."""
+    x_sha256: str
+    n_source_rows: int
+    n_columns: int
+    columns: tuple[str, ...] = ()
+    """Names of the columns of X, where they are few."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """As ``Dataset.provenance``: the recipe with its numbers."""
+
+
+_KNOWN: WeakKeyDictionary[Dataset, Origin] = WeakKeyDictionary()
+_MOST_COLUMNS = 1000
+
+
+def origin_of(dataset: Dataset) -> Origin:
+    """Return the origin; the first time this reads the whole source file."""
+    if dataset not in _KNOWN:
+        names = dataset.var_names
+        _KNOWN[dataset] = Origin(
+            name=dataset.name,
+            space=dataset.space,
+            path="" if dataset.source is None else str(dataset.source.absolute()),
+            sha256=dataset.sha256(),
+            x_sha256=fingerprint(dataset.X),
+            n_source_rows=dataset.n_source_rows,
+            n_columns=dataset.X.shape[1],
+            columns=names if len(names) <= _MOST_COLUMNS else (),
+            provenance=dict(dataset.provenance),
+        )
+    return _KNOWN[dataset]
+
+
+def fingerprint(X: Any) -> str:
+    """Return the SHA-256 of a matrix: its shape and all its numbers."""
+    digest = hashlib.sha256(repr(tuple(map(int, X.shape))).encode())
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    for part in parts:
+        digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()
+
+
+def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Dataset:
+    """Read a dataset again and check that it is the same.
+
+    Parameters
+    ----------
+    kept : (n_source_rows,) bool
+        Rows that were on the map.
+    beside : Path
+        Folder in which a file of the same name is looked for, too.
+
+    Raises
+    ------
+    DataError
+        The source is missing, has changed, or is read in another way now.
+    """
+    if origin.path:
+        path = _find(origin, beside)
+        attempts = _readings(origin, path)
+    elif origin.name in SAMPLES:
+        attempts = iter([getattr(samples, origin.name)()])
+    else:
+        raise DataError(
+            f"{origin.name} was no file, so it cannot be read again: the map is shown "
+            "as it was saved; load the data to play on."
+        )
+    for dataset in attempts:
+        if dataset.n_source_rows == len(kept) and dataset.kept[kept].all():
+            part = dataset
+            if not np.array_equal(dataset.kept, kept):
+                part = dataset.subset(kept[dataset.kept])
+            if fingerprint(part.X) == origin.x_sha256:
+                _KNOWN[part] = origin
+                return part
+    raise DataError(
+        f"{origin.name} gives other numbers for {origin.space} now than when the "
+        "session was saved: the map is shown as it was; load the data to play anew."
+    )
+
+
+def _find(origin: Origin, beside: Path) -> Path:
+    path = Path(origin.path)
+    for candidate in (path, beside / path.name):
+        if candidate.exists() and can_read(candidate):
+            return _unchanged(origin, candidate)
+    raise DataError(
+        f"The data file {path} is missing: put it back, or beside the session file. "
+        "The map is shown as it was saved."
+    )
+
+
+def _unchanged(origin: Origin, path: Path) -> Path:
+    if source_sha256(path) != origin.sha256:
+        raise DataError(
+            f"The data file {path} has changed since the session was saved: put the "
+            "former one back to play on. The map is shown as it was saved."
+        )
+    return path
+
+
+def _readings(origin: Origin, path: Path) -> Iterator[Dataset]:
+    """Yield the ways in which the file may have been read, the likeliest first."""
+    recipe = _recipe(origin)
+    space = origin.space if recipe is None else recipe[1]
+    known = spaces(path)
+    options: list[dict[str, Any]] = []
+    if space in known:
+        options.append({"space": space})
+    if origin.columns and recipe is None:
+        options.append({"columns": origin.columns, "space": _in(space, known)})
+    options.append({})
+    for one in options:
+        yield finish(
+            load(
+                path,
+                missing="drop",
+                recipe=None if recipe is None else recipe[0],
+                **one,
+            )
+        )
+
+
+def _in(space: str, known: list[str]) -> str | None:
+    return space if space in known else None
+
+
+def _recipe(origin: Origin) -> tuple[Recipe, str] | None:
+    noted = origin.provenance.get("recipe")
+    if not isinstance(noted, Mapping):
+        return None
+    numbers = {f.name: noted[f.name] for f in fields(Recipe) if f.name in noted}
+    if not all(isinstance(number, int | float) for number in numbers.values()):
+        raise DataError("The recipe in this session file is damaged.")
+    return Recipe(**numbers), str(noted.get("space"))

@@ -1,0 +1,117 @@
+"""Runs that were paused, stepped, steered and played on, and done once more."""
+
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.record import RunRecord, Steering, record
+from napari_embedding_game.session.replay import replay, same
+from napari_embedding_game.session.run import UNPACED, Run
+
+X = make_blobs(300, 6, centers=5, random_state=0)[0].astype(np.float32)
+START = StartSettings(n_neighbors=8, init="pca")
+GAME = GameSettings(n_landmarks=20, max_iter=120)
+
+
+def played(acts, game=GAME):
+    """Play in this thread; ``acts`` tells what to do once an iteration is reached."""
+    run = Run(X, START, game, pace=UNPACED)
+    acts, last = dict(acts), None
+    for frame in run.frames():
+        if frame.snapshot is None:
+            continue
+        last = frame.snapshot
+        due = [i for i in acts if i <= last.iteration]
+        for iteration in due:
+            acts.pop(iteration)(run)
+        if last.finished and not due:
+            run.stop()
+    return run, last
+
+
+def steer(**changes):
+    return lambda run: run.steer(replace(GAME, **changes))
+
+
+@pytest.mark.parametrize(
+    "acts",
+    [
+        {},
+        {20: steer(strength=900.0)},
+        {10: steer(n_landmarks=7), 50: steer(n_landmarks=30, learning_rate=0.1)},
+        {0: steer(method="sampled_landmarks"), 60: steer(method="sampled_edges")},
+        {120: steer(strength=50.0)},
+        {30: steer(max_iter=40), 35: steer(schedule="paper", max_iter=60)},
+    ],
+)
+def test_steered_and_played_on(acts):
+    run, last = played(acts)
+    assert len(run.steered) == len(acts)
+    again = replay(X, record(run, last))
+    assert same(again, last)
+    assert again.n_iter == last.n_iter
+
+
+def test_paused_stepped_and_stopped_in_the_middle():
+    run = Run(X, START, GAME, pace=UNPACED)
+    shown, is_held = [], threading.Event()
+
+    def iterate():
+        for frame in run.frames():
+            if frame.snapshot is not None:
+                shown.append(frame.snapshot)
+                if len(shown) == 2:
+                    run.pause()
+                is_held.set()
+
+    thread = threading.Thread(target=iterate)
+    thread.start()
+    for n_shown in (2, 3, 4, 5):
+        end = time.monotonic() + 60
+        while len(shown) < n_shown:
+            assert time.monotonic() < end
+            is_held.wait(0.01)
+        if n_shown == 3:
+            run.steer(replace(GAME, strength=800.0))
+        if n_shown < 5:
+            run.step()
+    run.stop()
+    thread.join(60)
+    last = shown[-1]
+    assert not last.finished
+    assert [iteration for iteration, _ in run.steered] == [shown[2].iteration]
+    assert same(replay(X, record(run, last)), last)
+
+
+def test_settings_not_yet_played_with_are_not_recorded():
+    run, _ = played({120: steer(strength=50.0)})
+    taken_up = run.steered[0][0]
+    before = replay(X, RunRecord(start=START, game=GAME, steered=(), n_iter=taken_up))
+    assert record(run, before).steered == ()
+    assert same(replay(X, record(run, before)), before)
+
+
+def test_another_seed_is_another_game():
+    run, last = played({})
+    other = replace(record(run, last), start=replace(START, random_state=1))
+    assert not same(replay(X, other), last)
+
+
+@pytest.mark.parametrize(
+    ("iterations", "n_iter"), [((5, 5), 10), ((7, 3), 10), ((10,), 10), ((-1,), 10)]
+)
+def test_a_record_that_cannot_be_true(iterations, n_iter):
+    steered = tuple(Steering(iteration=i, game=GAME) for i in iterations)
+    with pytest.raises(DataError, match="out of order"):
+        replay(X, RunRecord(start=START, game=GAME, steered=steered, n_iter=n_iter))
+
+
+def test_a_record_longer_than_its_game():
+    with pytest.raises(DataError, match=r"121 iterations.*ended after 120"):
+        replay(X, RunRecord(start=START, game=GAME, n_iter=121))
