@@ -62,6 +62,29 @@ def test_the_paper_schedule_plays_the_papers_algorithm(make_problem):
     assert snapshot.finished
 
 
+def test_the_fast_schedule_weakens_both_rates_and_the_repulsion(make_problem):
+    problem = make_problem(120, 2, 1)
+    settings = GameSettings(strength=60, n_landmarks=10, max_iter=20, momentum=0.0)
+    schedule = resolve_schedule(settings)
+    game = play(
+        problem.edges, problem.y.numpy(), settings, n_jobs=1, frame_iterations=1
+    )
+    before = next(game)
+    for i, after in enumerate(game):
+        y = torch.tensor(before.embedding, dtype=torch.float64).requires_grad_()
+        z = torch.tensor(before.landmarks, dtype=torch.float64).requires_grad_()
+        problem.twin.game(y, z, 60 / 120 * schedule.repulsion(i / 20)).backward()
+        for found, old, down, eta in [
+            (after.embedding, y, -1, schedule.learning_rate),
+            (after.landmarks, z, 1, schedule.landmark_learning_rate),
+        ]:
+            step = down * eta * schedule.rate(i / 20) * old.grad
+            wanted = (old + step / (old.grad**2).mean().sqrt()).detach()
+            np.testing.assert_allclose(found, wanted, atol=1e-3)
+        before = after
+    assert before.iteration == 20
+
+
 def one_player(start, gradients, **settings):
     """Where a player goes that sees these gradients one after the other."""
     p = torch.tensor(start).requires_grad_()

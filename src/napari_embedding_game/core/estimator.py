@@ -201,7 +201,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             f"n_neighbors={self.n_neighbors} needs at least {self.n_neighbors + 1} "
             f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
         return n_rows - 1
 
