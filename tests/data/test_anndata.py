@@ -237,3 +237,28 @@ def test_rows_that_do_not_fit(tmp_path):
         write_elem(file["obsm"], "X_pca", np.eye(5))
     with pytest.raises(DataError, match=r"5 rows, .* 12 cells"):
         read_anndata(path)
+
+
+def test_chosen_columns_of_a_space(tmp_path):
+    path = saved(cells(X_pca=4), tmp_path)
+    dataset = read_anndata(path, columns=["pca 3", "pca 1"])
+    assert dataset.var_names == ("pca 1", "pca 3")
+    assert dataset.notes == (
+        "Embedded: 2 of 4 columns of obsm['X_pca'] (pca 1, pca 3).",
+    )
+    assert dataset.profile.shape == (12, 6)
+    genes = read_anndata(path, space="X", columns=["gene2"])
+    assert genes.var_names == ("gene2",)
+    assert genes.profile_names == tuple(f"gene{i}" for i in range(6))
+    with pytest.raises(DataError, match='no column "gene9": it has gene0'):
+        read_anndata(path, space="X", columns=["gene9"])
+
+
+def test_numbers_of_obs_are_a_space_only_when_asked_for(tmp_path):
+    path = saved(cells(X_pca=4), tmp_path)
+    assert "obs" not in anndata_spaces(path)
+    dataset = read_anndata(path, space="obs")
+    assert dataset.var_names == ("depth",)
+    np.testing.assert_allclose(dataset.X.std(), 1, rtol=1e-6)
+    assert dataset.profile_names[0] == "gene0"
+    assert "type" in dataset.obs

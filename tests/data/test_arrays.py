@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from napari_embedding_game.data.arrays import array_spaces, read_array
+from napari_embedding_game.data.arrays import array_columns, array_spaces, read_array
 from napari_embedding_game.data.errors import DataError
 
 
@@ -173,3 +173,21 @@ def test_text_under_a_wrong_name(tmp_path):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(DataError, match="could not be read as a NumPy"):
         read_array(path)
+
+
+def test_chosen_columns(tmp_path, numbers):
+    np.save(tmp_path / "data.npy", numbers)
+    dataset = read_array(tmp_path / "data.npy", columns=["column 5", "column 2"])
+    np.testing.assert_array_equal(dataset.X, numbers[:, [1, 4]].astype(np.float32))
+    assert array_columns(tmp_path / "data.npy") == [f"column {i}" for i in range(1, 6)]
+
+
+def test_sparse_of_other_formats(tmp_path):
+    X = sp.random(20, 30, 0.2, format="coo", random_state=0)
+    sp.save_npz(tmp_path / "a.npz", X)
+    np.testing.assert_allclose(
+        read_array(tmp_path / "a.npz").X.toarray(), X.toarray(), rtol=1e-6
+    )
+    sp.save_npz(tmp_path / "b.npz", X.todia())
+    with pytest.raises(DataError, match='format "dia"'):
+        read_array(tmp_path / "b.npz")

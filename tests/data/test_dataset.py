@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.objects import Objects
 
 
 def build(kept, X=None, **parts):
@@ -96,3 +97,43 @@ def test_hash_of_a_file_is_that_of_its_bytes(tmp_path):
     assert build([1, 1], source=path).sha256() == (
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     )
+
+
+def test_subset_leaves_rows_of_the_source_what_they_are():
+    obs = pd.DataFrame({"k": [*"abcdef"]}, index=[f"r{i}" for i in range(6)])
+    kept = np.array([1, 1, 0, 1, 1, 1], dtype=bool)
+    dataset = Dataset.from_rows(
+        name="d",
+        X=np.arange(12, dtype=np.float32).reshape(6, 2),
+        obs=obs,
+        var_names=["x", "y"],
+        space="X",
+        kept=kept,
+        texts=[*"ABCDEF"],
+        images=np.arange(6 * 4).reshape(6, 2, 2),
+        objects=Objects(np.arange(6) + 10, np.zeros((6, 4), np.int64)),
+    )
+    part = dataset.subset(np.array([0, 1, 1, 0, 1], dtype=bool), "a part")
+    assert part.obs.index.tolist() == ["r1", "r3", "r5"]
+    assert part.X[:, 0].tolist() == [2, 6, 10]
+    assert part.profile is part.X
+    assert list(part.texts) == ["B", "D", "F"]
+    assert part.images[:, 0, 0].tolist() == [4, 12, 20]
+    assert part.objects.label_ids.tolist() == [11, 13, 15]
+    assert dataset.objects.label_ids.tolist() == [10, 11, 13, 14, 15]
+    assert part.notes == ("a part",)
+    assert part.n_source_rows == 6
+    assert part.expand(np.array([1.0, 2, 3]), 0).tolist() == [0, 1, 0, 2, 0, 3]
+
+
+def test_objects_are_those_of_all_rows_of_the_source():
+    obs = pd.DataFrame(index=["a", "b", "c"])
+    with pytest.raises(ValueError, match="source_objects has length 2, expected 3"):
+        Dataset.from_rows(
+            name="d",
+            X=np.eye(3, dtype=np.float32),
+            obs=obs,
+            var_names=[*"xyz"],
+            space="X",
+            objects=Objects(np.arange(2), np.zeros((2, 4), np.int64)),
+        )

@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.tables import from_features, read_table
+from napari_embedding_game.data.tables import (
+    from_features,
+    read_table,
+    table_columns,
+)
 
 
 @pytest.fixture
@@ -268,3 +272,53 @@ def test_tiny_and_huge_units_are_standardised():
     table = {"a": [1e-300, 2e-300, 3e-300], "b": [1e300, 2e300, 3e300]}
     X = from_features(table, "cells").X
     np.testing.assert_allclose(X, [[-1.2247449] * 2, [0] * 2, [1.2247449] * 2], 1e-5)
+
+
+def measurements():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((10, 2)), columns=["area", "tone"])
+    return frame.assign(area_um=frame["area"] * 0.25, again=frame["tone"], note="x")
+
+
+@pytest.mark.parametrize("duplicates", ["keep", "drop"])
+def test_columns_that_repeat_others_are_named(duplicates):
+    dataset = from_features(measurements(), "cells", duplicates=duplicates)
+    pairs = "(area_um = area, again = tone)"
+    if duplicates == "keep":
+        assert dataset.var_names == ("area", "tone", "area_um", "again")
+        told = f"Kept, so that they count twice: 2 columns that repeat others {pairs}."
+    else:
+        assert dataset.var_names == ("area", "tone")
+        assert dataset.profile_names == ("area", "tone")
+        told = f"Left out: 2 columns that repeat others {pairs}."
+    assert told in dataset.notes
+
+
+def test_way_to_treat_repeated_columns_is_checked():
+    with pytest.raises(DataError, match='"keep" or "drop", not "merge"'):
+        from_features(measurements(), "cells", duplicates="merge")
+
+
+def test_chosen_columns(tmp_path):
+    frame = measurements().rename(columns={"tone": "tone, mean"})
+    dataset = from_features(frame, "cells", columns=["tone, mean", "area"])
+    assert dataset.var_names == ("tone, mean", "area")
+    assert {"area_um", "again", "note"} <= set(dataset.obs)
+    np.testing.assert_allclose(dataset.X.std(axis=0), 1, rtol=1e-6)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert read_table(tmp_path / "a.csv", columns=["area"]).var_names == ("area",)
+    assert table_columns(tmp_path / "a.csv") == [
+        "area",
+        "tone, mean",
+        "area_um",
+        "again",
+    ]
+
+
+def test_chosen_columns_that_are_none():
+    with pytest.raises(DataError, match='no column "volume"'):
+        from_features(measurements(), "cells", columns=["area", "volume"])
+    with pytest.raises(DataError, match="no numbers in column note"):
+        from_features(measurements(), "cells", columns=["note"])
+    with pytest.raises(DataError, match="choose at least one"):
+        from_features(measurements(), "cells", columns=[])

@@ -24,7 +24,7 @@ Arrays = dict[str, Any]
 
 _PICKLE = b"\x80"  # how a pickle begins
 _ZIP = b"PK"
-_SPARSE = {"indptr", "indices", "data", "format", "shape"}
+_SPARSE = {"data", "format", "shape"}
 
 
 def load(path: Path) -> Stages[tuple[Arrays, list[str]]]:
@@ -130,13 +130,16 @@ def _sparse(arrays: Arrays) -> sp.csr_matrix:
     """Matrix as ``scipy.sparse.save_npz`` stores it."""
     name = arrays["format"].item()
     kind = name.decode() if isinstance(name, bytes) else str(name)
+    shape = tuple(map(int, arrays["shape"]))
+    check_shape_fits((sum(shape),), 8, "The sparse matrix")
+    if kind == "coo":
+        places = (arrays["row"], arrays["col"])
+        return checked_sparse(sp.coo_matrix((arrays["data"], places), shape).tocsr())
     if kind not in ("csr", "csc"):
         raise DataError(
             f'A sparse matrix of the format "{kind}" cannot be read: save it as CSR '
             "(X.tocsr())."
         )
-    shape = tuple(map(int, arrays["shape"]))
-    check_shape_fits((sum(shape),), 8, "The sparse matrix")
     build = sp.csr_matrix if kind == "csr" else sp.csc_matrix
     parts = (arrays["data"], arrays["indices"], arrays["indptr"])
     return checked_sparse(build(parts, shape=shape))

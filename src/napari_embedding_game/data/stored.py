@@ -23,8 +23,8 @@ _TEXT_BYTES = 80  # a short text as a Python object
 
 
 def members(group: Any) -> Iterator[tuple[str, Any]]:
-    """Names and parts of a group, of HDF5 or of zarr."""
-    for key in group.keys():  # noqa: SIM118 - a zarr group iterates over nothing else
+    """Names and parts of a group, of HDF5 or of zarr, in the order of the names."""
+    for key in sorted(group.keys()):
         yield key, group[key]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from .errors import DataError
 from .memory import check_fits
+from .stored import members
 
 _METADATA = (".zarray", ".zmetadata", "zarr.json")
 _LARGEST_METADATA = 64 << 20
@@ -112,8 +113,7 @@ def table_names(root: Any) -> list[str]:
     """Names of the tables of a SpatialData folder; none for an AnnData folder."""
     if "obs" in root or "tables" not in root:
         return []
-    tables = root["tables"]
-    return [key for key in tables.keys() if "obs" in tables[key]]  # noqa: SIM118
+    return [key for key, table in members(root["tables"]) if "obs" in table]
 
 
 def split_table(space: str | None) -> tuple[str | None, str | None]:

@@ -1,0 +1,247 @@
+"""What is exported, read back, is what was shown."""
+
+import warnings
+from dataclasses import replace
+
+import anndata
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_embedding_game.data.anndata import from_anndata
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.figure import draw
+from napari_embedding_game.data.linking import link
+from napari_embedding_game.data.readers import read
+from napari_embedding_game.data.result import EmbeddingResult
+from napari_embedding_game.data.tables import from_features
+from napari_embedding_game.data.writers import (
+    WRITERS,
+    features,
+    write,
+    write_figure,
+    write_h5ad,
+)
+
+NAMES = {0: "T cells", 2: "B, naïve"}
+COLORS = {0: "#ff0000", 2: "#00ff00"}
+
+
+@pytest.fixture
+def dataset(labels):
+    """Rows of labels 2, 3, 7, 11, that of 7 left out."""
+    table = {
+        "label": [2, 3, 7, 11],
+        "size": [1.0, 3, np.nan, 5],
+        "tone": [1.0, 2, 2, 3],
+    }
+    return link(from_features(table, "cells", missing="drop"), labels)
+
+
+@pytest.fixture
+def result():
+    return EmbeddingResult(
+        embedding=np.array([[0, 1], [2, 3], [4, 5]], np.float32),
+        landmarks=np.zeros((4, 2), np.float32),
+        labels=np.array([3, 1, 2], np.int32),
+        pressure=np.array([0.5, 0.25, 1], np.float32),
+        energy=2.0,
+        clusters=np.array([0, 0, 2], np.int32),
+        cluster_names=NAMES,
+        cluster_colors=COLORS,
+        cluster_notes={2: "look again"},
+    )
+
+
+EXPECTED = ["T cells", "T cells", "unassigned", "B, naïve"]
+
+
+def test_h5ad(dataset, result, tmp_path):
+    write(dataset, result, tmp_path / "a.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "a.h5ad")
+    cluster = adata.obs["embedding_game_cluster"]
+    assert cluster.tolist() == EXPECTED
+    assert cluster.cat.categories.tolist() == ["T cells", "B, naïve", "unassigned"]
+    assert adata.obs["embedding_game_landmark"].tolist() == [3, 1, -1, 2]
+    colors = adata.uns["embedding_game_cluster_colors"].tolist()
+    assert colors == ["#ff0000", "#00ff00", "#b0b0b0"]
+    record = adata.uns["embedding_game"]["clusters"]
+    assert record["number"].tolist() == [0, 2]
+    assert record["name"].tolist() == ["T cells", "B, naïve"]
+    assert record["note"].tolist() == ["", "look again"]
+    np.testing.assert_array_equal(
+        adata.obsm["X_embedding_game"], [[0, 1], [2, 3], [np.nan] * 2, [4, 5]]
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tables(dataset, result, tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    write(dataset, result, path)
+    if ending == "csv":
+        table = pd.read_csv(path, index_col="row")
+    else:
+        table = pd.read_parquet(path)
+    assert table.index.astype(str).tolist() == ["1", "2", "3", "4"]
+    assert table["embedding_game_cluster"].tolist() == EXPECTED
+    assert table["label"].tolist() == [2, 3, 7, 11]
+    assert table["embedding_game_landmark"].tolist() == [3, 1, -1, 2]
+    np.testing.assert_array_equal(table["x"], [0, 2, np.nan, 4])
+    np.testing.assert_array_equal(table["y"], [1, 3, np.nan, 5])
+    np.testing.assert_allclose(table["embedding_game_pressure"], [0.5, 0.25, np.nan, 1])
+
+
+def test_without_merged_clusters_the_landmarks_are_the_clusters(dataset, result):
+    plain = replace(result, clusters=None, cluster_names={}, cluster_colors={})
+    table = features(dataset, plain)
+    assert table["embedding_game_cluster"].tolist() == ["3", "1", "unassigned", "2"]
+    assert "embedding_game_landmark" not in table
+
+
+def test_clusters_of_one_name_are_one(dataset, result):
+    same = replace(result, cluster_names={0: "T", 2: "T"})
+    assert same.point_names().tolist() == ["T"] * 3
+    column = features(dataset, same)["embedding_game_cluster"]
+    assert column.cat.categories.tolist() == ["T", "unassigned"]
+
+
+def test_colors_of_an_earlier_export_do_not_stay(counts_file, tmp_path):
+    adata = anndata.read_h5ad(counts_file)
+    adata.uns["embedding_game_cluster_colors"] = np.array(["#123456"] * 9, dtype=object)
+    adata.write_h5ad(tmp_path / "b.h5ad")
+    n = adata.n_obs
+    result = EmbeddingResult(
+        np.zeros((n, 2), np.float32),
+        np.zeros((2, 2), np.float32),
+        np.zeros(n, np.int32),
+        np.zeros(n, np.float32),
+        0.0,
+    )
+    write_h5ad(read(tmp_path / "b.h5ad"), result, tmp_path / "out.h5ad")
+    uns = anndata.read_h5ad(tmp_path / "out.h5ad").uns
+    assert "embedding_game_cluster_colors" not in uns
+
+
+@pytest.mark.parametrize("colored", [True, False])
+def test_scanpy_draws_the_result(dataset, result, tmp_path, colored):
+    sc = pytest.importorskip("scanpy")
+    if not colored:
+        result = replace(result, cluster_colors={})
+    write(dataset, result, tmp_path / "a.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "a.h5ad")
+    matplotlib.use("Agg")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        axes = sc.pl.embedding(
+            adata, basis="X_embedding_game", color="embedding_game_cluster", show=False
+        )
+    shown = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert shown == ["T cells", "B, naïve", "unassigned"]
+    matplotlib.pyplot.close("all")
+
+
+def test_columns_of_a_layer_in_the_order_of_its_rows(dataset, result):
+    table = features(dataset, result)
+    assert len(table) == 4
+    assert "label" not in table
+    assert table["embedding_game_x"].tolist()[0] == 0
+    assert table["embedding_game_cluster"].tolist() == EXPECTED
+
+
+def test_columns_of_a_labels_layer_go_by_label(dataset, result):
+    table = features(dataset, result, label_ids=[11, 2, 5, 7])
+    assert table["index"].tolist() == [11, 2, 5, 7]
+    assert table["embedding_game_cluster"].tolist() == [
+        "B, naïve", "T cells", "unassigned", "unassigned",
+    ]  # fmt: skip
+    np.testing.assert_array_equal(table["embedding_game_x"], [4, 0, np.nan, np.nan])
+
+
+def test_columns_by_label_need_labels(dataset, result):
+    sentence = "not one label each"
+    with pytest.raises(DataError, match=sentence):
+        features(replace(dataset, source_objects=None), result, label_ids=[2, 3])
+    twice = dataset.source_objects.take(np.array([0, 0, 1, 2]))
+    with pytest.raises(DataError, match=sentence):
+        features(replace(dataset, source_objects=twice), result, label_ids=[2, 3])
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_figure(dataset, result, tmp_path, ending):
+    backend = matplotlib.get_backend()
+    path = tmp_path / f"map.{ending}"
+    write(dataset, result, path)
+    first = path.read_bytes()
+    write(dataset, result, path)
+    assert path.read_bytes() == first
+    assert matplotlib.get_backend() == backend
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    if ending == "svg":
+        text = first.decode()
+        assert "T cells (2)" in text
+        assert "B, naïve (1)" in text
+        # A mark for each point, and one in the legend.
+        assert text.count("<use") >= 3
+        assert "fill: #ff0000" in text
+        assert "fill: #00ff00" in text
+    else:
+        assert first.startswith(b"\x89PNG")
+
+
+def test_points_of_the_figure_lie_as_on_the_screen(dataset, result):
+    (axes,) = draw(dataset, result).axes
+    drawn = np.concatenate([c.get_offsets() for c in axes.collections])
+    np.testing.assert_array_equal(drawn, [[1, 0], [3, 2], [5, 4]])
+    assert axes.yaxis_inverted()
+
+
+def test_names_that_mean_something_to_matplotlib(dataset, result, tmp_path):
+    odd = replace(result, cluster_names={0: "_hidden", 2: "$broken^{"})
+    write_figure(dataset, odd, tmp_path / "a.svg", title="50 %")
+    text = (tmp_path / "a.svg").read_text()
+    assert "_hidden (2)" in text
+    assert "$broken^{ (1)" in text.replace("\\", "")
+
+
+def test_figure_by_numbers_groups_and_genes(counts, result):
+    dataset = from_anndata(counts, "cells")
+    whole = replace(
+        result,
+        embedding=np.random.default_rng(0).random((60, 3)).astype(np.float32),
+        labels=np.zeros(60, np.int32),
+        pressure=np.zeros(60, np.float32),
+        clusters=None,
+    )
+    by_gene = draw(dataset, whole, color_by="gene3")
+    values = by_gene.axes[0].collections[0].get_array()
+    np.testing.assert_array_equal(values, counts.X[:, 3].toarray().ravel())
+    assert len(by_gene.axes) == 2
+    by_kind = draw(dataset, whole, color_by="kind")
+    legend = [t.get_text() for t in by_kind.axes[0].get_legend().get_texts()]
+    assert legend == ["A (20)", "B (20)", "C (20)"]
+    assert len(draw(dataset, whole, color_by="depth").axes) == 2
+    with pytest.raises(DataError, match='no column "moon"'):
+        draw(dataset, whole, color_by="moon")
+
+
+def test_ending_says_the_format(dataset, result, tmp_path):
+    assert set(WRITERS) == {".h5ad", ".csv", ".parquet", ".png", ".svg"}
+    with pytest.raises(DataError, match=r"a\.docx cannot be written: .*\.h5ad"):
+        write(dataset, result, tmp_path / "a.docx")
+
+
+@pytest.mark.parametrize("ending", sorted(WRITERS))
+def test_nothing_is_left_of_an_export_that_failed(
+    dataset, result, tmp_path, monkeypatch, ending
+):
+    def full_disk(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full_disk)
+    path = tmp_path / f"a{ending}"
+    path.write_text("an earlier result")
+    with pytest.raises(DataError, match="could not be written"):
+        write(dataset, result, path)
+    assert path.read_text() == "an earlier result"
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]

@@ -1,0 +1,225 @@
+import numpy as np
+import pytest
+from skimage.measure import regionprops_table
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.measure import measure, measure_stages, split_channels
+from napari_embedding_game.data.samples import nuclei
+
+
+@pytest.fixture
+def image(labels):
+    rng = np.random.default_rng(0)
+    return rng.integers(0, 200, labels.shape).astype(np.uint8)
+
+
+def measured(dataset):
+    return dict(zip(dataset.profile_names, dataset.profile.T, strict=True))
+
+
+@pytest.mark.parametrize("scale", [None, (0.5, 0.5)])
+def test_same_numbers_as_scikit_image(labels, image, scale):
+    labels[25, 6] = labels[24, 5] = 2  # one pixel has no perimeter and no axes
+    ours = measured(measure(image, labels, scale=scale))
+    names = {
+        "area": "area",
+        "equivalent_diameter": "equivalent_diameter_area",
+        "major_axis_length": "axis_major_length",
+        "minor_axis_length": "axis_minor_length",
+        "extent": "extent",
+        "eccentricity": "eccentricity",
+        "solidity": "solidity",
+        "perimeter": "perimeter",
+        "intensity_mean": "intensity_mean",
+        "intensity_min": "intensity_min",
+        "intensity_max": "intensity_max",
+        "intensity_std": "intensity_std",
+    }
+    theirs = regionprops_table(
+        labels, image, properties=tuple(names.values()), spacing=scale
+    )
+    for name, their_name in names.items():
+        np.testing.assert_allclose(ours[name], theirs[their_name], rtol=1e-5, atol=1e-6)
+
+
+def test_what_a_row_is_about(labels, image):
+    dataset = measure(image, labels, name="nuclei")
+    assert dataset.obs["label"].tolist() == [2, 3, 7, 11]
+    assert dataset.obs.index.tolist() == ["2", "3", "7", "11"]
+    assert dataset.obs.loc["11", ["y", "x"]].tolist() == [30, 38]
+    assert dataset.objects.label_ids.tolist() == [2, 3, 7, 11]
+    assert dataset.objects.boxes[2].tolist() == [0, 0, 6, 8]
+    assert dataset.space == "measures of nuclei"
+    np.testing.assert_allclose(dataset.X.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(dataset.X.std(axis=0), 1, rtol=1e-5)
+    assert not {"label", "y", "x"} & set(dataset.var_names)
+    assert any("mean 0 and standard deviation 1" in note for note in dataset.notes)
+
+
+def test_disc_is_round_and_bar_is_not(labels, image):
+    found = measured(measure(image, labels))
+    assert found["roundness"][3] > 0.9 > found["roundness"][1]
+    assert found["eccentricity"][3] < 0.2 < 0.8 < found["eccentricity"][1]
+
+
+def test_texture(labels):
+    image = np.zeros(labels.shape)
+    image[10:20, 10:30:2] = 8  # stripes in object 3
+    image[0:6, 0:4] = 8  # two halves in object 7
+    image[22:40, 30:46] = 3  # object 11 is flat
+    found = measured(measure(image, labels))
+    assert found["intensity_entropy"].tolist() == [0, 1, 1, 0]
+    # Stripes: all neighbours along a row differ fully, none along a column.
+    n_along_rows, n_along_columns = 10 * 19, 9 * 20
+    stripes = n_along_rows / (n_along_rows + n_along_columns)
+    halves = 6 / (6 * 7 + 5 * 8)
+    np.testing.assert_allclose(found["intensity_contrast"], [0, stripes, halves, 0])
+
+
+@pytest.mark.parametrize(
+    ("image_shape", "names", "expected"),
+    [
+        ((40, 50), None, ["intensity"]),
+        ((40, 50, 3), None, ["red", "green", "blue"]),
+        ((40, 50, 4), None, ["red", "green", "blue"]),
+        ((40, 50, 2), None, ["channel 1", "channel 2"]),
+        ((5, 40, 50), None, [f"channel {i}" for i in range(1, 6)]),
+        ((2, 40, 50), ["DNA", "actin"], ["DNA", "actin"]),
+    ],
+)
+def test_channels(image_shape, names, expected):
+    image = np.random.default_rng(0).random(image_shape)
+    channels = split_channels(image, (40, 50), names)
+    assert list(channels) == expected
+    assert all(channel.shape == (40, 50) for channel in channels.values())
+
+
+def test_grey_picture_saved_in_colour_is_one_channel(image):
+    assert list(split_channels(np.dstack([image] * 3), image.shape)) == ["intensity"]
+
+
+def test_channels_by_name(labels, image):
+    channels = {"DNA": image, "actin": image.astype(float) ** 2}
+    found = measured(measure(channels, labels))
+    assert {"DNA_mean", "actin_mean", "actin_entropy"} <= set(found)
+
+
+def test_form_alone(labels):
+    dataset = measure(None, labels)
+    assert "area" in dataset.var_names
+    assert not any("intensity" in name for name in dataset.var_names)
+
+
+@pytest.mark.parametrize(
+    ("image", "sentence"),
+    [
+        (
+            np.zeros((40, 51)),
+            "The image has 40 x 51 pixels and the labels have 40 x 50",
+        ),
+        (np.zeros((40, 50), complex), "complex128 values"),
+        ({"DNA": np.zeros((4, 5))}, "channel DNA has 4 x 5 pixels"),
+    ],
+)
+def test_images_that_do_not_fit(labels, image, sentence):
+    with pytest.raises(DataError, match=sentence):
+        measure(image, labels)
+
+
+def test_names_and_sizes_that_do_not_fit(labels, image):
+    with pytest.raises(DataError, match="2 channels and 1 different names"):
+        measure(np.stack([image] * 2), labels, channel_names=["a", "a"])
+    with pytest.raises(DataError, match="pixel size"):
+        measure(image, labels, scale=(0, 1))
+    with pytest.raises(DataError, match="float64 values"):
+        measure(image, labels.astype(float))
+    with pytest.raises(DataError, match="only one row"):
+        measure(image, (labels == 3).astype(int))
+    with pytest.raises(DataError, match="'cells' has 4 axes"):
+        measure(None, labels[None, None], name="cells")
+
+
+@pytest.fixture
+def stack(labels):
+    flat = np.where(labels == 7, labels, 0)
+    return np.stack([labels, labels, flat, np.zeros_like(labels)])
+
+
+def test_stack(stack):
+    image = np.random.default_rng(0).random(stack.shape)
+    dataset = measure(image, stack, scale=(2, 1, 1))
+    found = measured(dataset)
+    theirs = regionprops_table(
+        stack, image, properties=("area", "intensity_mean", "axis_major_length"),
+        spacing=(2, 1, 1),
+    )  # fmt: skip
+    np.testing.assert_allclose(found["volume"], theirs["area"])
+    np.testing.assert_allclose(found["intensity_mean"], theirs["intensity_mean"], 1e-5)
+    np.testing.assert_allclose(
+        found["major_axis_length"], theirs["axis_major_length"], rtol=1e-5
+    )
+    assert list(dataset.obs) == ["label", "z", "y", "x"]
+    assert dataset.objects.ndim == 3
+
+
+def test_stack_with_channels(stack):
+    image = np.random.default_rng(0).random((2, *stack.shape))
+    assert "channel 2_mean" in measure(image, stack).var_names
+
+
+def test_time_series_is_measured_picture_by_picture(stack, labels):
+    image = np.random.default_rng(0).random(stack.shape)
+    dataset = measure(image, stack, first_axis="time")
+    assert len(dataset.obs) == 4 + 4 + 1
+    assert dataset.obs["time"].tolist() == [0] * 4 + [1] * 4 + [2]
+    assert dataset.obs.index[-1] == "time 2 label 7"
+    assert dataset.objects.boxes[-1].tolist() == [2, 0, 0, 3, 6, 8]
+    second = measured(measure(image[1], labels))
+    np.testing.assert_allclose(
+        measured(dataset)["intensity_mean"][4:8], second["intensity_mean"], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        measured(dataset)["area"][4:8], second["area"], rtol=1e-6
+    )
+
+
+def test_objects_with_missing_pixels_are_left_out(labels, image):
+    broken = image.astype(float)
+    broken[30, 38] = np.nan
+    with pytest.raises(DataError, match="missing or infinite values in 1 of 4 rows"):
+        measure(broken, labels)
+    dataset = measure(broken, labels, missing="drop")
+    assert dataset.obs["label"].tolist() == [2, 3, 7]
+    assert dataset.objects.label_ids.tolist() == [2, 3, 7]
+    assert dataset.source_objects.label_ids.tolist() == [2, 3, 7, 11]
+    assert dataset.expand(np.arange(3.0), np.nan)[3] != 3
+
+
+def test_chosen_measures(labels, image):
+    dataset = measure(image, labels, columns=["area", "intensity_mean"])
+    assert dataset.var_names == ("area", "intensity_mean")
+
+
+def test_progress_and_stop():
+    labels = np.arange(400).reshape(20, 20) + 1
+    stages = measure_stages(None, np.kron(labels, np.ones((3, 3), int)))
+    shares = []
+    for stage in stages:
+        if stage.text.startswith("Measuring 400 objects"):
+            shares.append(stage.share)
+        if len(shares) == 3:
+            stages.close()
+    assert shares == [0, 50 / 400, 100 / 400]
+
+
+def test_nuclei():
+    image, labels, dataset = nuclei()
+    assert image.shape == (512, 512, 3)
+    assert labels.shape == (512, 512)
+    assert 200 < len(dataset.obs) < 500
+    assert dataset.obs["label"].tolist() == list(range(1, labels.max() + 1))
+    assert {"DAB_mean", "haematoxylin_std", "area"} <= set(dataset.var_names)
+    # Nuclei are where the picture is bluer, and their borders lie inside.
+    blueness = image[..., 2].astype(float) - image[..., 0]
+    assert blueness[labels > 0].mean() > blueness[labels == 0].mean() + 10
+    assert len(dataset.objects) == len(dataset.obs)

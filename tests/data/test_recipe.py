@@ -1,0 +1,168 @@
+import warnings
+from importlib.metadata import version
+
+import anndata
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import spearmanr
+
+from napari_embedding_game.data import recipe as module
+from napari_embedding_game.data.anndata import from_anndata, read_anndata
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.recipe import Recipe, apply_recipe, looks_like_counts
+from napari_embedding_game.data.result import EmbeddingResult
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.data.writers import write_h5ad
+
+sc = pytest.importorskip("scanpy")
+
+SMALL = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
+
+
+def test_counts_are_recognised(counts):
+    assert looks_like_counts(counts)
+    assert looks_like_counts(counts.X.toarray().astype(np.int64))
+    assert looks_like_counts(from_anndata(counts, "cells"))
+
+
+def test_what_are_no_counts(counts):
+    X = counts.X
+    assert not looks_like_counts(np.log1p(X))
+    assert not looks_like_counts(X - 1 * (X > 0) * 3)
+    assert not looks_like_counts((X > 0).astype(np.float32))  # presence, no counts
+    assert not looks_like_counts(X[:, :50])  # so few columns are no transcriptome
+    assert not looks_like_counts(sp.csr_matrix(X.shape))
+    assert not looks_like_counts(anndata.AnnData(obs=counts.obs))
+
+
+def by_scanpy(counts):
+    """The steps as a person types them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adata = counts.copy()
+        sc.pp.filter_cells(adata, min_genes=20)
+        sc.pp.filter_genes(adata, min_cells=2)
+        sc.pp.normalize_total(adata, target_sum=1e4)
+        sc.pp.log1p(adata)
+        lognorm = adata.copy()
+        sc.pp.highly_variable_genes(adata, n_top_genes=100)
+        adata = adata[:, adata.var["highly_variable"]].copy()
+        sc.pp.scale(adata, max_value=10)
+        sc.pp.pca(adata, n_comps=10, random_state=0)
+    return lognorm, adata
+
+
+def test_same_numbers_as_scanpy(counts):
+    dataset = finish(apply_recipe(from_anndata(counts, "cells"), SMALL))
+    lognorm, adata = by_scanpy(counts)
+    np.testing.assert_allclose(dataset.X, adata.obsm["X_pca"], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        dataset.profile.toarray(), lognorm.X.toarray(), rtol=1e-5
+    )
+    assert dataset.profile_names == tuple(lognorm.var_names)
+    assert dataset.obs.index.tolist() == adata.obs_names.tolist()
+
+
+def test_all_genes_stay_for_markers_and_left_out_cells_are_told(counts):
+    dataset = finish(apply_recipe(from_anndata(counts, "cells"), SMALL))
+    assert dataset.profile.shape[1] > 250 > dataset.X.shape[1]
+    assert "gene10" not in dataset.profile_names
+    assert not dataset.kept[7]
+    assert dataset.expand(np.ones(59), np.nan).shape == (60,)
+    assert dataset.notes[0] == (
+        "1 of 60 cells left out because they have fewer than 20 genes."
+    )
+    assert not any("looks like raw counts" in note for note in dataset.notes)
+
+
+def test_everything_is_recorded_and_exported(counts_file, tmp_path):
+    dataset = finish(apply_recipe(read_anndata(counts_file), SMALL))
+    rng = np.random.default_rng(0)
+    labels = np.arange(59, dtype=np.int32) % 4
+    result = EmbeddingResult(
+        rng.normal(size=(59, 2)).astype(np.float32),
+        np.zeros((4, 2), np.float32),
+        labels,
+        np.zeros(59, np.float32),
+        1.0,
+    )
+    write_h5ad(dataset, result, tmp_path / "out.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
+    recipe = adata.uns["embedding_game"]["provenance"]["recipe"]
+    assert recipe["n_top_genes"] == 100
+    assert recipe["max_value"] == 10.0
+    assert recipe["scanpy"] == version("scanpy")
+    assert recipe["cells_left_out"] == 1
+    assert recipe["space"] == "X"
+    clusters = adata.obs["embedding_game_cluster"]
+    assert clusters["cell7"] == "unassigned"
+    assert clusters["cell8"] == str(labels[7])
+    assert adata.X.max() > 1  # the input's own counts
+
+
+def test_kinds_of_cells_come_apart(counts):
+    dataset = finish(apply_recipe(from_anndata(counts, "cells"), SMALL))
+    first_two = dataset.X[:, :2]
+    centres = np.stack(
+        [first_two[(dataset.obs["kind"] == k).to_numpy()].mean(axis=0) for k in "ABC"]
+    )
+    nearest = np.linalg.norm(first_two[:, None] - centres, axis=2).argmin(axis=1)
+    assert np.mean(nearest == dataset.obs["kind"].cat.codes) > 0.95
+    depth = dataset.obs["depth"].to_numpy()
+    assert abs(spearmanr(depth, dataset.X[:, 0])[0]) < 0.9
+
+
+def test_stages_can_be_stopped(counts):
+    stages = apply_recipe(from_anndata(counts, "cells"), SMALL)
+    assert next(stages).text == "Starting scanpy"
+    assert "Filtering" in next(stages).text
+    stages.close()
+    with pytest.raises(StopIteration):
+        next(stages)
+
+
+def test_more_asked_than_there_is(counts):
+    asked = Recipe(min_genes=0, n_top_genes=5000, n_comps=500)
+    dataset = finish(apply_recipe(from_anndata(counts, "cells"), asked))
+    assert dataset.X.shape == (60, 59)
+    assert dataset.provenance["recipe"]["n_comps"] == 500
+    assert dataset.provenance["recipe"]["components"] == 59
+
+
+@pytest.mark.parametrize(
+    ("recipe", "sentence"),
+    [
+        (Recipe(min_genes=10_000), "Only 0 of 60 cells of cells have at least 10000"),
+        (
+            Recipe(min_genes=1, min_cells=1000),
+            "Only 0 of 300 genes .* in at least 1000",
+        ),
+    ],
+)
+def test_nothing_left(counts, recipe, sentence):
+    with pytest.raises(DataError, match=sentence):
+        finish(apply_recipe(from_anndata(counts, "cells"), recipe))
+
+
+def test_no_counts(counts):
+    counts.X = np.log1p(counts.X)
+    with pytest.raises(DataError, match=r"'?cells'? \(X\) holds no raw counts"):
+        finish(apply_recipe(from_anndata(counts, "cells"), SMALL))
+
+
+def test_without_scanpy(counts, monkeypatch):
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    with pytest.raises(DataError, match="pip install scanpy"):
+        next(apply_recipe(from_anndata(counts, "cells"), SMALL))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{"min_genes": -1}, {"n_comps": 1}, {"n_top_genes": 0}, {"max_value": 0.0},
+     {"target_sum": float("nan")}, {"target_sum": float("inf")}],
+)  # fmt: skip
+def test_numbers_that_make_no_sense(numbers):
+    (name,) = numbers
+    with pytest.raises(DataError, match=name):
+        Recipe(**numbers)
