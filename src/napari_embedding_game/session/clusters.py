@@ -220,7 +220,7 @@ class ClusterBook:
     def recolor(self, cluster: int, color: str) -> None:
         """Give a colour as "#rrggbb"; "" goes back to the automatic one."""
         color = color.lower()
-        if color and not _COLOR.fullmatch(color):
+        if color and not is_color(color):
             raise DataError(f"{color} is no colour: give one such as #1f77b4.")
         name = self._find(cluster).name
         self._give(f"colour of {name}", cluster, color=color)
@@ -517,6 +517,11 @@ class ClusterBook:
                 free += 1
             self._numbers[cluster] = free
             taken.add(free)
+
+
+def is_color(text: str) -> bool:
+    """Return whether this is a colour such as "#1f77b4"."""
+    return _COLOR.fullmatch(text) is not None
 
 
 def _rows(points: NDArray[Any]) -> NDArray[np.intp]:

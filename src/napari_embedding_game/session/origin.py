@@ -94,8 +94,8 @@ def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Dataset:
     if origin.path:
         path = _find(origin, beside)
         attempts = _readings(origin, path)
-    elif origin.name in SAMPLES:
-        attempts = iter([getattr(samples, origin.name)()])
+    elif origin.name.lower() in SAMPLES:
+        attempts = iter([getattr(samples, origin.name.lower())()])
     else:
         raise DataError(
             f"{origin.name} was no file, so it cannot be read again: the map is shown "

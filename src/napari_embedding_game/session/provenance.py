@@ -11,8 +11,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.result import EmbeddingResult
 from napari_embedding_game.session.clustering import Clustering
 from napari_embedding_game.session.codec import dumps
-from napari_embedding_game.session.record import record
-from napari_embedding_game.session.run import Run
+from napari_embedding_game.session.record import RunRecord
 from napari_embedding_game.session.settings import paper_lambda
 
 
@@ -22,35 +21,37 @@ def changed(before: GameSettings, after: GameSettings) -> dict[str, Any]:
     return {name: value for name, value in new.items() if value != old[name]}
 
 
-def parameters(dataset: Dataset, run: Run, snapshot: Snapshot) -> dict[str, Any]:
+def parameters(
+    dataset: Dataset, played: RunRecord, snapshot: Snapshot
+) -> dict[str, Any]:
     """Return every setting of a run, flat, by the engine's names.
 
     ``steering`` is a JSON list of [iteration, {setting: value}], in the order
     of the changes; the other values are those in force at the end.  ``record`` is
-    the JSON of a :class:`~.record.RunRecord`, which is enough for a replay.
+    the JSON of the :class:`~.record.RunRecord`, which is enough for a replay.
     """
-    game = run.steered[-1][1] if run.steered else run.game
+    game = played.steered[-1].game if played.steered else played.game
     return {
-        **asdict(run.start),
+        **asdict(played.start),
         **asdict(game),
         "repulsion": paper_lambda(game.strength, len(snapshot.embedding)),
-        "steering": json.dumps(_steering(run)),
-        "record": dumps(record(run, snapshot)).decode(),
+        "steering": json.dumps(_steering(played)),
+        "record": dumps(played).decode(),
         "n_iter": snapshot.iteration,
         "space": dataset.space,
     }
 
 
-def _steering(run: Run) -> list[tuple[int, dict[str, Any]]]:
-    before, steering = run.game, []
-    for iteration, game in run.steered:
-        steering.append((iteration, changed(before, game)))
-        before = game
+def _steering(played: RunRecord) -> list[tuple[int, dict[str, Any]]]:
+    before, steering = played.game, []
+    for step in played.steered:
+        steering.append((step.iteration, changed(before, step.game)))
+        before = step.game
     return steering
 
 
 def result(
-    dataset: Dataset, run: Run, snapshot: Snapshot, clustering: Clustering
+    dataset: Dataset, played: RunRecord, snapshot: Snapshot, clustering: Clustering
 ) -> EmbeddingResult:
     """Return the snapshot and its clusters as a result that a writer can store."""
     clusters = clustering.clusters
@@ -60,7 +61,7 @@ def result(
         labels=snapshot.labels,
         pressure=snapshot.pressure,
         energy=snapshot.energy,
-        parameters=parameters(dataset, run, snapshot),
+        parameters=parameters(dataset, played, snapshot),
         clusters=clustering.labels,
         cluster_names={c.id: c.name for c in clusters},
         cluster_colors={c.id: c.color for c in clusters if c.color},

@@ -7,7 +7,9 @@ are called from one thread, the driver's own.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any, Literal
 
 from psygnal import EmissionInfo, Signal
 
@@ -21,7 +23,9 @@ from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.engine import CoreEngine, Engine
 from napari_embedding_game.session.look import Look
 from napari_embedding_game.session.merging import Merging
+from napari_embedding_game.session.record import RunRecord, record
 from napari_embedding_game.session.run import Pace, Progress, Run
+from napari_embedding_game.session.saved import SavedMap
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
 
@@ -48,6 +52,8 @@ class Session:
     progressed = Signal(object)
     message_changed = Signal(str)
     staleness_changed = Signal(bool)
+    restored = Signal(object)
+    """A :class:`SavedMap` was taken up, with its view."""
 
     def __init__(self, engine: Engine | None = None, pace: Pace | None = None) -> None:
         self.settings = Settings()
@@ -60,6 +66,9 @@ class Session:
         self.snapshot: Snapshot | None = None
         self.merging: Merging | None = None
         """How the landmarks can be merged; None before the first frame."""
+        self._played_by: Run | None = None
+        """The run that ``snapshot`` is of: a new one has none at first."""
+        self._restored: SavedMap | None = None
         self.message = ""
         self.stale = False
         """Whether the run was built from other settings than now chosen."""
@@ -74,6 +83,7 @@ class Session:
         """Take up a dataset; a run on the former one is stopped."""
         self.stop()
         self.run = self.snapshot = self.merging = None
+        self._played_by, self._restored = None, None
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
@@ -88,6 +98,8 @@ class Session:
         """Stop what is played and return a new run with the present settings."""
         if self.dataset is None:
             raise DataError("Load some data first: there is nothing to map yet.")
+        if not self.dataset.X.shape[1]:
+            raise DataError(self.dataset.notes[-1])
         self.stop()
         self.run = Run(
             self.dataset.X,
@@ -97,6 +109,7 @@ class Session:
             pace=self._pace,
         )
         self.clusters.begin_run()
+        self._tell_run()
         self.selection.clear()
         self.say("")
         self._go("preparing")
@@ -156,11 +169,92 @@ class Session:
 
     def result(self) -> EmbeddingResult | None:
         """Return the last snapshot, ready to be written; None before the first."""
-        if self.dataset is None or self.run is None or self.snapshot is None:
+        played = self.played
+        if self.dataset is None or played is None or self.snapshot is None:
             return None
         return provenance.result(
-            self.dataset, self.run, self.snapshot, self.clusters.clustering
+            self.dataset, played, self.snapshot, self.clusters.clustering
         )
+
+    @property
+    def played(self) -> RunRecord | None:
+        """What was played up to the present snapshot."""
+        if self._played_by is not None and self.snapshot is not None:
+            return record(self._played_by, self.snapshot)
+        return None if self._restored is None else self._restored.record
+
+    @property
+    def energies(self) -> list[tuple[int, float]]:
+        """(iteration, energy) of every frame up to the present snapshot."""
+        if self._played_by is not None and self.snapshot is not None:
+            last = self.snapshot.iteration
+            return [e for e in list(self._played_by.energies) if e[0] <= last]
+        return [] if self._restored is None else list(self._restored.energies)
+
+    # To and from a file
+
+    def capture(
+        self, key: str = "", title: str = "", view: Mapping[str, Any] | None = None
+    ) -> SavedMap | None:
+        """Return all there is to store of the map, at once; None without data.
+
+        Parameters
+        ----------
+        key, title : str
+            Lasting key of the map among others, and what a person calls it.
+        view : mapping
+            What only the window knows, such as the camera, in values for JSON.
+        """
+        if self.dataset is None:
+            return None
+        return SavedMap(
+            key=key,
+            title=title or self.dataset.name,
+            dataset=self.dataset,
+            start=self.settings.start(),
+            game=self.settings.game(),
+            record=self.played,
+            snapshot=self.snapshot,
+            energies=tuple(self.energies),
+            merging=self.merging if isinstance(self.merging, Merging) else None,
+            book=self.clusters.state(),
+            selected=self.selection.clusters,
+            drawn=self.selection.points if self.selection.is_of_points else None,
+            look={f.name: getattr(self.look, f.name) for f in fields(self.look)},
+            view=dict(view or {}),
+        )
+
+    def restore(self, saved: SavedMap, dataset: Dataset | None = None) -> None:
+        """Go on where a stored map stopped: everything is as it was shown.
+
+        Its run cannot be played on; Run begins anew.
+
+        Parameters
+        ----------
+        saved : SavedMap
+        dataset : Dataset, optional
+            The data where they could be read again; without them the map can be
+            looked at and its clusters edited.
+        """
+        self.load(dataset or saved.dataset)
+        for name, value in {**asdict(saved.start), **asdict(saved.game)}.items():
+            setattr(self.settings, name, value)
+        for name, value in saved.look.items():
+            if type(value) is type(getattr(self.look, name, None)):
+                setattr(self.look, name, value)
+        self._restored, self.snapshot = saved, saved.snapshot
+        self.merging = saved.merging
+        if saved.snapshot is not None:
+            n_landmarks = len(saved.snapshot.landmarks)
+            self.clusters.restore(
+                saved.book, saved.snapshot.labels, n_landmarks, saved.merging
+            )
+            self._go("stopped")
+        if saved.drawn is not None:
+            self.selection.select_points(saved.drawn)
+        else:
+            self.selection.replace(saved.selected)
+        self.restored.emit(saved)
 
     # Inside
 
@@ -168,7 +262,7 @@ class Session:
         """Let the clusters follow the game, unless nothing has been found since."""
         former, snapshot = self.snapshot, progress.snapshot
         assert snapshot is not None
-        self.snapshot = snapshot
+        self.snapshot, self._played_by = snapshot, self.run
         n_landmarks = len(snapshot.landmarks)
         is_known = former is not None and former.labels is snapshot.labels
         if (
@@ -182,9 +276,12 @@ class Session:
 
     def _on_clusters(self) -> None:
         self.selection.follow(self.clusters.labels)
+        self._tell_run()
+
+    def _tell_run(self) -> None:
         if self.run is not None:
-            wanted = (self.clusters.n_clusters, self.clusters.grouping)
-            self.run.wanted = None if wanted[0] is None else (wanted[0], wanted[1])
+            n_clusters, grouping = self.clusters.n_clusters, self.clusters.grouping
+            self.run.wanted = None if n_clusters is None else (n_clusters, grouping)
 
     def _on_setting(self, info: EmissionInfo) -> None:
         steers = info.signal.name in GAME_FIELDS

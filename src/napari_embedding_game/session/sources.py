@@ -1,12 +1,21 @@
-"""Where data can come from: a file, the table of a layer, a sample."""
+"""Where data can come from: a file, a layer's table, measured objects, a sample."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from napari_embedding_game.data import readers, samples, tables
+from napari_embedding_game.data.counts import looks_like_counts
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.linking import link
+from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.measure import FirstAxis, measure_stages
+from napari_embedding_game.data.nuclei import nuclei_stages
+from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.data.validation import Missing
 
 if TYPE_CHECKING:
@@ -17,8 +26,38 @@ if TYPE_CHECKING:
 SAMPLES = {
     "digits": "Handwritten digits (1,797 images)",
     "pbmc": "Blood cells, PBMC (700 cells)",
+    "nuclei": "Nuclei of a stained section (image + labels)",
     "mnist": "MNIST digits (70,000 images, download)",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How a source is to be read."""
+
+    space: str | None = None
+    """What is embedded; None for what suits a map best."""
+    columns: tuple[str, ...] | None = None
+    """Only these columns of it."""
+    missing: Missing = "error"
+    recipe: Recipe | None = None
+    """Makes principal components of raw counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Loaded:
+    """What came of reading a source, and what else could come of it."""
+
+    dataset: Dataset
+    spaces: Sequence[str] = ()
+    """What can be embedded; one or none: there is no choice."""
+    columns: Sequence[str] = ()
+    """Columns of the space, of which some may be chosen."""
+    is_counts: bool = False
+    """Whether these are raw counts, which the recipe is meant for."""
+    image: Any = None
+    labels: Any = None
+    """The picture and the objects that were measured, where the source has its own."""
 
 
 class Source(Protocol):
@@ -29,18 +68,14 @@ class Source(Protocol):
         """What a person calls it."""
         ...
 
-    def read(self, space: str | None, missing: Missing) -> Dataset:
-        """Read and check it; raise :class:`DataError` with one sentence."""
-        ...
-
-    def spaces(self) -> list[str]:
-        """Return what can be embedded in it; one or none: there is no choice."""
+    def read(self, wish: Wish) -> Stages[Loaded]:
+        """Read and check it in stages; raise :class:`DataError` with one sentence."""
         ...
 
 
 @dataclass(frozen=True)
 class FileSource:
-    """A file of any kind that can be read."""
+    """A file or folder of any kind that can be read."""
 
     path: Path
 
@@ -49,13 +84,22 @@ class FileSource:
         """Return the name shown to the person."""
         return self.path.name
 
-    def read(self, space: str | None, missing: Missing) -> Dataset:
-        """Read and check it."""
-        return readers.read(self.path, space=space, missing=missing)
-
-    def spaces(self) -> list[str]:
-        """Return what can be embedded."""
-        return readers.spaces(self.path)
+    def read(self, wish: Wish) -> Stages[Loaded]:
+        """Read and check it, and apply the recipe if there is one."""
+        dataset = yield from load(
+            self.path,
+            space=wish.space,
+            columns=wish.columns,
+            missing=wish.missing,
+            recipe=wish.recipe,
+        )
+        yield Stage("Looking what else is in it")
+        return Loaded(
+            dataset=dataset,
+            spaces=readers.spaces(self.path),
+            columns=readers.columns(self.path, wish.space),
+            is_counts=wish.recipe is not None or looks_like_counts(dataset),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,21 +108,58 @@ class FeaturesSource:
 
     features: pd.DataFrame
     layer_name: str
+    labels: Any = None
+    """The label image that the rows are the objects of."""
 
     @property
     def name(self) -> str:
         """Return the name shown to the person."""
         return f"the table of layer '{self.layer_name}'"
 
-    def read(self, space: str | None, missing: Missing) -> Dataset:
-        """Read and check it."""
-        return tables.from_features(
-            self.features, self.layer_name, space=space, missing=missing
+    def read(self, wish: Wish) -> Stages[Loaded]:
+        """Read and check it, and find the object of each row."""
+        yield Stage("Checking the numbers")
+        dataset = tables.from_features(
+            self.features,
+            self.layer_name,
+            columns=wish.columns,
+            missing=wish.missing,
         )
+        if self.labels is not None:
+            yield Stage("Finding the objects")
+            dataset = _linked(dataset, self.labels)
+        columns = tables.number_columns(self.features, self.name)
+        return Loaded(dataset=dataset, columns=columns)
 
-    def spaces(self) -> list[str]:
-        """Return what can be embedded."""
-        return []
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSource:
+    """The objects of a label image, measured in an image."""
+
+    image: Any
+    """As for :func:`~napari_embedding_game.data.measure.measure_stages`."""
+    labels: Any
+    layer_name: str
+    scale: tuple[float, ...] | None = None
+    first_axis: FirstAxis = "z"
+
+    @property
+    def name(self) -> str:
+        """Return the name shown to the person."""
+        return f"the objects of '{self.layer_name}'"
+
+    def read(self, wish: Wish) -> Stages[Loaded]:
+        """Measure every object."""
+        dataset = yield from measure_stages(
+            self.image,
+            self.labels,
+            name=self.layer_name,
+            scale=self.scale,
+            first_axis=self.first_axis,
+            columns=wish.columns,
+            missing=wish.missing,
+        )
+        return Loaded(dataset=dataset, columns=dataset.profile_names)
 
 
 @dataclass(frozen=True)
@@ -93,12 +174,24 @@ class SampleSource:
         """Return the name shown to the person."""
         return f"the sample {self.key}"
 
-    def read(self, space: str | None, missing: Missing) -> Dataset:
+    def read(self, wish: Wish) -> Stages[Loaded]:
         """Read and check it."""
+        if self.key == "nuclei":
+            found = yield from nuclei_stages()
+            return Loaded(
+                dataset=found.dataset, image=found.image, labels=found.labels
+            )
+        yield Stage("Opening the sample")
         if self.key == "mnist":
-            return samples.mnist(self.path)
-        return {"digits": samples.digits, "pbmc": samples.pbmc}[self.key]()
+            return Loaded(dataset=samples.mnist(self.path))
+        return Loaded(
+            dataset={"digits": samples.digits, "pbmc": samples.pbmc}[self.key]()
+        )
 
-    def spaces(self) -> list[str]:
-        """Return what can be embedded."""
-        return []
+
+def _linked(dataset: Dataset, labels: Any) -> Dataset:
+    """Return the dataset with its objects, or with a note on why there are none."""
+    try:
+        return link(dataset, labels)
+    except DataError as error:
+        return replace(dataset, notes=(*dataset.notes, str(error)))

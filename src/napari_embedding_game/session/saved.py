@@ -1,0 +1,96 @@
+"""A session at rest: everything that was shown, as values that do not change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.clusters import BookState
+from napari_embedding_game.session.merging import Merging
+from napari_embedding_game.session.origin import Origin
+from napari_embedding_game.session.record import RunRecord
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SavedMap:
+    """One map of a session, with all that belongs to it."""
+
+    key: str
+    """Lasting key among the maps of the session; "" is the first one's."""
+    title: str
+    """What a person calls it."""
+    parent: str | None = None
+    """Key of the map that this is a part of."""
+    dataset: Dataset
+    """The data, or rows without numbers where they were not read again."""
+    origin: Origin | None = None
+    """Where the data came from; None while nobody has looked."""
+    start: StartSettings
+    game: GameSettings
+    """The settings as they stood in the window, which the run may not have had."""
+    record: RunRecord | None
+    snapshot: Snapshot | None
+    energies: tuple[tuple[int, float], ...] = ()
+    merging: Merging | None = None
+    book: BookState
+    selected: tuple[int, ...] = ()
+    drawn: NDArray[np.bool_] | None = None
+    """(n,) points that were selected one by one."""
+    look: Mapping[str, Any] = field(default_factory=dict)
+    view: Mapping[str, Any] = field(default_factory=dict)
+    """What only the window knows, such as the camera, in values for JSON."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SavedSession:
+    """All maps of a session, parents before their children."""
+
+    maps: tuple[SavedMap, ...]
+    current: str = ""
+    """Key of the map that was shown."""
+    saved_at: str = ""
+    """Time as text, ISO 8601."""
+
+    def __getitem__(self, key: str) -> SavedMap:
+        """Return the map of this key."""
+        return next(one for one in self.maps if one.key == key)
+
+    def find(self, key: str) -> SavedMap | None:
+        """Return the map of this key, None if there is none."""
+        return next((one for one in self.maps if one.key == key), None)
+
+
+def without_numbers(
+    origin: Origin, names: pd.Index, kept: NDArray[np.bool_], reason: str
+) -> Dataset:
+    """Return rows that a map can be shown with while the data are not at hand.
+
+    Parameters
+    ----------
+    names : (n,) names of the rows on the map
+    kept : (n_source_rows,) bool
+    reason : str
+        The sentence that says why, and what to do.
+    """
+    all_names = np.full(len(kept), "", dtype=object)
+    all_names[kept] = names
+    return Dataset(
+        name=origin.name,
+        X=np.zeros((len(names), 0), np.float32),
+        obs=pd.DataFrame(index=names),
+        var_names=(),
+        space=origin.space,
+        source=None,
+        n_source_rows=len(kept),
+        kept=kept,
+        source_obs_names=pd.Index(all_names),
+        notes=(reason,),
+        provenance=origin.provenance,
+    )

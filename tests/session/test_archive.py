@@ -1,0 +1,311 @@
+"""Sessions to files and back: all that was shown, or a sentence."""
+
+import json
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_blobs
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.readers import read
+from napari_embedding_game.session import archive
+from napari_embedding_game.session.replay import replay, same
+from napari_embedding_game.session.run import UNPACED
+from napari_embedding_game.session.saved import SavedSession
+from napari_embedding_game.session.session import Session
+
+
+def play(session, until):
+    run = session.begin()
+    for frame in run.frames():
+        session.receive(run, frame)
+        if frame.snapshot and frame.snapshot.iteration == 20:
+            session.settings.strength = 500.0
+        if frame.snapshot and frame.snapshot.iteration >= until:
+            session.stop()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table of 200 rows, two of them with gaps, and a session on it."""
+    folder = tmp_path_factory.mktemp("work")
+    X, _ = make_blobs(200, 4, centers=6, random_state=0)
+    table = pd.DataFrame(X.astype(np.float32), columns=list("abcd"))
+    table.loc[[3, 50], "b"] = np.nan
+    table.to_csv(folder / "cells.csv", index=False)
+    session = Session(pace=UNPACED)
+    session.load(read(folder / "cells.csv", missing="drop"))
+    for name, value in {"n_landmarks": 15, "max_iter": 60, "n_neighbors": 6}.items():
+        setattr(session.settings, name, value)
+    play(session, until=60)
+    session.clusters.set_n_clusters(6)
+    one, two, *_ = session.clusters.clusters
+    session.clusters.rename(one.id, "T cells")
+    session.clusters.recolor(two.id, "#00ff00")
+    session.clusters.annotate(two.id, "look\nagain")
+    session.clusters.make_cluster(np.arange(9), "doublets")
+    session.clusters.set_n_clusters(4)
+    session.selection.select_points(np.array([1, 5, 77]))
+    session.look.size_by_pressure = True
+    session.settings.n_neighbors = 9
+    saved = session.capture(view={"camera": {"zoom": 2.5, "center": [0, 1.5]}})
+    archive.save(SavedSession(maps=(saved,)), folder / "work.zip")
+    return folder, session, saved
+
+
+def assert_same_map(found, expected):
+    for name in ("key", "title", "parent", "start", "game", "record", "energies"):
+        assert getattr(found, name) == getattr(expected, name), name
+    assert found.look == expected.look
+    assert found.view == expected.view
+    assert found.selected == expected.selected
+    for name in ("embedding", "landmarks", "labels", "pressure"):
+        one, other = getattr(found.snapshot, name), getattr(expected.snapshot, name)
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
+    assert replace(found.snapshot, **NO_ARRAYS) == replace(
+        expected.snapshot, **NO_ARRAYS
+    )
+    assert found.book.edits == expected.book.edits
+    assert found.book.numbers == expected.book.numbers
+    assert found.book.asleep.keys() == expected.book.asleep.keys()
+    np.testing.assert_array_equal(found.book.automatic, expected.book.automatic)
+
+
+NO_ARRAYS = dict.fromkeys(("embedding", "landmarks", "labels", "pressure"))
+
+
+def test_everything_comes_back(folder):
+    path, session, saved = folder
+    found = archive.load(path / "work.zip").maps[0]
+    assert_same_map(found, saved)
+    assert found.dataset.obs.index.tolist() == saved.dataset.obs.index.tolist()
+    assert found.view == {"camera": {"zoom": 2.5, "center": [0, 1.5]}}
+    np.testing.assert_array_equal(found.drawn, session.selection.points)
+
+
+def test_a_restored_session_shows_the_same_and_goes_on(folder):
+    path, session, _ = folder
+    found = archive.with_data(archive.load(path / "work.zip").maps[0], path)
+    other, heard = Session(pace=UNPACED), []
+    other.restored.connect(heard.append)
+    other.restore(found, found.dataset)
+    assert heard == [found]
+    assert other.state == "stopped"
+    assert other.clusters.clusters == session.clusters.clusters
+    assert other.settings == session.settings
+    assert other.selection.rows.tolist() == [1, 5, 77]
+    assert other.energies == session.energies
+    ours, theirs = other.result(), session.result()
+    assert ours.parameters == theirs.parameters
+    assert ours.point_names().tolist() == theirs.point_names().tolist()
+    for book in (other.clusters, session.clusters):
+        book.set_n_clusters(6)
+    assert other.clusters.clusters == session.clusters.clusters
+    session.clusters.undo()
+    again = other.capture(view=found.view)
+    assert again.record == found.record
+    play(other, until=60)
+    assert "doublets" in {c.name for c in other.clusters.clusters}
+
+
+def test_the_recorded_run_can_be_replayed(folder):
+    path, session, _ = folder
+    found = archive.with_data(archive.load(path / "work.zip").maps[0], path)
+    assert len(found.record.steered) == 1
+    assert same(replay(found.dataset.X, found.record), session.snapshot)
+
+
+def copied(folder, tmp_path):
+    for name in ("cells.csv", "work.zip"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    return archive.load(tmp_path / "work.zip").maps[0]
+
+
+def test_data_that_lie_beside_the_session_file_are_found(folder, tmp_path):
+    found = copied(folder[0], tmp_path)
+    moved = replace(found, origin=replace(found.origin, path="/gone/cells.csv"))
+    assert archive.with_data(moved, tmp_path).dataset.source.parent == tmp_path
+
+
+def test_missing_or_changed_data_are_told_and_the_map_is_shown(folder, tmp_path):
+    found = copied(folder[0], tmp_path)
+    away = replace(found, origin=replace(found.origin, path="/gone/cells.csv"))
+    with (tmp_path / "cells.csv").open("a") as file:
+        file.write("1,2,3,4\n")
+    with pytest.raises(DataError, match=r"cells\.csv has changed"):
+        archive.with_data(away, tmp_path)
+    (tmp_path / "cells.csv").unlink()
+    with pytest.raises(DataError, match=r"cells\.csv is missing: put it back"):
+        archive.with_data(away, tmp_path)
+    session = Session()
+    session.restore(away)
+    assert session.snapshot.iteration == 60
+    session.clusters.rename(session.clusters.clusters[0].id, "still editable")
+    with pytest.raises(DataError, match="are not loaded"):
+        session.begin()
+
+
+def test_data_read_in_another_way_are_not_mistaken(folder, tmp_path):
+    found = copied(folder[0], tmp_path)
+    other = replace(found, origin=replace(found.origin, x_sha256="0" * 64))
+    with pytest.raises(DataError, match="gives other numbers"):
+        archive.with_data(other, tmp_path)
+
+
+def test_a_map_without_a_run(tmp_path, dataset):
+    session = Session()
+    session.load(dataset)
+    path = tmp_path / "early.zip"
+    archive.save(SavedSession(maps=(session.capture(),)), path)
+    found = archive.load(path).maps[0]
+    assert (found.snapshot, found.record, found.energies) == (None, None, ())
+    with pytest.raises(DataError, match="was no file"):
+        archive.with_data(found, tmp_path)
+
+
+def test_the_data_file_is_never_overwritten(folder):
+    path, _, saved = folder
+    with pytest.raises(DataError, match="is the data file itself"):
+        archive.save(SavedSession(maps=(saved,)), path / "cells.csv")
+
+
+# Files from elsewhere
+
+
+def rewritten(source, target, changes):
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name in changes:
+                content = changes[name](content)
+            if content is not None:
+                new.writestr(name, content)
+    return target
+
+
+def text(**changes):
+    def change(content):
+        values = json.loads(content)
+        for path, value in changes.items():
+            target = values
+            *parents, last = path.split("__")
+            for parent in parents:
+                target = target[int(parent) if parent.isdigit() else parent]
+            target[int(last) if last.isdigit() else last] = value
+        return json.dumps(values).encode()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "sentence"),
+    [
+        ("session.json", text(version=2), "written by a later version"),
+        ("session.json", text(format="a picture"), "format is 'a picture'"),
+        ("session.json", text(n_maps=10**12), "holds no map"),
+        ("session.json", text(n_maps=2), r"maps/1/map\.json is missing"),
+        ("session.json", text(current="elsewhere"), "that was shown is missing"),
+        ("session.json", lambda _: None, r"session\.json is missing"),
+        ("maps/0/map.json", text(n_points=10**12), "do not fit"),
+        ("maps/0/map.json", text(n_points=-1), "do not fit"),
+        ("maps/0/map.json", text(origin__n_source_rows=10**12), "is damaged"),
+        ("maps/0/map.json", text(parent="x"), "maps do not fit"),
+        ("maps/0/map.json", text(joined=[[5, 6], [6, 5]]), "merged clusters do not"),
+        ("maps/0/map.json", text(given=[[5, {"color": "red"}]]), "its colours"),
+        ("maps/0/map.json", text(given=[[-5, {"name": "x"}]]), "its clusters"),
+        ("maps/0/map.json", text(record__n_iter=3), "out of order"),
+        ("maps/0/map.json", text(shot__energy=None), "energy is None"),
+        ("maps/0/map.json", text(n_clusters=0), "its clusters"),
+        ("maps/0/names.json", lambda _: b"[1, 2]", "is damaged"),
+        ("maps/0/names.json", lambda _: b"[]", "its rows"),
+        ("maps/0/kept.npy", lambda _: None, r"kept\.npy is missing"),
+    ],
+)
+def test_texts_that_do_not_fit(folder, tmp_path, name, change, sentence):
+    path = rewritten(folder[0] / "work.zip", tmp_path / "x.zip", {name: change})
+    with pytest.raises(DataError, match=sentence):
+        archive.load(path)
+
+
+def array(change):
+    def changed(content):
+        import io
+
+        found = np.load(io.BytesIO(content), allow_pickle=False)
+        out = io.BytesIO()
+        np.save(out, change(found))
+        return out.getvalue()
+
+    return changed
+
+
+def put(value):
+    def change(found):
+        found = found.copy()
+        found.flat[0] = value
+        return found
+
+    return array(change)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("embedding", put(np.nan)),
+        ("landmarks", put(np.inf)),
+        ("labels", put(10**6)),
+        ("labels", put(-1)),
+        ("labels", array(lambda a: a[1:])),
+        ("kept", put(False)),
+        ("energies", put(np.nan)),
+        ("asleep_rows", put(10**6)),
+        ("asleep_ends", put(10**6)),
+        ("asleep_ends", put(-5)),
+        ("graph_indices", put(10**6)),
+        ("graph_indptr", put(3)),
+        ("tree_leader", put(10**6)),
+        ("tree_born", array(lambda a: np.full_like(a, 5))),
+        ("tree_levels", put(-1)),
+        ("of_landmarks", array(lambda a: a[1:])),
+    ],
+)
+def test_arrays_that_do_not_fit(folder, tmp_path, name, change):
+    changes = {f"maps/0/{name}.npy": change}
+    path = rewritten(folder[0] / "work.zip", tmp_path / "x.zip", changes)
+    with pytest.raises(DataError, match="is damaged"):
+        archive.load(path)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_any_damage_gives_a_sentence_or_the_same_map(folder, tmp_path, data):
+    content = bytearray((folder[0] / "work.zip").read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        del content[place:]
+    else:
+        content[place] ^= data.draw(st.integers(1, 255))
+    path = tmp_path / "damaged.zip"
+    path.write_bytes(content)
+    found = loaded(path)
+    if isinstance(found, DataError):
+        assert "damaged.zip" in str(found)
+    else:
+        assert_same_map(found.maps[0], folder[2])
+
+
+def loaded(path):
+    try:
+        return archive.load(path)
+    except DataError as error:
+        return error
