@@ -137,7 +137,8 @@ class Evil:
         (npy(np.array(["a"])), "no array of numbers"),
         (
             header(
-                "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 3), }"
+                "{'descr': '<f4', 'fortran_order': False, "
+                "'shape': (1000000000000, 3), }"
             ),
             "is cut short",
         ),

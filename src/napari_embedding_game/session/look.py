@@ -15,7 +15,9 @@ class Look:
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 
     color_by: str = "Cluster"
-    """"Cluster", "Pressure" or the name of a metadata column."""
+    """"Cluster", "Pressure", the name of a metadata column, or of a gene."""
+    limits: tuple[float, float] | None = None
+    """Values that get the first and the last colour; None: those that suit them."""
     size_by_pressure: bool = False
     """Whether points under pressure are drawn larger."""
     show_landmarks: bool = True

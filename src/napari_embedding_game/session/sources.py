@@ -178,9 +178,7 @@ class SampleSource:
         """Read and check it."""
         if self.key == "nuclei":
             found = yield from nuclei_stages()
-            return Loaded(
-                dataset=found.dataset, image=found.image, labels=found.labels
-            )
+            return Loaded(dataset=found.dataset, image=found.image, labels=found.labels)
         yield Stage("Opening the sample")
         if self.key == "mnist":
             return Loaded(dataset=samples.mnist(self.path))

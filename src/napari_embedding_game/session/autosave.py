@@ -1,0 +1,213 @@
+"""Saving on the quiet, and finding what a crash left behind.
+
+Each program writes one session file into a folder of the user's own, and holds
+a lock beside it for as long as it lives.  The operating system gives the lock
+up when the program ends, in whatever way: a file whose lock is free, and that
+was not closed in good order, is an orphan and is offered at the next start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import platformdirs
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session import archive
+from napari_embedding_game.session.saved import SavedSession
+
+FOLDER_VARIABLE = "NAPARI_EMBEDDING_GAME_AUTOSAVE"
+"""Environment variable that names another folder."""
+SECONDS = 60.0
+"""Between two savings of a session that changes."""
+_ENDING = ".autosave.zip"
+_LOCK = ".lock"
+KEPT = 3
+"""Sessions closed in good order that are kept, for who closed by mistake."""
+
+
+def folder() -> Path:
+    """Return the folder of the user's own; it is made where it is missing."""
+    chosen = os.environ.get(FOLDER_VARIABLE)
+    path = (
+        Path(chosen)
+        if chosen
+        else platformdirs.user_state_path("napari-embedding-game") / "autosave"
+    )
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A session whose program ended before it could close it."""
+
+    path: Path
+    saved_at: float
+    """Seconds since 1970, as ``time.time()``."""
+
+    def discard(self) -> None:
+        """Delete it for good."""
+        self.path.unlink(missing_ok=True)
+        _lock_path(self.path).unlink(missing_ok=True)
+
+
+def find_orphans(where: Path | None = None) -> list[Orphan]:
+    """Return sessions of programs that were killed, the newest first."""
+    orphans = []
+    for lock in (where or folder()).glob(f"*{_ENDING}{_LOCK}"):
+        path = lock.with_name(lock.name.removesuffix(_LOCK))
+        if _is_held(lock):
+            continue
+        if path.exists():
+            orphans.append(Orphan(path, path.stat().st_mtime))
+        else:
+            lock.unlink(missing_ok=True)  # killed before it saved anything
+    return sorted(orphans, key=lambda orphan: -orphan.saved_at)
+
+
+def find_closed(where: Path | None = None) -> list[Path]:
+    """Return the last sessions that were closed in good order, the newest first."""
+    found = [
+        path
+        for path in (where or folder()).glob(f"*{_ENDING}")
+        if not _lock_path(path).exists()
+    ]
+    return sorted(found, key=lambda path: -path.stat().st_mtime)
+
+
+class Autosave:
+    """Saves the session of this program every minute in which it has changed.
+
+    Parameters
+    ----------
+    capture : callable
+        Returns the present session, or None where there is nothing to save; is
+        called in the thread that calls ``tick`` or ``close``.
+    seconds : float
+        Least time between two savings.
+    where : Path, optional
+        Another folder than the user's own.
+    """
+
+    def __init__(
+        self,
+        capture: Callable[[], SavedSession | None],
+        seconds: float = SECONDS,
+        where: Path | None = None,
+    ) -> None:
+        self._capture = capture
+        self._seconds = seconds
+        self._folder = where or folder()
+        self.path = self._folder / f"{uuid.uuid4().hex}{_ENDING}"
+        self._lock = _hold(_lock_path(self.path))
+        self._is_dirty = False
+        self._next = time.monotonic() + seconds
+        self._writing = threading.Lock()
+
+    def touch(self) -> None:
+        """Note that something has changed since the last saving."""
+        self._is_dirty = True
+
+    def tick(self) -> Callable[[], None] | None:
+        """Return a job that saves, for any other thread; None when none is due.
+
+        Call it every second or so: it takes next to no time itself.
+        """
+        if not self._is_dirty or time.monotonic() < self._next:
+            return None
+        return self.job()
+
+    def job(self) -> Callable[[], None] | None:
+        """Return a job that saves the present session; None without one.
+
+        The job raises :class:`DataError` where the file cannot be written.
+        """
+        session = self._capture()
+        self._is_dirty = False
+        self._next = time.monotonic() + self._seconds
+        if session is None:
+            return None
+
+        def save() -> None:
+            with self._writing:
+                archive.save(session, self.path)
+
+        return save
+
+    def close(self) -> None:
+        """Save once more and close in good order: nothing is offered later.
+
+        The lock is given up whatever happens; what cannot be saved now stays as
+        it was saved last, and is offered.
+        """
+        try:
+            save = self.job()
+            if save is not None:
+                save()
+        except DataError:
+            self._lock.close()
+            raise
+        self._lock.close()
+        _lock_path(self.path).unlink(missing_ok=True)
+        for path in find_closed(self._folder)[KEPT:]:
+            path.unlink(missing_ok=True)
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_name(path.name + _LOCK)
+
+
+def _hold(path: Path) -> IO[Any]:
+    """Make a lock file and hold it until it is closed or this program ends."""
+    file = path.open("w")
+    _try_lock(file)
+    json.dump({"pid": os.getpid()}, file)  # for a person who looks
+    file.flush()
+    return file
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        with path.open("r+") as file:
+            return not _try_lock(file)
+    except OSError:
+        # Windows does not open what another program has locked.
+        return path.exists()
+
+
+if sys.platform == "win32":  # pragma: no cover
+    import msvcrt
+
+    _FAR = 1 << 30  # beyond what is written, which a lock here would make unreadable
+
+    def _try_lock(file: IO[Any]) -> bool:
+        """Lock a file for this program; False where another has."""
+        try:
+            file.seek(_FAR)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        finally:
+            file.seek(0)
+        return True
+
+else:
+    import fcntl
+
+    def _try_lock(file: IO[Any]) -> bool:
+        """Lock a file for this program; False where another has."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,92 @@
+"""Plays and autosaves without a pause until it is killed; run by a test.
+
+Before a state is saved, its fingerprint goes into a log: what is found after
+the kill has to be one of the states in there.
+"""
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.autosave import Autosave
+from napari_embedding_game.session.record import RunRecord
+from napari_embedding_game.session.saved import SavedMap, SavedSession
+from napari_embedding_game.session.session import Session
+
+N, L = 3000, 12
+
+
+def fingerprint(saved):
+    """Of all that moves in a state of this test."""
+    digest = hashlib.sha256()
+    names = [cluster.name for cluster in clusters(saved)]
+    digest.update(repr([names, saved.record, saved.energies]).encode())
+    shot = saved.snapshot
+    for array in (shot.embedding, shot.landmarks, shot.labels, shot.pressure):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def clusters(saved):
+    session = Session()
+    session.restore(saved)
+    return session.clusters.clusters
+
+
+def states():
+    rng = np.random.default_rng(os.getpid())
+    frame = pd.DataFrame(index=[f"cell{i}" for i in range(N)])
+    X = rng.normal(size=(N, 4)).astype(np.float32)
+    dataset = Dataset.from_rows(name="x", X=X, obs=frame, var_names="abcd", space="X")
+    session = Session()
+    session.load(dataset)
+    energies = []
+    for iteration in range(1, 100_000):
+        shot = Snapshot(
+            iteration=iteration,
+            n_iter=10**6,
+            embedding=rng.normal(size=(N, 2)).astype(np.float32),
+            landmarks=rng.normal(size=(L, 2)).astype(np.float32),
+            energy=float(rng.random()),
+            labels=np.arange(N, dtype=np.int32) % L,
+            pressure=rng.random(N).astype(np.float32),
+        )
+        energies.append((iteration, shot.energy))
+        if iteration == 1:
+            session.clusters.receive(shot.labels, L)
+        session.clusters.rename(iteration % L, f"named at {iteration}")
+        yield SavedMap(
+            key="",
+            title="x",
+            dataset=dataset,
+            start=StartSettings(),
+            game=GameSettings(),
+            record=RunRecord(
+                start=StartSettings(), game=GameSettings(), n_iter=iteration
+            ),
+            snapshot=shot,
+            energies=tuple(energies[-20:]),
+            book=session.clusters.state(),
+        )
+
+
+def main(folder):
+    present = None
+    autosave = Autosave(lambda: present, seconds=0.0, where=Path(folder))
+    with (Path(folder) / "shown.log").open("w") as log:
+        for state in states():
+            log.write(fingerprint(state) + "\n")
+            log.flush()
+            present = SavedSession(maps=(state,))
+            autosave.touch()
+            autosave.tick()()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,161 @@
+import importlib.util
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session import archive
+from napari_embedding_game.session.autosave import (
+    FOLDER_VARIABLE,
+    KEPT,
+    Autosave,
+    find_closed,
+    find_orphans,
+    folder,
+)
+from napari_embedding_game.session.saved import SavedSession
+from napari_embedding_game.session.session import Session
+
+PLAYER = Path(__file__).with_name("autosave_player.py")
+
+
+@pytest.fixture
+def player():
+    spec = importlib.util.spec_from_file_location("autosave_player", PLAYER)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def session(dataset):
+    session = Session()
+    session.load(dataset)
+    return session
+
+
+@pytest.fixture
+def start(session, tmp_path):
+    """A function that starts the autosave of one more program."""
+    started = []
+
+    def start(seconds=0.0):
+        def capture():
+            return SavedSession(maps=(session.capture(),))
+
+        started.append(Autosave(capture, seconds, tmp_path))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+def test_only_what_has_changed_is_saved_and_not_too_often(start):
+    autosave = start(seconds=0.05)
+    assert autosave.tick() is None
+    autosave.touch()
+    assert autosave.tick() is None
+    time.sleep(0.06)
+    autosave.tick()()
+    assert len(archive.load(autosave.path).maps) == 1
+    time.sleep(0.06)
+    assert autosave.tick() is None
+
+
+def test_what_is_saved_is_what_was_there_when_it_was_due(start, session):
+    session.settings.strength = 111.0
+    autosave = start()
+    autosave.touch()
+    save = autosave.tick()
+    session.settings.strength = 222.0
+    save()
+    assert archive.load(autosave.path).maps[0].game.strength == 111.0
+
+
+def test_the_session_of_a_living_program_is_no_orphan(start, tmp_path):
+    autosave = start()
+    autosave.job()()
+    assert find_orphans(tmp_path) == []
+
+
+def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start, tmp_path):
+    paths = []
+    for _ in range(KEPT + 2):
+        autosave = start()
+        autosave.close()
+        paths.append(autosave.path)
+        time.sleep(0.01)
+    assert find_orphans(tmp_path) == []
+    assert find_closed(tmp_path) == paths[: -KEPT - 1 : -1]
+
+
+def test_nothing_to_save_leaves_nothing(tmp_path):
+    autosave = Autosave(lambda: None, 0.0, tmp_path)
+    autosave.touch()
+    assert autosave.tick() is None
+    autosave.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(start, tmp_path):
+    autosave = start()
+    autosave.job()()
+    autosave._capture = lambda: SavedSession(maps=(Broken(),))
+    with pytest.raises(DataError, match="no room"):
+        autosave.close()
+    assert [o.path for o in find_orphans(tmp_path)] == [autosave.path]
+    find_orphans(tmp_path)[0].discard()
+    assert list(tmp_path.iterdir()) == []
+    autosave._capture = lambda: None
+    autosave._lock = (tmp_path / "gone.lock").open("w")
+
+
+class Broken:
+    @property
+    def dataset(self):
+        raise DataError("There is no room on the disk.")
+
+
+def test_the_folder_can_be_chosen(monkeypatch, tmp_path):
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "a" / "b"))
+    assert folder() == tmp_path / "a" / "b"
+    assert folder().is_dir()
+    monkeypatch.delenv(FOLDER_VARIABLE)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    assert "napari-embedding-game" in str(folder())
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
+def test_after_a_kill_at_any_moment_a_state_that_was_shown_is_offered(tmp_path, player):
+    moments = random.Random(0)
+    for number in range(10):
+        where = tmp_path / str(number)
+        where.mkdir()
+        process = subprocess.Popen([sys.executable, PLAYER, where])
+        try:
+            wait_for(lambda where=where: list(where.glob("*.zip")))
+            assert find_orphans(where) == []
+            time.sleep(moments.uniform(0, 0.15))
+        finally:
+            process.kill()
+            process.wait()
+        (orphan,) = find_orphans(where)
+        found = archive.load(orphan.path).maps[0]
+        shown = (where / "shown.log").read_text().split()
+        assert player.fingerprint(found) in shown
+        orphan.discard()
+        assert find_orphans(where) == []
+
+
+def wait_for(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "waited for a minute"
+        time.sleep(0.005)
