@@ -322,3 +322,22 @@ def test_chosen_columns_that_are_none():
         from_features(measurements(), "cells", columns=["note"])
     with pytest.raises(DataError, match="choose at least one"):
         from_features(measurements(), "cells", columns=[])
+
+
+def test_places_are_not_embedded_beside_measurements():
+    rng = np.random.default_rng(0)
+    names = ["x", "centroid-0", "bbox_y1", "nucleus_bbox_x0", "area", "tone", "image"]
+    frame = pd.DataFrame(rng.integers(0, 90, (10, 7)), columns=names)
+    dataset = from_features(frame, "cells")
+    assert dataset.var_names == ("area", "tone")
+    assert {"x", "centroid-0", "bbox_y1", "image"} <= set(dataset.obs)
+    assert dataset.notes[1] == (
+        "Not embedded unless chosen, because the name says where an object lies: "
+        "x, centroid-0, bbox_y1, nucleus_bbox_x0."
+    )
+    assert from_features(frame, "cells", columns=["x", "area"]).var_names == (
+        "x",
+        "area",
+    )
+    alone = from_features(frame[["x", "centroid-0", "area"]], "cells")
+    assert alone.var_names == ("x", "centroid-0", "area")

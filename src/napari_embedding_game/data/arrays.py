@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from . import images
 from .columns import as_metadata, chosen_places, listed, texts
+from .companions import add_table, companion_of
 from .dataset import Dataset, Matrix
 from .errors import DataError
 from .numpy_files import Arrays, load
@@ -44,7 +45,9 @@ def read_array(
 
     Arrays with one value a row become metadata.  An array of pictures, N x h x w
     or uint8 with a square number of columns, also gives the thumbnails.
-    `columns` keeps only these columns ("column 1", ...) of the array.
+    `columns` keeps only these columns ("column 1", ...) of the array.  A table
+    beside it, such as ``letters_text.csv`` of ``letters.npz``, adds texts and
+    metadata.
     """
     return finish(array_stages(path, space=space, columns=columns, missing=missing))
 
@@ -87,7 +90,11 @@ def array_stages(
         texts=texts(obs),
     )
     check_values(dataset.X, path.name)
-    return dataset
+    beside = companion_of(path)
+    if beside is None:
+        return dataset
+    yield Stage(f"Reading {beside.name}")
+    return add_table(dataset, beside)
 
 
 def array_spaces(path: Path) -> list[str]:

@@ -14,7 +14,14 @@ from .validation import row_text
 
 # Numbers under these names tell rows apart or group them; they measure nothing.
 _NAME_OR_GROUP = re.compile(
-    r"(^|[_\- .])(id|ids|index|label|labels|class|cluster|target|leiden|louvain)$",
+    r"(^|[_\- .])(id|ids|index|label|labels|class|cluster|target|leiden|louvain"
+    r"|image|slide|well|plate)$",
+    re.IGNORECASE,
+)
+# Numbers under these names tell where an object lies, not what it is like.
+_PLACE = re.compile(
+    r"^(x|y|z|t|time|frame|(bbox|centroid|position|pos)[_\- .]?\w*"
+    r"|.*[_\- .](bbox|centroid)[_\- .]?\w*)$",
     re.IGNORECASE,
 )
 _TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
@@ -86,6 +93,11 @@ def is_name_or_group(name: object, values: NDArray[np.float64]) -> bool:
         return False
     finite = values[np.isfinite(values)]
     return bool(np.all(finite == np.round(finite)))
+
+
+def is_place(name: object) -> bool:
+    """Tell whether a name such as ``centroid-0`` says where an object lies."""
+    return bool(_PLACE.match(str(name)))
 
 
 def is_row_name(column: pd.Series) -> bool:

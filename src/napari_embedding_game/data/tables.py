@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .columns import as_metadata, is_name_or_group, is_row_name, listed, numbers, texts
+from .columns import (
+    as_metadata,
+    is_name_or_group,
+    is_place,
+    is_row_name,
+    listed,
+    numbers,
+    texts,
+)
 from .dataset import Dataset
 from .errors import DataError
 from .stages import Stage, Stages, finish
@@ -27,6 +35,9 @@ from .validation import (
     first_of_equals,
     usable_rows,
 )
+
+# With fewer other measurements, x and y are what the table is about.
+_FEWEST_BESIDE_PLACES = 2
 
 Numbers = dict[str, NDArray[np.float64]]
 
@@ -237,11 +248,20 @@ def _number_columns(
             f"{listed(list(frame.columns))}): add measurements, or choose another "
             "source."
         )
-    note = (
-        f"Not embedded, because the name says that it is a name or group: "
-        f"{listed(groups)}."
-    )
-    return found, [note] if groups else []
+    notes = []
+    if groups:
+        notes.append(
+            "Not embedded, because the name says that it is a name or group: "
+            f"{listed(groups)}."
+        )
+    places = [column for column in found if is_place(column)]
+    if places and len(found) - len(places) >= _FEWEST_BESIDE_PLACES:
+        found = {c: v for c, v in found.items() if c not in places}
+        notes.append(
+            "Not embedded unless chosen, because the name says where an object lies: "
+            f"{listed(places)}."
+        )
+    return found, notes
 
 
 def _split_names(frame: pd.DataFrame, wanted: str) -> list[str]:
