@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from scipy import sparse
+
 from napari_embedding_game.core import _kernels
+from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.clusters import landmark_graph, merge_tree
+from napari_embedding_game.core.markers import markers
 
 
 def compile_kernels() -> None:
-    """Call each kernel once, on two points, with the types of a run."""
+    """Call each kernel once, on a few points, with the types of a run."""
+    _compile_game()
+    _compile_clusters()
+    _compile_markers()
+
+
+def _compile_game() -> None:
     y = np.zeros((2, 2), np.float32)
     z = np.zeros((2, 1), np.float32)
     indptr = np.array([0, 1, 2], np.uint32)
@@ -24,3 +35,16 @@ def compile_kernels() -> None:
         forces = getattr(_kernels, f"forces_{kind}")
         forces(*rows, z, y.copy(), y.copy(), pull, sums)
         getattr(_kernels, f"edge_energy_{kind}")(*rows, sums)
+
+
+def _compile_clusters() -> None:
+    edges = Edges.from_matrix(np.ones((2, 2), np.float32))
+    labels = np.array([0, 1], np.int32)
+    merge_tree(landmark_graph(edges, labels, 2), np.ones(2, np.int64))
+
+
+def _compile_markers() -> None:
+    values = np.ones((4, 1), np.float32)
+    inside = np.arange(4) < 2
+    for X in (values, sparse.csr_matrix(values)):
+        markers(X, inside, n_jobs=1)

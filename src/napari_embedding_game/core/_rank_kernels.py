@@ -1,0 +1,236 @@
+"""The compiled loops of :mod:`markers`: a block of columns, two groups of rows.
+
+* **Zeros are counted, not sorted.** In expression data they are nine values of
+  ten; they form one group of ties between the negative and the positive values.
+* **Two sorted lists and one merge.** Each group is sorted alone and the rank sum
+  is found while the lists are merged, so no value has to remember its group.
+* **Radix sort.** A float's bits, with the sign turned round, sort like whole
+  numbers: three passes for 100,000 float32 values instead of 17 comparisons each.
+* **No parallel loop.** Blocks run side by side in Python threads, since numba's
+  parallel regions may be in use by a game at the same time.
+"""
+
+# The compiler finds the types of these functions; annotations tell it nothing.
+# mypy: disable-error-code="no-untyped-def,assignment"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
+_DIGIT = 11
+_BUCKETS = 1 << _DIGIT
+
+INSIDE, OUTSIDE, NEITHER = 0, 1, 2
+"""The groups of rows."""
+
+MEAN, VARIANCE, POSITIVE = 0, 1, 2
+"""Rows of the statistics of a group; the variance is of a sample (n - 1)."""
+
+
+@njit(**_OPTIONS)
+def gather_dense(block, groups, sizes):
+    """Return the values other than zero of each column and group.
+
+    Returns
+    -------
+    values : (P,) of the block's type
+    begin, end : (columns, 2) int64
+        Where those of a column and group lie.
+    """
+    n_columns = block.shape[1]
+    begin = np.empty((n_columns, 2), np.int64)
+    at = 0
+    for column in range(n_columns):
+        for group in range(2):
+            begin[column, group] = at
+            at += sizes[group]
+    end = begin.copy()
+    values = np.empty(at, block.dtype)
+    for row in range(block.shape[0]):
+        group = groups[row]
+        if group == NEITHER:
+            continue
+        for column in range(n_columns):
+            # Written always and kept if it is not 0: there is no branch to guess.
+            value = block[row, column]
+            values[end[column, group]] = value
+            end[column, group] += value != 0
+    return values, begin, end
+
+
+@njit(**_OPTIONS)
+def _first_at_least(indices, low, high, column):
+    while low < high:
+        middle = (low + high) // 2
+        if indices[middle] < column:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(**_OPTIONS)
+def gather_rows(indptr, indices, data, groups, first, last):
+    """Like :func:`gather_dense`, from the columns ``first`` to ``last`` (excluded).
+
+    ``indices`` are sorted within a row.
+    """
+    n_columns = last - first
+    count = np.zeros((n_columns, 2), np.int64)
+    starts = np.empty(groups.shape[0], np.int64)
+    for row in range(groups.shape[0]):
+        group = groups[row]
+        if group == NEITHER:
+            continue
+        e = _first_at_least(indices, indptr[row], indptr[row + 1], first)
+        starts[row] = e
+        while e < indptr[row + 1] and indices[e] < last:
+            count[indices[e] - first, group] += data[e] != 0
+            e += 1
+    begin = np.empty((n_columns, 2), np.int64)
+    at = 0
+    for column in range(n_columns):
+        for group in range(2):
+            begin[column, group] = at
+            at += count[column, group]
+    end = begin.copy()
+    values = np.empty(at, data.dtype)
+    for row in range(groups.shape[0]):
+        group = groups[row]
+        if group == NEITHER:
+            continue
+        e = starts[row]
+        while e < indptr[row + 1] and indices[e] < last:
+            if data[e] != 0:
+                column = indices[e] - first
+                values[end[column, group]] = data[e]
+                end[column, group] += 1
+            e += 1
+    return values, begin, end
+
+
+@njit(**_OPTIONS)
+def group_statistics(values, begin, end, sizes, out):
+    """Write MEAN, VARIANCE and POSITIVE (a count) to ``out`` (3, 2, columns)."""
+    for column in range(begin.shape[0]):
+        for group in range(2):
+            total = 0.0
+            positive = 0
+            for at in range(begin[column, group], end[column, group]):
+                total += values[at]
+                positive += values[at] > 0
+            n = sizes[group]
+            mean = total / n
+            n_zeros = n - (end[column, group] - begin[column, group])
+            squares = n_zeros * mean * mean
+            for at in range(begin[column, group], end[column, group]):
+                difference = values[at] - mean
+                squares += difference * difference
+            out[MEAN, group, column] = mean
+            out[VARIANCE, group, column] = squares / (n - 1)
+            out[POSITIVE, group, column] = positive
+
+
+# --- Ranks ------------------------------------------------------------------------
+
+
+@njit(**_OPTIONS)
+def _radix_sort(keys, spare, n_bits):
+    """Sort unsigned ``keys`` in place."""
+    unsigned = keys.dtype.type
+    counts = np.empty(_BUCKETS, np.int64)
+    source, target = keys, spare
+    is_swapped = False
+    mask = unsigned(_BUCKETS - 1)
+    for shift in range(0, n_bits, _DIGIT):
+        by = unsigned(shift)
+        counts[:] = 0
+        for key in source:
+            counts[np.int64((key >> by) & mask)] += 1
+        if counts[np.int64((source[0] >> by) & mask)] == source.shape[0]:
+            continue  # all keys have the same digit here
+        at = 0
+        for bucket in range(_BUCKETS):
+            at, counts[bucket] = at + counts[bucket], at
+        for key in source:
+            bucket = np.int64((key >> by) & mask)
+            target[counts[bucket]] = key
+            counts[bucket] += 1
+        source, target = target, source
+        is_swapped = not is_swapped
+    if is_swapped:
+        for i in range(keys.shape[0]):
+            keys[i] = spare[i]
+
+
+@njit(**_OPTIONS)
+def _sorted_in_place(keys, spare, sign, n_bits):
+    """Turn the bits of floats into numbers of the same order, and sort these."""
+    for i in range(keys.shape[0]):
+        keys[i] = ~keys[i] if keys[i] & sign else keys[i] | sign
+    if keys.shape[0] > 1:
+        _radix_sort(keys, spare, n_bits)
+
+
+@njit(**_OPTIONS)
+def _merged_ranks(inside, outside, zeros_inside, zeros_outside, zero):
+    """Return the rank sum inside and the sum of t^3 - t over groups of t ties."""
+    i = 0
+    j = 0
+    seen = 0.0
+    rank_sum = 0.0
+    ties = 0.0
+    is_zero_due = zeros_inside + zeros_outside > 0
+    while is_zero_due or i < inside.shape[0] or j < outside.shape[0]:
+        is_left = i < inside.shape[0]
+        is_right = j < outside.shape[0]
+        key = inside[i] if is_left else zero
+        if is_right and (not is_left or outside[j] < key):
+            key = outside[j]
+        if is_zero_due and (key > zero or not (is_left or is_right)):
+            is_zero_due = False
+            a, b = zeros_inside, zeros_outside
+        else:
+            a = 0
+            while i < inside.shape[0] and inside[i] == key:
+                i += 1
+                a += 1
+            b = 0
+            while j < outside.shape[0] and outside[j] == key:
+                j += 1
+                b += 1
+        t = float(a + b)
+        rank_sum += a * (seen + 0.5 * (t + 1.0))
+        ties += t * t * t - t
+        seen += t
+    return rank_sum, ties
+
+
+@njit(**_OPTIONS)
+def rank_sums(keys, begin, end, sizes, sign, n_bits, out):
+    """Write the rank sum inside and the sum of t^3 - t to ``out`` (2, columns).
+
+    ``keys`` are the bits of the gathered values, as unsigned numbers, and are
+    overwritten; ``sign`` has the bit of the sign alone.
+    """
+    longest = 0
+    for column in range(begin.shape[0]):
+        for group in range(2):
+            longest = max(longest, end[column, group] - begin[column, group])
+    spare = np.empty(longest, keys.dtype)
+    for column in range(begin.shape[0]):
+        inside = keys[begin[column, 0] : end[column, 0]]
+        outside = keys[begin[column, 1] : end[column, 1]]
+        _sorted_in_place(inside, spare[: inside.shape[0]], sign, n_bits)
+        _sorted_in_place(outside, spare[: outside.shape[0]], sign, n_bits)
+        out[0, column], out[1, column] = _merged_ranks(
+            inside,
+            outside,
+            sizes[0] - inside.shape[0],
+            sizes[1] - outside.shape[0],
+            sign,
+        )

@@ -1,0 +1,250 @@
+"""The same figures as scanpy's, and what scanpy does not say."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse, stats
+
+from napari_embedding_game.core import markers as module
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.markers import iter_markers, markers
+
+
+def expression(n_rows=120, n_columns=30, seed=0, kind="ties"):
+    """Log counts with many zeros; a column of zeros and one without any."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(rng.gamma(0.6, 2, n_columns), (n_rows, n_columns)) * 1.0
+    counts[:40, :5] *= 3
+    if kind == "continuous":
+        counts *= rng.uniform(0.5, 2, counts.shape)
+    counts[:, 7] = 0
+    counts[:, 8] = rng.integers(1, 6, n_rows)
+    return np.log1p(counts).astype(np.float32)
+
+
+def groups(n_rows=120):
+    return np.array(["a"] * 40 + ["b"] * 50 + ["c"] * (n_rows - 90))
+
+
+@cache
+def of_scanpy(kind, method, tie_correct, reference):
+    """scanpy's table of group a against the rest or group b."""
+    X = sparse.csr_matrix(expression(kind=kind))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scanpy's own, of several packages
+        import anndata
+        import scanpy as sc
+
+        obs = pd.DataFrame({"group": groups()}, index=[f"c{i}" for i in range(120)])
+        names = [f"g{i}" for i in range(X.shape[1])]
+        cells = anndata.AnnData(X, obs=obs, var=pd.DataFrame(index=names))
+        sc.tl.rank_genes_groups(
+            cells,
+            "group",
+            groups=["a"],
+            reference=reference,
+            method=method,
+            tie_correct=tie_correct,
+            pts=True,
+            use_raw=False,
+        )
+        table = sc.get.rank_genes_groups_df(cells, "a").set_index("names").loc[names]
+        shares = cells.uns["rank_genes_groups"]
+        table["pts"] = shares["pts"]["a"]
+        rest = shares["pts"]["b"] if reference == "b" else shares["pts_rest"]["a"]
+        table["pts_rest"] = rest
+    return table
+
+
+@pytest.mark.parametrize("reference", ["rest", "b"])
+@pytest.mark.parametrize("form", ["dense", "csr", "csc", "fortran"])
+@pytest.mark.parametrize("kind", ["ties", "continuous"])
+@pytest.mark.parametrize(
+    ("method", "tie_correct"),
+    [("wilcoxon", False), ("wilcoxon", True), ("t-test", False)],
+)
+def test_the_figures_are_scanpys(method, tie_correct, kind, form, reference):
+    X = expression(kind=kind)
+    ways = {
+        "dense": np.asarray,
+        "csr": sparse.csr_matrix,
+        "csc": sparse.csc_matrix,
+        "fortran": np.asfortranarray,
+    }
+    expected = of_scanpy(kind, method, tie_correct, reference)
+    outside = groups() == "b" if reference == "b" else None
+    table = markers(
+        ways[form](X),
+        groups() == "a",
+        outside,
+        [f"g{i}" for i in range(X.shape[1])],
+        method=method,
+        tie_correct=tie_correct,
+        n_top=None,
+    )
+    expected = expected.loc[table.names]
+    assert (np.diff(table.scores) <= 0).all()
+    for figure in ("scores", "logfoldchanges", "pvals", "pvals_adj", "pts", "pts_rest"):
+        np.testing.assert_allclose(
+            getattr(table, figure), expected[figure], rtol=1e-6, atol=1e-12
+        )
+
+
+def test_a_group_without_variation_has_a_score():
+    # scanpy's variance, E[x^2] - E[x]^2, can be below 0 here, and its score then 0.
+    X = np.full((120, 1), np.log(2), np.float32)
+    X[100] = np.log(3)
+    table = markers(X, groups() == "a", method="t-test")
+    assert table.scores[0] == pytest.approx(-1.0)
+    # All the variance is outside: 80 - 1 degrees of freedom.
+    assert table.pvals[0] == pytest.approx(2 * stats.t.sf(1, 79))
+
+
+@given(st.integers(0, 10_000), st.booleans(), st.sampled_from([np.float32, np.float64]))
+@settings(max_examples=40, deadline=None)
+def test_rank_sums_are_those_of_scipy_for_values_of_both_signs(seed, is_sparse, dtype):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(0, 2, (40, 6)), rng.integers(0, 3)).astype(dtype)
+    X[rng.random(X.shape) < 0.4] = rng.choice([0.0, -0.0])
+    inside = rng.permutation(40) < rng.integers(2, 38)
+    table = markers(
+        sparse.csr_matrix(X) if is_sparse else X,
+        inside,
+        tie_correct=True,
+        n_top=None,
+        log1p=False,
+    )
+    exact = X.astype(np.float64)  # scipy keeps float32
+    expected = stats.mannwhitneyu(
+        exact[inside], exact[~inside], method="asymptotic", use_continuity=False
+    )
+    order = table.columns
+    usual = ~np.isnan(expected.pvalue[order])
+    np.testing.assert_allclose(
+        table.pvals[usual], expected.pvalue[order][usual], rtol=1e-9
+    )
+    np.testing.assert_allclose(table.pts, (X[inside] > 0).mean(axis=0)[order])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_blocks_and_threads_change_nothing(form, monkeypatch):
+    X = expression()
+    inside = groups() == "a"
+    whole = markers(X, inside, n_top=None, n_jobs=1)
+    monkeypatch.setattr(module, "BLOCK_VALUES", 500)
+    parts = markers(form(X), inside, n_top=None, n_jobs=3)
+    for figure in ("columns", "scores", "logfoldchanges", "pvals_adj", "pts_rest"):
+        np.testing.assert_array_equal(getattr(whole, figure), getattr(parts, figure))
+
+
+def test_whole_numbers_and_other_sparse_forms_are_read():
+    counts = np.random.default_rng(0).poisson(1, (30, 5))
+    inside = np.arange(30) < 10
+    expected = markers(counts.astype(np.float64), inside).scores
+    # A matrix with an entry in two pieces, its rows unsorted.
+    rows, columns = counts.nonzero()
+    halves = np.tile(counts[rows, columns] / 2, 2)
+    where = (np.tile(rows, 2), np.tile(columns, 2))
+    order = np.random.default_rng(1).permutation(len(halves))
+    pieces = sparse.coo_matrix(
+        (halves[order], (where[0][order], where[1][order])), shape=counts.shape
+    )
+    for form in (counts, sparse.csr_matrix(counts), pieces):
+        np.testing.assert_allclose(markers(form, inside).scores, expected)
+
+
+def test_data_are_left_as_they_are():
+    X = expression()
+    kept = X.copy()
+    matrix = sparse.csr_matrix(X)
+    markers(X, groups() == "a")
+    markers(matrix, groups() == "a")
+    np.testing.assert_array_equal(X, kept)
+    np.testing.assert_array_equal(matrix.toarray(), kept)
+
+
+def test_the_highest_columns_come_first_by_name():
+    table = markers(
+        expression(),
+        groups() == "a",
+        names=[f"g{i}" for i in range(30)],
+        n_top=5,
+    )
+    assert len(table) == 5
+    assert set(table.names) <= {f"g{i}" for i in range(5)} | {"g8"}
+    assert (table.n_inside, table.n_outside) == (40, 80)
+
+
+def test_without_logarithms_the_fold_change_is_that_of_the_means():
+    X = np.column_stack([np.repeat([8.0, 2.0], 10), np.repeat([-1.0, 1.0], 10)])
+    table = markers(X, np.arange(20) < 10, log1p=False)
+    change = dict(zip(table.columns, table.logfoldchanges, strict=True))
+    assert change[0] == pytest.approx(2.0)
+    assert np.isnan(change[1])  # a negative mean has no ratio
+
+
+def test_progress_is_told_and_closing_cancels(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_VALUES", 120)
+    asked = []
+    ask = module._Block.__call__
+
+    def noting(self, first, last):
+        asked.append(first)
+        return ask(self, first, last)
+
+    monkeypatch.setattr(module._Block, "__call__", noting)
+    X = np.tile(expression(), 20)
+    shares = list(iter_markers(X, groups() == "a", n_jobs=1))
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    n_blocks = len(asked)
+    asked.clear()
+    steps = iter_markers(X, groups() == "a", n_jobs=1)
+    next(steps)
+    steps.close()
+    assert len(asked) < n_blocks
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "said"),
+    [
+        (np.arange(10) < 1, None, "chosen group has 1 row,"),
+        (np.arange(10) < 10, None, "compared group has 0 rows"),
+        (np.arange(10) < 5, np.arange(10) > 3, "1 rows are in both"),
+        (np.arange(9) < 5, None, "over 9 and 9 rows, the data over 10"),
+    ],
+)
+def test_groups_that_cannot_be_compared_are_refused(inside, outside, said):
+    with pytest.raises(InputError, match=said):
+        markers(np.ones((10, 2)), inside, outside)
+
+
+def test_values_that_are_no_numbers_are_named():
+    X = np.ones((10, 3))
+    X[4, 1] = np.nan
+    for method in ("wilcoxon", "t-test"):
+        with pytest.raises(InputError, match=r"1 columns .* first of them two"):
+            markers(X, np.arange(10) < 5, None, ["one", "two", "three"], method=method)
+
+
+def test_unknown_methods_and_too_few_names_are_refused():
+    with pytest.raises(InputError, match="method"):
+        markers(np.ones((10, 3)), np.arange(10) < 5, method="logreg")
+    with pytest.raises(InputError, match="2 names for 3 columns"):
+        markers(np.ones((10, 3)), np.arange(10) < 5, names=["a", "b"])
+
+
+def test_equal_columns_are_no_markers():
+    for method in ("wilcoxon", "t-test"):
+        table = markers(
+            np.ones((10, 3)), np.arange(10) < 5, method=method, tie_correct=True
+        )
+        assert table.scores.tolist() == [0, 0, 0]
+        assert table.pvals.tolist() == [1, 1, 1]
