@@ -8,7 +8,7 @@ the file, :mod:`codec` for the texts, and :func:`_check` for how it fits togethe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
@@ -160,11 +160,36 @@ def with_data(saved: SavedMap, beside: str | Path) -> SavedMap:
     DataError
         The data are missing or have changed; the map can be shown without them.
     """
-    from dataclasses import replace
-
     assert saved.origin is not None
     dataset = reload(saved.origin, saved.dataset.kept, Path(beside))
     return replace(saved, dataset=dataset)
+
+
+def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:
+    """Read a session file and the data it refers to, as far as they are there.
+
+    Returns
+    -------
+    session : SavedSession
+        A map whose data could not be read can be shown, but not played on.
+    troubles : list of str
+        A sentence for each thing that could not be read.
+
+    Raises
+    ------
+    DataError
+        The session file itself cannot be read.
+    """
+    path = Path(path)
+    session = load(path)
+    maps, troubles = [], []
+    for one in session.maps:
+        try:
+            maps.append(with_data(one, path.parent))
+        except DataError as error:
+            maps.append(one)
+            troubles.append(str(error))
+    return replace(session, maps=tuple(maps)), list(dict.fromkeys(troubles))
 
 
 def now() -> str:

@@ -25,6 +25,10 @@ class Step(Generic[State]):
     on its way, are one step; "" is in none."""
 
 
+Trail = tuple[tuple[Step[State], ...], tuple[Step[State], ...]]
+"""Edits that led here, and those taken back: a history at rest."""
+
+
 class History(Generic[State]):
     """The edits that led to the present state, and those taken back.
 
@@ -52,6 +56,16 @@ class History(Generic[State]):
     def redo_label(self) -> str:
         """Words for the menu; "" when there is nothing to redo."""
         return f"Redo {self._undone[-1].label}" if self._undone else ""
+
+    @property
+    def trail(self) -> Trail[State]:
+        """All of it, to be taken up later."""
+        return tuple(self._done), tuple(self._undone)
+
+    def take_up(self, trail: Trail[State]) -> None:
+        """Go on with the history of another time."""
+        self._done, self._undone = list(trail[0]), list(trail[1])
+        self.changed.emit()
 
     def record(self, label: str, before: State, after: State, series: str = "") -> None:
         """Note an edit that was just made; what was undone cannot be redone now."""

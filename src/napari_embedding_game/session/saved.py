@@ -47,6 +47,13 @@ class SavedMap:
     view: Mapping[str, Any] = field(default_factory=dict)
     """What only the window knows, such as the camera, in values for JSON."""
 
+    @property
+    def landmark_labels(self) -> tuple[NDArray[np.int32], int]:
+        """(n,) landmark of each point, and the number of landmarks."""
+        if self.snapshot is None:
+            return np.zeros(len(self.dataset.obs), np.int32), 0
+        return self.snapshot.labels, len(self.snapshot.landmarks)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SavedSession:

@@ -244,11 +244,8 @@ class Session:
                 setattr(self.look, name, value)
         self._restored, self.snapshot = saved, saved.snapshot
         self.merging = saved.merging
+        self.clusters.restore(saved.book, *saved.landmark_labels, saved.merging)
         if saved.snapshot is not None:
-            n_landmarks = len(saved.snapshot.landmarks)
-            self.clusters.restore(
-                saved.book, saved.snapshot.labels, n_landmarks, saved.merging
-            )
             self._go("stopped")
         if saved.drawn is not None:
             self.selection.select_points(saved.drawn)

@@ -1,0 +1,292 @@
+"""Maps of parts: a cluster or a lasso embedded anew, and the way back.
+
+The maps of a session are a tree.  One is open and lives in the :class:`Session`;
+the others rest as :class:`SavedMap`.  What is named or made by hand in a child map
+is a cluster by hand in its parent, too: rows are the same wherever they are shown,
+since every dataset knows which rows of the source it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session import archive
+from napari_embedding_game.session.clustering import Given
+from napari_embedding_game.session.clusters import ClusterBook, Named
+from napari_embedding_game.session.history import Trail
+from napari_embedding_game.session.saved import SavedMap, SavedSession
+from napari_embedding_game.session.session import Session
+
+FEWEST = 10
+"""Rows from which a map of its own tells anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One map in the tree, as a list or a path shows it."""
+
+    key: str
+    title: str
+    parent: str | None
+    n_points: int
+    depth: int
+
+
+class MapTree:
+    """All maps of a session; ``changed`` tells that one came, went or was opened.
+
+    Parameters
+    ----------
+    session : Session
+        Shows the map that is open.
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._maps: dict[str, SavedMap] = {}
+        self._trails: dict[str, Trail[Any]] = {}
+        self._current = ""
+        self._is_moving = False
+        self._view: Mapping[str, Any] = {}
+        session.dataset_changed.connect(self._on_dataset)
+
+    # What there is
+
+    @property
+    def current(self) -> str:
+        """Key of the map that is open."""
+        return self._current
+
+    @property
+    def places(self) -> list[Place]:
+        """All maps, each parent directly before its children."""
+        return [place for key in self._children(None) for place in self._places(key, 0)]
+
+    @property
+    def path(self) -> list[Place]:
+        """The way from the first map to the one that is open."""
+        known = {place.key: place for place in self.places}
+        way = []
+        key: str | None = self._current
+        while key is not None and key in known:
+            way.append(known[key])
+            key = known[key].parent
+        return way[::-1]
+
+    def note_view(self, view: Mapping[str, Any]) -> None:
+        """Remember what only the window knows of the open map, such as the camera."""
+        self._view = dict(view)
+
+    # Going from map to map
+
+    def embed(
+        self, points: NDArray[Any], title: str, dataset: Dataset | None = None
+    ) -> str:
+        """Open a child map of some points of the open map, and return its key.
+
+        Parameters
+        ----------
+        points : (n,) bool or (m,) int
+            Rows of the open map.
+        title : str
+            What a person calls them, such as the cluster's name.
+        dataset : Dataset, optional
+            The same source read in another space, where that is to be embedded.
+
+        Raises
+        ------
+        DataError
+            Too few points, or ``dataset`` is of another source.
+        """
+        parent = self._session.dataset
+        if parent is None:
+            raise DataError("Load some data first: there is no map to take a part of.")
+        mask = np.zeros(len(parent.obs), bool)
+        mask[points] = True
+        child = _part(parent, mask, dataset)
+        self._rest()
+        numbers = [int(key[5:]) for key in self._maps if key.startswith("child")]
+        key = f"child{max(numbers, default=0) + 1}"
+        former = self._current
+        self._go(key, lambda: self._session.load(child))
+        saved = self._session.capture(key, title)
+        assert saved is not None
+        self._maps[key] = replace(saved, parent=former)
+        self.changed.emit()
+        return key
+
+    def open(self, key: str) -> None:
+        """Open another map of the tree; a run on the open one is stopped."""
+        if key == self._current:
+            return
+        if key not in self._maps:
+            raise DataError("This map is gone: choose one from the list.")
+        self._rest()
+        saved = self._maps[key]
+        self._go(key, lambda: self._session.restore(saved, saved.dataset))
+        trail = self._trails.get(key)
+        if trail is not None:
+            self._session.clusters.history.take_up(trail)
+        self.changed.emit()
+
+    def back(self) -> None:
+        """Open the parent of the open map; without one, nothing happens."""
+        parent = self._maps[self._current].parent if self._current else None
+        if parent is not None:
+            self.open(parent)
+
+    def remove(self, key: str) -> None:
+        """Forget a child map and its own children; names it gave stay.
+
+        Raises
+        ------
+        DataError
+            It is the first map, which the others hang on.
+        """
+        if self._maps.get(key) is None or self._maps[key].parent is None:
+            raise DataError("The first map cannot be removed: open other data instead.")
+        inside = {place.key for place in self._places(key, 0)}
+        if self._current in inside:
+            parent = self._maps[key].parent
+            assert parent is not None
+            self.open(parent)
+        for one in inside:
+            del self._maps[one]
+            self._trails.pop(one, None)
+        self.changed.emit()
+
+    # To and from a file
+
+    def capture(self) -> SavedSession | None:
+        """Return all maps as they are now; None before there are any data."""
+        if self._session.dataset is None:
+            return None
+        self._rest()
+        keys = [place.key for place in self.places]
+        return SavedSession(
+            maps=tuple(self._maps[key] for key in keys),
+            current=self._current,
+            saved_at=archive.now(),
+        )
+
+    def restore(self, saved: SavedSession) -> None:
+        """Take up all maps of a session file, and open the one that was shown."""
+        self._maps = {one.key: one for one in saved.maps}
+        self._trails = {}
+        shown = saved[saved.current]
+        self._go(shown.key, lambda: self._session.restore(shown, shown.dataset))
+        self.changed.emit()
+
+    # Inside
+
+    def _on_dataset(self, dataset: Dataset | None) -> None:
+        """Begin a new tree when a person has loaded something."""
+        if not self._is_moving:
+            self._maps, self._trails, self._current, self._view = {}, {}, "", {}
+            self.changed.emit()
+
+    def _go(self, key: str, move: Any) -> None:
+        self._current, self._view = key, {}
+        self._is_moving = True
+        try:
+            move()
+        finally:
+            self._is_moving = False
+
+    def _rest(self) -> None:
+        """Store the open map, and what its clusters mean to its parents."""
+        key = self._current
+        known = self._maps.get(key)
+        title, view = (known.title, known.view) if known else ("", {})
+        saved = self._session.capture(key, title, self._view or view)
+        assert saved is not None
+        self._maps[key] = replace(saved, parent=known.parent if known else None)
+        self._trails[key] = self._session.clusters.history.trail
+        while self._maps[key].parent is not None:
+            key = self._tell_parent(self._maps[key])
+
+    def _tell_parent(self, child: SavedMap) -> str:
+        assert child.parent is not None
+        parent = self._maps[child.parent]
+        book = _book(parent)
+        trail = self._trails.get(parent.key)
+        if trail is not None:
+            book.history.take_up(trail)
+        book.adopt(child.key, child.title, _named(child, parent))
+        self._maps[parent.key] = replace(parent, book=book.state())
+        self._trails[parent.key] = book.history.trail
+        return parent.key
+
+    def _children(self, key: str | None) -> list[str]:
+        found = [one.key for one in self._maps.values() if one.parent == key]
+        if key is None and not found and self._session.dataset is not None:
+            return [self._current]  # nothing has been stored yet
+        return found
+
+    def _places(self, key: str, depth: int) -> list[Place]:
+        one = self._maps.get(key)
+        if one is None:
+            dataset = self._session.dataset
+            assert dataset is not None
+            return [Place(key, dataset.name, None, len(dataset.obs), depth)]
+        here = Place(key, one.title, one.parent, len(one.dataset.obs), depth)
+        below = [self._places(child, depth + 1) for child in self._children(key)]
+        return [here, *(place for places in below for place in places)]
+
+
+def _part(parent: Dataset, mask: NDArray[np.bool_], other: Dataset | None) -> Dataset:
+    if np.count_nonzero(mask) < FEWEST:
+        raise DataError(
+            f"{np.count_nonzero(mask)} points are too few for a map of their own: "
+            f"select {FEWEST} or more."
+        )
+    if not parent.X.shape[1]:
+        raise DataError(parent.notes[-1])
+    if other is None:
+        return parent.subset(mask)
+    if other.n_source_rows != parent.n_source_rows or not np.array_equal(
+        other.source_obs_names, parent.source_obs_names
+    ):
+        raise DataError(
+            f"{other.name} has other rows than {parent.name}: choose a space of the "
+            "same data."
+        )
+    wanted = np.zeros(parent.n_source_rows, bool)
+    wanted[parent.kept] = mask
+    return other.subset(wanted[other.kept])
+
+
+def _book(saved: SavedMap) -> ClusterBook:
+    book = ClusterBook(len(saved.dataset.obs))
+    book.restore(saved.book, *saved.landmark_labels, saved.merging)
+    return book
+
+
+def _named(child: SavedMap, parent: SavedMap) -> list[Named]:
+    """Return what was named or made by hand in a child, in rows of its parent."""
+    places = np.full(len(parent.dataset.kept), -1)
+    places[parent.dataset.kept] = np.arange(len(parent.dataset.obs))
+    rows = places[child.dataset.kept]
+    clustering = _book(child).clustering
+    named = []
+    for cluster in clustering.clusters:
+        if not (cluster.is_named or cluster.is_by_hand):
+            continue
+        inside = rows[clustering.rows(cluster.id)]
+        given = Given(
+            name=cluster.name if cluster.is_named else f"{child.title} {cluster.name}",
+            color=cluster.color,
+            note=cluster.note,
+        )
+        named.append(Named(key=str(cluster.id), rows=inside[inside >= 0], given=given))
+    return named

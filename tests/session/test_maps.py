@@ -1,0 +1,206 @@
+"""A parent of 40 rows of which row 7 of the source is left out, and its children."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session import archive
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.run import UNPACED
+from napari_embedding_game.session.session import Session
+
+N_SOURCE = 41
+
+
+def read(space="X", n_columns=5, drop=(7,), n=N_SOURCE):
+    rng = np.random.default_rng(n_columns)
+    kept = ~np.isin(np.arange(n), drop)
+    return Dataset.from_rows(
+        name="cells",
+        X=rng.normal(size=(n, n_columns)).astype(np.float32),
+        obs=pd.DataFrame(index=[f"cell{i}" for i in range(n)]),
+        var_names=range(n_columns),
+        space=space,
+        kept=kept,
+    )
+
+
+def play(session):
+    run = session.begin()
+    for frame in run.frames():
+        session.receive(run, frame)
+        if frame.snapshot and frame.snapshot.finished:
+            session.stop()
+
+
+def names(session):
+    return {c.name: c.size for c in session.clusters.clusters if c.is_named}
+
+
+def rows_named(session, name):
+    labels = session.clusters.clustering.names
+    return session.dataset.obs.index[labels == name].tolist()
+
+
+@pytest.fixture
+def session(engine):
+    session = Session(engine, UNPACED)
+    session.load(read())
+    play(session)
+    return session
+
+
+@pytest.fixture
+def tree(session):
+    tree = MapTree(session)
+    session.clusters.rename(1, "lymphocytes")
+    return tree
+
+
+@pytest.fixture
+def child(tree, session):
+    """The map of cluster 1 and of 10 points more, played."""
+    session.selection.replace([1, 2])
+    key = tree.embed(session.selection.points, "lymphocytes")
+    play(session)
+    return key
+
+
+def test_there_and_back(tree, session, child):
+    assert session.dataset.obs.index[0] == "cell11"
+    assert len(session.dataset.obs) == 20
+    assert [p.title for p in tree.path] == ["cells", "lymphocytes"]
+    shown = session.snapshot
+    tree.back()
+    assert session.dataset.obs.shape[0] == 40
+    assert names(session) == {"lymphocytes": 10}
+    assert session.selection.clusters == (1, 2)
+    tree.back()
+    assert tree.current == ""
+    tree.open(child)
+    np.testing.assert_array_equal(session.snapshot.embedding, shown.embedding)
+    assert [(p.key, p.depth, p.n_points) for p in tree.places] == [
+        ("", 0, 40),
+        (child, 1, 20),
+    ]
+
+
+def test_names_given_in_a_child_show_in_its_parent(tree, session, child):
+    session.clusters.rename(0, "CD4")
+    session.clusters.rename(3, "CD8")
+    cd8 = rows_named(session, "CD8")
+    tree.back()
+    assert names(session) == {"lymphocytes": 5, "CD4": 5, "CD8": 5}
+    assert rows_named(session, "CD8") == cd8
+    assert session.clusters.history.undo_label == "Undo names from lymphocytes"
+    session.clusters.undo()
+    assert names(session) == {"lymphocytes": 10}
+
+
+def test_what_is_renamed_and_undone_in_a_child_follows(tree, session, child):
+    session.clusters.rename(0, "CD4")
+    tree.back()
+    tree.open(child)
+    assert session.clusters.history.undo_label == "Undo rename of 0"
+    session.clusters.rename(0, "CD4 memory")
+    tree.back()
+    assert names(session) == {"lymphocytes": 5, "CD4 memory": 5}
+    tree.open(child)
+    session.clusters.undo()
+    session.clusters.undo()
+    tree.back()
+    assert names(session) == {"lymphocytes": 10}
+
+
+def test_a_grandchild_reaches_the_first_map(tree, session, child):
+    session.selection.select_points(np.arange(12))
+    grandchild = tree.embed(session.selection.points, "some of them")
+    play(session)
+    drawn = session.clusters.make_cluster(np.array([2, 3]), "rare")
+    rows = session.dataset.obs.index[session.clusters.clustering.rows(drawn)].tolist()
+    assert [p.depth for p in tree.path] == [0, 1, 2]
+    tree.open("")
+    assert names(session)["rare"] == 2
+    assert rows_named(session, "rare") == rows
+    tree.remove(child)
+    assert [p.key for p in tree.places] == [""]
+    assert names(session)["rare"] == 2
+    with pytest.raises(DataError, match="gone"):
+        tree.open(grandchild)
+
+
+def test_a_child_in_another_space_keeps_its_rows(tree, session):
+    session.selection.replace([0, 1])
+    other = read("obsm['X_pca']", n_columns=3, drop=(7, 12))
+    tree.embed(session.selection.points, "in PCA", other)
+    assert session.dataset.space == "obsm['X_pca']"
+    assert session.dataset.X.shape == (19, 3)
+    assert "cell12" not in session.dataset.obs.index
+    play(session)
+    session.clusters.rename(0, "first")
+    first = rows_named(session, "first")
+    tree.back()
+    assert rows_named(session, "first") == first
+
+
+def test_removing_the_open_map_opens_its_parent(tree, session, child):
+    tree.remove(child)
+    assert tree.current == ""
+    assert len(session.dataset.obs) == 40
+
+
+@pytest.mark.parametrize(
+    ("act", "sentence"),
+    [
+        (lambda t: t.embed(np.arange(3), "few"), "3 points are too few"),
+        (lambda t: t.embed(np.arange(20), "x", read(n=30, drop=())), "has other rows"),
+        (lambda t: t.open("child9"), "This map is gone"),
+        (lambda t: t.remove(""), "first map cannot be removed"),
+    ],
+)
+def test_what_cannot_be_done_changes_nothing(tree, session, act, sentence):
+    with pytest.raises(DataError, match=sentence):
+        act(tree)
+    assert len(tree.places) == 1
+    assert len(session.dataset.obs) == 40
+
+
+def test_other_data_begin_a_new_tree(tree, session, child):
+    heard = []
+    tree.changed.connect(lambda: heard.append(len(tree.places)))
+    session.load(read())
+    assert heard == [1]
+    assert tree.path[0].n_points == 40
+
+
+def test_a_tree_in_a_file(tree, session, child, tmp_path, engine):
+    session.clusters.rename(0, "CD4")
+    tree.note_view({"camera": {"zoom": 3.0}})
+    saved = tree.capture()
+    archive.save(saved, tmp_path / "tree.zip")
+    found, troubles = archive.open_session(tmp_path / "tree.zip")
+    assert troubles == [
+        "cells was no file, so it cannot be read again: the map is shown as it was "
+        "saved; load the data to play on."
+    ]
+    other = Session(engine, UNPACED)
+    views = []
+    other.restored.connect(lambda saved: views.append(saved.view))
+    tree_again = MapTree(other)
+    tree_again.restore(found)
+    assert tree_again.current == child
+    assert views == [{"camera": {"zoom": 3.0}}]
+    assert names(other) == {"CD4": 5}
+    tree_again.back()
+    assert names(other) == {"lymphocytes": 5, "CD4": 5}
+    with pytest.raises(DataError, match="are not loaded"):
+        tree_again.embed(np.arange(20), "x")
+
+
+def test_nothing_is_captured_before_there_are_data(engine):
+    tree = MapTree(Session(engine))
+    assert tree.capture() is None
+    assert tree.places == []
+    tree.back()
