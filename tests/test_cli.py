@@ -363,3 +363,77 @@ def test_command_ends_without_traceback(tmp_path):
     assert ended.stderr == (
         "Error: no.csv does not exist: check the name and the folder.\n"
     )
+
+
+# replay
+
+
+@pytest.fixture
+def session_file(table, tmp_path):
+    """A session on the table: steered once, one cluster named."""
+    from napari_embedding_game.data.readers import read
+    from napari_embedding_game.session import archive
+    from napari_embedding_game.session.run import UNPACED
+    from napari_embedding_game.session.saved import SavedSession
+    from napari_embedding_game.session.session import Session
+
+    session = Session(pace=UNPACED)
+    session.load(read(table))
+    chosen = {"n_neighbors": 5, "n_landmarks": 10, "max_iter": 40}
+    for name, value in chosen.items():
+        setattr(session.settings, name, value)
+    run = session.begin()
+    for frame in run.frames():
+        session.receive(run, frame)
+        if frame.snapshot and frame.snapshot.iteration == 10:
+            session.settings.strength = 150.0
+        if frame.snapshot and frame.snapshot.finished:
+            session.stop()
+    session.clusters.rename(session.clusters.clusters[0].id, "B cells")
+    path = tmp_path / "work.zip"
+    archive.save(SavedSession(maps=(session.capture(),)), path)
+    return path
+
+
+def test_replay_gives_the_same_map(session_file, out):
+    from napari_embedding_game.session import archive
+
+    recorded = archive.load(session_file).maps[0]
+    result = run("replay", session_file, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "steered 1 time: the same map, bit for bit" in result.stdout
+    adata = anndata.read_h5ad(out)
+    np.testing.assert_array_equal(
+        adata.obsm["X_embedding_game"], recorded.snapshot.embedding
+    )
+    assert "B cells" in adata.obs["embedding_game_cluster"].cat.categories
+    parameters = adata.uns["embedding_game"]["parameters"]
+    assert parameters["strength"] == 150.0
+
+
+def test_replay_tells_another_map(session_file, out):
+    from dataclasses import replace
+
+    from napari_embedding_game.session import archive
+
+    saved = archive.load(session_file)
+    snapshot = saved.maps[0].snapshot
+    snapshot.embedding[0, 0] += 1e-6
+    archive.save(
+        replace(saved, maps=(replace(saved.maps[0], snapshot=snapshot),)), session_file
+    )
+    result = run("replay", session_file, "--out", out)
+    assert result.exit_code == 1
+    assert "ANOTHER map than recorded" in result.stdout
+    assert (anndata.read_h5ad(out).obsm["X_embedding_game"] != snapshot.embedding).any()
+
+
+def test_replay_without_its_data(session_file, table):
+    table.unlink()
+    assert "cells.csv is missing" in one_sentence(run("replay", session_file))
+
+
+def test_replay_of_what_is_no_session(table, session_file):
+    assert "could not be read as a session file" in one_sentence(run("replay", table))
+    told = one_sentence(run("replay", session_file, "--map", "other"))
+    assert "has no map 'other': choose one of cells.csv" in told

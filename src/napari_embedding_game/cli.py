@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from napari_embedding_game.core.types import Snapshot
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.data.result import EmbeddingResult
+    from napari_embedding_game.session.saved import SavedMap
 
+EXIT_DIFFERENT = 1
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 
@@ -40,7 +42,7 @@ def _choices(name: str, *values: str) -> Any:
     return enum.Enum(name, {value: value for value in values}, type=str)
 
 
-Sample = _choices("Sample", "digits", "pbmc", "mnist")
+Sample = _choices("Sample", "digits", "pbmc", "nuclei", "mnist")
 Affinity = _choices("Affinity", "auto", "uniform", "fuzzy")
 Schedule = _choices("Schedule", "fast", "paper")
 Init = _choices("Init", "spectral", "pca", "random")
@@ -333,6 +335,67 @@ def _report(dataset: Dataset, snapshot: Snapshot, out: Path) -> None:
         f"{out}: {len(snapshot.embedding):,} points of {dataset.name} "
         f"({dataset.space}), {_state(snapshot)}, "
         f"{snapshot.pressured_share:.0%} under pressure"
+    )
+
+
+@app.command()
+def replay(
+    session: Annotated[
+        Path, typer.Argument(metavar="SESSION", help="Session file (.zip).")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Result: .h5ad, or .csv for a table.")
+    ] = None,
+    map_title: Annotated[
+        str | None,
+        typer.Option("--map", help="Which of its maps; the one that was shown."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an existing OUT.")
+    ] = False,
+) -> None:
+    """Repeat the run of a session file, steering included, and compare the maps.
+
+    Ends with code 0 where they are the same bit for bit, else with 1.
+    """
+    with _plain_errors():
+        if out is not None:
+            _check_out(session, out, force)
+        from napari_embedding_game.session import archive
+        from napari_embedding_game.session.replay import replay_frames, same
+
+        saved = archive.with_data(
+            archive.recorded_map(session, map_title), session.parent
+        )
+        assert saved.record is not None
+        assert saved.snapshot is not None
+        snapshot, interrupted = _play(replay_frames(saved.dataset.X, saved.record))
+        if interrupted or snapshot is None:
+            typer.echo("Stopped before the end: nothing is compared.", err=True)
+            raise typer.Exit(EXIT_INTERRUPTED)
+        is_same = same(snapshot, saved.snapshot)
+        if out is not None:
+            _write_replayed(saved, saved.snapshot if is_same else snapshot, out)
+    steered = len(saved.record.steered)
+    typer.echo(
+        f"{saved.title}: {_state(snapshot)}, steered {steered} "
+        f"time{'' if steered == 1 else 's'}: "
+        + ("the same map, bit for bit." if is_same else "ANOTHER map than recorded.")
+    )
+    if not is_same:
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+def _write_replayed(saved: SavedMap, snapshot: Snapshot, out: Path) -> None:
+    from napari_embedding_game.session.provenance import result
+    from napari_embedding_game.session.session import Session
+
+    session = Session()
+    session.restore(saved)
+    assert saved.record is not None
+    clustering = session.clusters.clustering
+    _write(
+        saved.dataset, result(saved.dataset, saved.record, snapshot, clustering), out
     )
 
 

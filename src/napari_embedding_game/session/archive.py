@@ -192,6 +192,38 @@ def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:
     return replace(session, maps=tuple(maps)), list(dict.fromkeys(troubles))
 
 
+def recorded_map(path: str | Path, title: str | None = None) -> SavedMap:
+    """Return a map of a session file that has a run to replay.
+
+    Parameters
+    ----------
+    title : str, optional
+        What it is called; by default the map that was shown.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, has no such map, or nothing was played on it.
+    """
+    path = Path(path)
+    session = load(path)
+    if title is None:
+        saved = session[session.current]
+    else:
+        titles = [one.title for one in session.maps]
+        if title not in titles:
+            raise DataError(
+                f"{path.name} has no map '{title}': choose one of {', '.join(titles)}."
+            )
+        saved = session.maps[titles.index(title)]
+    if saved.record is None:
+        raise DataError(
+            f"Nothing has been played on the map '{saved.title}' of {path.name}: "
+            "there is no run to replay."
+        )
+    return saved
+
+
 def now() -> str:
     """Return the present time as text."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
