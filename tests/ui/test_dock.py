@@ -6,6 +6,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.stages import Stage
+from napari_embedding_game.session.sources import Loaded, Wish
 
 
 def test_run_is_the_first_click(play, session, dock):
@@ -176,14 +178,12 @@ class Table:
         self.dataset = dataset
         self.asked = []
 
-    def read(self, space, missing):
-        self.asked.append((space, missing))
-        if missing == "error":
+    def read(self, wish):
+        yield Stage("Reading")
+        self.asked.append((wish.space, wish.missing))
+        if wish.missing == "error":
             raise DataError("cells.csv has 3 missing values in 2 of 42 rows.")
-        return self.dataset
-
-    def spaces(self):
-        return ["X", "obsm['X_pca']"]
+        return Loaded(dataset=self.dataset, spaces=["X", "obsm['X_pca']"])
 
 
 def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
@@ -206,7 +206,7 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
 def test_another_space_is_read_at_once(qtbot, dock, dataset):
     source = Table(dataset)
     with qtbot.waitSignal(dock.player.loaded):
-        dock.player.load(source, missing="drop")
+        dock.player.load(source, Wish(missing="drop"))
     assert list(dock.data.space.choices) == ["X", "obsm['X_pca']"]
     with qtbot.waitSignal(dock.player.trouble):
         dock.data.space.value = "obsm['X_pca']"
@@ -220,13 +220,14 @@ def test_the_newest_of_two_wishes_is_loaded(qtbot, session, dock, dataset):
     gate = threading.Event()
 
     class Slow(Table):
-        def read(self, space, missing):
+        def read(self, wish):
+            yield Stage("Waiting")
             gate.wait(5)
             raise DataError("too late")
 
     dock.player.load(Slow(dataset))
     with qtbot.waitSignal(dock.player.loaded):
-        dock.player.load(Table(dataset), missing="drop")
+        dock.player.load(Table(dataset), Wish(missing="drop"))
     gate.set()
     qtbot.wait(50)
     assert dock.data.trouble.isHidden()

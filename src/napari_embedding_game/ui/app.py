@@ -31,7 +31,7 @@ def launch(
 
     Parameters
     ----------
-    sample : {"digits", "pbmc", "mnist"}, optional
+    sample : {"digits", "pbmc", "nuclei", "mnist"}, optional
         Sample to load and play; none opens the docks ready for the first click.
     path : str or Path, optional
         File to load and play, or where to find the MNIST sample.

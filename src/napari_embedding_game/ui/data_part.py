@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from magicgui.widgets import CheckBox, ComboBox, PushButton
-from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu
+from magicgui.widgets import CheckBox, ComboBox, ProgressBar, PushButton
+from napari.layers import Labels
+from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.readers import ENDINGS
+from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import (
     SAMPLES,
     FeaturesSource,
     FileSource,
+    Loaded,
     SampleSource,
     Source,
+    Wish,
 )
+from napari_embedding_game.ui.columns_panel import ColumnsPanel
+from napari_embedding_game.ui.linked import Linked
+from napari_embedding_game.ui.measure_panel import MeasurePanel
 from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_label
 from napari_embedding_game.ui.player import Player
+from napari_embedding_game.ui.recipe_panel import RecipePanel
 
 if TYPE_CHECKING:
     import napari
@@ -38,21 +48,13 @@ class DataPart(Part):
         self._viewer = viewer
         self._player = player
         self._source: Source | None = None
-        self._refused_missing = False
-        self.title = text_label("", "title")
-        self.summary = text_label()
-        self.space = ComboBox(
-            choices=[],
-            tooltip="Which numbers of the file are embedded, such as its principal "
-            "components.",
-        )
-        self.drop = CheckBox(
-            text="Leave out rows with missing values",
-            tooltip="Map the complete rows only; the others stay in the saved file, "
-            "unassigned.",
-        )
-        self.notes = text_label()
-        self.trouble = text_label(role="error")
+        """Asked for last; ``_taken`` is what is on show."""
+        self._taken: Source | None = None
+        self._loaded: Loaded | None = None
+        self._linked: Linked | None = None
+        self._wish = Wish()
+        self._columns: tuple[str, ...] = ()
+        self._make()
         self._build()
         self._connect()
         self._show(player.session.dataset)
@@ -66,6 +68,14 @@ class DataPart(Part):
         if name:
             self._player.load(FileSource(Path(name)))
 
+    def choose_folder(self) -> None:
+        """Ask for a .zarr folder, or one of 10x counts, and load it."""
+        name = QFileDialog.getExistingDirectory(
+            self, "Open a .zarr folder, or the folder of a 10x matrix"
+        )
+        if name:
+            self._player.load(FileSource(Path(name)))
+
     def use_layer(self) -> None:
         """Load the features table of the selected layer."""
         layer = self._viewer.layers.selection.active
@@ -73,13 +83,43 @@ class DataPart(Part):
         if layer is None or features is None or features.shape[1] == 0:
             show_text(self.trouble, NO_TABLE)
             return
-        self._player.load(FeaturesSource(features.copy(), layer.name))
+        if isinstance(layer, Labels):
+            source = FeaturesSource(features.copy(), layer.name, layer.data)
+            self._load_objects(source, Linked(layer))
+        else:
+            self._player.load(FeaturesSource(features.copy(), layer.name))
+
+    def shut_down(self) -> None:
+        """Let go of the viewer."""
+        self.measure.close_ties()
 
     # Inside
 
-    def _build(self) -> None:
+    def _make(self) -> None:
+        self.title = text_label("", "title")
+        self.summary = text_label()
+        self.bar = ProgressBar(min=0, max=100, value=0)
+        self.cancel = PushButton(
+            text="Cancel", tooltip="Stop reading; what was loaded before stays."
+        )
+        self.space = ComboBox(
+            choices=[],
+            tooltip="Which numbers of the file are embedded, such as its principal "
+            "components.",
+        )
+        self.notes = text_label()
+        self.trouble = text_label(role="error")
+        self.drop = CheckBox(
+            text="Leave out rows with missing values",
+            tooltip="Map the complete rows only; the others stay in the saved file, "
+            "unassigned.",
+        )
+        self.recipe = RecipePanel()
+        self.columns = ColumnsPanel()
+        self.measure = MeasurePanel(self._viewer)
         self.open_button = PushButton(
-            text="Open file…", tooltip="Load .h5ad, .csv, .tsv, .parquet, .npy or .npz."
+            text="Open",
+            tooltip="Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz.",
         )
         self.layer_button = PushButton(
             text="From layer",
@@ -88,59 +128,126 @@ class DataPart(Part):
         self.sample_button = PushButton(
             text="Sample", tooltip="Load ready-made data to try the game on."
         )
+
+    def _build(self) -> None:
+        self.open_menu = QMenu(self)
+        self.open_menu.addAction("File…").triggered.connect(self.choose_file)
+        self.open_menu.addAction("Folder (.zarr or 10x)…").triggered.connect(
+            self.choose_folder
+        )
+        self.open_button.native.setMenu(self.open_menu)
         menu = QMenu(self)
         for key, words in SAMPLES.items():
             menu.addAction(words).triggered.connect(
                 lambda _=False, key=key: self._player.load(SampleSource(key))
             )
         self.sample_button.native.setMenu(menu)
+        self._form = form()
+        add_row(self._form, "Space", self.space)
+        self.column.addWidget(self.title)
+        self.column.addWidget(self.summary)
+        self.column.addWidget(self._progress_row())
+        self.column.addLayout(self._form)
+        for widget in (self.notes, self.trouble, self.drop.native):
+            self.column.addWidget(widget)
+        for panel in (self.recipe, self.columns, self.measure):
+            self.column.addWidget(panel)
         buttons = QHBoxLayout()
         buttons.setSpacing(4)
         for button in (self.open_button, self.layer_button, self.sample_button):
             buttons.addWidget(button.native, 1)
-        for widget in (self.title, self.summary):
-            self.column.addWidget(widget)
-        self._form = form()
-        add_row(self._form, "Space", self.space)
-        self.column.addLayout(self._form)
-        self.column.addWidget(self.notes)
-        self.column.addWidget(self.trouble)
-        self.column.addWidget(self.drop.native)
         self.column.addLayout(buttons)
         self._offer_spaces([])
         self.drop.native.hide()
 
+    def _progress_row(self) -> QWidget:
+        self.bar.native.setProperty("role", "slim")
+        self.bar.native.setTextVisible(False)
+        self.bar.native.setFixedHeight(6)
+        self._progress = QWidget()
+        row = QHBoxLayout(self._progress)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.bar.native, 1)
+        row.addWidget(self.cancel.native)
+        self._progress.hide()
+        return self._progress
+
     def _connect(self) -> None:
         player = self._player
-        self.open_button.changed.connect(self.choose_file)
         self.layer_button.changed.connect(self.use_layer)
-        self.space.changed.connect(self._reload)
-        self.drop.changed.connect(self._reload)
+        self.cancel.changed.connect(player.cancel)
+        self.space.changed.connect(self._on_space)
+        self.drop.changed.connect(self._on_drop)
+        self.recipe.wanted.connect(self._on_recipe)
+        self.columns.wanted.connect(lambda names: self._reload(columns=names))
+        self.measure.wanted.connect(self._load_objects)
         player.asked.connect(self._on_asked)
         player.loaded.connect(self._on_loaded)
+        player.cancelled.connect(self._on_cancelled)
         player.busy_changed.connect(self._on_busy)
+        player.stage_changed.connect(self._on_stage)
         player.trouble.connect(self._on_trouble)
         player.session.dataset_changed.connect(self._show)
 
-    def _reload(self) -> None:
+    # Asking
+
+    def _load_objects(self, source: Source, linked: Linked) -> None:
+        self._player.load(source, linked=linked)
+        self._linked = linked
+
+    def _reload(self, **changes: Any) -> None:
         if self._source is not None:
-            missing = "drop" if self.drop.value else "error"
-            self._player.load(self._source, space=self.space.value, missing=missing)
+            self._wish = replace(self._wish, **changes)
+            self._player.load(self._source, self._wish, linked=self._linked)
+
+    def _on_space(self, space: str) -> None:
+        self._columns = ()
+        self._reload(space=space, columns=None, recipe=None)
+
+    def _on_drop(self, drops: bool) -> None:
+        self._reload(missing="drop" if drops else "error")
+
+    def _on_recipe(self, recipe: Recipe | None) -> None:
+        self._reload(recipe=recipe)
+
+    # What came of it
 
     def _on_asked(self, source: Source) -> None:
         if source is self._source:
             return
-        self._source = source
-        self._refused_missing = False
+        self._source, self._linked, self._wish = source, None, Wish()
+        self._columns = ()
         self._offer_spaces([])
-        with self.drop.changed.blocked():
-            self.drop.value = False
+        self._set_drop(False)
         self.drop.native.hide()
+        self.recipe.hide()
+        self.columns.hide()
 
-    def _on_loaded(self, source: Source, spaces: list[str]) -> None:
-        dataset = self._player.session.dataset
-        self._offer_spaces(spaces, dataset.space if dataset else None)
+    def _on_loaded(self, source: Source, loaded: Loaded) -> None:
+        self._taken, self._loaded = source, loaded
+        dataset = loaded.dataset
+        if not self._columns:
+            self._columns = tuple(loaded.columns)
+        present = self._wish.space or dataset.space
+        self._offer_spaces(list(loaded.spaces), present)
         self.drop.native.setVisible(self.drop.value)
+        recipe = self._wish.recipe
+        self.recipe.show_for(is_counts=loaded.is_counts, applied=recipe is not None)
+        self.columns.set_columns(
+            () if recipe is not None else self._columns, dataset.var_names
+        )
+
+    def _on_cancelled(self) -> None:
+        """Go back to what is on show."""
+        self._source = self._taken
+        self._wish = Wish()
+        if self._loaded is not None and self._taken is not None:
+            self._set_drop(False)
+            self._on_loaded(self._taken, self._loaded)
+
+    def _set_drop(self, drops: bool) -> None:
+        with self.drop.changed.blocked():
+            self.drop.value = drops
 
     def _offer_spaces(self, spaces: list[str], present: str | None = None) -> None:
         with self.space.changed.blocked():
@@ -151,6 +258,12 @@ class DataPart(Part):
 
     def _on_busy(self, what: str) -> None:
         show_text(self.summary, what or _summary(self._player.session.dataset))
+
+    def _on_stage(self, stage: Stage | None) -> None:
+        self._progress.setVisible(stage is not None)
+        share = None if stage is None else stage.share
+        self.bar.max = 100 if share is not None or stage is None else 0  # to and fro
+        self.bar.value = 0 if share is None else round(100 * share)
 
     def _on_trouble(self, sentence: str) -> None:
         show_text(self.trouble, sentence)

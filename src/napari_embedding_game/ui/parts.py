@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from magicgui.widgets.bases import ValueWidget
 from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
@@ -15,6 +16,7 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from superqt import QCollapsible
 
 
 class Part(QWidget):
@@ -77,6 +79,26 @@ def add_row(layout: QFormLayout, label: str, widget: ValueWidget | QWidget) -> N
     caption.setToolTip(native.toolTip())
     native.setMinimumWidth(60)
     layout.addRow(caption, native)
+
+
+class Fold(QCollapsible):
+    """Something used now and then, folded away under a line of text."""
+
+    def __init__(self, title: str, inside: QWidget) -> None:
+        super().__init__("", expandedIcon=QIcon(), collapsedIcon=QIcon())
+        self._title = title
+        self.setDuration(0)
+        self.toggled.connect(self._on_folded)
+        self.addWidget(inside)
+        self._on_folded(False)
+
+    def set_title(self, title: str) -> None:
+        """Show another line of text."""
+        self._title = title
+        self._on_folded(self.isExpanded())
+
+    def _on_folded(self, is_open: bool) -> None:
+        self.setText(f"{'▾' if is_open else '▸'}  {self._title}")
 
 
 def ignore_idle_wheel(root: QWidget) -> None:

@@ -16,15 +16,16 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.validation import Missing
+from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session import engine
 from napari_embedding_game.session.run import Progress, Run
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.session.sources import Source
+from napari_embedding_game.session.sources import Loaded, Source, Wish
 from napari_embedding_game.ui.coloring import ByCluster, Coloring, Legend, coloring
 from napari_embedding_game.ui.layers import MapLayers
+from napari_embedding_game.ui.linked import Linked, linked_layers, show_pictures
 from napari_embedding_game.ui.picking import Picker
-from napari_embedding_game.ui.worker import FrameWorker, Worker
+from napari_embedding_game.ui.worker import FrameWorker, StageWorker, Worker
 
 if TYPE_CHECKING:
     import napari
@@ -55,7 +56,11 @@ class Player(QObject):
     asked = Signal(object)
     """A source is going to be read."""
     loaded = Signal(object, object)
-    """The source that was taken up, and the spaces it offers."""
+    """The source that was taken up, and the :class:`Loaded` that came of it."""
+    cancelled = Signal()
+    """Reading was given up; what was loaded before stays."""
+    stage_changed = Signal(object)
+    """The :class:`Stage` of reading, None when nothing is read."""
     busy_changed = Signal(str)
     """What is being read or written, "" when nothing is."""
     trouble = Signal(str)
@@ -65,7 +70,9 @@ class Player(QObject):
 
     def __init__(self, viewer: napari.Viewer, session: Session) -> None:
         super().__init__()
+        self._viewer = viewer
         self.session = session
+        self.linked = linked_layers(session)
         self.layers = MapLayers(viewer, self._on_lost)
         self._picker = Picker(viewer, self._on_click, session.selection.clear)
         self._worker: FrameWorker | None = None
@@ -85,28 +92,59 @@ class Player(QObject):
     def load(
         self,
         source: Source,
+        wish: Wish | None = None,
         *,
-        space: str | None = None,
-        missing: Missing = "error",
+        linked: Linked | None = None,
         then: Callable[[], None] | None = None,
     ) -> None:
         """Read a source in the background and take it up; the newest wish wins.
 
-        What is loaded stays when reading fails.  ``then`` is called afterwards
-        if all went well.
+        What is loaded stays when reading fails or is cancelled.  ``linked`` are
+        the layers that show its objects; ``then`` is called afterwards if all
+        went well.
         """
         self.asked.emit(source)
 
-        def read() -> tuple[Dataset, list[str]]:
-            return source.read(space, missing), source.spaces()
+        def read() -> Stages[Loaded]:
+            return source.read(wish or Wish())
 
-        def take_up(answer: tuple[Dataset, list[str]]) -> None:
-            self.session.load(answer[0])
-            self.loaded.emit(source, answer[1])
+        def take_up(loaded: Loaded) -> None:
+            layers = linked
+            if layers is None and loaded.labels is not None:
+                layers = self._show_pictures(loaded)
+            self.session.load(loaded.dataset)
+            has_objects = loaded.dataset.objects is not None
+            self.linked.set(layers if has_objects else None)
+            self.loaded.emit(source, loaded)
             if then is not None:
                 then()
 
-        self._go_on_errand(f"Reading {source.name} …", read, take_up)
+        worker = StageWorker(read)
+        worker.frame.connect(
+            lambda stage: self._tell_stage(stage) if worker is self._errand else None
+        )
+        self._go_on_errand(f"Reading {source.name} …", worker, take_up)
+        self.stage_changed.emit(Stage(f"Reading {source.name}"))
+
+    def cancel(self) -> None:
+        """Give up reading; what was loaded before stays."""
+        if isinstance(self._errand, StageWorker):
+            self._errand.abandon()
+            self._end_errand()
+            self.cancelled.emit()
+
+    def _tell_stage(self, stage: Stage) -> None:
+        self.busy_changed.emit(f"{stage.text} …")
+        self.stage_changed.emit(stage)
+
+    def _show_pictures(self, loaded: Loaded) -> Linked:
+        present = self.linked.current
+        is_shown = (
+            present is not None
+            and present.labels in self._viewer.layers
+            and np.array_equal(present.labels.data, loaded.labels)
+        )
+        return present if is_shown else show_pictures(self._viewer, loaded)
 
     def save(self, path: Path) -> None:
         """Write the present layout to an .h5ad file."""
@@ -121,31 +159,36 @@ class Player(QObject):
             write_h5ad(dataset, result, path)
 
         self._go_on_errand(
-            f"Saving {path.name} …", write, lambda _: self.saved.emit(path.name)
+            f"Saving {path.name} …",
+            Worker(write),
+            lambda _: self.saved.emit(path.name),
         )
 
     def _go_on_errand(
-        self, what: str, job: Callable[[], Any], then: Callable[[Any], None]
+        self, what: str, worker: Worker, then: Callable[[Any], None]
     ) -> None:
         if self._errand is not None:
             self._errand.abandon()
-        self._errand = worker = Worker(job)
+        self._errand = worker
         self.trouble.emit("")
         self.busy_changed.emit(what)
 
         def done(result: Any) -> None:
-            self._errand = None
-            self.busy_changed.emit("")
+            self._end_errand()
             then(result)
 
         def failed(error: BaseException) -> None:
-            self._errand = None
-            self.busy_changed.emit("")
+            self._end_errand()
             self.trouble.emit(sentence(error))
 
         worker.returned.connect(done)
         worker.failed.connect(failed)
         worker.begin()
+
+    def _end_errand(self) -> None:
+        self._errand = None
+        self.stage_changed.emit(None)
+        self.busy_changed.emit("")
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""

@@ -121,6 +121,11 @@ def open_pbmc() -> list[LayerData]:
     return _open_sample("pbmc")
 
 
+def open_nuclei() -> list[LayerData]:
+    """Open the nuclei of a stained section: image, labels and a map of them."""
+    return _open_sample("nuclei")
+
+
 def open_mnist() -> list[LayerData]:
     """Open 70,000 handwritten digits, downloaded at the first time."""
     return _open_sample("mnist")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from qtpy.QtCore import QThread, QTimer, Signal
@@ -101,11 +101,14 @@ class FrameWorker(Worker):
 
     def _iterate(self) -> None:
         for frame in self._frames():
-            with self._lock:
-                waiting = self._newest is not None
-                self._newest = frame
-            if not waiting:
-                self._arrived.emit()
+            self._hand_over(frame)
+
+    def _hand_over(self, frame: Any) -> None:
+        with self._lock:
+            waiting = self._newest is not None
+            self._newest = frame
+        if not waiting:
+            self._arrived.emit()
 
     def _schedule(self) -> None:
         if self._showing:
@@ -135,6 +138,27 @@ class FrameWorker(Worker):
     def _deliver(self, result: object, error: BaseException | None) -> None:
         self._show()
         super()._deliver(result, error)
+
+
+class StageWorker(FrameWorker):
+    """Does work in stages; ``frame`` brings the newest, ``returned`` what was made.
+
+    After ``abandon`` it ends at the next stage and closes the work, which closes
+    its files.
+    """
+
+    _frames: Callable[[], Generator[Any, None, Any]]
+
+    def _iterate(self) -> Any:
+        stages = self._frames()
+        try:
+            while not self._abandoned:
+                self._hand_over(next(stages))
+        except StopIteration as end:
+            return end.value
+        finally:
+            stages.close()
+        return None
 
 
 def running_workers() -> int:

@@ -1,0 +1,81 @@
+"""The layers that show the objects which are the rows of the map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from napari.layers import Image, Labels
+from psygnal import Signal
+
+from napari_embedding_game.session.sources import Loaded
+
+if TYPE_CHECKING:
+    import napari
+    from numpy.typing import NDArray
+
+    from napari_embedding_game.data.objects import Objects
+    from napari_embedding_game.session.session import Session
+
+PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
+OBJECTS_OPACITY = 0.35
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """The label image of the objects, and the images they were measured in."""
+
+    labels: Labels
+    images: tuple[Image, ...] = ()
+
+
+class LinkedLayers:
+    """Which layers belong to the dataset of a session; None where none does.
+
+    ``changed`` brings the present :class:`Linked`.
+    """
+
+    changed = Signal(object)
+
+    def __init__(self) -> None:
+        self.current: Linked | None = None
+
+    def set(self, linked: Linked | None) -> None:
+        """Take up layers, or none."""
+        if linked is not self.current:
+            self.current = linked
+            self.changed.emit(linked)
+
+
+_known: WeakKeyDictionary[Session, LinkedLayers] = WeakKeyDictionary()
+
+
+def linked_layers(session: Session) -> LinkedLayers:
+    """Return the one record of linked layers of a session, shared by its docks."""
+    return _known.setdefault(session, LinkedLayers())
+
+
+def show_pictures(viewer: napari.Viewer, loaded: Loaded) -> Linked:
+    """Add the source's own picture and objects as layers."""
+    image = viewer.add_image(loaded.image, name=PICTURE_NAME)
+    labels = viewer.add_labels(
+        loaded.labels, name=OBJECTS_NAME, opacity=OBJECTS_OPACITY
+    )
+    return Linked(labels, (image,))
+
+
+def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | None:
+    """Return the row of the object with this label at a place of the label image.
+
+    Of a time series, in which labels occur again, it is the one whose bounding box
+    holds the place (ndim,), in pixels; None if no row is about that object.
+    """
+    rows = np.flatnonzero(objects.label_ids == label)
+    if len(rows) < 2:
+        return int(rows[0]) if len(rows) else None
+    first, last = np.split(objects.boxes[rows], 2, axis=1)
+    pixel = np.round(place)
+    inside = ((first <= pixel) & (pixel < last)).all(axis=1)
+    return int(rows[inside][0]) if inside.any() else None
