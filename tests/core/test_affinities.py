@@ -59,6 +59,7 @@ def test_columns_are_sorted_within_rows(graph):
         assert (np.diff(found.indices[found.indptr[i] : found.indptr[i + 1]]) > 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")
 def test_fuzzy_edges_are_umap_learns(graph):
     from umap.umap_ import fuzzy_simplicial_set  # takes seconds
 

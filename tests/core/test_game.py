@@ -7,6 +7,7 @@ import torch
 from napari_embedding_game.core import game as game_module
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.game import play, resolve_device
+from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.types import METHODS, GameSettings
 
 SHORT = GameSettings(max_iter=60, n_landmarks=20)
@@ -221,6 +222,25 @@ def test_a_new_rate_acts_at_once(problem):
     np.testing.assert_array_equal(still.embedding, before.embedding)
     np.testing.assert_array_equal(still.landmarks, before.landmarks)
     assert still.iteration == before.iteration + 5
+
+
+def test_samples_are_drawn_anew_only_for_another_method_or_number(problem, monkeypatch):
+    drawn = []
+
+    def counted(*args):
+        drawn.append(args)
+        return make_objective(*args)
+
+    monkeypatch.setattr(game_module, "make_objective", counted)
+    settings = steered(SHORT, method="sampled_edges")
+    game = game_of(problem, settings)
+    next(game)
+    game.send(steered(settings, strength=3.0))
+    game.send(steered(settings, learning_rate=0.1))
+    assert len(drawn) == 1
+    game.send(steered(settings, n_landmarks=5))
+    game.send(SHORT)
+    assert len(drawn) == 3
 
 
 def test_steering_late_gives_time_to_react(problem):

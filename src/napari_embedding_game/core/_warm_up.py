@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from scipy import sparse
 
 from napari_embedding_game.core import _kernels

@@ -28,7 +28,7 @@ from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
 from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.threads import one_torch_thread
-from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.core.types import GameSettings, Method, Snapshot
 
 FRAME_SECONDS = 0.04
 """Longest stretch of iterations between two snapshots."""
@@ -163,6 +163,7 @@ class _Game:
         self._pressure: NDArray[np.float32] = np.zeros(n, np.float32)
         self._warning = ""
         self._next_diagnosis = 0.0
+        self._drawn_for: tuple[Method, int] | None = None
         self._settings = settings
         self._apply(settings)
 
@@ -188,14 +189,16 @@ class _Game:
         self._settings = settings
         self._schedule: Schedule = schedule
         self._set_landmarks(min(n_landmarks, len(self._y)))
-        self._objective: Objective = make_objective(
-            settings.method,
-            self._forces,
-            self._repulsion,
-            len(self._z),
-            self._seed,
-        )
+        self._choose_objective(settings.method, len(self._z))
         self._objective.follow(self._y, self._z)
+
+    def _choose_objective(self, method: Method, n_landmarks: int) -> None:
+        # Drawing samples for large data takes half a second: not at every steer.
+        if (method, n_landmarks) != self._drawn_for:
+            self._drawn_for = method, n_landmarks
+            self._objective: Objective = make_objective(
+                method, self._forces, self._repulsion, n_landmarks, self._seed
+            )
 
     @property
     def _repulsion(self) -> float:
