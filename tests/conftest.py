@@ -5,9 +5,12 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
+from napari_embedding_game.core.clusters import merge_tree
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.merging import Merging
 
 
 def snapshot(iteration=0, n_iter=50, n_points=40, n_landmarks=4, **changes):
@@ -53,10 +56,12 @@ class FakeEngine:
         return "edges", np.zeros((X.shape[0], 2), np.float32)
 
     def merging(self, edges, labels, n_landmarks, previous):
-        """Merges the landmarks with the highest numbers."""
-        return lambda n_clusters, grouping: np.minimum(
-            np.arange(n_landmarks), n_clusters - 1
-        )
+        """Every landmark beside the next."""
+        n = max(n_landmarks, 2)
+        graph = sp.diags([1.0, 9.0, 1.0], [-1, 0, 1], shape=(n, n)).tocsr()
+        sizes = np.bincount(labels, minlength=n)
+        graph, sizes = graph[:n_landmarks, :n_landmarks], sizes[:n_landmarks]
+        return Merging(graph, merge_tree(graph, sizes))
 
     def play(self, edges, layout, start, game):
         iteration, n_iter, n_points = 0, 50, len(layout)

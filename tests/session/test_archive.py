@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 
+from napari_embedding_game.data import samples
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.session import archive
 from napari_embedding_game.session.replay import replay, same
@@ -158,15 +160,51 @@ def test_data_read_in_another_way_are_not_mistaken(folder, tmp_path):
         archive.with_data(other, tmp_path)
 
 
-def test_a_map_without_a_run(tmp_path, dataset):
+def stored(dataset, path):
     session = Session()
     session.load(dataset)
-    path = tmp_path / "early.zip"
     archive.save(SavedSession(maps=(session.capture(),)), path)
-    found = archive.load(path).maps[0]
+    return archive.load(path).maps[0]
+
+
+def test_a_map_without_a_run(tmp_path, dataset):
+    found = stored(dataset, tmp_path / "early.zip")
     assert (found.snapshot, found.record, found.energies) == (None, None, ())
+
+
+def test_data_without_a_file_are_stored_with_the_map(tmp_path, dataset):
+    objects = Objects(np.arange(40) + 3, np.arange(160).reshape(40, 4))
+    measured = replace(dataset, source_objects=objects).subset(np.arange(40) != 5)
+    found = archive.with_data(stored(measured, tmp_path / "x.zip"), tmp_path).dataset
+    np.testing.assert_array_equal(found.X, measured.X)
+    assert found.var_names == measured.var_names
+    np.testing.assert_array_equal(found.objects.label_ids, measured.objects.label_ids)
+    np.testing.assert_array_equal(found.objects.boxes, measured.objects.boxes)
+
+
+def test_data_without_a_file_that_are_large_are_not(tmp_path, dataset, monkeypatch):
+    monkeypatch.setattr(archive, "LARGEST_X", 100)
+    found = stored(dataset, tmp_path / "x.zip")
     with pytest.raises(DataError, match="was no file"):
         archive.with_data(found, tmp_path)
+
+
+def test_a_sample_is_read_again(tmp_path):
+    digits = samples.digits()
+    found = stored(digits, tmp_path / "x.zip")
+    assert found.dataset.X.shape == (1797, 0)
+    np.testing.assert_array_equal(
+        archive.with_data(found, tmp_path).dataset.X, digits.X
+    )
+
+
+def test_chosen_columns_and_parts_are_read_again(folder, tmp_path):
+    path = folder[0] / "cells.csv"
+    some = read(path, columns=["a", "d"], missing="drop")
+    part = some.subset(np.arange(len(some.obs)) % 3 == 0)
+    found = archive.with_data(stored(part, tmp_path / "x.zip"), tmp_path).dataset
+    np.testing.assert_array_equal(found.X, part.X)
+    assert found.obs.index.tolist() == part.obs.index.tolist()
 
 
 def test_the_data_file_is_never_overwritten(folder):

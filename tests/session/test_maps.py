@@ -181,10 +181,7 @@ def test_a_tree_in_a_file(tree, session, child, tmp_path, engine):
     saved = tree.capture()
     archive.save(saved, tmp_path / "tree.zip")
     found, troubles = archive.open_session(tmp_path / "tree.zip")
-    assert troubles == [
-        "cells was no file, so it cannot be read again: the map is shown as it was "
-        "saved; load the data to play on."
-    ]
+    assert troubles == []
     other = Session(engine, UNPACED)
     views = []
     other.restored.connect(lambda saved: views.append(saved.view))
@@ -195,8 +192,21 @@ def test_a_tree_in_a_file(tree, session, child, tmp_path, engine):
     assert names(other) == {"CD4": 5}
     tree_again.back()
     assert names(other) == {"lymphocytes": 5, "CD4": 5}
+    tree_again.embed(np.arange(20), "one more")
+    assert tree_again.current == "child2"
+
+
+def test_data_that_are_gone_are_told_once(tree, session, child, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "LARGEST_X", 10)
+    archive.save(tree.capture(), tmp_path / "tree.zip")
+    found, troubles = archive.open_session(tmp_path / "tree.zip")
+    assert troubles == [
+        "cells was no file, so it cannot be read again: the map is shown as it was "
+        "saved; load the data to play on."
+    ]
+    tree.restore(found)
     with pytest.raises(DataError, match="are not loaded"):
-        tree_again.embed(np.arange(20), "x")
+        tree.embed(np.arange(20), "x")
 
 
 def test_nothing_is_captured_before_there_are_data(engine):

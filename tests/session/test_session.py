@@ -168,3 +168,40 @@ def test_clusters_and_selection_follow_the_game(session):
     session.load(session.dataset)
     assert session.clusters.clusters[0].name == "0"
     assert session.selection.is_empty
+
+
+def test_the_slider_merges_what_the_game_finds(session):
+    session.clusters.set_n_clusters(2)
+    run, frames = play(session, until=10)
+    assert run.wanted == (2, "merge")
+    assert len(session.clusters.clusters) == 2
+    session.clusters.set_n_clusters(None)
+    assert run.wanted is None
+    assert len(session.clusters.clusters) == 4
+    session.clusters.set_n_clusters(3)
+    session.receive(run, next(frames))
+    assert len(session.clusters.clusters) == 3
+
+
+def test_a_cluster_is_split_along_its_landmarks(session):
+    with pytest.raises(DataError, match="Press Run first"):
+        session.split(0)
+    play(session)
+    session.clusters.set_n_clusters(1)
+    whole = session.clusters.clusters[0]
+    parts = session.split(whole.id)
+    assert parts[0] == whole.id
+    assert sorted(c.size for c in session.clusters.clusters) == [20, 20]
+    session.split(parts[1])
+    with pytest.raises(InputError, match="cannot be split"):
+        session.split(parts[1])
+    assert len(session.clusters.clusters) == 3
+
+
+def test_a_new_run_has_no_record_before_its_first_frame(session):
+    play(session)
+    shown = session.played
+    session.settings.strength = 50.0
+    session.begin()
+    assert session.played == shown
+    assert session.energies[-1][0] == 50

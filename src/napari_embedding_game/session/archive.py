@@ -19,7 +19,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.data.result import versions
 from napari_embedding_game.session import container, replay
 from napari_embedding_game.session.clustering import Edits, Given, Grouping
@@ -27,18 +29,21 @@ from napari_embedding_game.session.clusters import BookState, is_color
 from napari_embedding_game.session.codec import dumps, loads
 from napari_embedding_game.session.container import Container
 from napari_embedding_game.session.merging import Merging
-from napari_embedding_game.session.origin import Origin, origin_of, reload
+from napari_embedding_game.session.origin import SAMPLES, Origin, origin_of, reload
 from napari_embedding_game.session.record import RunRecord
 from napari_embedding_game.session.saved import (
     SavedMap,
     SavedSession,
-    without_numbers,
+    rows_only,
 )
 
 ENDING = ".zip"
 FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
 VERSION = 1
 """Raised when files are written that an older program would read wrongly."""
+
+LARGEST_X = 64_000_000
+"""Bytes of numbers that are stored where there is no file to read them from again."""
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -86,6 +91,9 @@ class _MapText:
     selected: tuple[int, ...]
     is_drawn: bool
     is_merged: bool
+    has_x: bool = False
+    n_axes: int = 0
+    """Axes of the label image that the rows are objects of; 0: they are none."""
     look: Mapping[str, Any]
     view: Mapping[str, Any]
 
@@ -161,6 +169,8 @@ def with_data(saved: SavedMap, beside: str | Path) -> SavedMap:
         The data are missing or have changed; the map can be shown without them.
     """
     assert saved.origin is not None
+    if saved.dataset.X.shape[1]:
+        return saved  # they were stored with the map
     dataset = reload(saved.origin, saved.dataset.kept, Path(beside))
     return replace(saved, dataset=dataset)
 
@@ -241,7 +251,7 @@ def _refuse_input(path: Path, source: Path) -> None:
 
 
 def _text(one: SavedMap) -> _MapText:
-    edits, shot = one.book.edits, one.snapshot
+    edits, shot, objects = one.book.edits, one.snapshot, one.dataset.source_objects
     return _MapText(
         key=one.key,
         title=one.title,
@@ -269,8 +279,21 @@ def _text(one: SavedMap) -> _MapText:
         selected=one.selected,
         is_drawn=one.drawn is not None,
         is_merged=one.merging is not None,
+        has_x=_stores_x(one.dataset),
+        n_axes=0 if objects is None else objects.ndim,
         look=one.look,
         view=one.view,
+    )
+
+
+def _stores_x(dataset: Dataset) -> bool:
+    """Return whether a dataset has to be stored, since it cannot be read again."""
+    X = dataset.X
+    return (
+        dataset.source is None
+        and dataset.name.lower() not in SAMPLES
+        and not sp.issparse(X)
+        and 0 < X.size * 4 <= LARGEST_X
     )
 
 
@@ -287,6 +310,12 @@ def _arrays(one: SavedMap) -> Arrays:
         "asleep_rows": np.concatenate([*asleep, np.zeros(0, "<i8")]).astype("<i8"),
         "energies": np.array(one.energies, "<f8").reshape(-1, 2),
     }
+    if _stores_x(one.dataset):
+        arrays["x"] = one.dataset.X.astype("<f4")
+    objects = one.dataset.source_objects
+    if objects is not None:
+        arrays["label_ids"] = objects.label_ids.astype("<i8")
+        arrays["boxes"] = objects.boxes.astype("<i8")
     if shot is not None:
         arrays |= {
             "embedding": shot.embedding.astype("<f4"),
@@ -345,7 +374,14 @@ class _Reader:
             key=text.key,
             title=text.title,
             parent=text.parent,
-            dataset=without_numbers(text.origin, pd.Index(names), kept, reason),
+            dataset=rows_only(
+                text.origin,
+                pd.Index(names),
+                kept,
+                reason,
+                self._array("x", "<f4", self._n, None) if text.has_x else None,
+                self._objects(),
+            ),
             origin=text.origin,
             start=text.start,
             game=text.game,
@@ -358,6 +394,15 @@ class _Reader:
             drawn=self._array("drawn", "|b1", self._n) if text.is_drawn else None,
             look=text.look,
             view=text.view,
+        )
+
+    def _objects(self) -> Objects | None:
+        n_axes, n_rows = self._text.n_axes, self._text.origin.n_source_rows
+        if not n_axes:
+            return None
+        return Objects(
+            self._array("label_ids", "<i8", n_rows),
+            self._array("boxes", "<i8", n_rows, 2 * n_axes),
         )
 
     def _snapshot(self) -> Snapshot | None:

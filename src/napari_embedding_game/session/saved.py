@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.clusters import BookState
 from napari_embedding_game.session.merging import Merging
 from napari_embedding_game.session.origin import Origin
@@ -74,30 +75,43 @@ class SavedSession:
         return next((one for one in self.maps if one.key == key), None)
 
 
-def without_numbers(
-    origin: Origin, names: pd.Index, kept: NDArray[np.bool_], reason: str
+def rows_only(
+    origin: Origin,
+    names: pd.Index,
+    kept: NDArray[np.bool_],
+    reason: str,
+    X: NDArray[np.float32] | None = None,
+    objects: Objects | None = None,
 ) -> Dataset:
-    """Return rows that a map can be shown with while the data are not at hand.
+    """Return rows that a map can be shown with while their source is not at hand.
 
     Parameters
     ----------
     names : (n,) names of the rows on the map
     kept : (n_source_rows,) bool
     reason : str
-        The sentence that says why, and what to do.
+        The sentence that says why, and what to do, where there are no numbers.
+    X : (n, D) array, optional
+        Their numbers, where those were stored; without, the dataset has no column.
+    objects : Objects, optional
+        Labels and boxes of the source's rows.
     """
+    notes = () if X is not None else (reason,)
+    X = np.zeros((len(names), 0), np.float32) if X is None else X
+    generic = tuple(f"column {i + 1}" for i in range(X.shape[1]))
     all_names = np.full(len(kept), "", dtype=object)
     all_names[kept] = names
     return Dataset(
         name=origin.name,
-        X=np.zeros((len(names), 0), np.float32),
+        X=X,
         obs=pd.DataFrame(index=names),
-        var_names=(),
+        var_names=origin.columns if len(origin.columns) == len(generic) else generic,
         space=origin.space,
         source=None,
         n_source_rows=len(kept),
         kept=kept,
         source_obs_names=pd.Index(all_names),
-        notes=(reason,),
+        notes=notes,
         provenance=origin.provenance,
+        source_objects=objects,
     )

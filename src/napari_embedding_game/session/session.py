@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, Literal
 
+import numpy as np
 from psygnal import EmissionInfo, Signal
 
 from napari_embedding_game.core.errors import InputError
@@ -191,6 +192,21 @@ class Session:
             return [e for e in list(self._played_by.energies) if e[0] <= last]
         return [] if self._restored is None else list(self._restored.energies)
 
+    def split(self, cluster: int, n_parts: int = 2) -> list[int]:
+        """Split a cluster along the neighbour graph inside it; return the parts' ids.
+
+        Raises
+        ------
+        DataError, InputError
+            Nothing was played yet, or it has too few landmarks for so many parts.
+        """
+        if self.merging is None or self.snapshot is None:
+            raise DataError("Press Run first: a cluster is split along what it finds.")
+        rows = self.clusters.clustering.rows(cluster)
+        landmarks, place = np.unique(self.snapshot.labels[rows], return_inverse=True)
+        parts = self.merging.split(landmarks, n_parts)
+        return self.clusters.split(cluster, rows, parts[place])
+
     # To and from a file
 
     def capture(
@@ -216,7 +232,7 @@ class Session:
             record=self.played,
             snapshot=self.snapshot,
             energies=tuple(self.energies),
-            merging=self.merging if isinstance(self.merging, Merging) else None,
+            merging=self.merging,
             book=self.clusters.state(),
             selected=self.selection.clusters,
             drawn=self.selection.points if self.selection.is_of_points else None,
