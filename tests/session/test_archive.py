@@ -15,7 +15,7 @@ from napari_embedding_game.data import samples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.data.readers import read
-from napari_embedding_game.session import archive
+from napari_embedding_game.session import archive, packing
 from napari_embedding_game.session.replay import replay, same
 from napari_embedding_game.session.run import UNPACED
 from napari_embedding_game.session.saved import SavedSession
@@ -183,7 +183,7 @@ def test_data_without_a_file_are_stored_with_the_map(tmp_path, dataset):
 
 
 def test_data_without_a_file_that_are_large_are_not(tmp_path, dataset, monkeypatch):
-    monkeypatch.setattr(archive, "LARGEST_X", 100)
+    monkeypatch.setattr(packing, "LARGEST_X", 100)
     found = stored(dataset, tmp_path / "x.zip")
     with pytest.raises(DataError, match="was no file"):
         archive.with_data(found, tmp_path)

@@ -151,7 +151,14 @@ def test_after_a_kill_at_any_moment_a_state_that_was_shown_is_offered(tmp_path, 
         shown = (where / "shown.log").read_text().split()
         assert player.fingerprint(found) in shown
         orphan.discard()
-        assert find_orphans(where) == []
+        assert [path.name for path in where.iterdir()] == ["shown.log"]
+
+
+def test_a_program_killed_before_it_saved_leaves_nothing(tmp_path):
+    (tmp_path / "1.autosave.zip.lock").write_text("{}")
+    (tmp_path / ".77-1.autosave.zip").write_text("half")
+    assert find_orphans(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def wait_for(condition):

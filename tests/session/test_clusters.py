@@ -8,7 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clustering import Given
-from napari_embedding_game.session.clusters import FIRST_ID, ClusterBook, Named
+from napari_embedding_game.session.clusters import FIRST_ID, ClusterBook
+from napari_embedding_game.session.edits import Named
 
 N, L = 60, 6
 LABELS = np.repeat(np.arange(L), N // L).astype(np.int32)

@@ -6,7 +6,7 @@ import pytest
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session import archive
+from napari_embedding_game.session import archive, packing
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.run import UNPACED
 from napari_embedding_game.session.session import Session
@@ -197,7 +197,7 @@ def test_a_tree_in_a_file(tree, session, child, tmp_path, engine):
 
 
 def test_data_that_are_gone_are_told_once(tree, session, child, tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "LARGEST_X", 10)
+    monkeypatch.setattr(packing, "LARGEST_X", 10)
     archive.save(tree.capture(), tmp_path / "tree.zip")
     found, troubles = archive.open_session(tmp_path / "tree.zip")
     assert troubles == [

@@ -57,6 +57,9 @@ class Orphan:
 
     def discard(self) -> None:
         """Delete it for good."""
+        # A kill in the middle of writing leaves a half-written file, too.
+        for half in self.path.parent.glob(f".*-{self.path.name}"):
+            half.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
         _lock_path(self.path).unlink(missing_ok=True)
 
@@ -71,7 +74,7 @@ def find_orphans(where: Path | None = None) -> list[Orphan]:
         if path.exists():
             orphans.append(Orphan(path, path.stat().st_mtime))
         else:
-            lock.unlink(missing_ok=True)  # killed before it saved anything
+            Orphan(path, 0.0).discard()  # killed before it saved anything
     return sorted(orphans, key=lambda orphan: -orphan.saved_at)
 
 

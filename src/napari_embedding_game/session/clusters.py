@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session import edits
 from napari_embedding_game.session.clustering import (
-    AUTOMATIC,
     Cluster,
     Clustering,
     Edits,
@@ -35,6 +35,7 @@ from napari_embedding_game.session.clustering import (
     through,
     untouched,
 )
+from napari_embedding_game.session.edits import Named
 from napari_embedding_game.session.history import History
 from napari_embedding_game.session.identities import Identities, IntArray, Numbers
 from napari_embedding_game.session.merging import has_leiden
@@ -60,17 +61,6 @@ class BookState:
     next_id: int = FIRST_ID
     asleep: Mapping[int, NDArray[np.intp]] = field(default_factory=dict)
     """Points of clusters that are not to be seen now."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Named:
-    """A cluster of a child map, as its parent takes it over."""
-
-    key: str
-    """Lasting name for it inside the child."""
-    rows: NDArray[np.intp]
-    """Its points, as rows of the parent."""
-    given: Given
 
 
 class ClusterBook:
@@ -198,9 +188,9 @@ class ClusterBook:
                 "Leiden clusters need the packages leidenalg and igraph: "
                 'pip install "napari-embedding-game[leiden]".'
             )
-        edits = replace(self._edits, n_clusters=n_clusters, grouping=grouping)
+        chosen = replace(self._edits, n_clusters=n_clusters, grouping=grouping)
         label = "choice of number of clusters"
-        self._edit(label, edits, series=f"slider {grouping}")
+        self._edit(label, chosen, series=f"slider {grouping}")
 
     def rename(self, cluster: int, name: str) -> None:
         """Give a name; "" goes back to the number.
@@ -240,22 +230,9 @@ class ClusterBook:
         )
         if len(parts) < 2:
             raise DataError("Select two or more clusters to merge them.")
-        target = parts[0].id
-        named = next((part for part in parts if part.is_named), parts[0])
-        given = dict(self._edits.given)
-        for part in parts:
-            given.pop(part.id, None)
-        given[target] = Given(
-            name=named.name if named.is_named else "",
-            color=next((part.color for part in parts if part.color), ""),
-            note="\n".join(part.note for part in parts if part.note),
-        )
-        by_hand = self._edits.by_hand.copy()
-        by_hand[np.isin(self.labels, [part.id for part in parts])] = target
-        joined = {**self._edits.joined, **{part.id: target for part in parts[1:]}}
         label = f"merge of {' and '.join(part.name for part in parts)}"
-        self._edit(label, self._changed(by_hand, given, joined))
-        return target
+        self._edit(label, edits.merged(self._clustering, parts))
+        return parts[0].id
 
     def split(
         self, cluster: int, rows: NDArray[Any], parts: NDArray[np.integer]
@@ -282,11 +259,8 @@ class ClusterBook:
             )
         found = found[np.argsort(-sizes, kind="stable")]
         ids = [cluster, *self._ids.take(len(found) - 1).tolist()]
-        by_hand = self._edits.by_hand.copy()
-        by_hand[self.labels == cluster] = cluster
-        for part, new in zip(found, ids, strict=True):
-            by_hand[rows[parts == part]] = new
-        self._edit(f"split of {before.name}", self._changed(by_hand))
+        new = {one: rows[parts == part] for one, part in zip(ids, found, strict=True)}
+        self._edit(f"split of {before.name}", edits.split(self._clustering, new))
         return ids
 
     def make_cluster(self, points: NDArray[Any], name: str = "") -> int:
@@ -304,20 +278,16 @@ class ClusterBook:
         name = " ".join(name.split())
         cluster = int(self._ids.take(1)[0])
         self._check_name(cluster, name)
-        by_hand = self._edits.by_hand.copy()
-        by_hand[rows] = cluster
-        given = {**self._edits.given, cluster: Given(name=name)} if name else None
-        self._edit("new cluster from selection", self._changed(by_hand, given))
+        made = edits.made(self._clustering, cluster, rows, name)
+        self._edit("new cluster from selection", made)
         return cluster
 
     def release(self, cluster: int) -> None:
         """Give the points that were fixed by hand back to game and slider."""
         before = self._find(cluster)
-        by_hand = self._edits.by_hand.copy()
-        by_hand[by_hand == cluster] = AUTOMATIC
-        joined = {a: b for a, b in self._edits.joined.items() if b != cluster}
-        label = f"release of {before.name}"
-        self._edit(label, self._changed(by_hand, joined=joined))
+        self._edit(
+            f"release of {before.name}", edits.released(self._clustering, cluster)
+        )
 
     def adopt(self, child: str, title: str, clusters: Sequence[Named]) -> None:
         """Take over the named clusters of a child map, in place of its former ones.
@@ -329,23 +299,9 @@ class ClusterBook:
         title : str
             What a person calls it.
         """
-        mine = {
-            given.origin: cluster
-            for cluster, given in self._edits.given.items()
-            if given.origin.startswith(f"{child}/")
-        }
-        by_hand = self._edits.by_hand.copy()
-        by_hand[np.isin(by_hand, list(mine.values()))] = AUTOMATIC
-        former = set(mine.values())
-        given = {c: g for c, g in self._edits.given.items() if c not in former}
-        for one in clusters:
-            origin = f"{child}/{one.key}"
-            cluster = mine.get(origin) or int(self._ids.take(1)[0])
-            by_hand[one.rows] = cluster
-            given[cluster] = replace(one.given, origin=origin)
-        edits = self._changed(by_hand, given)
-        if edits != self._edits:
-            self._edit(f"names from {title}", edits, series=f"names from {child}")
+        adopted = edits.adopted(self._clustering, child, clusters, self._ids)
+        if adopted != self._edits:
+            self._edit(f"names from {title}", adopted, series=f"names from {child}")
 
     def undo(self) -> None:
         """Take the last edit back."""
@@ -416,40 +372,22 @@ class ClusterBook:
             )
 
     def _give(self, label: str, cluster: int, **what: str) -> None:
-        before = self._edits.given.get(cluster, Given())
-        after = replace(before, **what)
-        if after == before:
-            return
-        given = {**self._edits.given, cluster: after}
-        if not after:
-            del given[cluster]
-        self._edit(label, replace(self._edits, given=given))
+        after = edits.given(self._clustering, cluster, **what)
+        if after != self._edits:
+            self._edit(label, after)
 
-    def _changed(
-        self,
-        by_hand: IntArray,
-        given: Mapping[int, Given] | None = None,
-        joined: Mapping[int, int] | None = None,
-    ) -> Edits:
-        return replace(
-            self._edits,
-            by_hand=by_hand,
-            given=self._edits.given if given is None else given,
-            joined=self._edits.joined if joined is None else joined,
-        )
-
-    def _edit(self, label: str, edits: Edits, series: str = "") -> None:
-        before, self._edits = self._edits, edits
+    def _edit(self, label: str, after: Edits, series: str = "") -> None:
+        before, self._edits = self._edits, after
         try:
             self._update()
         except Exception:
             self._edits = before
             raise
-        self.history.record(label, before, edits, series)
+        self.history.record(label, before, after, series)
 
-    def _go_to(self, edits: Edits | None) -> None:
-        if edits is not None:
-            self._edits = edits
+    def _go_to(self, state: Edits | None) -> None:
+        if state is not None:
+            self._edits = state
             self._update()
 
     def _update(self) -> None:

@@ -20,7 +20,8 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import archive
 from napari_embedding_game.session.clustering import Given
-from napari_embedding_game.session.clusters import ClusterBook, Named
+from napari_embedding_game.session.clusters import ClusterBook
+from napari_embedding_game.session.edits import Named
 from napari_embedding_game.session.history import Trail
 from napari_embedding_game.session.saved import SavedMap, SavedSession
 from napari_embedding_game.session.session import Session
