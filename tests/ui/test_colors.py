@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from napari_embedding_game.ui.cluster_colors import ClusterColors
 from napari_embedding_game.ui.coloring import (
-    ByCluster,
     ByPressure,
     choices,
     coloring,
@@ -57,24 +57,49 @@ def test_limits_are_never_empty(values):
     assert low < high
 
 
-def test_a_landmark_keeps_its_colour_while_others_come_and_go(make_snapshot):
-    by_cluster = ByCluster()
-    by_cluster.colors(make_snapshot(20, n_landmarks=4))
-    before = by_cluster.palette.copy()
-    by_cluster.colors(make_snapshot(30, n_landmarks=8))
-    np.testing.assert_array_equal(by_cluster.palette[:4], before)
-    assert len(by_cluster.palette) == 8
-    fewer = make_snapshot(40, n_landmarks=8)
-    colors = by_cluster.colors(fewer)
-    np.testing.assert_array_equal(colors, by_cluster.palette[fewer.labels])
+def test_a_landmark_keeps_its_colour_while_others_come_and_go(session, make_snapshot):
+    palette = ClusterColors(session.clusters)
+    session.clusters.receive(make_snapshot(20).labels, 4)
+    palette.follow(make_snapshot(20, n_landmarks=4))
+    before = palette.of(session.clusters.clusters)
+    more = make_snapshot(30, n_landmarks=8)
+    palette.follow(more)
+    np.testing.assert_array_equal(palette.of(session.clusters.clusters), before)
+    session.clusters.receive(more.labels, 8)
+    assert palette.of_points().shape == (40, 4)
 
 
-def test_labels_older_than_the_landmarks_still_have_a_colour(make_snapshot):
-    by_cluster = ByCluster()
-    by_cluster.colors(make_snapshot(30, n_landmarks=8))
-    old = make_snapshot(40, n_landmarks=8)
-    few = make_snapshot(40, n_landmarks=2, labels=old.labels)
-    assert by_cluster.colors(few).shape == (40, 4)
+def test_labels_newer_than_the_landmarks_still_have_a_colour(session, make_snapshot):
+    palette = ClusterColors(session.clusters)
+    palette.follow(make_snapshot(30, n_landmarks=2))
+    session.clusters.receive(make_snapshot(40, n_landmarks=8).labels, 8)
+    assert len(np.unique(palette.of_points(), axis=0)) == 8
+
+
+def test_merged_clusters_keep_their_colours_while_the_slider_moves(
+    session, make_snapshot
+):
+    book, palette = session.clusters, ClusterColors(session.clusters)
+
+    def nested(n_clusters, grouping):
+        return np.minimum(np.arange(8), n_clusters - 1)
+
+    book.receive(make_snapshot(n_landmarks=8).labels, 8, nested)
+    book.set_n_clusters(3)
+    before = {c.id: tuple(palette.of((c,))[0]) for c in book.clusters}
+    book.set_n_clusters(5)
+    after = {c.id: tuple(palette.of((c,))[0]) for c in book.clusters}
+    assert set(before) < set(after)
+    assert all(after[cluster] == color for cluster, color in before.items())
+    assert len(set(after.values())) == 5
+
+
+def test_a_given_colour_comes_first(session, make_snapshot):
+    book, palette = session.clusters, ClusterColors(session.clusters)
+    book.receive(make_snapshot().labels, 4)
+    book.recolor(2, "#ff0000")
+    colors = palette.of_points()[book.labels == 2]
+    np.testing.assert_array_equal(colors, np.tile([1, 0, 0, 1], (10, 1)))
 
 
 def test_what_can_colour_names_before_numbers(dataset):
@@ -96,15 +121,15 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset, make_snapshot)
     dataset.obs["kind"] = pd.Categorical(
         ["B"] * 10 + [None] * 10 + ["T"] * 20, categories=["A", "B", "T"]
     )
-    by_kind = coloring("kind", dataset, ByCluster())
+    by_kind = coloring("kind", dataset, None)
     colors = by_kind.colors(make_snapshot())
     assert len(np.unique(colors, axis=0)) == 3
-    assert by_kind.legend().levels == (("B", 10), ("T", 20))
+    assert by_kind.legend().levels == (("B", "10 points"), ("T", "20 points"))
     np.testing.assert_array_equal(by_kind.legend().colors[1], colors[-1])
 
 
 def test_a_measurement_has_a_scale(dataset, make_snapshot):
-    by_counts = coloring("counts", dataset, ByCluster())
+    by_counts = coloring("counts", dataset, None)
     low, high = by_counts.legend().limits
     assert 100 < low < high < 900.5
     assert by_counts.colors(make_snapshot()).shape == (40, 4)

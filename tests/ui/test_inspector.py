@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
-
-from napari_embedding_game.ui.thumbnails import Thumbnails, to_qimage
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QLabel
 
 
 @pytest.fixture
@@ -86,9 +87,10 @@ def test_images_are_shown_and_drawn_again(qtbot, play, inspector, session, datas
     play()
     session.selection.select(0)
     first = report_of(qtbot, inspector, (0,)).draw.tolist()
-    assert len(inspector.thumbnails._images) == 10
-    assert not inspector.thumbnails.isHidden()
-    assert inspector.contrasts.isHidden()
+    shown = inspector.thumbnails.pictures.rows
+    assert sorted(shown) == np.flatnonzero(session.clusters.labels == 0).tolist()
+    assert inspector.tabs.count() == 1
+    assert inspector.tabs.currentWidget() is inspector.thumbnails
     inspector.another.native.click()
     qtbot.waitUntil(lambda: inspector.report.draw.tolist() != first)
 
@@ -110,27 +112,79 @@ def test_a_report_that_fails_is_told(qtbot, played, session, monkeypatch):
     qtbot.waitUntil(lambda: "no memory map" in played.hint.text())
 
 
-@pytest.mark.parametrize("shape", [(5, 7), (5, 7, 3)], ids=["grey", "colour"])
-def test_pictures_keep_their_pixels(shape):
-    values = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
-    image = to_qimage(values)
-    assert (image.width(), image.height()) == (7, 5)
-    pixel = image.pixelColor(6, 2)
-    assert [pixel.red(), pixel.green(), pixel.blue()] == np.broadcast_to(
-        values[2, 6], 3
-    ).tolist()
+def test_a_picture_selects_its_point_and_stays_among_the_others(
+    qtbot, play, inspector, session, dataset
+):
+    session.load(replace(dataset, images=np.zeros((40, 8, 8), np.uint8)))
+    play()
+    inspector.resize(1200, 300)
+    inspector.show()
+    session.selection.select(1)
+    report_of(qtbot, inspector, (1,))
+    view = inspector.thumbnails
+    view.doItemsLayout()
+    place = view.visualRect(view.pictures.index(2)).center()
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert session.selection.rows.tolist() == [view.pictures.rows[2]]
+    assert view.pictures.rowCount() == 10
+    assert not inspector.table.selectionModel().hasSelection()
 
 
-def test_pictures_of_real_numbers_span_0_to_1():
-    image = to_qimage(np.array([[0.0, 1.0, np.nan, 2.0]]))
-    assert [image.pixelColor(x, 0).red() for x in range(4)] == [0, 255, 0, 255]
+def test_selected_points_are_described(qtbot, played, session):
+    session.selection.select_points(np.array([3, 4, 15]))
+    qtbot.waitUntil(lambda: played.report is not None)
+    assert played.report.size == 3
+    assert played.title.text() == "Selected points"
+    session.selection.select_points(np.array([7]))
+    qtbot.waitUntil(lambda: played.title.text() == "cell7")
 
 
-def test_thumbnails_shrink_until_all_find_room(qtbot):
-    view = Thumbnails()
-    qtbot.addWidget(view)
-    view.resize(400, 100)
-    view.set_images(np.zeros((4, 8, 8), np.uint8))
-    assert view.n_shown() == 4
-    view.set_images(np.zeros((100, 8, 8), np.uint8))
-    assert view.n_shown() == 18
+def test_a_rename_shows_in_title_table_and_legend(qtbot, played, session, dock):
+    session.selection.select(2)
+    report_of(qtbot, played, (2,))
+    played.edits.name(2, "T cells")
+    qtbot.waitUntil(lambda: played.title.text() == "T cells")
+    names = {label.text() for label in dock.look.legend.findChildren(QLabel)}
+    assert "T cells" in names
+
+
+def test_purity_is_that_of_the_chosen_column(qtbot, played, session, dataset):
+    dataset.obs["side"] = pd.Categorical(["left"] * 25 + ["right"] * 15)
+    session.dataset_changed.emit(dataset)
+    played.column.value = "side"
+    model = played.table.clusters
+    qtbot.waitUntil(lambda: model.rowCount() == 4)
+    purities = [model.data(model.index(row, 4)) for row in range(4)]
+    assert purities == ["100%", "100%", "50%", "100%"]
+
+
+def test_the_slider_merges_clusters_everywhere(qtbot, played, session, dock):
+    slider = played.slider
+    assert (slider.slider.value(), slider.number.value()) == (2, 4)
+    slider.slider.setFocus()
+    QTest.keyClick(slider.slider, Qt.Key.Key_Left)
+    qtbot.waitUntil(lambda: len(session.clusters.clusters) == 3)
+    qtbot.waitUntil(lambda: played.table.model().rowCount() == 3)
+    colors = dock.player.layers.points.face_color
+    assert len(np.unique(colors, axis=0)) == 3
+    slider.number.setValue(4)
+    assert session.clusters.n_clusters is None
+
+
+def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
+    played.show()
+    played.tabs.setCurrentWidget(played.markers)
+    session.selection.select(0)
+    qtbot.waitUntil(lambda: played.markers.result is not None, timeout=5000)
+    found = played.markers.result
+    assert found.n_inside == 10
+    assert found.n_outside == 30
+    played.markers.table.selectRow(0)
+    assert session.look.color_by == str(found.names[0]) == dock.look.color_by.value
+    against = played.markers.against
+    against.setCurrentIndex(against.findData(2))
+    against.activated.emit(against.currentIndex())
+    qtbot.waitUntil(lambda: played.markers.result.n_outside == 10, timeout=5000)
+    session.selection.select_points(np.array([1]))
+    assert played.markers.result is None
+    assert played.markers.state.text().startswith("Select two or more")

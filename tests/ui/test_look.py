@@ -74,3 +74,22 @@ def test_a_selection_stands_out_and_is_cleared_by_the_next_run(play, session):
     play("finished")
     play("finished")
     assert session.selection.clusters == ()
+
+
+def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
+    layers = play()
+    session.look.color_by = "b"
+    assert dock.look.color_by.value == "b"
+    before = layers.points.face_color.copy()
+    scale = dock.look.legend._body
+    scale._slider.setValue([100, 110])
+    low, high = session.look.limits
+    values = session.dataset.profile[:, 1]
+    span = values.max() - values.min()
+    assert low == pytest.approx(values.min() + span * 0.2, rel=1e-5)
+    assert high == pytest.approx(values.min() + span * 0.22, rel=1e-5)
+    assert not np.array_equal(layers.points.face_color, before)
+    session.look.color_by = "c"
+    assert session.look.limits is None
+    dock.look.color_by.value = "Cluster"
+    assert "c" in dock.look.color_by.choices

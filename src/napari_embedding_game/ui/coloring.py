@@ -7,22 +7,28 @@ from typing import Protocol
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.report import is_continuous
+from napari_embedding_game.ui.cluster_colors import ClusterColors
 from napari_embedding_game.ui.colors import (
     MISSING,
     Colors,
     category_colors,
-    landmark_colors,
     value_colors,
+    value_extent,
     value_limits,
 )
 
 CLUSTER, PRESSURE = "Cluster", "Pressure"
 MAX_LEVELS = 60
 """A column with more different names than this (such as barcodes) is no colour."""
+MAX_LEGEND = 40
+"""More clusters than this are not listed: the table has them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +36,20 @@ class Legend:
     """How to read the colours: named levels, or a scale from low to high."""
 
     title: str
-    levels: tuple[tuple[str, int], ...] = ()
+    levels: tuple[tuple[str, str], ...] = ()
+    """Name, and what else is known of it."""
     colors: Colors | None = field(default=None, compare=False)
     limits: tuple[float, float] | None = None
+    extent: tuple[float, float] | None = None
+    """Lowest and highest value: how far the limits can be moved."""
+
+    def is_as(self, other: Legend | None) -> bool:
+        """Whether it looks the same."""
+        return self == other and np.array_equal(_rgba(self), _rgba(other))
+
+
+def _rgba(legend: Legend) -> Colors:
+    return np.empty((0, 4)) if legend.colors is None else legend.colors
 
 
 class Coloring(Protocol):
@@ -48,38 +65,30 @@ class Coloring(Protocol):
 
 
 class ByCluster:
-    """The colour of the nearest landmark.
+    """The colour of the cluster that a point is in.
 
-    A landmark keeps its colour for as long as it plays, so that the eye can
-    follow a cluster.  Colours are given when the landmark is first seen, and
-    once more after the first quarter, when the large picture stands.
+    Parameters
+    ----------
+    book : ClusterBook
+    palette : ClusterColors
     """
 
-    def __init__(self) -> None:
-        self.palette: Colors = np.empty((0, 4), dtype=np.float32)
-        self._settled = False
-
-    def restart(self) -> None:
-        """Forget the colours: other landmarks play now."""
-        self.palette = self.palette[:0]
-        self._settled = False
+    def __init__(self, book: ClusterBook, palette: ClusterColors) -> None:
+        self._book = book
+        self._palette = palette
 
     def colors(self, snapshot: Snapshot) -> Colors:
         """Return the colour of each point."""
-        self._extend(snapshot)
-        return self.palette[snapshot.labels]
+        self._palette.follow(snapshot)
+        return self._palette.of_points()
 
     def legend(self) -> Legend:
-        """Return how to read the colours."""
-        return Legend("One colour for each cluster, by where it lies")
-
-    def _extend(self, snapshot: Snapshot) -> None:
-        if not self._settled and 4 * snapshot.iteration >= snapshot.n_iter:
-            self.palette, self._settled = self.palette[:0], True
-        # Never shortened: labels may be a little older than the landmarks.
-        fresh = landmark_colors(snapshot.landmarks)[len(self.palette) :]
-        if len(fresh):
-            self.palette = np.concatenate([self.palette, fresh])
+        """Return how to read the colours; the levels only when they can be read."""
+        clusters = self._book.clusters
+        if not 0 < len(clusters) <= MAX_LEGEND or self._book.n_landmarks == 0:
+            return Legend(CLUSTER)
+        levels = tuple((cluster.name, cluster.note) for cluster in clusters)
+        return Legend(CLUSTER, levels, self._palette.of(clusters))
 
 
 class ByCategory:
@@ -93,7 +102,7 @@ class ByCategory:
         palette = category_colors(len(levels))
         self._colors = np.concatenate([palette, MISSING[None]])[codes]
         self._legend = Legend(
-            name, tuple((str(c), int(counts[c])) for c in levels), palette
+            name, tuple((str(c), f"{counts[c]:,} points") for c in levels), palette
         )
 
     def colors(self, snapshot: Snapshot) -> Colors:
@@ -106,13 +115,26 @@ class ByCategory:
 
 
 class ByValue:
-    """Viridis from the low to the high values of a metadata column."""
+    """Viridis from the low to the high values of a column, or between limits.
 
-    def __init__(self, name: str, values: pd.Series) -> None:
-        numbers = values.to_numpy(dtype=float, na_value=np.nan)
-        limits = value_limits(numbers)
+    Parameters
+    ----------
+    name : str
+    numbers : array, shape (N,)
+        NaN where a value is missing.
+    limits : (float, float), optional
+        By default those that few values lie beyond.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        numbers: NDArray[np.floating],
+        limits: tuple[float, float] | None = None,
+    ) -> None:
+        limits = limits or value_limits(numbers)
         self._colors = value_colors(numbers, limits)
-        self._legend = Legend(name, limits=limits)
+        self._legend = Legend(name, limits=limits, extent=value_extent(numbers))
 
     def colors(self, snapshot: Snapshot) -> Colors:
         """Return the colour of each point."""
@@ -126,17 +148,19 @@ class ByValue:
 class ByPressure:
     """Viridis by the pressure of each point as it is now."""
 
-    def __init__(self) -> None:
-        self._limits = (0.0, 1.0)
+    def __init__(self, limits: tuple[float, float] | None = None) -> None:
+        self._chosen = limits
+        self._limits = self._extent = (0.0, 1.0)
 
     def colors(self, snapshot: Snapshot) -> Colors:
         """Return the colour of each point."""
-        self._limits = (0.0, value_limits(snapshot.pressure)[1])
+        self._limits = self._chosen or (0.0, value_limits(snapshot.pressure)[1])
+        self._extent = (0.0, value_extent(snapshot.pressure)[1])
         return value_colors(snapshot.pressure, self._limits)
 
     def legend(self) -> Legend:
         """Return how to read the colours."""
-        return Legend("Pressure", limits=self._limits)
+        return Legend(PRESSURE, limits=self._limits, extent=self._extent)
 
 
 def choices(dataset: Dataset | None) -> list[str]:
@@ -159,11 +183,31 @@ def metadata_columns(dataset: Dataset) -> list[str]:
     return choices(dataset)[2:]
 
 
-def coloring(choice: str, dataset: Dataset, by_cluster: ByCluster) -> Coloring:
-    """Return the colouring for one of the ``choices``."""
+def is_choice(choice: str, dataset: Dataset) -> bool:
+    """Return whether points can be coloured by it: a gene is one too."""
+    return choice in choices(dataset) or choice in dataset.profile_names
+
+
+def coloring(
+    choice: str,
+    dataset: Dataset,
+    by_cluster: ByCluster,
+    limits: tuple[float, float] | None = None,
+) -> Coloring:
+    """Return the colouring for one of the ``choices``, or for a gene."""
     if choice == CLUSTER:
         return by_cluster
     if choice == PRESSURE:
-        return ByPressure()
+        return ByPressure(limits)
+    if choice not in dataset.obs:
+        return ByValue(choice, gene_values(dataset, choice), limits)
     values = dataset.obs[choice]
-    return (ByValue if is_continuous(values) else ByCategory)(choice, values)
+    if not is_continuous(values):
+        return ByCategory(choice, values)
+    return ByValue(choice, values.to_numpy(dtype=float, na_value=np.nan), limits)
+
+
+def gene_values(dataset: Dataset, name: str) -> NDArray[np.floating]:
+    """Return one column of the profile: (N,)."""
+    column = dataset.profile[:, dataset.profile_names.index(name)]
+    return np.asarray(column.toarray() if sp.issparse(column) else column).ravel()

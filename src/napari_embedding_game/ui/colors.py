@@ -72,7 +72,7 @@ def _ranks(values: NDArray[np.floating]) -> NDArray[np.floating]:
 
 def category_colors(n_levels: int) -> Colors:
     """Return colours for ``n_levels`` categories, as different as can be."""
-    ten = _from_hex(_TEN)
+    ten = from_hex(_TEN)
     if n_levels <= len(ten):
         return ten[:n_levels]
     extra = np.arange(n_levels - len(ten))
@@ -80,7 +80,7 @@ def category_colors(n_levels: int) -> Colors:
     return np.concatenate([ten, oklch(lightness, 0.13, (0.07 + extra * GOLDEN) % 1.0)])
 
 
-def _from_hex(names: tuple[str, ...]) -> Colors:
+def from_hex(names: tuple[str, ...]) -> Colors:
     """Return hexadecimal colours as RGBA."""
     rgb = [[int(name[i : i + 2], 16) / 255 for i in (1, 3, 5)] for name in names]
     return np.column_stack([rgb, np.ones(len(rgb))]).astype(np.float32)
@@ -95,6 +95,15 @@ def value_limits(values: NDArray[np.floating]) -> tuple[float, float]:
     if low == high:  # most values are the same, as the zeros of a rare gene
         low, high = known.min(), known.max()
     return float(low), float(high if high > low else low + 1)
+
+
+def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
+    """Return the lowest and the highest value, which are never the same."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return 0.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    return low, high if high > low else low + 1
 
 
 def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> Colors:

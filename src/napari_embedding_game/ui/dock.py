@@ -105,6 +105,7 @@ class GameDock(QWidget):
         """End the run and let go of the viewer; the map stays."""
         self._viewer.events.theme.disconnect(self._on_theme)
         self.data.shut_down()
+        self.look.shut_down()
         self.player.close()
         self.run.curve.close_canvas()
         self.setEnabled(False)

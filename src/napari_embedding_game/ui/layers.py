@@ -17,7 +17,7 @@ from napari.layers import Points
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
-from napari_embedding_game.ui.placement import Frame, free_box
+from napari_embedding_game.ui.placement import SIDE, Frame, free_box
 
 if TYPE_CHECKING:
     import napari
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
 LANDMARK_SIZE = 6.0
 """World units, on a map of about 1,000."""
+NEAR = 2.0
+"""Canvas pixels per thousandth of the map, at least, after a flight to a point."""
 LANDMARK_OPACITY, FADED_OPACITY = 0.7, 0.2
 
 
@@ -151,6 +153,15 @@ class MapLayers:
             return None
         place = np.asarray(world)[-self._frame.ndim :]
         return self._frame.to_data(place) if self._frame.contains(place) else None
+
+    def fly_to(self, row: int) -> None:
+        """Show one point in the middle of the canvas, nearer than the whole map."""
+        if self.points is None:
+            return
+        camera = getattr(self._viewer, "scene", self._viewer).camera
+        place = self.points.data_to_world(self.points.data[row])
+        camera.center = (0.0, *place[-2:]) if len(place) < 3 else place[-3:]
+        camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.box.side)
 
     # Inside
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from qtpy.QtCore import QRectF
+from qtpy.QtCore import QRectF, QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QPixmap
 from qtpy.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from superqt import QRangeSlider
 
 from napari_embedding_game.ui.coloring import Legend
 from napari_embedding_game.ui.colors import value_colors
@@ -14,10 +15,17 @@ from napari_embedding_game.ui.parts import text_label
 TWO_COLUMNS_FROM = 9
 """Levels from which the legend takes two columns."""
 SWATCH = 11
+STEPS = 500
+"""Places that a handle of the limits can stand at."""
 
 
 class LegendView(QWidget):
-    """Shows one legend; ``set_legend`` replaces it."""
+    """Shows one legend; ``set_legend`` replaces it.
+
+    ``limits_changed`` brings the (low, high) that a person chose for a scale.
+    """
+
+    limits_changed = Signal(tuple)
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,34 +38,65 @@ class LegendView(QWidget):
         """Show how to read these colours."""
         body = self._body
         if isinstance(body, _Scale) and legend.limits:
-            body.set_limits(legend.limits)
-        else:
-            self._replace(_body(legend))
+            body.set_legend(legend)
+            return
+        body = _body(legend)
+        if isinstance(body, _Scale):
+            body.limits_changed.connect(self.limits_changed)
+        self._replace(body)
 
     def _replace(self, body: QWidget) -> None:
         if self._body is not None:
             self._layout.removeWidget(self._body)
+            self._body.hide()
             self._body.deleteLater()
         self._body = body
         self._layout.addWidget(body)
 
 
 class _Scale(QWidget):
-    """A bar from low to high with its limits."""
+    """A bar from low to high; the limits can be moved where that means something."""
 
-    def __init__(self, limits: tuple[float, float]) -> None:
+    limits_changed = Signal(tuple)
+
+    def __init__(self, legend: Legend) -> None:
         super().__init__()
         self._low, self._high = QLabel(), QLabel()
+        self._extent = (0.0, 1.0)
+        self._slider = QRangeSlider(Qt.Orientation.Horizontal)
+        self._slider.setRange(0, STEPS)
+        self._slider.setToolTip(
+            "Values that get the first and the last colour: drag the handles."
+        )
+        bar = QVBoxLayout()
+        bar.setSpacing(0)
+        bar.addWidget(_Bar())
+        bar.addWidget(self._slider)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._low)
-        layout.addWidget(_Bar(), 1)
+        layout.addLayout(bar, 1)
         layout.addWidget(self._high)
-        self.set_limits(limits)
+        self._slider.valueChanged.connect(self._on_slider)
+        self.set_legend(legend)
 
-    def set_limits(self, limits: tuple[float, float]) -> None:
-        for label, value in zip((self._low, self._high), limits, strict=True):
+    def set_legend(self, legend: Legend) -> None:
+        """Show other limits."""
+        assert legend.limits is not None
+        for label, value in zip((self._low, self._high), legend.limits, strict=True):
             label.setText(f"{value:.3g}")
+        self._extent = legend.extent or legend.limits
+        low, high = self._extent
+        places = [STEPS * (value - low) / (high - low) for value in legend.limits]
+        if not self._slider.isSliderDown():
+            with QSignalBlocker(self._slider):
+                self._slider.setValue([round(p) for p in np.clip(places, 0, STEPS)])
+
+    def _on_slider(self, ends: tuple[int, int]) -> None:
+        low, high = self._extent
+        first, last = ends[0], max(ends[1], ends[0] + 1)
+        step = (high - low) / STEPS
+        self.limits_changed.emit((low + first * step, low + last * step))
 
 
 class _Bar(QWidget):
@@ -76,7 +115,7 @@ class _Bar(QWidget):
 
 def _body(legend: Legend) -> QWidget:
     if legend.limits is not None:
-        return _Scale(legend.limits)
+        return _Scale(legend)
     if legend.levels and legend.colors is not None:
         return _levels(legend)
     return text_label(legend.title)
@@ -90,17 +129,18 @@ def _levels(legend: Legend) -> QWidget:
     grid.setVerticalSpacing(1)
     n_levels = len(legend.levels)
     n_rows = n_levels if n_levels < TWO_COLUMNS_FROM else -(-n_levels // 2)
-    for number, (level, count) in enumerate(legend.levels):
+    for number, (level, remark) in enumerate(legend.levels):
         block, row = divmod(number, n_rows)
         name = text_label(level, "plain")
-        name.setToolTip(f"{level}: {count:,} points")
-        grid.addWidget(_swatch(legend.colors[number]), row, 2 * block)
+        name.setToolTip(f"{level}: {remark}" if remark else level)
+        grid.addWidget(_swatch_label(legend.colors[number]), row, 2 * block)
         grid.addWidget(name, row, 2 * block + 1)
         grid.setColumnStretch(2 * block + 1, 1)
     return body
 
 
-def _swatch(rgba: np.ndarray) -> QLabel:
+def swatch(rgba: np.ndarray) -> QPixmap:
+    """Return a disc of one colour."""
     pixmap = QPixmap(SWATCH, SWATCH)
     pixmap.fill(QColor(0, 0, 0, 0))
     painter = QPainter(pixmap)
@@ -109,8 +149,12 @@ def _swatch(rgba: np.ndarray) -> QLabel:
     painter.setBrush(_qcolor(rgba))
     painter.drawEllipse(QRectF(0, 0, SWATCH, SWATCH))
     painter.end()
+    return pixmap
+
+
+def _swatch_label(rgba: np.ndarray) -> QLabel:
     label = QLabel()
-    label.setPixmap(pixmap)
+    label.setPixmap(swatch(rgba))
     return label
 
 

@@ -46,13 +46,32 @@ class LookPart(Part):
         self.size_by.changed.connect(self._set_size)
         self.landmarks.changed.connect(self._set_landmarks)
         self._session.dataset_changed.connect(self._on_dataset)
+        self._look.events.color_by.connect(self._on_color)
+        self.legend.limits_changed.connect(self._set_limits)
         player.legend_changed.connect(self.legend.set_legend)
         player.tell_legend()
 
+    def shut_down(self) -> None:
+        """Let go of the session."""
+        self._session.dataset_changed.disconnect(self._on_dataset)
+        self._look.events.color_by.disconnect(self._on_color)
+
     def _on_dataset(self, dataset: Dataset | None) -> None:
+        self._offer(choices(dataset))
+
+    def _on_color(self, choice: str) -> None:
+        """Follow a choice made elsewhere; a gene is offered while it is chosen."""
+        if choice != self.color_by.value:
+            self._offer(choices(self._session.dataset))
+
+    def _offer(self, names: list[str]) -> None:
+        choice = self._look.color_by
         with self.color_by.changed.blocked():
-            self.color_by.choices = choices(dataset)
-            self.color_by.value = self._look.color_by
+            self.color_by.choices = names if choice in names else [*names, choice]
+            self.color_by.value = choice
+
+    def _set_limits(self, limits: tuple[float, float]) -> None:
+        self._look.limits = limits
 
     def _set_color(self, choice: str) -> None:
         self._look.color_by = choice

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
-from qtpy.QtCore import QObject, Signal
+from psygnal import EmissionInfo
+from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
@@ -21,7 +23,15 @@ from napari_embedding_game.session import engine
 from napari_embedding_game.session.run import Progress, Run
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.sources import Loaded, Source, Wish
-from napari_embedding_game.ui.coloring import ByCluster, Coloring, Legend, coloring
+from napari_embedding_game.ui.cluster_colors import ClusterColors
+from napari_embedding_game.ui.coloring import (
+    ByCluster,
+    Coloring,
+    Legend,
+    coloring,
+    is_choice,
+)
+from napari_embedding_game.ui.flight import flight_of
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.linked import Linked, linked_layers, show_pictures
 from napari_embedding_game.ui.picking import Picker
@@ -33,8 +43,10 @@ if TYPE_CHECKING:
 SELECTED_MAGNIFICATION = 1.4
 MAX_MAGNIFICATION = 3.0
 """A point under the highest pressure is this much wider: larger ones are slow."""
-FADED = 0.16
-"""Opacity of the points outside the selection."""
+FADED, FADED_VALUE = 0.16, 0.45
+"""Opacity of the points outside the selection; of a gene one wants to see both."""
+TIDY_MS = 300
+"""After the last edit of clusters, until napari's table of the points has it."""
 CLOSE_SECONDS = 1.0
 """How long closing waits for a worker."""
 
@@ -79,11 +91,20 @@ class Player(QObject):
         self._errand: Worker | None = None
         # A dock that is opened again finds the map of the former one.
         self._drawn_run = session.run if self.layers.points is not None else None
-        self._by_cluster = ByCluster()
+        self._receiving = False
+        self._tidying = QTimer(self)
+        self._tidying.setSingleShot(True)
+        self._tidying.setInterval(TIDY_MS)
+        self._tidying.timeout.connect(lambda: self._on_state(session.state))
+        self.palette = palette_of(session)
+        self._by_cluster = ByCluster(session.clusters, self.palette)
         self._coloring: Coloring = self._by_cluster
         self._legend: Legend | None = None
         session.dataset_changed.connect(self._on_dataset)
         session.selection.changed.connect(self._redraw)
+        session.clusters.changed.connect(self._on_clusters)
+        self._flight = flight_of(session)
+        self._flight.asked.connect(self.layers.fly_to)
         session.look.events.connect(self._on_look)
         session.state_changed.connect(self._on_state)
 
@@ -209,8 +230,11 @@ class Player(QObject):
         """End the run, its thread and every tie to the viewer."""
         session = self.session
         session.stop()
+        self._tidying.stop()
         session.dataset_changed.disconnect(self._on_dataset)
         session.selection.changed.disconnect(self._redraw)
+        session.clusters.changed.disconnect(self._on_clusters)
+        self._flight.asked.disconnect(self.layers.fly_to)
         session.look.events.disconnect(self._on_look)
         session.state_changed.disconnect(self._on_state)
         self._picker.close()
@@ -225,27 +249,36 @@ class Player(QObject):
     def _on_frame(self, run: Run, progress: Progress) -> None:
         if not self.session.plays(run):
             return
+        if progress.snapshot is not None and run is not self._drawn_run:
+            self._begin_drawing(run, progress.snapshot)
+        self._receiving = True
+        try:
+            # First of all, as the clusters that are drawn follow the game.
+            self.session.receive(run, progress)
+        finally:
+            self._receiving = False
         if progress.snapshot is not None:
-            if run is not self._drawn_run:
-                self._begin_drawing(run, progress.snapshot)
             self._draw(progress.snapshot)
-        self.session.receive(run, progress)
+            self._on_state(self.session.state)
 
     def _begin_drawing(self, run: Run, snapshot: Snapshot) -> None:
         self._drawn_run = run
-        self._by_cluster.restart()
+        self.palette.restart()
         dataset = self.session.dataset
         if dataset is not None:
             self.layers.begin(snapshot, dataset.obs)
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._drawn_run = None
-        if dataset is not None and self.session.look.color_by not in dataset.obs:
+        choice = self.session.look.color_by
+        if dataset is not None and not is_choice(choice, dataset):
             self.session.look.color_by = "Cluster"
         self._choose_coloring()
 
     def _on_state(self, state: str) -> None:
-        if state in ("paused", "finished", "stopped", "failed"):
+        # The snapshot that brought the state is drawn first.
+        resting = state in ("paused", "finished", "stopped", "failed")
+        if resting and not self._receiving:
             self.layers.finish()
             self._update_features()
 
@@ -259,11 +292,21 @@ class Player(QObject):
         snapshot, place = self.session.snapshot, self.layers.to_map(world)
         if snapshot is None or place is None:
             return
-        nearest = int(np.argmin(((snapshot.landmarks - place) ** 2).sum(axis=1)))
+        # Not the nearest landmark: its points may have been split among clusters.
+        nearest = int(np.argmin(((snapshot.embedding - place) ** 2).sum(axis=1)))
+        cluster = int(self.session.clusters.labels[nearest])
         selection = self.session.selection
-        (selection.toggle if adds else selection.select)(nearest)
+        (selection.toggle if adds else selection.select)(cluster)
 
-    def _on_look(self) -> None:
+    def _on_clusters(self) -> None:
+        if not self._receiving:
+            self._redraw()
+            self._tidying.start()
+
+    def _on_look(self, info: EmissionInfo) -> None:
+        if info.signal.name == "color_by" and self.session.look.limits is not None:
+            self.session.look.limits = None  # another measure has other limits
+            return
         self._choose_coloring()
         if self.layers.landmarks is not None:
             self.layers.landmarks.visible = self.session.look.show_landmarks
@@ -273,14 +316,16 @@ class Player(QObject):
 
     def _choose_coloring(self) -> None:
         if self.session.dataset is not None:
-            choice = self.session.look.color_by
-            self._coloring = coloring(choice, self.session.dataset, self._by_cluster)
+            look = self.session.look
+            self._coloring = coloring(
+                look.color_by, self.session.dataset, self._by_cluster, look.limits
+            )
         self.tell_legend()
 
     def tell_legend(self) -> None:
         """Say how to read the colours, if that has changed."""
         legend = self._coloring.legend()
-        if legend != self._legend:
+        if not legend.is_as(self._legend):
             self._legend = legend
             self.legend_changed.emit(legend)
 
@@ -295,35 +340,46 @@ class Player(QObject):
         snapshot = self.session.snapshot
         if snapshot is not None:
             self.layers.recolor(self._colors(snapshot), self._magnification(snapshot))
-            self.layers.fade_landmarks(bool(self.session.selection.clusters))
+            self.layers.fade_landmarks(not self.session.selection.is_empty)
             self.tell_legend()
 
     def _colors(self, snapshot: Snapshot) -> np.ndarray:
         colors = self._coloring.colors(snapshot)
-        if not self.session.selection.clusters:
+        if self.session.selection.is_empty:
             return colors
         faded = colors.copy()
-        faded[~self.session.selection.members(snapshot.labels), 3] = FADED
+        is_value = self._legend is not None and self._legend.limits is not None
+        faded[~self.session.selection.points, 3] = FADED_VALUE if is_value else FADED
         return faded
 
     def _magnification(self, snapshot: Snapshot) -> np.ndarray | float:
         if self.session.look.size_by_pressure:
             return magnification(snapshot.pressure)
-        if not self.session.selection.clusters:
+        if self.session.selection.is_empty:
             return 1.0
-        members = self.session.selection.members(snapshot.labels)
-        return np.where(members, SELECTED_MAGNIFICATION, 1.0)
+        return np.where(self.session.selection.points, SELECTED_MAGNIFICATION, 1.0)
 
     def _update_features(self) -> None:
         dataset, snapshot = self.session.dataset, self.session.snapshot
         if dataset is None or snapshot is None:
             return
-        found = {"cluster": snapshot.labels, "pressure": snapshot.pressure}
+        names = pd.Categorical(self.session.clusters.clustering.names)
+        found = {"cluster": names, "pressure": snapshot.pressure}
         self.layers.set_features(
             pd.concat(
                 [dataset.obs, pd.DataFrame(found, index=dataset.obs.index)], axis=1
             )
         )
+
+
+_palettes: WeakKeyDictionary[Session, ClusterColors] = WeakKeyDictionary()
+
+
+def palette_of(session: Session) -> ClusterColors:
+    """Return the colours of a session's clusters, which its docks share."""
+    if session not in _palettes:
+        _palettes[session] = ClusterColors(session.clusters)
+    return _palettes[session]
 
 
 def magnification(pressure: np.ndarray) -> np.ndarray:

@@ -35,6 +35,7 @@ class ThemeColors:
             warning=self.warning.name(),
             error=self.error.name(),
             foreground=self.foreground.name(),
+            raised=_mix(self.foreground, self.text, 0.15).name(),
         )
 
 
@@ -44,13 +45,19 @@ QLabel[role="title"] {{ font-weight: bold; color: {text}; }}
 QLabel[role="note"] {{ color: {dim}; }}
 QLabel[role="warning"] {{ color: {warning}; }}
 QLabel[role="error"] {{ color: {error}; }}
-QCollapsible QPushButton {{
+QCollapsible > QPushButton {{
   background: transparent; text-align: left; padding: 2px 0px; color: {text};
 }}
 QProgressBar[role="slim"] {{
   border: none; border-radius: 2px; background: {foreground};
 }}
 QProgressBar[role="slim"]::chunk {{ border-radius: 2px; background: {accent}; }}
+QToolButton[role="edit"] {{
+  background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
+}}
+QToolButton[role="edit"]:hover {{ background: {raised}; }}
+QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
+QToolButton[role="edit"]::menu-indicator {{ image: none; }}
 QFrame[role="rule"] {{ background: {foreground}; max-height: 1px; border: none; }}
 QPushButton[role="main"] {{
   background: {accent}; color: white; font-weight: bold; padding: 5px 14px;

@@ -1,62 +1,227 @@
-"""Pictures of a cluster's members in a grid that fills the room it gets."""
+"""Pictures of a cluster's members in a grid, made when they are first to be seen."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QRect, Qt
-from qtpy.QtGui import QImage, QPainter, QPaintEvent
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtCore import (
+    QAbstractListModel,
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QRect,
+    QSize,
+    Qt,
+    QTimer,
+)
+from qtpy.QtGui import QColor, QImage, QPainter, QPen
+from qtpy.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-SMALLEST, LARGEST, GAP = 40, 72, 4
+from napari_embedding_game.ui.worker import Worker
+
+SIDE, GAP = 62, 4
+BATCH = 48
+"""Pictures made by the worker at a time."""
+KEPT = 2000
+LAID_OUT = 5000
+"""Cells placed at a time; the rest follows while the window is idle."""
+_TOP = QModelIndex()
+PICTURE_ROLE = int(Qt.ItemDataRole.UserRole)
 
 
-class Thumbnails(QWidget):
-    """Draws as many of the pictures as there is room for."""
+class Pictures(Protocol):
+    """A picture for each row of a dataset: (h, w) or (h, w, 3), uint8 or 0 to 1."""
+
+    def __getitem__(self, row: int) -> NDArray[Any]:
+        """Return the picture of one row."""
+        ...
+
+
+class PictureModel(QAbstractListModel):
+    """The pictures of some rows; those asked for are made in the background.
+
+    The last that were asked for are made first: they are in view.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._images: list[QImage] = []
-        self.setMinimumSize(SMALLEST, SMALLEST)
-        expanding = QSizePolicy.Policy.Expanding
-        self.setSizePolicy(expanding, expanding)
-        self.setToolTip("Members of the cluster, drawn at random.")
+        self.rows: NDArray[np.intp] = np.empty(0, np.intp)
+        self.row_name: Callable[[int], str] = str
+        self._pictures: Pictures | None = None
+        self._made: OrderedDict[int, QImage] = OrderedDict()
+        self._place: dict[int, int] = {}
+        self._wanted: list[int] = []
+        self._worker: Worker | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self._make)
 
-    def set_images(self, images: NDArray[Any]) -> None:
-        """Show (m, h, w) or (m, h, w, 3) pictures, uint8 or float 0 to 1."""
-        self._images = [to_qimage(image) for image in images]
-        self.update()
+    def set_pictures(self, pictures: Pictures | None) -> None:
+        """Take up other pictures and forget all that were made."""
+        self.stop()
+        self._pictures = pictures
+        self._made.clear()
+        self.set_rows(np.empty(0, np.intp))
 
-    def n_shown(self) -> int:
-        """Return how many pictures there is room for."""
-        n_columns, n_rows = self._grid(self._side())
-        return min(len(self._images), n_columns * n_rows)
+    def set_rows(self, rows: NDArray[np.intp]) -> None:
+        """Show these rows of the dataset."""
+        if np.array_equal(rows, self.rows):
+            return
+        self.beginResetModel()
+        self.rows = rows
+        self._place = {int(row): place for place, row in enumerate(rows)}
+        self._wanted.clear()
+        self.endResetModel()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw what is to be seen."""
-        painter = QPainter(self)
-        side = self._side()
-        n_columns, step = self._grid(side)[0], side + GAP
-        for number, image in enumerate(self._images[: self.n_shown()]):
-            row, column = divmod(number, n_columns)
-            place = QRect(column * step, row * step, side, side)
+    def places(self, rows: NDArray[np.integer]) -> list[int]:
+        """Return where those of these rows stand that are shown."""
+        return [self._place[int(r)] for r in rows if int(r) in self._place]
+
+    def stop(self) -> None:
+        """Make nothing any more."""
+        self._soon.stop()
+        self._wanted.clear()
+        if self._worker is not None:
+            self._worker.abandon(1.0)
+            self._worker = None
+
+    def rowCount(self, parent: QModelIndex = _TOP) -> int:
+        """Return the number of pictures."""
+        return 0 if parent.isValid() else len(self.rows)
+
+    def data(
+        self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        """Return a picture, None while it is being made; the name as tooltip."""
+        row = int(self.rows[index.row()])
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self.row_name(row)
+        if role != PICTURE_ROLE:
+            return None
+        if row in self._made:
+            self._made.move_to_end(row)
+            return self._made[row]
+        if isinstance(self._pictures, np.ndarray):
+            self._keep(row, self._pictures[row])
+            return self._made[row]
+        self._wanted.append(row)
+        if self._worker is None:
+            self._soon.start(0)
+        return None
+
+    def _make(self) -> None:
+        pictures = self._pictures
+        batch = list(dict.fromkeys(reversed(self._wanted)))[:BATCH]
+        self._wanted.clear()
+        if not batch or pictures is None:
+            return
+        self._worker = Worker(lambda: [(row, pictures[row]) for row in batch])
+        self._worker.returned.connect(self._on_made)
+        self._worker.failed.connect(self._on_failed)
+        self._worker.begin()
+
+    def _on_made(self, made: list[tuple[int, NDArray[Any]]]) -> None:
+        self._worker = None
+        for row, picture in made:
+            self._keep(row, picture)
+        if len(self.rows):
+            # Those that are in view and were not in the batch are asked for again.
+            self.dataChanged.emit(self.index(0), self.index(len(self.rows) - 1))
+
+    def _on_failed(self, error: BaseException) -> None:
+        # A layer that was changed meanwhile: the cells stay empty.
+        self._worker = None
+        self._pictures = None
+
+    def _keep(self, row: int, picture: NDArray[Any]) -> None:
+        self._made[row] = to_qimage(picture)
+        if len(self._made) > KEPT:
+            self._made.popitem(last=False)
+
+
+class PictureDelegate(QStyledItemDelegate):
+    """Draws a picture, with a frame where it is selected."""
+
+    frame = QColor("#6ea8ff")
+    empty = QColor("#808080")
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+        """Return the size of a cell."""
+        return QSize(SIDE + GAP, SIDE + GAP)
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex
+    ) -> None:
+        """Draw one cell."""
+        half = GAP // 2
+        place = option.rect.adjusted(half, half, -half, -half)
+        image = index.data(PICTURE_ROLE)
+        if image is None:
+            faint = QColor(self.empty)
+            faint.setAlpha(40)
+            painter.fillRect(place, faint)
+        else:
             painter.drawImage(_fitted(image, place), image)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.setPen(QPen(self.frame, 3))
+            painter.drawRect(place.adjusted(1, 1, -2, -2))
 
-    def _side(self) -> int:
-        """Return the largest side at which all pictures find room."""
-        for side in range(LARGEST, SMALLEST, -2):
-            n_columns, n_rows = self._grid(side)
-            if n_columns * n_rows >= len(self._images):
-                return side
-        return SMALLEST
 
-    def _grid(self, side: int) -> tuple[int, int]:
-        """Return how many columns and rows of this side there is room for."""
-        n_columns = (self.width() + GAP) // (side + GAP)
-        n_rows = (self.height() + GAP) // (side + GAP)
-        return max(1, n_columns), max(1, n_rows)
+class Thumbnails(QListView):
+    """A grid of pictures that scrolls.
+
+    Parameters
+    ----------
+    on_pick : callable
+        Receives the rows of the dataset whose pictures a person selected.
+    """
+
+    def __init__(self, on_pick: Callable[[NDArray[np.intp]], None]) -> None:
+        super().__init__()
+        self._on_pick = on_pick
+        self._following = False
+        self.pictures = PictureModel()
+        self.setModel(self.pictures)
+        self.setItemDelegate(PictureDelegate(self))
+        self.setViewMode(QListView.ViewMode.IconMode)
+        self.setMovement(QListView.Movement.Static)
+        self.setResizeMode(QListView.ResizeMode.Adjust)
+        self.setUniformItemSizes(True)
+        self.setLayoutMode(QListView.LayoutMode.Batched)
+        self.setBatchSize(LAID_OUT)
+        self.setSelectionMode(QListView.SelectionMode.ExtendedSelection)
+        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.setFrameShape(QListView.Shape.NoFrame)
+        self.selectionModel().selectionChanged.connect(self._on_selected)
+
+    def set_rows(self, rows: NDArray[np.intp]) -> None:
+        """Show the pictures of these rows."""
+        self._following = True
+        self.pictures.set_rows(rows)
+        self._following = False
+
+    def follow(self, rows: NDArray[np.integer]) -> None:
+        """Frame the pictures of these rows."""
+        self._following = True
+        wanted = QItemSelection()
+        for place in self.pictures.places(rows):
+            index = self.pictures.index(place)
+            wanted.select(index, index)
+        flags = QItemSelectionModel.SelectionFlag
+        self.selectionModel().select(wanted, flags.ClearAndSelect)
+        if wanted.indexes():
+            self.executeDelayedItemsLayout()
+            self.scrollTo(wanted.indexes()[0])
+        self._following = False
+
+    def _on_selected(self) -> None:
+        if not self._following:
+            places = [index.row() for index in self.selectedIndexes()]
+            self._on_pick(self.pictures.rows[places])
 
 
 def _fitted(image: QImage, place: QRect) -> QRect:

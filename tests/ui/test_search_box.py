@@ -1,0 +1,66 @@
+"""Finding clusters, genes and cells from the keyboard."""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+
+
+@pytest.fixture
+def played(play, inspector):
+    play()
+    return inspector
+
+
+def find(inspector, text):
+    inspector.search.clear()
+    QTest.keyClicks(inspector.search, text)
+    QTest.keyClick(inspector.search, Qt.Key.Key_Return)
+
+
+def test_a_cluster_is_selected(played, session):
+    session.clusters.rename(2, "Monocytes")
+    find(played, "mono")
+    assert session.selection.clusters == (2,)
+    session.clusters.rename(1, "Mono too")
+    find(played, "mono too")
+    assert session.selection.clusters == (1,)
+
+
+def test_a_gene_and_a_column_colour_the_map(played, session, dock):
+    find(played, "c")
+    assert session.look.color_by == "c"
+    values = session.dataset.profile[:, 2]
+    colors = dock.player.layers.points.face_color
+    highest, lowest = values.argmax(), values.argmin()
+    assert colors[highest, 1] > colors[lowest, 1]  # viridis: yellow, not violet
+    find(played, "kind")
+    assert session.look.color_by == "kind"
+
+
+def test_a_cell_is_selected_and_flown_to(played, session, viewer, dock):
+    find(played, "cell23")
+    assert session.selection.rows.tolist() == [23]
+    points = dock.player.layers.points
+    place = points.data_to_world(points.data[23])
+    np.testing.assert_allclose(viewer.scene.camera.center[-2:], place, rtol=1e-5)
+
+
+def test_what_is_not_there_is_not_found(played, session):
+    find(played, "no such name")
+    assert session.look.color_by == "Cluster"
+    assert session.selection.is_empty
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Slash, Qt.Key.Key_F])
+def test_keys_lead_to_the_search(qtbot, played, key):
+    played.show()
+    played.activateWindow()
+    played.table.setFocus()
+    qtbot.waitUntil(played.table.hasFocus)
+    control = Qt.KeyboardModifier.ControlModifier
+    plain = Qt.KeyboardModifier.NoModifier
+    QTest.keyClick(played.table, key, control if key == Qt.Key.Key_F else plain)
+    assert played.search.hasFocus()
+    QTest.keyClick(played.search, Qt.Key.Key_Escape)
+    assert not played.search.hasFocus()
