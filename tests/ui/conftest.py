@@ -3,6 +3,7 @@
 import pytest
 from napari.components import ViewerModel
 
+from napari_embedding_game.session import autosave
 from napari_embedding_game.session.run import UNPACED, Pace
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.dock import GameDock
@@ -14,6 +15,14 @@ from napari_embedding_game.ui.worker import running_workers
 def no_thread_left(qtbot):
     yield
     qtbot.waitUntil(lambda: running_workers() == 0, timeout=2000)
+
+
+@pytest.fixture(autouse=True)
+def autosave_folder(tmp_path_factory, monkeypatch):
+    """A folder for what is saved on the quiet, instead of the user's own."""
+    folder = tmp_path_factory.mktemp("autosave")
+    monkeypatch.setenv(autosave.FOLDER_VARIABLE, str(folder))
+    return folder
 
 
 @pytest.fixture
@@ -59,6 +68,7 @@ def docked(window, session, engine):
     window.window.add_dock_widget(dock, name="game")
     yield dock
     engine.gate.set()
+    dock.player.keeper.close()
 
 
 @pytest.fixture

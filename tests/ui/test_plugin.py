@@ -43,6 +43,7 @@ def test_the_digits_sample_is_loaded_and_played(window, qtbot):
     points = window.layers["embedding"]
     np.testing.assert_array_equal(points.data, session.snapshot.embedding)
     assert list(points.features.columns) == ["label", "cluster", "pressure"]
+    dock.player.keeper.close()
 
 
 @pytest.fixture

@@ -63,6 +63,7 @@ def test_a_dock_that_is_opened_again_goes_on_with_the_map(
     assert again.run.run.text == "Restart"
     click_run(again)
     assert len(window.layers) == 2
+    again.player.keeper.close()
 
 
 def test_the_visual_shows_what_was_written(window, dataset, make_snapshot):
@@ -111,7 +112,8 @@ def canvas(make_napari_viewer, session, qtbot, click_run, engine):
     viewer.window.add_dock_widget(dock, name="game")
     layers = click_run(dock)
     qtbot.wait(50)
-    return Canvas(viewer, layers)
+    yield Canvas(viewer, layers)
+    dock.player.keeper.close()
 
 
 def test_clicks_on_the_map_select_clusters(canvas, session, qtbot):

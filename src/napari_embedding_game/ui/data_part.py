@@ -10,10 +10,12 @@ from magicgui.widgets import CheckBox, ComboBox, ProgressBar, PushButton
 from napari.layers import Labels
 from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
+from napari_embedding_game.data.counts import counts_advice
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import Stage
+from napari_embedding_game.session.archive import ENDING
 from napari_embedding_game.session.sources import (
     SAMPLES,
     FeaturesSource,
@@ -29,6 +31,7 @@ from napari_embedding_game.ui.measure_panel import MeasurePanel
 from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_label
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.recipe_panel import RecipePanel
+from napari_embedding_game.ui.rescue import Rescue
 
 if TYPE_CHECKING:
     import napari
@@ -76,6 +79,14 @@ class DataPart(Part):
         if name:
             self._player.load(FileSource(Path(name)))
 
+    def choose_session(self) -> None:
+        """Ask for a session file and go on where it was saved."""
+        name, _ = QFileDialog.getOpenFileName(
+            self, "Go on with a session", "", f"Embedding game session (*{ENDING})"
+        )
+        if name:
+            self._player.open_session(Path(name))
+
     def use_layer(self) -> None:
         """Load the features table of the selected layer."""
         layer = self._viewer.layers.selection.active
@@ -114,6 +125,7 @@ class DataPart(Part):
             tooltip="Map the complete rows only; the others stay in the saved file, "
             "unassigned.",
         )
+        self.rescue = Rescue(self._player)
         self.recipe = RecipePanel()
         self.columns = ColumnsPanel()
         self.measure = MeasurePanel(self._viewer)
@@ -135,6 +147,8 @@ class DataPart(Part):
         self.open_menu.addAction("Folder (.zarr or 10x)…").triggered.connect(
             self.choose_folder
         )
+        self.open_menu.addSeparator()
+        self.open_menu.addAction("Session…").triggered.connect(self.choose_session)
         self.open_button.native.setMenu(self.open_menu)
         menu = QMenu(self)
         for key, words in SAMPLES.items():
@@ -144,6 +158,7 @@ class DataPart(Part):
         self.sample_button.native.setMenu(menu)
         self._form = form()
         add_row(self._form, "Space", self.space)
+        self.column.addWidget(self.rescue)
         self.column.addWidget(self.title)
         self.column.addWidget(self.summary)
         self.column.addWidget(self._progress_row())
@@ -212,10 +227,12 @@ class DataPart(Part):
 
     # What came of it
 
-    def _on_asked(self, source: Source) -> None:
-        if source is self._source:
+    def _on_asked(self, source: Source | None) -> None:
+        if source is not None and source is self._source:
             return
         self._source, self._linked, self._wish = source, None, Wish()
+        if source is None:  # a session was opened in its place
+            self._taken = self._loaded = None
         self._columns = ()
         self._offer_spaces([])
         self._set_drop(False)
@@ -231,6 +248,10 @@ class DataPart(Part):
         present = self._wish.space or dataset.space
         self._offer_spaces(list(loaded.spaces), present)
         self.drop.native.setVisible(self.drop.value)
+        if loaded.is_counts:  # the offer below says it better
+            advice = counts_advice(dataset.X, dataset.space)
+            notes = [note for note in dataset.notes if note not in advice]
+            show_text(self.notes, "\n".join(notes))
         recipe = self._wish.recipe
         self.recipe.show_for(is_counts=loaded.is_counts, applied=recipe is not None)
         self.columns.set_columns(

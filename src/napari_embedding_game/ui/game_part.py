@@ -199,6 +199,20 @@ class GamePart(Part):
             )
         self._session.staleness_changed.connect(self._on_staleness)
         self._session.dataset_changed.connect(self._on_dataset)
+        self._session.restored.connect(self.show_settings)
+
+    def show_settings(self) -> None:
+        """Show the settings as they are, when something else has changed them."""
+        for field, widget in self._plain_fields().items():
+            with widget.changed.blocked():
+                widget.value = getattr(self._settings, field)
+        for field, widget in self._automatic_fields().items():
+            value = getattr(self._settings, field)
+            with widget.changed.blocked():
+                widget.value = widget.min if value is None else value
+        with self.strength.changed.blocked():
+            self.strength.value = self._settings.strength
+        self._on_strength(self._settings.strength)
 
     def _plain_fields(self) -> dict[str, ValueWidget]:
         return {

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pandas as pd
 from napari.layers import Image, Labels
 from psygnal import Signal
 
+from napari_embedding_game.data.writers import features
 from napari_embedding_game.session.sources import Loaded
 
 if TYPE_CHECKING:
     import napari
     from numpy.typing import NDArray
 
+    from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.data.objects import Objects
+    from napari_embedding_game.data.result import EmbeddingResult
     from napari_embedding_game.session.session import Session
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
@@ -64,6 +68,30 @@ def show_pictures(viewer: napari.Viewer, loaded: Loaded) -> Linked:
         loaded.labels, name=OBJECTS_NAME, opacity=OBJECTS_OPACITY
     )
     return Linked(labels, (image,))
+
+
+def with_features(
+    present: pd.DataFrame, dataset: Dataset, result: EmbeddingResult
+) -> pd.DataFrame:
+    """Return the table of a Labels layer with position, cluster and pressure.
+
+    Where the table has no column ``index``, its row i is about label i.
+
+    Raises
+    ------
+    DataError
+        If the rows of the dataset are no objects, or one label is several rows.
+    """
+    if "index" in present:
+        labels = present["index"].to_numpy()
+    elif len(present.columns):
+        labels = np.arange(len(present))
+    else:
+        assert dataset.source_objects is not None
+        labels = dataset.source_objects.label_ids
+    found = features(dataset, result, labels)
+    kept = present.drop(columns=[c for c in found if c in present])
+    return pd.concat([found, kept.reset_index(drop=True)], axis=1)
 
 
 def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | None:

@@ -18,9 +18,12 @@ from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session import engine
+from napari_embedding_game.session import archive, engine
+from napari_embedding_game.session.autosave import Orphan
 from napari_embedding_game.session.run import Progress, Run
+from napari_embedding_game.session.saved import SavedMap, SavedSession
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.sources import Loaded, Source, Wish
 from napari_embedding_game.ui.cluster_colors import ClusterColors
@@ -32,8 +35,14 @@ from napari_embedding_game.ui.coloring import (
     is_choice,
 )
 from napari_embedding_game.ui.flight import flight_of
+from napari_embedding_game.ui.keeper import Keeper, load_session
 from napari_embedding_game.ui.layers import MapLayers
-from napari_embedding_game.ui.linked import Linked, linked_layers, show_pictures
+from napari_embedding_game.ui.linked import (
+    Linked,
+    linked_layers,
+    show_pictures,
+    with_features,
+)
 from napari_embedding_game.ui.picking import Picker
 from napari_embedding_game.ui.worker import FrameWorker, StageWorker, Worker
 
@@ -85,6 +94,9 @@ class Player(QObject):
         self._viewer = viewer
         self.session = session
         self.linked = linked_layers(session)
+        self.keeper = Keeper(viewer, session)
+        self.keeper.failed.connect(lambda error: self.trouble.emit(sentence(error)))
+        session.restored.connect(self._on_restored)
         self.layers = MapLayers(viewer, self._on_lost)
         self._picker = Picker(viewer, self._on_click, session.selection.clear)
         self._worker: FrameWorker | None = None
@@ -168,22 +180,78 @@ class Player(QObject):
         return present if is_shown else show_pictures(self._viewer, loaded)
 
     def save(self, path: Path) -> None:
-        """Write the present layout to an .h5ad file."""
+        """Write the present map in the format that the ending of the path says."""
         dataset, result = self.session.dataset, self.session.result()
         if dataset is None or result is None:
             self.trouble.emit("There is no map to save yet: press Run first.")
             return
 
-        def write() -> None:
-            from napari_embedding_game.data.writers import write_h5ad
+        choice = self.session.look.color_by
+        known = choice in dataset.obs or choice in dataset.profile_names
+        color_by = choice if known else None
 
-            write_h5ad(dataset, result, path)
+        def write() -> None:
+            from napari_embedding_game.data import writers
+
+            if path.suffix.lower() in (".png", ".svg"):
+                writers.write_figure(dataset, result, path, color_by=color_by)
+            else:
+                writers.write(dataset, result, path)
 
         self._go_on_errand(
             f"Saving {path.name} …",
             Worker(write),
             lambda _: self.saved.emit(path.name),
         )
+
+    def write_features(self) -> None:
+        """Write the clusters into the table of the Labels layer, beside what it has."""
+        dataset, result = self.session.dataset, self.session.result()
+        linked = self.linked.current
+        if dataset is None or result is None or linked is None:
+            self.trouble.emit("There is no map of a Labels layer's objects yet.")
+            return
+        try:
+            linked.labels.features = with_features(
+                linked.labels.features, dataset, result
+            )
+        except DataError as error:
+            self.trouble.emit(str(error))
+        else:
+            self.saved.emit(f"columns of {linked.labels.name}")
+
+    def save_session(self, path: Path) -> None:
+        """Write a session file, to go on later."""
+        saved = self.keeper.capture()
+        if saved is None:
+            self.trouble.emit("There is nothing to save yet: load some data first.")
+            return
+        self._go_on_errand(
+            f"Saving {path.name} …",
+            Worker(lambda: archive.save(saved, path)),
+            lambda _: self.saved.emit(path.name),
+        )
+
+    def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
+        """Take up a session file as it was saved; ``then`` is called afterwards."""
+
+        def take_up(found: tuple[SavedSession, list[str]]) -> None:
+            self.asked.emit(None)
+            self.linked.set(None)
+            self.keeper.maps.restore(found[0])
+            self.trouble.emit(" ".join(found[1]))
+            if then is not None:
+                then()
+
+        worker = StageWorker(lambda: load_session(path))
+        worker.frame.connect(
+            lambda stage: self._tell_stage(stage) if worker is self._errand else None
+        )
+        self._go_on_errand(f"Reading {path.name} …", worker, take_up)
+
+    def bring_back(self, orphan: Orphan) -> None:
+        """Take up what a crash left behind; its file goes once it is saved anew."""
+        self.open_session(orphan.path, lambda: self.keeper.take_over(orphan))
 
     def _go_on_errand(
         self, what: str, worker: Worker, then: Callable[[Any], None]
@@ -237,6 +305,8 @@ class Player(QObject):
         self._flight.asked.disconnect(self.layers.fly_to)
         session.look.events.disconnect(self._on_look)
         session.state_changed.disconnect(self._on_state)
+        session.restored.disconnect(self._on_restored)
+        self.keeper.close()
         self._picker.close()
         self.layers.close()
         for worker in (self._worker, self._errand):
@@ -274,6 +344,16 @@ class Player(QObject):
         if dataset is not None and not is_choice(choice, dataset):
             self.session.look.color_by = "Cluster"
         self._choose_coloring()
+
+    def _on_restored(self, saved: SavedMap) -> None:
+        """Draw a map as it was stored."""
+        snapshot, dataset = saved.snapshot, self.session.dataset
+        if snapshot is None or dataset is None:
+            return
+        self.layers.begin(snapshot, dataset.obs)
+        self._draw(snapshot)
+        self.keeper.show_view(saved.view)
+        self._on_state(self.session.state)
 
     def _on_state(self, state: str) -> None:
         # The snapshot that brought the state is drawn first.

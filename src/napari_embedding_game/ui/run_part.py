@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from magicgui.widgets import ProgressBar, PushButton
-from qtpy.QtWidgets import QFileDialog, QGridLayout
+from qtpy.QtWidgets import QGridLayout
 
+from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.run import PLAYING, Progress
 from napari_embedding_game.session.session import ALIVE, Session, State
 from napari_embedding_game.ui.energy_curve import EnergyCurve
 from napari_embedding_game.ui.parts import Part, show_text, text_label
 from napari_embedding_game.ui.player import Player
+from napari_embedding_game.ui.save_menu import SaveMenu
 
+RESTORED = "The map as it was saved. Restart plays anew."
 FINISHED = "Finished. Move Repulsion to play on."
 
 
@@ -31,10 +32,7 @@ class RunPart(Part):
             text="Step", tooltip="Play a few iterations and hold again."
         )
         self.stop = PushButton(text="Stop", tooltip="End the game and keep the map.")
-        self.save = PushButton(
-            text="Save result…",
-            tooltip="Write the map, clusters and all settings to an .h5ad file.",
-        )
+        self.save = SaveMenu(player)
         self.bar = ProgressBar(min=0, max=100, value=0)
         self.stage = text_label()
         self.status = text_label()
@@ -71,7 +69,7 @@ class RunPart(Part):
         self.pause.changed.connect(self._pause_or_resume)
         self.step.changed.connect(session.step)
         self.stop.changed.connect(session.stop)
-        self.save.changed.connect(self._save)
+        session.restored.connect(self._on_restored)
         session.state_changed.connect(self._on_state)
         session.progressed.connect(self._on_progress)
         session.message_changed.connect(self._on_message)
@@ -84,14 +82,13 @@ class RunPart(Part):
         else:
             self._session.pause()
 
-    def _save(self) -> None:
-        dataset = self._session.dataset
-        proposed = f"{Path(dataset.name).stem}_map.h5ad" if dataset else "map.h5ad"
-        name, _ = QFileDialog.getSaveFileName(
-            self, "Save the map", proposed, "AnnData (*.h5ad)"
-        )
-        if name:
-            self._player.save(Path(name).with_suffix(".h5ad"))
+    def _on_restored(self) -> None:
+        """Tell of a map that was played another time."""
+        snapshot = self._session.snapshot
+        self.curve.set_energies(self._session.energies)
+        if snapshot is not None:
+            show_text(self.status, _status_text(snapshot))
+            show_text(self.stage, RESTORED)
 
     def _on_dataset(self) -> None:
         self.curve.set_energies([])
@@ -129,17 +126,20 @@ class RunPart(Part):
         self.bar.value = min(snapshot.iteration, snapshot.n_iter)
         if self._session.state != "finished":
             show_text(self.stage, _stage_text(progress, self._session.state))
-        show_text(
-            self.status,
-            f"{snapshot.iteration:,} of {snapshot.n_iter:,} iterations  ·  "
-            f"{snapshot.pressured_share:.0%} under pressure",
-        )
+        show_text(self.status, _status_text(snapshot))
         if self._session.run is not None:
             self.curve.set_energies(self._session.run.energies)
 
     def _on_message(self, message: str) -> None:
         failed = self._session.state == "failed"
         show_text(self.message, message, "error" if failed else "warning")
+
+
+def _status_text(snapshot: Snapshot) -> str:
+    return (
+        f"{snapshot.iteration:,} of {snapshot.n_iter:,} iterations  ·  "
+        f"{snapshot.pressured_share:.0%} under pressure"
+    )
 
 
 def _stage_text(progress: Progress, state: State) -> str:

@@ -1,0 +1,200 @@
+"""Session files: save, open, save on the quiet, offer back what a crash left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session import archive
+from napari_embedding_game.session.autosave import Autosave, Orphan, find_orphans
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.saved import SavedMap, SavedSession
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.worker import Worker
+
+if TYPE_CHECKING:
+    import napari
+
+TICK_MS = 1000
+
+_trees: WeakKeyDictionary[Session, MapTree] = WeakKeyDictionary()
+
+
+def maps_of(session: Session) -> MapTree:
+    """Return the tree of maps of a session, which its docks share."""
+    if session not in _trees:
+        _trees[session] = MapTree(session)
+    return _trees[session]
+
+
+def load_session(path: Path) -> Stages[tuple[SavedSession, list[str]]]:
+    """Read a session file and, where they are still there, its data, in stages.
+
+    Returns the session, and a sentence for each map whose data are missing.
+    """
+    yield Stage(f"Reading {path.name}")
+    saved = archive.load(path)
+    maps: list[SavedMap] = []
+    troubles: list[str] = []
+    for number, one in enumerate(saved.maps):
+        yield Stage("Reading the data again", number / len(saved.maps))
+        try:
+            maps.append(archive.with_data(one, path.parent))
+        except DataError as error:
+            maps.append(one)
+            troubles.append(str(error))
+    return replace(saved, maps=tuple(maps)), list(dict.fromkeys(troubles))
+
+
+class Keeper(QObject):
+    """Saves the session of a viewer every minute of work, and when it is closed."""
+
+    failed = Signal(object)
+
+    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self._session = session
+        self.maps = maps_of(session)
+        self._autosave: Autosave | None = None
+        self._worker: Worker | None = None
+        self._timer = QTimer(self)
+        self._timer.setInterval(TICK_MS)
+        self._timer.timeout.connect(self.tick)
+        for signal in self._signals():
+            signal.connect(self._touch)
+        # Where the program ends before the window can say that it is closed.
+        application = QCoreApplication.instance()
+        if application is not None:
+            application.aboutToQuit.connect(self.close)
+        self._is_closed = False
+
+    def orphans(self) -> list[Orphan]:
+        """Return the sessions that a crash left behind, the newest first."""
+        try:
+            return find_orphans()
+        except OSError:
+            return []  # without such a folder nothing was saved either
+
+    def capture(self) -> SavedSession | None:
+        """Return the whole session with its view, as it is now."""
+        self.maps.note_view(self._view())
+        return self.maps.capture()
+
+    def tick(self) -> None:
+        """Save in the background if it is time."""
+        if self._autosave is None or self._worker is not None:
+            return
+        job = self._autosave.tick()
+        if job is not None:
+            self._begin(job)
+
+    def take_over(self, orphan: Orphan) -> None:
+        """Save what was brought back under a new name, then forget the old file."""
+        if self._autosave is None:
+            self._start()
+        job = None if self._autosave is None else self._autosave.job()
+        if job is not None:
+            self._begin(job, orphan.discard)
+
+    def close(self) -> None:
+        """Save once more and let go, the first time."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._timer.stop()
+        for signal in self._signals():
+            signal.disconnect(self._touch)
+        if self._autosave is not None:
+            autosave, self._autosave = self._autosave, None
+            try:
+                autosave.close()
+            except DataError as error:
+                self.failed.emit(error)
+
+    def show_view(self, view: Mapping[str, Any]) -> None:
+        """Look where the person looked; what is no such view is passed over."""
+        numbers = np.array([view.get("zoom"), *(view.get("center") or ())], object)
+        is_view = len(numbers) == 4 and all(type(x) is float for x in numbers)
+        if is_view and np.isfinite(numbers.astype(float)).all() and numbers[0] > 0:
+            camera = _camera(self._viewer)
+            camera.center, camera.zoom = tuple(numbers[1:]), numbers[0]
+
+    # Inside
+
+    def _signals(self) -> tuple[Any, ...]:
+        session = self._session
+        return (session.state_changed, session.clusters.changed, self.maps.changed)
+
+    def _touch(self) -> None:
+        if self._session.snapshot is None:
+            return  # nothing of a person's work would be lost
+        if self._autosave is None:
+            self._start()
+        if self._autosave is not None:
+            self._autosave.touch()
+
+    def _start(self) -> None:
+        try:
+            self._autosave = Autosave(self.capture)
+        except OSError as error:
+            for signal in self._signals():
+                signal.disconnect(self._touch)
+            self.failed.emit(
+                DataError(
+                    f"Nothing is saved on the quiet ({error.strerror or error}): save "
+                    "the session yourself now and then."
+                )
+            )
+        else:
+            self._timer.start()
+
+    def _begin(
+        self, job: Callable[[], None], then: Callable[[], None] | None = None
+    ) -> None:
+        def done(_: object) -> None:
+            self._done()
+            if then is not None:
+                then()
+
+        self._worker = Worker(job)
+        self._worker.returned.connect(done)
+        self._worker.failed.connect(self._done)
+        self._worker.begin()
+
+    def _done(self, error: object = None) -> None:
+        self._worker = None
+        if error is not None:
+            self.failed.emit(error)
+
+    def _view(self) -> Mapping[str, Any]:
+        camera = _camera(self._viewer)
+        return {
+            "center": [float(x) for x in camera.center],
+            "zoom": float(camera.zoom),
+        }
+
+
+def _camera(viewer: Any) -> Any:
+    return getattr(viewer, "scene", viewer).camera  # napari 0.9 has moved it
+
+
+def told(orphan: Orphan) -> str:
+    """Return a sentence that offers a session back."""
+    when = datetime.fromtimestamp(orphan.saved_at)
+    today = time.time() - orphan.saved_at < 12 * 3600
+    return (
+        f"napari ended without closing its last map, saved {when:%H:%M}."
+        if today
+        else f"napari ended without closing a map, saved on {when:%d %B, %H:%M}."
+    )

@@ -1,0 +1,273 @@
+"""What is taken away, and what is brought back."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_embedding_game.session import archive
+from napari_embedding_game.session.autosave import find_closed, find_orphans
+from napari_embedding_game.session.run import UNPACED
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.sources import FileSource, MeasuredSource
+from napari_embedding_game.ui import save_menu
+from napari_embedding_game.ui.dock import GameDock
+from napari_embedding_game.ui.linked import Linked, with_features
+
+
+@pytest.fixture
+def answer(monkeypatch, tmp_path):
+    """Answer the question for a file name."""
+
+    def name(typed):
+        path = tmp_path / typed
+        monkeypatch.setattr(
+            save_menu.QFileDialog,
+            "getSaveFileName",
+            lambda *question: (str(path) if typed else "", ""),
+        )
+        return path
+
+    return name
+
+
+def action(dock, words):
+    return next(a for a in dock.run.save.menu.actions() if words in a.text())
+
+
+@pytest.mark.parametrize("ending", save_menu.FORMATS)
+def test_every_format_is_written(play, qtbot, dock, answer, ending):
+    play()
+    path = answer(f"map{ending}")
+    with qtbot.waitSignal(dock.player.saved, timeout=20_000):
+        action(dock, ending).trigger()
+    assert path.stat().st_size > 0
+    assert f"Saved map{ending}" in dock.run.stage.text()
+
+
+def test_a_name_without_an_ending_gets_one(play, qtbot, dock, answer, session):
+    play()
+    path = answer("my map")
+    with qtbot.waitSignal(dock.player.saved):
+        action(dock, ".csv").trigger()
+    table = pd.read_csv(f"{path}.csv", index_col=0)
+    np.testing.assert_allclose(table["x"], session.snapshot.embedding[:, 0], rtol=1e-5)
+
+
+def test_no_answer_writes_nothing(play, dock, answer, tmp_path):
+    play()
+    answer("")
+    action(dock, ".csv").trigger()
+    action(dock, "Session").trigger()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def squares():
+    labels = np.zeros((70, 70), np.int32)
+    for number in range(25):
+        row, column = divmod(number, 5)
+        size = 4 + number % 5
+        labels[row * 14 : row * 14 + size, column * 14 : column * 14 + 6] = number + 1
+    return labels
+
+
+def test_columns_go_to_the_table_of_the_labels(
+    play, qtbot, viewer, dock, session, squares
+):
+    layer = viewer.add_labels(squares, features={"index": [3, 1], "note": ["c", "a"]})
+    source = MeasuredSource(None, squares, "nuclei")
+    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+        dock.player.load(source, linked=Linked(layer))
+    play()
+    dock.run.save.menu.aboutToShow.emit()
+    assert action(dock, "Columns").isVisible()
+    action(dock, "Columns").trigger()
+    table = layer.features
+    assert list(table["note"]) == ["c", "a"]
+    expected = session.clusters.clustering.names[[2, 0]]
+    assert list(table["embedding_game_cluster"]) == list(expected)
+    action(dock, "Columns").trigger()
+    assert list(layer.features.columns) == list(table.columns)
+
+
+def test_an_empty_table_gets_a_row_for_each_object(play, qtbot, dock, session, squares):
+    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+        dock.player.load(MeasuredSource(None, squares, "nuclei"))
+    play()
+    table = with_features(pd.DataFrame(), session.dataset, session.result())
+    assert list(table["index"]) == list(range(1, 26))
+
+
+def test_without_a_labels_layer_no_columns_are_offered(play, dock):
+    play()
+    dock.run.save.menu.aboutToShow.emit()
+    assert not action(dock, "Columns").isVisible()
+    dock.player.write_features()
+    assert "Labels layer" in dock.data.trouble.text()
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "cells.csv"
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    pd.DataFrame(rows, columns=list("abc")).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def again(qtbot, engine):
+    """Open a dock of another program."""
+    from napari.components import ViewerModel
+
+    docks = []
+
+    def open_dock():
+        dock = GameDock(ViewerModel(), Session(engine, UNPACED), warm_up=False)
+        qtbot.addWidget(dock)
+        docks.append(dock)
+        return dock
+
+    yield open_dock
+    for dock in docks:
+        dock.shut_down()
+
+
+@pytest.fixture
+def named(play, qtbot, dock, session, table):
+    """A map with a named cluster and other settings than usual."""
+    with qtbot.waitSignal(dock.player.loaded):
+        dock.player.load(FileSource(table))
+    session.settings.strength = 700.0
+    session.settings.max_iter = 400
+    play()
+    session.clusters.rename(2, "B cells")
+    session.selection.select(2)
+    return session
+
+
+def test_a_session_goes_on_where_it_was_saved(
+    qtbot, viewer, dock, named, answer, again, monkeypatch
+):
+    path = answer("work.zip")
+    viewer.scene.camera.center, viewer.scene.camera.zoom = (0, 12, 34), 2.5
+    with qtbot.waitSignal(dock.player.saved):
+        action(dock, "Session").trigger()
+    other = again()
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.data_part.QFileDialog.getOpenFileName",
+        lambda *question: (str(path), ""),
+    )
+    session = other.player.session
+    with qtbot.waitSignal(other.player.stage_changed):
+        other.data.choose_session()
+    qtbot.waitUntil(lambda: session.snapshot is not None)
+    points = other.player.layers.points
+    np.testing.assert_array_equal(points.data, named.snapshot.embedding)
+    assert session.clusters.clustering.by_id[2].name == "B cells"
+    assert session.selection.clusters == (2,)
+    assert other.game.strength.value == 700
+    assert other.game.max_iter.value == 400
+    assert "as it was saved" in other.run.stage.text()
+    assert other.run.save.enabled
+    assert session.energies == named.energies
+    camera = other.player._viewer.scene.camera
+    assert camera.center == (0.0, 12.0, 34.0)
+    assert camera.zoom == 2.5
+    other.run.run.native.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert "B cells" in [cluster.name for cluster in session.clusters.clusters]
+
+
+def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
+    qtbot, dock, named, answer, again, table
+):
+    path = answer("work.zip")
+    with qtbot.waitSignal(dock.player.saved):
+        action(dock, "Session").trigger()
+    table.unlink()
+    other = again()
+    other.player.open_session(path)
+    qtbot.waitUntil(lambda: other.player.layers.points is not None)
+    assert "is missing" in other.data.trouble.text()
+
+
+def test_a_damaged_session_says_so(qtbot, dock, tmp_path):
+    (tmp_path / "work.zip").write_bytes(b"PK nothing")
+    dock.player.open_session(tmp_path / "work.zip")
+    qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
+    assert "work.zip" in dock.data.trouble.text()
+
+
+@pytest.mark.parametrize(
+    "view",
+    [{}, {"zoom": 1.0}, {"zoom": -1.0, "center": [0.0] * 3}, {"center": [1.0], "z": 2}],
+)
+def test_what_is_no_view_is_passed_over(viewer, dock, view):
+    before = viewer.scene.camera.zoom, viewer.scene.camera.center
+    dock.player.keeper.show_view(view)
+    assert (viewer.scene.camera.zoom, viewer.scene.camera.center) == before
+
+
+# On the quiet
+
+
+def test_work_is_saved_on_the_quiet(qtbot, dock, named, autosave_folder):
+    keeper = dock.player.keeper
+    keeper.tick()
+    assert find_orphans(autosave_folder) == []
+    keeper._autosave._next = 0.0
+    keeper.tick()
+    qtbot.waitUntil(keeper._autosave.path.exists)
+    saved = archive.load(keeper._autosave.path)
+    given = [g.name for g in saved.maps[0].book.edits.given.values()]
+    assert given == ["B cells"]
+    qtbot.waitUntil(lambda: keeper._worker is None)
+
+
+def test_closing_saves_and_leaves_nothing_to_be_offered(
+    dock, named, autosave_folder, again
+):
+    dock.shut_down()
+    assert len(find_closed(autosave_folder)) == 1
+    assert again().data.rescue.isHidden()
+
+
+@pytest.fixture
+def crashed(dock, named, autosave_folder):
+    """A saved map whose program was killed: the system gave up its lock."""
+    keeper = dock.player.keeper
+    keeper._autosave.job()()
+    keeper._autosave._lock.close()
+    keeper._autosave = None
+    keeper._timer.stop()
+    (orphan,) = find_orphans(autosave_folder)
+    return orphan
+
+
+def test_what_a_crash_left_is_offered_and_brought_back(qtbot, crashed, again):
+    other = again()
+    rescue = other.data.rescue
+    assert not rescue.isHidden()
+    assert "without closing" in rescue.text.text()
+    rescue.back.native.click()
+    qtbot.waitUntil(lambda: other.player.session.snapshot is not None)
+    assert rescue.isHidden()
+    # Its file goes only when the map is saved anew.
+    qtbot.waitUntil(lambda: not crashed.path.exists())
+    assert other.player.keeper._autosave.path.exists()
+    qtbot.waitUntil(lambda: other.player.keeper._worker is None)
+
+
+def test_what_a_crash_left_can_be_forgotten(crashed, again):
+    rescue = again().data.rescue
+    rescue.forget.native.click()
+    assert not crashed.path.exists()
+    assert rescue.isHidden()
+
+
+def test_nothing_is_offered_beside_other_data(qtbot, crashed, again, table):
+    other = again()
+    with qtbot.waitSignal(other.player.loaded):
+        other.player.load(FileSource(table))
+    assert other.data.rescue.isHidden()
+    assert crashed.path.exists()
