@@ -173,11 +173,19 @@ class MapLayers:
         self._frame.follow(snapshot.embedding, settle=True)
         self.points = _points_layer(snapshot.embedding)
         self.landmarks = _landmarks_layer(snapshot.landmarks)
+        # Sized before they are added: napari draws at once, and points of size 1
+        # each cover a tenth of the map, which takes a slow renderer many seconds.
+        self.points.size = self._size(point_size(len(self.points.data)))
+        self.landmarks.size = self._size(LANDMARK_SIZE)
         for layer in (self.points, self.landmarks):
             self._place(layer)
             self._viewer.add_layer(layer)
         self._viewer.layers.selection.active = self.points
         self._fit_camera(self.points)
+
+    def _size(self, world: float) -> float:
+        """Return a size on a map of 1,000 world units in the units of the map."""
+        return world * self._frame.unit / self._frame.scale
 
     def _fit_camera(self, layer: Points) -> None:
         """Show the whole box, which the map is going to fill."""
@@ -216,8 +224,7 @@ class MapLayers:
         magnification: NDArray[np.floating] | float,
     ) -> None:
         layer.face_color[:] = colors
-        size = point_size(len(layer.data)) * self._frame.unit
-        layer.size[:] = size / self._frame.scale * magnification
+        layer.size[:] = self._size(point_size(len(layer.data))) * magnification
 
     def _write_landmarks(self, positions: NDArray[np.float32]) -> None:
         layer = self.landmarks
@@ -228,7 +235,7 @@ class MapLayers:
         else:
             layer.selected_data = set()
             layer.data = positions
-        layer.size[:] = LANDMARK_SIZE * self._frame.unit / self._frame.scale
+        layer.size[:] = self._size(LANDMARK_SIZE)
 
     def _place_and_draw(self) -> None:
         """Scale and shift both layers into the frame, and draw each once."""
