@@ -127,6 +127,9 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert session.selection.rows.tolist() == [view.pictures.rows[2]]
     assert view.pictures.rowCount() == 10
+    session.selection.select_points(view.pictures.rows[[7]])
+    assert [index.row() for index in view.selectedIndexes()] == [7]
+    assert view.pictures.rowCount() == 10
     assert not inspector.table.selectionModel().hasSelection()
 
 
@@ -143,7 +146,9 @@ def test_a_rename_shows_in_title_table_and_legend(qtbot, played, session, dock):
     session.selection.select(2)
     report_of(qtbot, played, (2,))
     played.edits.name(2, "T cells")
+    session.clusters.annotate(2, "CD3 high")
     qtbot.waitUntil(lambda: played.title.text() == "T cells")
+    assert played.note.text() == "CD3 high"
     names = {label.text() for label in dock.look.legend.findChildren(QLabel)}
     assert "T cells" in names
 

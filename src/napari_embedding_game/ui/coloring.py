@@ -27,6 +27,7 @@ from napari_embedding_game.ui.colors import (
 CLUSTER, PRESSURE = "Cluster", "Pressure"
 MAX_LEVELS = 60
 """A column with more different names than this (such as barcodes) is no colour."""
+LISTED = "One colour for each cluster: the inspector lists them."
 MAX_LEGEND = 40
 """More clusters than this are not listed: the table has them all."""
 
@@ -86,7 +87,7 @@ class ByCluster:
         """Return how to read the colours; the levels only when they can be read."""
         clusters = self._book.clusters
         if not 0 < len(clusters) <= MAX_LEGEND or self._book.n_landmarks == 0:
-            return Legend(CLUSTER)
+            return Legend(LISTED)
         levels = tuple((cluster.name, cluster.note) for cluster in clusters)
         return Legend(CLUSTER, levels, self._palette.of(clusters))
 

@@ -35,7 +35,7 @@ from napari_embedding_game.ui.inside import CompositionBars, ContrastBars, Texts
 from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.markers_pane import MarkersPane
 from napari_embedding_game.ui.parts import show_text, text_label
-from napari_embedding_game.ui.pictures import pictures_of
+from napari_embedding_game.ui.pictures import LooksWatch, pictures_of
 from napari_embedding_game.ui.player import palette_of
 from napari_embedding_game.ui.search_box import SearchBox
 from napari_embedding_game.ui.theme import theme_colors
@@ -103,6 +103,7 @@ class InspectorDock(QWidget):
         self.table.close_table()
         for part in (self.slider, self.edits, self.markers):
             part.shut_down()
+        self._looks.watch(None)
         self.thumbnails.pictures.stop()
         if self._worker is not None:
             self._worker.abandon(1.0)
@@ -134,6 +135,7 @@ class InspectorDock(QWidget):
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.title = text_label("", "title")
         self.numbers = text_label()
+        self.note = text_label(role="plain")
         self.column = ComboBox(
             choices=[],
             tooltip="Which metadata column composition and purity are told by.",
@@ -146,6 +148,7 @@ class InspectorDock(QWidget):
         self.markers = MarkersPane(session, self._on_gene)
         self.thumbnails = Thumbnails(self._on_pick)
         self.texts = Texts()
+        self._looks = LooksWatch(self._on_looks)
         self._timer = QTimer(self)
         self._timer.setInterval(REFRESH_MS)
         self._timer.timeout.connect(self.refresh)
@@ -198,6 +201,7 @@ class InspectorDock(QWidget):
         head.addWidget(self.another.native)
         column.addLayout(head)
         column.addWidget(self.numbers)
+        column.addWidget(self.note)
         column.addWidget(self.column.native)
         column.addWidget(self.composition)
         column.addStretch(1)
@@ -273,8 +277,9 @@ class InspectorDock(QWidget):
 
     def _on_linked(self) -> None:
         """Offer a tab for each kind of thing that is known of the rows."""
-        dataset = self._session.dataset
-        pictures = pictures_of(dataset, self._linked.current)
+        dataset, linked = self._session.dataset, self._linked.current
+        self._looks.watch(linked)
+        pictures = pictures_of(dataset, linked)
         self.thumbnails.pictures.set_pictures(pictures)
         if dataset is not None:
             names = dataset.obs.index
@@ -289,6 +294,13 @@ class InspectorDock(QWidget):
             self.tabs.addTab(self.markers, "Markers")
             self.tabs.addTab(_scrolled(self.contrasts), "Differences")
         self.another.native.setVisible(pictures is not None or has_texts)
+
+    def _on_looks(self) -> None:
+        """Cut the pictures anew: an image layer has other colours now."""
+        model = self.thumbnails.pictures
+        rows = model.rows
+        model.set_pictures(pictures_of(self._session.dataset, self._linked.current))
+        self.thumbnails.set_rows(rows)
 
     def _on_color_by(self, choice: str) -> None:
         if choice in self.column.choices:
@@ -309,11 +321,21 @@ class InspectorDock(QWidget):
             self._soon.start(SOON_MS)
 
     def _on_selection(self) -> None:
-        if self._picked:
-            return  # out of the pictures, which stay
+        if self._picked or self._is_in_view():
+            self.thumbnails.follow(self._session.selection.rows)
+            return  # one of the pictures, which stay
         self._draw_number = 0
         self.refresh()
         self.markers.refresh()
+
+    def _is_in_view(self) -> bool:
+        """Whether one point is selected, and its picture stands among those shown."""
+        selection = self._session.selection
+        has_pictures = self.tabs.indexOf(self.thumbnails) >= 0
+        if not (has_pictures and selection.is_of_points and self.report is not None):
+            return False
+        rows = selection.rows
+        return len(rows) == 1 and bool(self.thumbnails.pictures.places(rows))
 
     def _on_pick(self, rows: NDArray[np.intp]) -> None:
         self._picked = True
@@ -336,7 +358,7 @@ class InspectorDock(QWidget):
             self._stack.setCurrentIndex(0)
             return
         if self.report is not None:
-            show_text(self.title, self._title(selection.clusters))
+            self._show_names(selection.clusters)
         if self._worker is not None:
             self._again = True
             return
@@ -414,7 +436,7 @@ class InspectorDock(QWidget):
         if dataset is None:
             return
         self.report = report
-        show_text(self.title, self._title(clusters))
+        self._show_names(clusters)
         show_text(
             self.numbers,
             f"{_count(report.size)}, {report.share:.1%} of all  ·  "
@@ -428,6 +450,12 @@ class InspectorDock(QWidget):
             rows = report.draw[:N_TEXTS]
             self.texts.set_texts([dataset.texts[row] for row in rows])
         self._stack.setCurrentIndex(1)
+
+    def _show_names(self, clusters: tuple[int, ...]) -> None:
+        show_text(self.title, self._title(clusters))
+        known = self._session.clusters.clustering.by_id
+        notes = [known[c].note for c in clusters if c in known]
+        show_text(self.note, "\n".join(note for note in notes if note))
 
     def _title(self, clusters: tuple[int, ...]) -> str:
         if not clusters:

@@ -1,0 +1,86 @@
+"""Pictures of rows: the dataset's own, or cut out of the layers that are linked."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from napari.layers import Image, Labels
+
+from napari_embedding_game.data.objects import find_objects
+from napari_embedding_game.ui.linked import Linked
+from napari_embedding_game.ui.pictures import LooksWatch, pictures_of
+
+
+@pytest.fixture
+def linked():
+    labels = np.kron(np.arange(1, 41).reshape(5, 8), np.ones((6, 6), int))
+    image = labels.astype(np.float32)
+    layers = (
+        Image(image, colormap="red", contrast_limits=(0, 40)),
+        Image(image, colormap="green", contrast_limits=(0, 40)),
+    )
+    return Linked(Labels(labels), layers)
+
+
+@pytest.fixture
+def objects(dataset, linked):
+    return replace(dataset, source_objects=find_objects(linked.labels.data))
+
+
+def middle(pictures, row):
+    side = pictures[row].shape[0]
+    return pictures[row][side // 2, side // 2]
+
+
+def test_objects_are_cut_out_in_the_colours_of_the_layers(objects, linked):
+    pictures = pictures_of(objects, linked)
+    np.testing.assert_allclose(middle(pictures, 39), [255, 255, 0], atol=3)
+    red, green, _ = middle(pictures, 19)
+    assert abs(int(red) - 128) < 8
+    assert red == green
+
+
+def test_a_hidden_image_is_left_out_unless_all_are(objects, linked):
+    linked.images[0].visible = False
+    np.testing.assert_allclose(
+        middle(pictures_of(objects, linked), 39), [0, 255, 0], atol=3
+    )
+    linked.images[1].visible = False
+    np.testing.assert_allclose(
+        middle(pictures_of(objects, linked), 39), [255, 255, 0], atol=3
+    )
+
+
+def test_rows_without_layers_or_images_have_none(dataset, objects, linked):
+    assert pictures_of(dataset, linked) is None
+    assert pictures_of(objects, None) is None
+    images = np.zeros((40, 8, 8), np.uint8)
+    assert pictures_of(replace(dataset, images=images), None) is images
+
+
+def test_a_change_of_contrast_is_told_once_it_rests(qtbot, linked):
+    told = []
+    watch = LooksWatch(lambda: told.append(1))
+    watch.watch(linked)
+    for high in (10, 20, 30):
+        linked.images[0].contrast_limits = (0, high)
+    qtbot.waitUntil(lambda: told == [1])
+    watch.watch(None)
+    linked.images[0].contrast_limits = (0, 5)
+    qtbot.wait(400)
+    assert told == [1]
+
+
+def test_the_inspector_shows_them_anew(
+    qtbot, play, inspector, session, objects, linked
+):
+    session.load(objects)
+    inspector._linked.set(linked)
+    play()
+    session.selection.select(3)
+    model = inspector.thumbnails.pictures
+    qtbot.waitUntil(lambda: model.rowCount() == 10)
+    before = model._pictures
+    linked.images[0].gamma = 2
+    qtbot.waitUntil(lambda: model._pictures is not before)
+    assert model.rowCount() == 10
