@@ -273,7 +273,7 @@ class ClusterTable(QTableView):
         header.setMinimumSectionSize(44)
         header.setHighlightSections(False)
         self.setIconSize(QSize(SWATCH, SWATCH))
-        self.setMinimumWidth(280)
+        self.setMinimumWidth(250)
 
     def _index(self, cluster: int) -> QModelIndex:
         row = self.clusters.row_of.get(cluster)

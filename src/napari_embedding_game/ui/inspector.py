@@ -55,6 +55,8 @@ REFRESH_MS = 500
 SOON_MS = 30
 """Edits that follow each other faster than this are shown together."""
 N_TEXTS = 200
+LEFT_NARROWEST, TABS_NARROWEST = 140, 230
+"""Pixels in which names and numbers can still be read."""
 KEYS = ("Ctrl+F", "/")
 """Lead to the search box from anywhere in the window."""
 
@@ -164,7 +166,10 @@ class InspectorDock(QWidget):
         panes = QHBoxLayout(inside)
         panes.setContentsMargins(8, 4, 8, 4)
         panes.setSpacing(16)
-        panes.addWidget(_scrolled(self._left_pane()), 2)
+        left = _scrolled(self._left_pane())
+        left.setMinimumWidth(LEFT_NARROWEST)
+        self.tabs.setMinimumWidth(TABS_NARROWEST)
+        panes.addWidget(left, 2)
         panes.addWidget(self.tabs, 3)
         self._stack = QStackedLayout()
         self._stack.addWidget(self.hint)
