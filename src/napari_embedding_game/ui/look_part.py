@@ -22,7 +22,7 @@ class LookPart(Part):
             choices=choices(self._session.dataset),
             value=self._look.color_by,
             tooltip="What the colour of a point tells: its cluster, its pressure, or "
-            "what is known of it.",
+            "what is known of it. For a gene, press / and type its name.",
         )
         self.size_by = ComboBox(
             choices=[("All the same", False), ("Pressure", True)],
