@@ -16,6 +16,7 @@ from napari_embedding_game.ui.look_part import LookPart
 from napari_embedding_game.ui.parts import ignore_idle_wheel
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.run_part import RunPart
+from napari_embedding_game.ui.select_part import SelectPart
 from napari_embedding_game.ui.theme import theme_colors
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class GameDock(QWidget):
         self.game = GamePart(session)
         self.run = RunPart(self.player)
         self.look = LookPart(self.player)
+        self.select = SelectPart(self.player)
         self._build()
         self._on_theme()
         viewer.events.theme.connect(self._on_theme)
@@ -105,6 +107,7 @@ class GameDock(QWidget):
         """End the run and let go of the viewer; the map stays."""
         self._viewer.events.theme.disconnect(self._on_theme)
         self.data.shut_down()
+        self.select.shut_down()
         self.look.shut_down()
         self.player.close()
         self.run.curve.close_canvas()
@@ -126,7 +129,7 @@ class GameDock(QWidget):
         column = QVBoxLayout(inside)
         column.setContentsMargins(8, 4, 8, 4)
         column.setSpacing(4)
-        for part in (self.data, self.game, self.run, self.look):
+        for part in (self.data, self.game, self.run, self.select, self.look):
             column.addWidget(part)
         column.addStretch(1)
         scroll = QScrollArea()

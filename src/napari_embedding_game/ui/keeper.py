@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from napari_embedding_game.data.errors import DataError
@@ -90,6 +91,16 @@ class Keeper(QObject):
         """Return the whole session with its view, as it is now."""
         self.maps.note_view(self._view())
         return self.maps.capture()
+
+    def embed(self, points: NDArray[Any], title: str) -> None:
+        """Open a map of some points of the open one; the way back is kept."""
+        self.maps.note_view(self._view())
+        self.maps.embed(points, title)
+
+    def open(self, key: str) -> None:
+        """Open another map of the session."""
+        self.maps.note_view(self._view())
+        self.maps.open(key)
 
     def tick(self) -> None:
         """Save in the background if it is time."""

@@ -154,6 +154,10 @@ class MapLayers:
         place = np.asarray(world)[-self._frame.ndim :]
         return self._frame.to_data(place) if self._frame.contains(place) else None
 
+    def in_map(self, world: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return world positions (V, 2) in units of the embedding, on it or not."""
+        return self._frame.to_data(world)
+
     def fly_to(self, row: int) -> None:
         """Show one point in the middle of the canvas, nearer than the whole map."""
         if self.points is None:

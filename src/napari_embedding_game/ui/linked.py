@@ -107,3 +107,29 @@ def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | N
     pixel = np.round(place)
     inside = ((first <= pixel) & (pixel < last)).all(axis=1)
     return int(rows[inside][0]) if inside.any() else None
+
+
+def clicked_row(
+    linked: Linked, objects: Objects, world: NDArray[np.floating]
+) -> int | None:
+    """Return the row of the object at a world position, None where there is none."""
+    layer = linked.labels
+    if not layer.visible:
+        return None
+    value = layer.get_value(world, world=True)
+    label = value[1] if isinstance(value, tuple) else value
+    if not label:
+        return None
+    return row_at(objects, int(label), np.asarray(layer.world_to_data(world)))
+
+
+def go_to(viewer: napari.Viewer, labels: Labels, objects: Objects) -> None:
+    """Centre the camera on objects of a layer, in the slice of the first of them."""
+    middle = np.asarray(labels.data_to_world(objects.centers[0]))
+    if labels.ndim == 2:
+        middle = np.asarray(labels.data_to_world(objects.centers.mean(axis=0)))
+    for axis in range(labels.ndim - 2):
+        place = viewer.dims.ndim - labels.ndim + axis
+        viewer.dims.set_point(place, middle[axis])
+    camera = getattr(viewer, "scene", viewer).camera
+    camera.center = (0.0, *middle[-2:])

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from napari_embedding_game.ui.lasso import LassoLine
+
 if TYPE_CHECKING:
     import napari
 
+STEP = 3.0
+"""Canvas pixels between two corners of a lasso."""
 CLICK_REACH = 4.0
 """Canvas pixels that the mouse may move during a click; more is a drag."""
 
@@ -23,6 +27,9 @@ class Picker:
     on_click : callable
         Receives the world position and whether Ctrl or Cmd was held.
     on_escape : callable
+    on_lasso : callable
+        Receives the world positions (V, 2) that were drawn through with Shift
+        held, and whether Ctrl or Cmd was held too.
     """
 
     def __init__(
@@ -30,10 +37,14 @@ class Picker:
         viewer: napari.Viewer,
         on_click: Callable[[np.ndarray, bool], None],
         on_escape: Callable[[], None],
+        on_lasso: Callable[[np.ndarray, bool], None] | None = None,
     ) -> None:
         self._viewer = viewer
         self._on_click = on_click
         self._on_escape = on_escape
+        self._on_lasso = on_lasso
+        self.always_lasso = False
+        """Whether a drag draws a line without Shift, too."""
         self._callback = self._drag  # one object, so that it can be taken out again
         viewer.mouse_drag_callbacks.append(self._callback)
         self._former = viewer.bind_key("Escape", self._escape, overwrite=True)
@@ -47,14 +58,43 @@ class Picker:
     def _drag(self, viewer: Any, event: Any) -> Iterator[None]:
         if event.button != 1 or self._is_editing():
             return
+        if self._on_lasso is not None and self._is_lasso(event):
+            yield from self._draw(viewer, event)
+            return
         begun = np.array(event.pos, dtype=float)
         yield
         while event.type == "mouse_move":
             yield
         if np.hypot(*(np.array(event.pos, dtype=float) - begun)) > CLICK_REACH:
             return
-        adds = any(key in event.modifiers for key in ("Control", "Meta"))
-        self._on_click(np.array(event.position, dtype=float), adds)
+        self._on_click(np.array(event.position, dtype=float), _adds(event))
+
+    def _is_lasso(self, event: Any) -> bool:
+        return self.always_lasso or "Shift" in event.modifiers
+
+    def _draw(self, viewer: Any, event: Any) -> Iterator[None]:
+        """Draw a line until the button is let go; what is no drag is a click."""
+        camera = getattr(viewer, "scene", viewer).camera
+        before = camera.mouse_pan
+        corners = [np.array(event.position[-2:], dtype=float)]
+        last = np.array(event.pos, dtype=float)
+        line = LassoLine(viewer)
+        camera.mouse_pan = False  # each layer that comes or goes sets it anew
+        try:
+            yield
+            while event.type == "mouse_move":
+                if np.hypot(*(np.array(event.pos, dtype=float) - last)) >= STEP:
+                    last = np.array(event.pos, dtype=float)
+                    corners.append(np.array(event.position[-2:], dtype=float))
+                    line.draw(np.array(corners))
+                yield
+        finally:
+            line.remove()
+            camera.mouse_pan = before
+        if len(corners) < 3:
+            self._on_click(np.array(event.position, dtype=float), _adds(event))
+        elif self._on_lasso is not None:
+            self._on_lasso(np.array(corners), _adds(event))
 
     def _is_editing(self) -> bool:
         """Whether a click means something else to the active layer."""
@@ -63,3 +103,7 @@ class Picker:
 
     def _escape(self, viewer: Any) -> None:
         self._on_escape()
+
+
+def _adds(event: Any) -> bool:
+    return any(key in event.modifiers for key in ("Control", "Meta"))

@@ -36,13 +36,17 @@ from napari_embedding_game.ui.coloring import (
 )
 from napari_embedding_game.ui.flight import flight_of
 from napari_embedding_game.ui.keeper import Keeper, load_session
+from napari_embedding_game.ui.lasso import inside
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.linked import (
     Linked,
+    clicked_row,
+    go_to,
     linked_layers,
     show_pictures,
     with_features,
 )
+from napari_embedding_game.ui.lit import LitObjects
 from napari_embedding_game.ui.picking import Picker
 from napari_embedding_game.ui.worker import FrameWorker, StageWorker, Worker
 
@@ -98,7 +102,10 @@ class Player(QObject):
         self.keeper.failed.connect(lambda error: self.trouble.emit(sentence(error)))
         session.restored.connect(self._on_restored)
         self.layers = MapLayers(viewer, self._on_lost)
-        self._picker = Picker(viewer, self._on_click, session.selection.clear)
+        self._picker = Picker(
+            viewer, self._on_click, session.selection.clear, self._on_lasso
+        )
+        self.lit = LitObjects(viewer, session, self.linked)
         self._worker: FrameWorker | None = None
         self._errand: Worker | None = None
         # A dock that is opened again finds the map of the former one.
@@ -306,6 +313,7 @@ class Player(QObject):
         session.look.events.disconnect(self._on_look)
         session.state_changed.disconnect(self._on_state)
         session.restored.disconnect(self._on_restored)
+        self.lit.close()
         self.keeper.close()
         self._picker.close()
         self.layers.close()
@@ -370,13 +378,66 @@ class Player(QObject):
 
     def _on_click(self, world: np.ndarray, adds: bool) -> None:
         snapshot, place = self.session.snapshot, self.layers.to_map(world)
-        if snapshot is None or place is None:
+        if snapshot is None:
+            return
+        if place is None:
+            self._on_object(world, adds)
             return
         # Not the nearest landmark: its points may have been split among clusters.
         nearest = int(np.argmin(((snapshot.embedding - place) ** 2).sum(axis=1)))
         cluster = int(self.session.clusters.labels[nearest])
         selection = self.session.selection
         (selection.toggle if adds else selection.select)(cluster)
+
+    def _on_object(self, world: np.ndarray, adds: bool) -> None:
+        """Select the point of the object that was clicked in the image."""
+        dataset, linked = self.session.dataset, self.linked.current
+        if dataset is None or dataset.objects is None or linked is None:
+            return
+        row = clicked_row(linked, dataset.objects, world)
+        if row is None:
+            return
+        selection = self.session.selection
+        mode = "replace"
+        if adds:
+            mode = "remove" if selection.points[row] else "add"
+        selection.select_points(np.array([row]), mode)
+
+    def _on_lasso(self, world: np.ndarray, adds: bool) -> None:
+        """Select the points that were drawn around."""
+        snapshot, points = self.session.snapshot, self.layers.points
+        if snapshot is None or points is None or snapshot.embedding.shape[1] != 2:
+            return
+        found = inside(self.layers.in_map(world), snapshot.embedding)
+        if found.any():
+            mode = "add" if adds else "replace"
+            self.session.selection.select_points(found, mode)
+
+    def set_lasso(self, always: bool) -> None:
+        """Let every drag on the canvas draw around points, or only with Shift."""
+        self._picker.always_lasso = always
+
+    def show_objects(self) -> None:
+        """Move the camera to the selected objects in the image."""
+        dataset, linked = self.session.dataset, self.linked.current
+        rows = self.session.selection.rows
+        if linked is None or dataset is None or dataset.objects is None:
+            return
+        if len(rows):
+            go_to(self._viewer, linked.labels, dataset.objects.take(rows))
+
+    def embed_selection(self) -> None:
+        """Open a map of the selected points alone, and play."""
+        selection, clusters = self.session.selection, self.session.clusters
+        known = clusters.clustering.by_id
+        names = [known[c].name for c in selection.clusters if c in known]
+        title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
+        try:
+            self.keeper.embed(selection.points, title)
+        except DataError as error:
+            self.trouble.emit(str(error))
+        else:
+            self.play()
 
     def _on_clusters(self) -> None:
         if not self._receiving:

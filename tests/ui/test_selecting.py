@@ -1,0 +1,188 @@
+"""One selection for the map, the lasso and the image."""
+
+import time
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.data.objects import Objects, find_objects
+from napari_embedding_game.session.sources import MeasuredSource
+from napari_embedding_game.ui.lasso import inside
+from napari_embedding_game.ui.linked import Linked
+from napari_embedding_game.ui.lit import FEW, light
+
+
+def grid(side, step=4):
+    """Squares of side x side labels, each 3 x 3 pixels."""
+    labels = np.zeros((side * step, side * step), np.int32)
+    numbers = np.arange(1, side * side + 1).reshape(side, side)
+    for row in range(3):
+        for column in range(3):
+            labels[row::step, column::step] = numbers
+    return labels
+
+
+def test_what_is_inside_a_line():
+    square = np.array([[0, 0], [0, 4], [4, 4], [4, 0]], float)
+    points = np.array([[1, 1], [3.9, 0.1], [5, 1], [-1, 2], [2, 4.5]])
+    assert inside(square, points).tolist() == [True, True, False, False, False]
+    moon = np.array([[0, 0], [0, 4], [4, 4], [1, 2], [4, 0]], float)
+    assert inside(moon, np.array([[3.5, 2.0], [0.5, 2.0]])).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("n_lit", [3, FEW + 500])
+def test_exactly_the_selected_objects_are_lit(n_lit):
+    labels = grid(60)
+    labels[labels == 7] = 9_000_000  # no object of the map
+    objects = find_objects(np.where(labels > 4000, 0, labels))
+    lit = np.zeros(len(objects), bool)
+    lit[np.random.default_rng(0).permutation(len(objects))[:n_lit]] = True
+    mask = np.full(labels.shape, 5, np.uint8)
+    light(mask, labels, objects, lit)
+    expected = np.isin(labels, objects.label_ids[lit])
+    np.testing.assert_array_equal(mask, expected.astype(np.uint8))
+
+
+def test_of_a_time_series_only_the_selected_time_is_lit():
+    labels = np.ones((2, 4, 4), np.int32)
+    boxes = np.array([[0, 0, 0, 1, 4, 4], [1, 0, 0, 2, 4, 4]])
+    mask = np.zeros(labels.shape, np.uint8)
+    light(mask, labels, Objects(np.array([1, 1]), boxes), np.array([False, True]))
+    assert mask[0].sum() == 0
+    assert mask[1].all()
+
+
+def test_a_hundred_thousand_objects_are_lit_at_once():
+    labels = grid(320)
+    objects = find_objects(labels)
+    assert len(objects) > 100_000
+    lit = np.arange(len(objects)) % 2 == 0
+    mask = np.zeros(labels.shape, np.uint8)
+    times = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        light(mask, labels, objects, lit)
+        times.append(time.perf_counter() - begun)
+    assert min(times) < 0.1
+    np.testing.assert_array_equal(mask == 1, (labels > 0) & (labels % 2 == 1))
+
+
+@pytest.fixture
+def nuclei(qtbot, viewer, dock, session, play):
+    """25 measured objects on the map, linked to their layer."""
+    labels = grid(5, 8)
+    image = np.random.default_rng(0).random(labels.shape)
+    layer = viewer.add_labels(labels, name="nuclei")
+    source = MeasuredSource(image, labels, "nuclei")
+    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+        dock.player.load(source, linked=Linked(layer))
+    play()
+    return layer
+
+
+def lit_labels(dock, layer):
+    return sorted(set(layer.data[dock.player.lit.layer.data == 1].tolist()))
+
+
+def test_a_cluster_is_lit_in_the_image(viewer, dock, session, nuclei):
+    assert dock.player.lit.layer is None
+    cluster = session.clusters.clusters[0]
+    session.selection.select(cluster.id)
+    lit = dock.player.lit.layer
+    assert lit in viewer.layers
+    assert viewer.layers.selection.active is dock.player.layers.points
+    expected = session.dataset.objects.label_ids[session.selection.points]
+    assert lit_labels(dock, nuclei) == sorted(expected.tolist())
+    session.selection.clear()
+    assert not lit.data.any()
+    assert sum(layer.name == lit.name for layer in viewer.layers) == 1
+    assert lit not in dock.data.measure.labels.choices
+
+
+def test_a_clicked_object_selects_its_point(dock, session, nuclei):
+    click = dock.player._on_click
+    click(np.array([1.0, 9.0]), False)
+    assert session.dataset.objects.label_ids[session.selection.rows].tolist() == [2]
+    click(np.array([9.0, 1.0]), True)
+    assert lit_labels(dock, nuclei) == [2, 6]
+    click(np.array([1.0, 9.0]), True)
+    assert lit_labels(dock, nuclei) == [6]
+    click(np.array([6.0, 6.0]), False)  # between the objects
+    assert lit_labels(dock, nuclei) == [6]
+    nuclei.visible = False
+    click(np.array([1.0, 9.0]), False)
+    assert lit_labels(dock, nuclei) == [6]
+
+
+def test_the_camera_goes_to_the_selected_objects(viewer, dock, session, nuclei):
+    session.selection.select_points(np.array([24]))
+    dock.select.show_objects.native.click()
+    assert viewer.scene.camera.center[1:] == (33.0, 33.0)
+
+
+def test_other_data_take_the_light_away(qtbot, viewer, dock, session, nuclei):
+    session.selection.select_points(np.array([3]))
+    lit = dock.player.lit.layer
+    image = np.random.default_rng(1).random((40, 40))
+    source = MeasuredSource(image, grid(5, 8), "others")
+    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+        dock.player.load(source)
+    assert lit not in viewer.layers
+    assert dock.select.show_objects.native.isHidden()
+
+
+def test_drawn_points_become_a_cluster(play, dock, session):
+    play()
+    session.selection.select_points(np.array([1, 2, 3]))
+    assert "3 points selected, in 1 cluster" in dock.select.text.text()
+    dock.select.make.native.click()
+    (chosen,) = session.selection.clusters
+    assert session.clusters.clustering.rows(chosen).tolist() == [1, 2, 3]
+    assert not dock.select.make.enabled
+
+
+@pytest.fixture
+def canvas(make_napari_viewer, session, qtbot, click_run):
+    from napari_embedding_game.ui.dock import GameDock
+
+    viewer = make_napari_viewer(show=True)
+    dock = GameDock(viewer, session, warm_up=False)
+    viewer.window.add_dock_widget(dock, name="game")
+    click_run(dock)
+    qtbot.wait(50)
+    yield viewer, dock
+    dock.player.keeper.close()
+
+
+@pytest.mark.parametrize("by_button", [False, True])
+def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
+    viewer, dock = canvas
+    native = viewer.window._qt_viewer.canvas.native
+    camera = viewer.scene.camera
+    before = camera.center
+    embedding = session.snapshot.embedding
+    middle = np.array([native.width(), native.height()]) / 2
+
+    def pixel(place):
+        row, column = dock.player.layers.points.data_to_world(place)[-2:]
+        offset = np.array([column - camera.center[-1], row - camera.center[-2]])
+        return QPoint(*np.round(middle + offset * camera.zoom).astype(int))
+
+    low, high = embedding.min(axis=0) - 0.4, embedding.max(axis=0) + 0.4
+    corners = [low, (low[0], 0.5), (high[0], 0.5), (high[0], low[1])]
+    modifier = Qt.KeyboardModifier.ShiftModifier
+    if by_button:
+        dock.select.lasso.native.click()
+        modifier = Qt.KeyboardModifier.NoModifier
+    left = Qt.MouseButton.LeftButton
+    QTest.mousePress(native, left, modifier, pixel(corners[0]))
+    for corner in corners[1:]:
+        qtbot.wait(40)  # moves that follow at once are taken for one
+        QTest.mouseMove(native, pixel(corner))
+    assert "lasso" in viewer.layers
+    QTest.mouseRelease(native, left, modifier, pixel(corners[-1]))
+    assert "lasso" not in viewer.layers
+    np.testing.assert_array_equal(session.selection.points, embedding[:, 1] < 0.5)
+    assert camera.center == before
