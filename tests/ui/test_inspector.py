@@ -9,6 +9,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel
 
+from napari_embedding_game.ui.cluster_table import ID_ROLE
+
 
 @pytest.fixture
 def played(play, inspector):
@@ -172,8 +174,30 @@ def test_the_slider_merges_clusters_everywhere(qtbot, played, session, dock):
     qtbot.waitUntil(lambda: played.table.model().rowCount() == 3)
     colors = dock.player.layers.points.face_color
     assert len(np.unique(colors, axis=0)) == 3
+    slider.number.selectAll()
+    QTest.keyClick(slider.number, Qt.Key.Key_2)
+    session.clusters.changed.emit()  # as each frame of a running game does
+    assert slider.number.text() == "2"
+    QTest.keyClick(slider.number, Qt.Key.Key_Return)
+    assert session.clusters.n_clusters == 2
     slider.number.setValue(4)
     assert session.clusters.n_clusters is None
+
+
+def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, session):
+    many = np.arange(40, dtype=np.int32)
+    session.clusters.receive(many, 40)
+    played.resize(1200, 200)
+    played.show()
+    qtbot.waitUntil(lambda: played.table.model().rowCount() == 40)
+    lowest = played.table.model().index(39, 0).data(ID_ROLE)
+    session.selection.select(lowest)
+    bar = played.table.verticalScrollBar()
+    assert bar.value() > 0
+    bar.setValue(0)
+    played.refresh()
+    assert bar.value() == 0
+    assert session.selection.clusters == (lowest,)
 
 
 def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):

@@ -59,7 +59,8 @@ class ClusterSlider(QWidget):
                 self._stops = slider_stops(n_landmarks)
                 self.slider.setRange(0, len(self._stops) - 1)
                 self.number.setRange(FEWEST, n_landmarks)
-            self.number.setValue(shown)
+            if self.number.value() != shown:  # a number may be being typed
+                self.number.setValue(shown)
             self._move_slider(shown)
         with QSignalBlocker(self.grouping):
             self.grouping.setCurrentIndex(self.grouping.findData(self._book.grouping))

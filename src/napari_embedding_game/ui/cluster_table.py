@@ -239,11 +239,11 @@ class ClusterTable(QTableView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._dress()
         self.selectionModel().selectionChanged.connect(self._on_rows)
-        selection.changed.connect(self._follow)
+        selection.changed.connect(self._on_selection)
 
     def close_table(self) -> None:
         """Let go of the selection."""
-        self._selection.changed.disconnect(self._follow)
+        self._selection.changed.disconnect(self._on_selection)
 
     def set_rows(self, rows: ClusterRows) -> None:
         """Show these clusters; a name that is being typed is not disturbed."""
@@ -287,6 +287,12 @@ class ClusterTable(QTableView):
         rows = self.selectionModel().selectedRows()
         self._selection.replace([row.data(ID_ROLE) for row in rows])
 
+    def _on_selection(self) -> None:
+        self._follow()
+        # Not at each update of a running game: a person may be scrolling.
+        for cluster in self._selection.clusters[:1]:
+            self.scrollTo(self._index(cluster))
+
     def _follow(self) -> None:
         self._following = True
         wanted = QItemSelection()
@@ -296,8 +302,6 @@ class ClusterTable(QTableView):
                 wanted.select(index, index)
         flags = QItemSelectionModel.SelectionFlag
         self.selectionModel().select(wanted, flags.ClearAndSelect | flags.Rows)
-        if wanted.indexes():
-            self.scrollTo(wanted.indexes()[0])
         self._following = False
 
 
