@@ -131,7 +131,13 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     assert view.pictures.rowCount() == 10
     session.selection.select_points(view.pictures.rows[[7]])
     assert [index.row() for index in view.selectedIndexes()] == [7]
+    picked = session.selection.rows[0]
+    inspector.another.native.click()  # as any update, it keeps the cluster
+    qtbot.waitUntil(lambda: view.pictures.rows[7] != picked)
     assert view.pictures.rowCount() == 10
+    assert [i.row() for i in view.selectedIndexes()] == view.pictures.places([picked])
+    session.selection.select_points(np.array([2, 12, 22]))
+    qtbot.waitUntil(lambda: view.pictures.rowCount() == 3)
     assert not inspector.table.selectionModel().hasSelection()
 
 

@@ -79,6 +79,7 @@ class InspectorDock(QWidget):
         self._again = False
         self._draw_number = 0
         self._picked = False
+        self._context: tuple[int, ...] = ()
         self._levels: tuple[object, str, NDArray[np.integer]] | None = None
         self.report: ClusterReport | None = None
         self._palette = palette_of(session)
@@ -329,6 +330,7 @@ class InspectorDock(QWidget):
         if self._picked or self._is_in_view():
             self.thumbnails.follow(self._session.selection.rows)
             return  # one of the pictures, which stay
+        self._context = self._session.selection.clusters
         self._draw_number = 0
         self.refresh()
         self.markers.refresh()
@@ -362,17 +364,17 @@ class InspectorDock(QWidget):
             self.hint.setText(HINT_NO_CLUSTER if snapshot else HINT_NO_MAP)
             self._stack.setCurrentIndex(0)
             return
+        clusters = self._told()
         if self.report is not None:
-            self._show_names(selection.clusters)
+            self._show_names(clusters)
         if self._worker is not None:
             self._again = True
             return
         reporter, column = self._reporter, self.column.value or ""
         seed, pressure = self._draw_number, snapshot.pressure
-        clusters, labels = selection.clusters, self._session.clusters.labels
-        asked, points = clusters, selection.points
-        if selection.is_of_points:
-            clusters, labels = (1,), points.astype(np.int8)
+        labels, asked = self._session.clusters.labels, clusters
+        if not clusters:
+            clusters, labels = (1,), selection.points.astype(np.int8)
         self._worker = Worker(
             lambda: reporter.describe(
                 clusters,
@@ -383,9 +385,7 @@ class InspectorDock(QWidget):
                 seed=seed,
             )
         )
-        self._worker.returned.connect(
-            lambda report: self._on_report(report, asked, points)
-        )
+        self._worker.returned.connect(lambda report: self._on_report(report, asked))
         self._worker.failed.connect(self._on_failed)
         self._worker.begin()
 
@@ -412,31 +412,31 @@ class InspectorDock(QWidget):
             self._levels = (dataset, column, codes)
         return self._levels[2]
 
-    def _on_report(
-        self,
-        report: ClusterReport,
-        clusters: tuple[int, ...],
-        points: NDArray[np.bool_],
-    ) -> None:
+    def _told(self) -> tuple[int, ...]:
+        """Return the clusters that are described; none: the selected points are.
+
+        Who picks a picture of a cluster goes on seeing the cluster.
+        """
+        selection = self._session.selection
+        if not selection.is_of_points:
+            return selection.clusters
+        present = self._session.clusters.clustering.by_id
+        return tuple(c for c in self._context if c in present)
+
+    def _on_report(self, report: ClusterReport, clusters: tuple[int, ...]) -> None:
         self._worker = None
         if self._again:
             self._again = False
             self.refresh()
-        selection = self._session.selection
-        if clusters == selection.clusters and not selection.is_empty:
-            self._show(report, clusters, points)
+        if clusters == self._told() and not self._session.selection.is_empty:
+            self._show(report, clusters)
 
     def _on_failed(self, error: BaseException) -> None:
         self._worker = None
         self.hint.setText(sentence(error))
         self._stack.setCurrentIndex(0)
 
-    def _show(
-        self,
-        report: ClusterReport,
-        clusters: tuple[int, ...],
-        points: NDArray[np.bool_],
-    ) -> None:
+    def _show(self, report: ClusterReport, clusters: tuple[int, ...]) -> None:
         dataset = self._session.dataset
         if dataset is None:
             return
@@ -451,6 +451,8 @@ class InspectorDock(QWidget):
         self.composition.set_shares(report.composition)
         self.contrasts.set_contrasts(report.contrasts)
         self.thumbnails.set_rows(report.draw)
+        if self._session.selection.is_of_points and clusters:
+            self.thumbnails.follow(self._session.selection.rows)
         if dataset.texts is not None:
             rows = report.draw[:N_TEXTS]
             self.texts.set_texts([dataset.texts[row] for row in rows])
