@@ -25,6 +25,7 @@ from napari_embedding_game.session.sources import (
     Source,
     Wish,
 )
+from napari_embedding_game.ui.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.columns_panel import ColumnsPanel
 from napari_embedding_game.ui.linked import Linked
 from napari_embedding_game.ui.measure_panel import MeasurePanel
@@ -103,6 +104,7 @@ class DataPart(Part):
     def shut_down(self) -> None:
         """Let go of the viewer."""
         self.measure.close_ties()
+        self.way.shut_down()
 
     # Inside
 
@@ -126,6 +128,7 @@ class DataPart(Part):
             "unassigned.",
         )
         self.rescue = Rescue(self._player)
+        self.way = Breadcrumb(self._player)
         self.recipe = RecipePanel()
         self.columns = ColumnsPanel()
         self.measure = MeasurePanel(self._viewer)
@@ -159,6 +162,7 @@ class DataPart(Part):
         self._form = form()
         add_row(self._form, "Space", self.space)
         self.column.addWidget(self.rescue)
+        self.column.addWidget(self.way)
         self.column.addWidget(self.title)
         self.column.addWidget(self.summary)
         self.column.addWidget(self._progress_row())

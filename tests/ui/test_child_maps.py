@@ -1,0 +1,36 @@
+"""A part as a map of its own, and the way back."""
+
+import numpy as np
+
+
+def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
+    play, qtbot, dock, session
+):
+    play()
+    whole = session.snapshot.embedding
+    assert dock.data.way.isHidden()
+    cluster = session.clusters.clusters[1]
+    session.clusters.rename(cluster.id, "T cells")
+    session.selection.select_points(np.arange(20))
+    dock.select.embed.native.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert len(dock.player.layers.points.data) == 20
+    assert "20 rows" in dock.data.summary.text()
+    (back,) = dock.data.way.buttons
+    assert not dock.data.way.isHidden()
+    assert back.text() == "‹ cells"
+    named = session.clusters.clusters[0]
+    session.clusters.rename(named.id, "naive")
+    back.click()
+    assert dock.data.way.isHidden()
+    np.testing.assert_array_equal(dock.player.layers.points.data, whole)
+    names = [cluster.name for cluster in session.clusters.clusters]
+    assert {"T cells", "naive"} <= set(names)
+
+
+def test_too_few_points_are_told(play, dock, session):
+    play()
+    session.selection.select_points(np.arange(3))
+    dock.select.embed.native.click()
+    assert "too few" in dock.data.trouble.text()
+    assert len(session.dataset.obs) == 40
