@@ -51,7 +51,8 @@ def game(affinity: str) -> Fit:
 FITS: dict[str, Fit] = {
     "umap-learn": umap_learn,
     "game, uniform": game("uniform"),
-    "game, fuzzy (default)": game("fuzzy"),
+    "game, fuzzy": game("fuzzy"),
+    "game, mixed (default)": game("mixed"),
 }
 
 

@@ -43,7 +43,7 @@ def _choices(name: str, *values: str) -> Any:
 
 
 Sample = _choices("Sample", "digits", "pbmc", "nuclei", "mnist")
-Affinity = _choices("Affinity", "auto", "uniform", "fuzzy")
+Affinity = _choices("Affinity", "auto", "mixed", "uniform", "fuzzy")
 Schedule = _choices("Schedule", "fast", "paper")
 Init = _choices("Init", "spectral", "pca", "random")
 MissingValues = _choices("MissingValues", "error", "drop")
@@ -408,7 +408,7 @@ def warm_up() -> None:
 
     X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
     for n_components in (2, 3):
-        for affinity in ("uniform", "fuzzy"):
+        for affinity in ("uniform", "mixed"):
             EmbeddingGame(
                 n_components, affinity=affinity, max_iter=3, random_state=0
             ).fit(X)

@@ -9,6 +9,7 @@ from napari_embedding_game.core._kernels import fuzzy_memberships
 from napari_embedding_game.core.affinities import Edges, edges
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import knn_graph
+from napari_embedding_game.core.types import AFFINITIES
 
 N, K = 150, 9
 
@@ -25,7 +26,7 @@ def dense(found):
     return found.matrix().toarray()
 
 
-@pytest.mark.parametrize("affinity", ["uniform", "fuzzy"])
+@pytest.mark.parametrize("affinity", AFFINITIES)
 def test_edges_are_symmetric_and_weigh_2nk_in_all(graph, affinity):
     found = edges(graph, affinity)
     weights = dense(found)
@@ -110,3 +111,13 @@ def test_a_matrix_becomes_edges_and_comes_back():
 def test_an_unknown_affinity_is_named(graph):
     with pytest.raises(InputError, match="'cosy'"):
         edges(graph, "cosy")
+
+
+def test_mixed_weights_are_two_parts_membership_and_one_uniform(graph):
+    memberships = np.zeros((N, N))
+    found = fuzzy_memberships(graph.distances)
+    memberships[np.arange(N)[:, None], graph.indices] = found / found.mean()
+    expected = 2 / 3 * (memberships + memberships.T) + 1 / 3 * dense(
+        edges(graph, "uniform")
+    )
+    np.testing.assert_allclose(dense(edges(graph, "mixed")), expected, rtol=1e-5)

@@ -3,6 +3,10 @@
 ``uniform`` is the paper's: each directed neighbour pair pulls with weight 1.
 ``fuzzy`` is UMAP's: near neighbours pull harder, relative to each point's own
 surroundings, scaled to the same total so that lambda keeps its meaning.
+``mixed``, the default, is between the two: each directed neighbour pair pulls
+with UMAP's membership, two parts of it to one part of weight 1.  So pairs that
+are each other's neighbours pull twice, as in the paper and unlike in UMAP's
+union, which keeps labels better (``python benchmarks/quality.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import NeighborGraph
 from napari_embedding_game.core.types import AFFINITIES, Affinity
+
+_MEMBERSHIP_SHARE = np.float32(2 / 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,9 @@ def edges(graph: NeighborGraph, affinity: Affinity = "uniform") -> Edges:
         return Edges.from_matrix(matrix + matrix.T)
     if affinity == "fuzzy":
         return Edges.from_matrix(_fuzzy(graph))
+    if affinity == "mixed":
+        matrix = _matrix(graph, _mixed_weights(graph))
+        return Edges.from_matrix(matrix + matrix.T)
     raise InputError(f"The affinity must be one of {AFFINITIES}, not {affinity!r}.")
 
 
@@ -90,6 +99,13 @@ def _matrix(graph: NeighborGraph, weights: NDArray[np.float32]) -> sparse.csr_ma
     return sparse.csr_matrix(
         (weights.ravel(), graph.indices.ravel(), indptr), shape=(n, n)
     )
+
+
+def _mixed_weights(graph: NeighborGraph) -> NDArray[np.float32]:
+    """Return (N, K) weights of the directed pairs, 1 on average."""
+    memberships = _kernels.fuzzy_memberships(graph.distances)
+    memberships /= memberships.mean()
+    return _MEMBERSHIP_SHARE * memberships + (1 - _MEMBERSHIP_SHARE)
 
 
 def _fuzzy(graph: NeighborGraph) -> sparse.csr_matrix:

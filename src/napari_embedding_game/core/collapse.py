@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.types import GameSettings
 
 CELLS = 64
-LEAST_OCCUPANCY = 0.1
+LEAST_OCCUPANCY = 0.08
 """Below this the map is called collapsed; maps of real data lie above 0.2."""
 _MOST_POINTS = 20_000
 _REACH = 1.0

@@ -43,9 +43,9 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         L; more of them than rows are not used.
     repulsion : float or "auto", default="auto"
         The paper's lambda; "auto" is 300 / N.
-    affinity : {"auto", "uniform", "fuzzy"}, default="auto"
-        Edge weights: all 1 as in the paper, or UMAP's.  "auto" is "fuzzy",
-        which keeps more neighbours (``python benchmarks/quality.py``).
+    affinity : {"auto", "mixed", "uniform", "fuzzy"}, default="auto"
+        Edge weights: all 1 as in the paper ("uniform"), UMAP's ("fuzzy"), or a
+        mixture of both; "auto" is "mixed", see :mod:`affinities`.
     schedule : {"fast", "paper"}, default="fast"
         At most 500 iterations with momentum, or the paper's 6,000 without.
     max_iter : int, optional

@@ -8,6 +8,7 @@ from typing import ClassVar
 from psygnal import SignalGroupDescriptor
 
 from napari_embedding_game.core.types import (
+    DEFAULT_AFFINITY,
     Affinity,
     GameSettings,
     Init,
@@ -36,7 +37,7 @@ class Settings:
     n_components: int = 2
     n_neighbors: int = 15
     metric: str = "euclidean"
-    affinity: Affinity = "fuzzy"
+    affinity: Affinity = DEFAULT_AFFINITY
     init: Init = "spectral"
     random_state: int = 0
     device: str = "auto"

@@ -21,7 +21,11 @@ METHODS = [
     ("Random pairs", "sampled_edges"),
     ("Random landmarks", "sampled_landmarks"),
 ]
-AFFINITIES = [("By closeness (fuzzy)", "fuzzy"), ("All the same", "uniform")]
+AFFINITIES = [
+    ("Partly by closeness", "mixed"),
+    ("By closeness (fuzzy)", "fuzzy"),
+    ("All the same", "uniform"),
+]
 INITS = [
     ("Spectral (keeps the large picture)", "spectral"),
     ("Principal components", "pca"),
