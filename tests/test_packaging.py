@@ -123,7 +123,7 @@ def test_napari_finds_the_plugin_and_it_works(installed, tmp_path):
     assert found["icon"]
     assert found["widgets"] == ["Embedding Game", "Embedding Game Inspector"]
     assert {"*.h5ad", "*.csv", "*.npz"} <= set(found["patterns"])
-    assert found["samples"] == ["digits", "pbmc", "mnist"]
+    assert found["samples"] == ["digits", "pbmc", "nuclei", "mnist"]
     assert found["layers of digits"] > 0
     assert found["layers of a table"] > 0
 
