@@ -13,12 +13,18 @@ from napari_embedding_game.core.markers import markers
 
 def compile_kernels() -> None:
     """Call each kernel once, on a few points, with the types of a run."""
-    _compile_game()
+    compile_game()
+    compile_inspection()
+
+
+def compile_inspection() -> None:
+    """Compile what is needed once there is a map: clusters and markers."""
     _compile_clusters()
     _compile_markers()
 
 
-def _compile_game() -> None:
+def compile_game() -> None:
+    """Compile what is needed before anything moves."""
     y = np.zeros((2, 2), np.float32)
     z = np.zeros((2, 1), np.float32)
     indptr = np.array([0, 1, 2], np.uint32)

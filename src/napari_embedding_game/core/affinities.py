@@ -105,7 +105,10 @@ def _mixed_weights(graph: NeighborGraph) -> NDArray[np.float32]:
     """Return (N, K) weights of the directed pairs, 1 on average."""
     memberships = _kernels.fuzzy_memberships(graph.distances)
     memberships /= memberships.mean()
-    return _MEMBERSHIP_SHARE * memberships + (1 - _MEMBERSHIP_SHARE)
+    weights: NDArray[np.float32] = _MEMBERSHIP_SHARE * memberships + (
+        1 - _MEMBERSHIP_SHARE
+    )
+    return weights
 
 
 def _fuzzy(graph: NeighborGraph) -> sparse.csr_matrix:

@@ -20,6 +20,10 @@ from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.threads import ThreadChoice, resolve_n_jobs
 
 
+_LOGARITHM = 4
+"""What an edge with a logarithm costs, in edges without."""
+
+
 @dataclass(frozen=True, slots=True)
 class LandmarkForces:
     """One evaluation with q(u) = 1 / (1 + u^2) and f(u) = log(1 + u^2)."""
@@ -106,7 +110,8 @@ class CompiledForces:
         points = y.detach().numpy()
         sums = np.empty(_kernels.n_chunks(len(points)))
         rows = (edges.indptr, edges.indices, edges.weights)
-        self._run("edge_energy", len(edges.indices), *rows, points, sums)
+        work = _LOGARITHM * len(edges.indices)
+        self._run("edge_energy", work, *rows, points, sums)
         return float(0.5 * sums.sum())
 
     def pair_repulsion(self, y: Tensor, pairs: Edges) -> tuple[float, Tensor]:

@@ -13,6 +13,7 @@ decides what to show, and steers by sending new settings in.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Generator
 
@@ -99,8 +100,10 @@ def play(
     n_jobs : int, optional
         Threads for large data; see :mod:`threads`.
     diagnose : bool
-        Whether labels and pressure are kept up to date while the game runs, at
-        a fifth of the time at most.  If not, only the last snapshot has them.
+        Whether energy, labels and pressure are kept up to date while the game
+        runs, the last two at a fifth of the time at most: a snapshot of large
+        data may carry those of one before.  If not, only the last snapshot has
+        them, and the energy of the others is NaN.
     frame_iterations : int or callable, optional
         Most iterations between two snapshots.  A function receives the iteration
         reached and returns how many may follow: so a replay comes to stand
@@ -275,19 +278,21 @@ class _Game:
         self._objective.repulsion = self._repulsion
         if diagnose or self._has_lost_landmarks:
             self._diagnose(embedding)
-        with torch.no_grad():
-            energy = float(self._objective(self._y, self._z, value=True))
         return Snapshot(
             iteration=self._iteration,
             n_iter=self._iteration + self._schedule.n_iter - self._position,
             embedding=embedding,
             landmarks=landmarks,
-            energy=energy,
+            energy=self._energy() if diagnose else math.nan,
             labels=self._labels,
             pressure=self._pressure,
             warning=self._warning,
             finished=self.finished,
         )
+
+    def _energy(self) -> float:
+        with torch.no_grad():
+            return float(self._objective(self._y, self._z, value=True))
 
     def _diagnose(self, embedding: NDArray[np.float32]) -> None:
         """Work out labels and pressure, unless their share of the time is used up."""

@@ -6,8 +6,10 @@ they are imported when they are first needed, in whatever thread needs them.
 
 from __future__ import annotations
 
+import gc
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -115,17 +117,41 @@ class CoreEngine:
 def warm_up() -> None:
     """Load the engine and compile its kernels ahead of the first run.
 
-    A short game on a few rows of noise also loads what torch loads late (its
-    optimizers take more than a second at their first use).
+    What moves the first frame comes first, and a run that is begun meanwhile
+    need not wait for the rest.
     """
-    from napari_embedding_game.core.game import warm_up as compile_kernels
+    from napari_embedding_game.core._warm_up import compile_game, compile_inspection
 
+    with _no_collections():
+        with COMPUTING:
+            compile_game()
+            _play_on_noise()
+        with COMPUTING:
+            compile_inspection()
+
+
+def _play_on_noise() -> None:
+    """Load what the neighbour search, the start and torch load at their first use."""
     engine, start, game = CoreEngine(), StartSettings(), GameSettings(n_landmarks=8)
     X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
-    with COMPUTING:
-        compile_kernels()
-        graph = engine.neighbors(X, start)
-        playing = engine.play(*engine.layout(graph, X, start), start, game)
-        next(playing)
-        next(playing)
-        playing.close()
+    graph = engine.neighbors(X, start)
+    playing = engine.play(*engine.layout(graph, X, start), start, game)
+    next(playing)
+    next(playing)
+    playing.close()
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Load modules without cycle collections, and leave them out of later ones.
+
+    torch, numba and scikit-learn bring half a million objects that live as long as
+    the process.  Each full collection looked at all of them and held the
+    window for 0.15 s and more.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
+from napari.layers import Points
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, QTimer, Signal
 
@@ -290,7 +291,7 @@ class Player(QObject):
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""
-        Worker(engine.warm_up).begin(idle=True)
+        Worker(_warm_up).begin()
 
     # The run
 
@@ -533,3 +534,10 @@ def magnification(pressure: np.ndarray) -> np.ndarray:
         return np.ones(len(pressure))
     cap = max(float(np.percentile(under, 95)), np.finfo(np.float32).tiny)
     return 1.0 + (MAX_MAGNIFICATION - 1.0) * np.clip(pressure / cap, 0, 1)
+
+
+def _warm_up() -> None:
+    # napari sets up its physical units with the first layer of a process, which
+    # takes half a second: better here than in the window's thread.
+    Points(np.zeros((1, 2)))
+    engine.warm_up()

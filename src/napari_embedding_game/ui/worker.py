@@ -53,11 +53,10 @@ class Worker(QThread):
         else:
             self._outcome.emit(result, None)
 
-    def begin(self, *, idle: bool = False) -> None:
-        """Start the thread; an ``idle`` one leaves the computer to all others."""
+    def begin(self) -> None:
+        """Start the thread."""
         _alive.add(self)
-        low, normal = QThread.Priority.IdlePriority, QThread.Priority.InheritPriority
-        self.start(low if idle else normal)
+        self.start()
 
     def abandon(self, wait_seconds: float = 0.0) -> bool:
         """Deliver nothing any more; return whether the thread ended in time."""
