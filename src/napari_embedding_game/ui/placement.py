@@ -23,7 +23,7 @@ The repulsion has length 1, so a map this small has collapsed: it must look so.
 """
 TOLERANCE = 0.01
 """Move of the extent, relative to it, that the frame does not follow."""
-MANY_POINTS, HEADROOM = 20_000, 0.15
+MANY_POINTS, HEADROOM = 20_000, 0.3
 """From so many points on a frame is moved rarely, and then leaves some room:
 moving it costs the viewer more than drawing the points."""
 EASE = 0.3
@@ -102,6 +102,13 @@ class Frame:
     def translate(self) -> NDArray[np.floating]:
         """World position of the map's origin."""
         return self.box.center - self.scale * self._center
+
+    @property
+    def matrix(self) -> NDArray[np.floating]:
+        """Both as an affine matrix, (3, 3)."""
+        matrix = np.diag([self.scale, self.scale, 1.0])
+        matrix[:2, 2] = self.translate
+        return matrix
 
     def to_data(self, world: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return a world position in units of the map."""
