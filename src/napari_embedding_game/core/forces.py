@@ -19,7 +19,6 @@ from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.threads import ThreadChoice, resolve_n_jobs
 
-
 _LOGARITHM = 4
 """What an edge with a logarithm costs, in edges without."""
 
