@@ -12,13 +12,21 @@ import numpy as np
 from qtpy.QtCore import Qt, QTimer
 
 from napari_embedding_game.data import readers
+from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import FileSource, SampleSource, Source
+from napari_embedding_game.session.sources import (
+    FileSource,
+    SampleSource,
+    Source,
+    Wish,
+)
 from napari_embedding_game.ui import dock, inspector
 from napari_embedding_game.ui.layers import PLACEHOLDER, POINTS_NAME, unwrapped
 
 if TYPE_CHECKING:
     import os
+
+    from napari_embedding_game.data.dataset import Dataset
 
     LayerData = tuple[Any, ...]
 
@@ -93,14 +101,13 @@ def read_into_viewer(path: str | os.PathLike[str]) -> list[LayerData]:
     """
     viewer = napari.current_viewer()
     if viewer is None:
-        return [_as_points(Path(path))]
+        return [_as_points(readers.read(path))]
     return _load_later(viewer, FileSource(Path(path)))
 
 
-def _as_points(path: Path) -> LayerData:
+def _as_points(dataset: Dataset) -> LayerData:
     from sklearn.decomposition import PCA
 
-    dataset = readers.read(path)
     n_components = min(2, *dataset.X.shape)
     flat = PCA(n_components, random_state=0).fit_transform(dataset.X)
     places = np.pad(flat, [(0, 0), (0, 2 - n_components)])
@@ -133,9 +140,10 @@ def open_mnist() -> list[LayerData]:
 
 def _open_sample(key: str) -> list[LayerData]:
     viewer = napari.current_viewer()
+    source = SampleSource(key)
     if viewer is None:
-        raise RuntimeError("Samples open in a viewer: open napari first.")
-    return _load_later(viewer, SampleSource(key))
+        return [_as_points(finish(source.read(Wish())).dataset)]
+    return _load_later(viewer, source)
 
 
 def _load_later(viewer: napari.Viewer, source: Source) -> list[LayerData]:
