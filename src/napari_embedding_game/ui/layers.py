@@ -256,10 +256,10 @@ class MapLayers:
             layer.refresh(thumbnail=False, highlight=False, extent=False)
 
     def _place(self, layer: Points) -> None:
-        # One matrix, as each assignment makes the viewer measure all layers anew.
-        matrix = self._frame.matrix
-        if not np.array_equal(layer.affine.affine_matrix, matrix):
-            layer.affine = matrix
+        if layer.scale[0] != self._frame.scale:
+            layer.scale = np.full(layer.ndim, self._frame.scale)
+        if not np.array_equal(layer.translate, self._frame.translate):
+            layer.translate = self._frame.translate
 
 
 def unwrapped(viewer: object) -> object:

@@ -103,13 +103,6 @@ class Frame:
         """World position of the map's origin."""
         return self.box.center - self.scale * self._center
 
-    @property
-    def matrix(self) -> NDArray[np.floating]:
-        """Both as an affine matrix, (3, 3)."""
-        matrix = np.diag([self.scale, self.scale, 1.0])
-        matrix[:2, 2] = self.translate
-        return matrix
-
     def to_data(self, world: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return a world position in units of the map."""
         return (world - self.translate) / self.scale
