@@ -6,7 +6,7 @@ surroundings, scaled to the same total so that lambda keeps its meaning.
 ``mixed``, the default, is between the two: each directed neighbour pair pulls
 with UMAP's membership, two parts of it to one part of weight 1.  So pairs that
 are each other's neighbours pull twice, as in the paper and unlike in UMAP's
-union, which keeps labels better (``python benchmarks/quality.py``).
+union.  ``python benchmarks/quality.py`` compares the three.
 """
 
 from __future__ import annotations

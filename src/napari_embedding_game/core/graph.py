@@ -35,7 +35,7 @@ from napari_embedding_game.core.threads import resolve_n_jobs
 Search = Literal["exact", "ivf", "hnsw", "brute", "descent"]
 
 EXACT_WORK = 5e10
-"""Largest n^2 D for which exact search is used: about half a second on two cores."""
+"""Largest n^2 D for which exact search is used."""
 BRUTE_ROWS = 5_000
 """Most rows that are searched exactly under a metric without an index."""
 

@@ -1,10 +1,9 @@
 """How many threads a piece of work gets.
 
 In napari the window needs a core too, and a parallel region waits for its
-slowest thread: with one of two cores held, 500 iterations on 2,638 cells take
-seconds with two threads and a tenth of one with a single thread
-(``python benchmarks/threads.py``).  So small work is serial, and large work
-leaves a core free where there are more than two.
+slowest thread: with one of two cores held, small data take much longer with two
+threads than with one (``python benchmarks/threads.py``).  So small work is serial,
+and large work leaves a core free where there are more than two.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ INITS: tuple[Init, ...] = ("spectral", "pca", "random")
 DEFAULT_STRENGTH = 300.0
 """lambda x N: gave good maps from 700 cells to 70,000 images."""
 DEFAULT_AFFINITY: Affinity = "mixed"
-"""The one that beats umap-learn on every input of ``benchmarks/quality.py``."""
+"""Between the other two: see :mod:`affinities` and ``benchmarks/quality.py``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,8 +145,8 @@ def _play_on_noise() -> None:
 def _no_collections() -> Iterator[None]:
     """Load modules without cycle collections, and leave them out of later ones.
 
-    torch, numba and scikit-learn bring half a million objects that live as long as
-    the process.  Each full collection looked at all of them and held the
+    torch, numba and scikit-learn bring many objects that live as long as the
+    process.  Each full collection looked at all of them and held the
     window for 0.15 s and more.
     """
     gc.disable()
