@@ -259,7 +259,7 @@ def text(**changes):
         ("maps/0/map.json", text(given=[[-5, {"name": "x"}]]), "its clusters"),
         ("maps/0/map.json", text(record__n_iter=3), "out of order"),
         ("maps/0/map.json", text(shot__energy=None), "energy is None"),
-        ("maps/0/map.json", text(n_clusters=0), "its clusters"),
+        ("maps/0/map.json", text(n_clusters=-1), "its clusters"),
         ("maps/0/names.json", lambda _: b"[1, 2]", "is damaged"),
         ("maps/0/names.json", lambda _: b"[]", "its rows"),
         ("maps/0/kept.npy", lambda _: None, r"kept\.npy is missing"),

@@ -49,6 +49,59 @@ def test_each_landmark_is_its_own_cluster_at_first(book):
     assert book.of_landmarks.tolist() == list(range(L))
 
 
+def fifty(book, n_landmarks=50):
+    """Let a game with many landmarks be played on 200 points."""
+    labels = (np.arange(200) % n_landmarks).astype(np.int32)
+
+    def by_number(n_clusters, grouping):
+        return (np.arange(n_landmarks) % n_clusters).astype(np.int32)
+
+    book.begin_run()
+    book.receive(labels, n_landmarks, by_number)
+    return labels, by_number
+
+
+def test_many_landmarks_are_as_many_clusters_as_can_be_read():
+    book = ClusterBook(200)
+    fifty(book)
+    assert book.n_clusters == len(book.clusters) == 20
+    assert [c.name for c in book.clusters] == [str(i) for i in range(1, 21)]
+    assert not book.history.undo_label
+    book.set_n_clusters(20)  # as it is
+    assert not book.history.undo_label
+    few = ClusterBook(200)
+    fifty(few, 40)
+    assert few.n_clusters is None
+    assert len(few.clusters) == 40
+
+
+@pytest.mark.parametrize(("chosen", "seen"), [(7, 7), (None, 50)])
+def test_a_chosen_number_of_clusters_is_kept(chosen, seen):
+    book = ClusterBook(200)
+    labels, by_number = fifty(book)
+    book.set_n_clusters(chosen)
+    fifty(book)
+    assert len(book.clusters) == seen
+    again = ClusterBook(200)
+    again.restore(book.state(), labels, 50, by_number)
+    assert (again.n_clusters, len(again.clusters)) == (chosen, seen)
+    np.testing.assert_array_equal(again.labels, book.labels)
+    while book.history.undo_label:
+        book.undo()
+    assert len(book.clusters) == 20
+
+
+def test_an_undecided_number_is_stored_as_such():
+    book = ClusterBook(200)
+    labels, by_number = fifty(book)
+    book.rename(book.clusters[3].id, "B cells")
+    again = ClusterBook(200)
+    again.restore(book.state(), labels, 50, by_number)
+    assert again.clusters == book.clusters
+    fifty(again, 30)
+    assert again.n_clusters is None
+
+
 def test_a_slider_is_one_step_back_and_gives_the_names_back(three):
     one = named(three, "2")
     three.rename(one, "B cells")

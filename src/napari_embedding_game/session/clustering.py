@@ -15,6 +15,10 @@ Grouping = Literal["merge", "leiden"]
 
 AUTOMATIC = -1
 """In ``by_hand``: this point is where the game and the slider put it."""
+UNDECIDED = 0
+"""In ``n_clusters``: nobody has decided yet, so :func:`suitable` does."""
+READABLE, MANY = 20, 40
+"""Clusters that can be taken in at once; landmarks above which there are so many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +60,7 @@ class Edits:
 
     by_hand: NDArray[np.int32]
     """(n,) cluster that a point was put into by hand, ``AUTOMATIC`` elsewhere."""
-    n_clusters: int | None = None
+    n_clusters: int | None = UNDECIDED
     """How many clusters the landmarks are merged into; None: each is its own."""
     grouping: Grouping = "merge"
     given: Mapping[int, Given] = field(default_factory=dict)
@@ -84,6 +88,13 @@ class Edits:
 def untouched(n_points: int) -> Edits:
     """Return the edits of a person who has not decided anything yet."""
     return Edits(by_hand=np.full(n_points, AUTOMATIC, np.int32))
+
+
+def suitable(n_clusters: int | None, n_landmarks: int) -> int | None:
+    """Return into how many clusters landmarks are merged; None: not at all."""
+    if n_clusters != UNDECIDED:
+        return n_clusters
+    return READABLE if n_landmarks > MANY else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,6 +8,8 @@ over it and holds:
   others sleep: they come back with their points (:mod:`identities`).
 - Clusters made by hand - merged, split, drawn with a lasso, named in a child
   map - keep their points, whatever the game and the slider do with the rest.
+- Many landmarks are merged into few clusters from the beginning; the number is a
+  person's as soon as they choose one, and then kept.
 - While each landmark is a cluster of its own, a cluster's id is the landmark's
   number, and so is its name until it is given one.  All others count from 1, the
   largest first.
@@ -32,6 +34,7 @@ from napari_embedding_game.session.clustering import (
     Edits,
     Given,
     Grouping,
+    suitable,
     through,
     untouched,
 )
@@ -157,7 +160,7 @@ class ClusterBook:
     @property
     def n_clusters(self) -> int | None:
         """How many clusters the landmarks are merged into; None: not at all."""
-        return self._edits.n_clusters
+        return suitable(self._edits.n_clusters, self._n_landmarks)
 
     @property
     def grouping(self) -> Grouping:
@@ -336,7 +339,7 @@ class ClusterBook:
         self._edits = state.edits
         self._ids.next = state.next_id
         self._numbers = dict(state.numbers)
-        self._was_merged = state.edits.n_clusters is not None
+        self._was_merged = suitable(state.edits.n_clusters, n_landmarks) is not None
         self._is_counted_by_landmark = not self._was_merged and np.array_equal(
             state.of_landmarks, np.arange(n_landmarks)
         )
@@ -392,7 +395,7 @@ class ClusterBook:
 
     def _update(self) -> None:
         self._single.dear = self._merged.dear = self._edits.given
-        is_merged = self._edits.n_clusters is not None and self._divide is not None
+        is_merged = self.n_clusters is not None and self._divide is not None
         if not self._n_landmarks:
             self._show(self._labels)
             return
@@ -410,8 +413,8 @@ class ClusterBook:
 
     def _merge(self) -> IntArray:
         assert self._divide is not None
-        assert self._edits.n_clusters is not None
-        wanted = min(self._edits.n_clusters, self._n_landmarks)
+        assert self.n_clusters is not None
+        wanted = min(self.n_clusters, self._n_landmarks)
         division = self._divide(wanted, self._edits.grouping)
         found, place = np.unique(division, return_inverse=True)
         division = place.astype(np.int32)

@@ -110,7 +110,7 @@ class MapReader:
 
     def _book(self, n_landmarks: int) -> BookState:
         text = self._text
-        self._expect(text.n_clusters is None or text.n_clusters >= 1, "its clusters")
+        self._expect(text.n_clusters is None or text.n_clusters >= 0, "its clusters")
         self._expect(_ends(dict(text.joined)), "its merged clusters")
         edits = Edits(
             by_hand=self._array("by_hand", "<i4", self._n),
