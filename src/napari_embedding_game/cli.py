@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from napari_embedding_game.cli_reproduce import reproduce
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 
@@ -397,6 +398,9 @@ def _write_replayed(saved: SavedMap, snapshot: Snapshot, out: Path) -> None:
     _write(
         saved.dataset, result(saved.dataset, saved.record, snapshot, clustering), out
     )
+
+
+app.command()(_plain_errors()(reproduce))
 
 
 @app.command("warm-up", hidden=True)

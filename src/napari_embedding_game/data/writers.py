@@ -64,7 +64,7 @@ def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> N
     path = Path(path)
     check_output(dataset.source, path)
     _check_present(dataset)
-    with _whole_or_nothing(path) as temporary:
+    with whole_or_nothing(path) as temporary:
         if dataset.source and dataset.source.suffix.lower() == ".h5ad":
             copy_with_result(dataset, result, temporary)
         elif dataset.source and _is_counts_or_zarr(dataset.source):
@@ -78,7 +78,7 @@ def write_csv(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> No
     """Write position, cluster and pressure of every row of the source as .csv."""
     path = Path(path)
     check_output(dataset.source, path)
-    with _whole_or_nothing(path) as temporary:
+    with whole_or_nothing(path) as temporary:
         result_frame(dataset, result).to_csv(temporary)
 
 
@@ -86,7 +86,7 @@ def write_parquet(dataset: Dataset, result: EmbeddingResult, path: str | Path) -
     """Write the same columns as :func:`write_csv` as .parquet."""
     path = Path(path)
     check_output(dataset.source, path)
-    with _whole_or_nothing(path) as temporary:
+    with whole_or_nothing(path) as temporary:
         result_frame(dataset, result).to_parquet(temporary)
 
 
@@ -102,7 +102,7 @@ def write_figure(
     path = Path(path)
     check_output(dataset.source, path)
     figure = draw(dataset, result, color_by=color_by, title=title)
-    with _whole_or_nothing(path) as temporary:
+    with whole_or_nothing(path) as temporary:
         save(figure, temporary)
 
 
@@ -176,7 +176,7 @@ def _is_counts_or_zarr(path: Path) -> bool:
 
 
 @contextmanager
-def _whole_or_nothing(path: Path) -> Iterator[Path]:
+def whole_or_nothing(path: Path) -> Iterator[Path]:
     """Give a temporary file that takes the place of `path` when all went well."""
     try:
         temporary = path.with_name(f".{os.getpid()}-{path.name}")

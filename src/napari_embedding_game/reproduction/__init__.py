@@ -1,0 +1,1 @@
+"""What the papers report, computed anew: figure, table and JSON for each."""

@@ -1,0 +1,77 @@
+"""All reproductions by name, and how one is run.
+
+To add one: a module beside this one with a :class:`~.protocol.Reproduction`, and a
+line in :data:`REPRODUCTIONS`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from napari_embedding_game.data.errors import DataError
+
+from . import fenchel_convergence
+from .parts import Parts, Tell
+from .protocol import Inputs, Reproduction
+from .report import origin, write
+
+REPRODUCTIONS: dict[str, Reproduction] = {
+    each.name: each for each in (fenchel_convergence.REPRODUCTION,)
+}
+
+
+def reproduce(
+    reproduction: Reproduction,
+    inputs: Inputs,
+    out: Path,
+    *,
+    tell: Tell | None = None,
+    again: bool = False,
+) -> dict[str, Any]:
+    """Run a reproduction and write what it found into the folder ``out / name``.
+
+    Finished parts are kept in ``out / name / parts``: after an interruption, call
+    it again with the same arguments.
+
+    Returns
+    -------
+    dict
+        What stands in ``NAME.json``; ``passed`` says whether all checks did.
+
+    Raises
+    ------
+    DataError, InputError
+        Data or folder cannot be used.
+    """
+    folder = out / reproduction.name
+    _make(folder / "parts")
+    known = origin(reproduction, inputs)
+    parts = Parts(folder / "parts", known, tell, again)
+    result = reproduction.run(inputs, parts)
+    return write(reproduction, result, inputs, parts.seconds, folder)
+
+
+def find(name: str) -> Reproduction:
+    """Return the reproduction of that name.
+
+    Raises
+    ------
+    DataError
+        There is none.
+    """
+    if name not in REPRODUCTIONS:
+        raise DataError(
+            f'There is no reproduction "{name}": choose one of '
+            f"{', '.join(REPRODUCTIONS)}."
+        )
+    return REPRODUCTIONS[name]
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"The folder {folder} cannot be made ({error.strerror}): choose another."
+        ) from error
