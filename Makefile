@@ -54,7 +54,9 @@ $(INSTALLED): pyproject.toml constraints.txt tools/hatch_build.py | system $(BIN
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-# numba's first compilation takes longer than a person waits for a first frame.
+# numba's first compilation takes longer than a person waits for a first frame.  Its
+# cache does not see that a loop calls one of another file that has changed.
 $(WARM): $(INSTALLED) $(wildcard src/napari_embedding_game/core/*.py)
+	rm -f src/napari_embedding_game/core/__pycache__/*.nb[ci]
 	$(BIN)/napari-embedding-game warm-up
 	touch $@

@@ -1,5 +1,7 @@
 """The papers' energies, written down once more, plainly, for the tests to ask."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,17 +10,37 @@ from sklearn.datasets import load_digits
 from napari_embedding_game.core.affinities import Edges, edges
 from napari_embedding_game.core.graph import NeighborGraph, knn_graph
 
+A, B, NEAREST = 1.5769434603113077, 0.8950608779109733, 1e-3
+F = {
+    "log1p": torch.log1p,
+    "quadratic": lambda s: s,
+    "kernel": lambda s: -1 / (1 + s),
+    "umap": lambda s: -torch.log(1 / (1 + A * (s + NEAREST) ** B)),
+    "umap_exact": lambda s: (
+        -torch.log(1 / (1 + A * (s + NEAREST) ** B))
+        + torch.log(1 - 1 / (1 + A * (s + NEAREST) ** B))
+    ),
+}
+K = {
+    "cauchy": lambda s: 1 / (1 + s),
+    "gaussian": lambda s: torch.exp(-s),
+    "squared_cauchy": lambda s: (1 / (1 + s)) ** 2,
+    "umap": lambda s: -torch.log(1 - 1 / (1 + A * (s + NEAREST) ** B)),
+}
+
 
 class Twin:
-    """Eq. 1, 3, 8 and 9 in float64, differentiated by autograd.
+    """The family's energies in float64, differentiated by autograd.
 
     ``heads``, ``tails`` and ``weights`` are the directed edges of the sums.
     """
 
-    def __init__(self, heads, tails, weights):
+    def __init__(self, heads, tails, weights, attraction="log1p", kernel="cauchy"):
         self.heads = torch.as_tensor(np.asarray(heads, np.int64))
         self.tails = torch.as_tensor(np.asarray(tails, np.int64))
         self.weights = torch.as_tensor(np.asarray(weights, np.float64))
+        self.f = F[attraction]
+        self.k = K[kernel]
 
     @classmethod
     def of_graph(cls, graph: NeighborGraph):
@@ -27,43 +49,66 @@ class Twin:
         return cls(heads, graph.indices.ravel(), np.ones(graph.indices.size))
 
     @classmethod
-    def of_edges(cls, symmetric: Edges):
+    def of_edges(cls, symmetric: Edges, *profiles):
         """Half of every entry, the convention of ``Edges``."""
         entries = symmetric.matrix().tocoo()
-        return cls(entries.row, entries.col, 0.5 * entries.data.astype(np.float64))
+        weights = 0.5 * entries.data.astype(np.float64)
+        return cls(entries.row, entries.col, weights, *profiles)
 
     @staticmethod
     def squared(a, b):
         return (a[:, None, :] - b[None, :, :]).square().sum(dim=2)
 
-    @classmethod
-    def kernel_sum(cls, a, b):
-        return (1 / (1 + cls.squared(a, b))).sum()
+    def kernel_sum(self, a, b):
+        return self.k(self.squared(a, b)).sum()
 
     def attraction(self, y):
         apart = (y[self.heads] - y[self.tails]).square().sum(dim=1)
-        return (self.weights * torch.log1p(apart)).sum()
+        return (self.weights * self.f(apart)).sum()
 
     def true_energy(self, y, repulsion):
         return self.attraction(y) + repulsion * self.kernel_sum(y, y)
 
-    def game(self, y, z, repulsion):
-        bound = self.kernel_sum(y, z) ** 2 / self.kernel_sum(z, z)
-        return self.attraction(y) + repulsion * bound
+    def bound(self, y, z):
+        return self.kernel_sum(y, z) ** 2 / self.kernel_sum(z, z)
 
-    def sampled_edges(self, y, pairs, n_samples, repulsion):
+    def game(self, y, z, repulsion):
+        return self.attraction(y) + repulsion * self.bound(y, z)
+
+    def pairs_sum(self, y, pairs, n_samples):
         """``pairs``: the symmetric Edges of the draws, each in both of its rows."""
         entries = pairs.matrix().tocoo()
         apart = (y[entries.row] - y[entries.col]).square().sum(dim=1)
-        return (
-            self.attraction(y)
-            + repulsion * len(y) / n_samples * 0.5 * (1 / (1 + apart)).sum()
-        )
+        return len(y) / n_samples * 0.5 * self.k(apart).sum()
+
+    def sampled_edges(self, y, pairs, n_samples, repulsion):
+        sampled = self.pairs_sum(y, pairs, n_samples)
+        return self.attraction(y) + repulsion * sampled
+
+    def members_sum(self, y, members):
+        members = torch.as_tensor(members)
+        return len(y) / len(members) * self.kernel_sum(y, y[members])
 
     def sampled_landmarks(self, y, members, repulsion):
-        members = torch.as_tensor(members)
-        scale = repulsion * len(y) / len(members)
-        return self.attraction(y) + scale * self.kernel_sum(y, y[members])
+        return self.attraction(y) + repulsion * self.members_sum(y, members)
+
+    def others_sum(self, y, weights=None):
+        """Over all pairs of different points."""
+        apart = self.squared(y, y)
+        different = ~torch.eye(len(y), dtype=torch.bool)
+        weighted = self.k(apart) if weights is None else weights * self.k(apart)
+        return weighted[different].sum()
+
+    def sum_of(self, by, y, z):
+        """S, or what stands for it, as these ``Repellers`` say."""
+        if by.pairs is not None:
+            return self.pairs_sum(y, by.pairs, len(z))
+        if by.members is not None:
+            return self.members_sum(y, by.members)
+        if by.landmarks is not None:
+            return self.bound(y, z)
+        weights = None if by.weights is None else torch.as_tensor(by.weights).double()
+        return self.others_sum(y, weights)
 
 
 @pytest.fixture(scope="session")
@@ -74,16 +119,25 @@ def twin():
 class Problem:
     """A graph, its edges, and random places for points and landmarks on it."""
 
-    def __init__(self, n, d, n_landmarks, affinity="uniform", dtype=np.float32, seed=0):
+    def __init__(
+        self,
+        n,
+        d,
+        n_landmarks,
+        affinity="uniform",
+        dtype=np.float32,
+        seed=0,
+        profiles=("log1p", "cauchy"),
+    ):
         rng = np.random.default_rng(seed)
         self.X = rng.normal(size=(n, 5))
         self.graph = knn_graph(self.X, min(6, n - 1), n_jobs=1)
-        found = edges(self.graph, affinity)
-        self.edges = Edges(found.indptr, found.indices, found.weights.astype(dtype))
+        found = edges(self.graph, affinity, X=self.X)
+        self.edges = replace(found, weights=found.weights.astype(dtype))
         self.twin = (
             Twin.of_graph(self.graph)
             if affinity == "uniform"
-            else Twin.of_edges(self.edges)
+            else Twin.of_edges(self.edges, *profiles)
         )
         self.y = torch.tensor(rng.normal(size=(n, d)).astype(dtype) * 3)
         self.z = torch.tensor(rng.normal(size=(n_landmarks, d)).astype(dtype) * 3)

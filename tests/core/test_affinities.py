@@ -5,8 +5,13 @@ import pytest
 import torch
 from scipy import sparse
 
-from napari_embedding_game.core._kernels import fuzzy_memberships
-from napari_embedding_game.core.affinities import Edges, edges
+from napari_embedding_game.core._kernels import entropic_chances, fuzzy_memberships
+from napari_embedding_game.core.affinities import (
+    Edges,
+    _matrix,
+    edges,
+    n_searched,
+)
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.types import AFFINITIES
@@ -22,11 +27,17 @@ def graph():
     return knn_graph(X, K, n_jobs=1)
 
 
+@pytest.fixture(scope="module")
+def plain_graph():
+    """Without copies."""
+    return knn_graph(np.random.default_rng(1).normal(size=(N, 6)), K, n_jobs=1)
+
+
 def dense(found):
     return found.matrix().toarray()
 
 
-@pytest.mark.parametrize("affinity", AFFINITIES)
+@pytest.mark.parametrize("affinity", sorted(set(AFFINITIES) - {"lle"}))
 def test_edges_are_symmetric_and_weigh_2nk_in_all(graph, affinity):
     found = edges(graph, affinity)
     weights = dense(found)
@@ -121,3 +132,51 @@ def test_mixed_weights_are_two_parts_membership_and_one_uniform(graph):
         edges(graph, "uniform")
     )
     np.testing.assert_allclose(dense(edges(graph, "mixed")), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("perplexity", [2.0, 3.0, 8.5])
+def test_entropic_rows_are_gaussians_of_the_wanted_perplexity(plain_graph, perplexity):
+    graph = plain_graph
+    p = entropic_chances(graph.distances, perplexity).astype(float)
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-5)
+    entropy = -(p * np.log(p)).sum(axis=1)
+    np.testing.assert_allclose(np.exp(entropy), perplexity, rtol=1e-3)
+    # log p falls linearly with the squared distance, at one rate in each row.
+    squared = graph.distances.astype(float) ** 2
+    rate = np.diff(np.log(p), axis=1) / np.diff(squared, axis=1)
+    np.testing.assert_allclose(rate, rate[:, :1] * np.ones(K - 1), rtol=0.02)
+
+
+def test_entropic_rows_are_scikit_learns(plain_graph):
+    from sklearn.manifold._utils import _binary_search_perplexity
+
+    squared = plain_graph.distances.astype(np.float32) ** 2
+    wanted = _binary_search_perplexity(squared, 3.0, 0)
+    found = entropic_chances(plain_graph.distances, 3.0)
+    np.testing.assert_allclose(found, wanted, atol=5e-5)
+    joint = edges(plain_graph, "entropic", perplexity=3.0)
+    matrix = _matrix(plain_graph, found)
+    joint_wanted = ((matrix + matrix.T) / (2 * N)).toarray()
+    np.testing.assert_allclose(dense(joint) / joint.scale, joint_wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "distances", [np.zeros((3, 4)), np.ones((3, 4)), np.array([[0.0, 0.0, 1.0, 1e20]])]
+)
+def test_entropic_chances_of_odd_rows_are_finite(distances):
+    found = entropic_chances(distances.astype(np.float32), 2.0)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_entropic_edges_look_at_three_perplexities_of_neighbours():
+    assert n_searched("entropic", 15, 30.0, 1000) == 90
+    assert n_searched("entropic", 15, 30.0, 50) == 49
+    assert n_searched("fuzzy", 15, 30.0, 1000) == 15
+    with pytest.raises(InputError, match="perplexity"):
+        n_searched("entropic", 15, 0.0, 1000)
+
+
+def test_lle_edges_need_the_rows(graph):
+    with pytest.raises(InputError, match="rows of the data"):
+        edges(graph, "lle")

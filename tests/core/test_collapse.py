@@ -15,9 +15,9 @@ def play_digits(digits_start, **settings):
     return last
 
 
-@pytest.mark.parametrize("method", ["game", "sampled_edges"])
-def test_a_good_map_is_not_called_collapsed(digits_start, method):
-    last = play_digits(digits_start, method=method)
+@pytest.mark.parametrize("approximation", ["landmarks", "sampled_edges"])
+def test_a_good_map_is_not_called_collapsed(digits_start, approximation):
+    last = play_digits(digits_start, approximation=approximation)
     assert last.warning == ""
     assert occupancy(last.embedding) > 1.5 * LEAST_OCCUPANCY
 
@@ -52,8 +52,8 @@ def test_a_good_map_is_not_called_collapsed(digits_start, method):
         ),
         ({"strength": 0.01}, "raise the repulsion (lambda x N)", {}),
         (
-            {"method": "sampled_landmarks", "n_landmarks": 20},
-            "choose the embedding game as the method",
+            {"approximation": "sampled_landmarks", "n_landmarks": 20},
+            "choose landmarks that move",
             {"n_landmarks": 31},
         ),
     ],

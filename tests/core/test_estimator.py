@@ -65,9 +65,13 @@ def test_labels_are_the_nearest_landmarks(fitted):
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("init", ["spectral", "pca", "random"])
-@pytest.mark.parametrize("method", ["game", "sampled_edges", "sampled_landmarks"])
-def test_every_combination_of_settings_maps(cloud, d, init, method):
-    found = small(n_components=d, init=init, method=method).fit_transform(cloud)
+@pytest.mark.parametrize(
+    "approximation", ["landmarks", "sampled_edges", "sampled_landmarks"]
+)
+def test_every_combination_of_settings_maps(cloud, d, init, approximation):
+    found = small(n_components=d, init=init, approximation=approximation).fit_transform(
+        cloud
+    )
     assert found.shape == (120, d)
     assert np.isfinite(found).all()
 

@@ -30,10 +30,12 @@ def test_the_bound_of_each_frame_may_depend_on_the_iteration(board):
     assert seen[-1] == 60
 
 
-@pytest.mark.parametrize("method", ["game", "sampled_edges", "sampled_landmarks"])
-def test_frames_do_not_change_the_game(board, method):
+@pytest.mark.parametrize(
+    "approximation", ["landmarks", "sampled_edges", "sampled_landmarks"]
+)
+def test_frames_do_not_change_the_game(board, approximation):
     """Steered at iteration 31, then once more after the end, in other frames."""
-    first = replace(SETTINGS, method=method)
+    first = replace(SETTINGS, approximation=approximation)
     steered = {31: replace(first, strength=900.0, n_landmarks=12), 60: first}
 
     def last(frames):

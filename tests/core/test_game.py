@@ -8,7 +8,7 @@ from napari_embedding_game.core import game as game_module
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.game import play, resolve_device
 from napari_embedding_game.core.objective import make_objective
-from napari_embedding_game.core.types import METHODS, GameSettings
+from napari_embedding_game.core.types import APPROXIMATIONS, GameSettings
 
 SHORT = GameSettings(max_iter=60, n_landmarks=20)
 
@@ -80,9 +80,9 @@ def test_the_layout_given_is_left_alone(problem):
     np.testing.assert_array_equal(problem.y.numpy(), before)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_lowers_its_energy_and_moves_every_point(problem, method):
-    settings = steered(SHORT, method=method, max_iter=150)
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
+def test_every_method_lowers_its_energy_and_moves_every_point(problem, approximation):
+    settings = steered(SHORT, approximation=approximation, max_iter=150)
     snapshots = list(game_of(problem, settings))
     assert snapshots[-1].energy < snapshots[0].energy
     moved = np.abs(snapshots[-1].embedding - snapshots[0].embedding).max(axis=1)
@@ -123,9 +123,9 @@ def test_the_smallest_games(make_problem, n):
 # --- Reproducibility
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_same_seed_gives_the_same_bits(problem, method):
-    settings = steered(SHORT, method=method)
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
+def test_the_same_seed_gives_the_same_bits(problem, approximation):
+    settings = steered(SHORT, approximation=approximation)
     first = last_of(game_of(problem, settings, random_state=5))
     again = last_of(game_of(problem, settings, random_state=5, frame_iterations=7))
     other = last_of(game_of(problem, settings, random_state=6))
@@ -158,8 +158,8 @@ def step_length(before, after):
         {"strength": 30.0},
         {"learning_rate": 0.05},
         {"landmark_learning_rate": 5.0},
-        {"method": "sampled_edges"},
-        {"method": "sampled_landmarks"},
+        {"approximation": "sampled_edges"},
+        {"approximation": "sampled_landmarks"},
         {"n_landmarks": 7},
         {"n_landmarks": 90},
         {"momentum": 0.0},
@@ -232,7 +232,7 @@ def test_samples_are_drawn_anew_only_for_another_method_or_number(problem, monke
         return make_objective(*args)
 
     monkeypatch.setattr(game_module, "make_objective", counted)
-    settings = steered(SHORT, method="sampled_edges")
+    settings = steered(SHORT, approximation="sampled_edges")
     game = game_of(problem, settings)
     next(game)
     game.send(steered(settings, strength=3.0))

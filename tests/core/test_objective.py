@@ -9,13 +9,17 @@ from hypothesis import strategies as st
 from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.forces import CompiledForces, TorchForces
+from napari_embedding_game.core.forces import CompiledForces, FusedForces, TorchForces
 from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.threads import numba_threads
-from napari_embedding_game.core.types import METHODS
+from napari_embedding_game.core.types import APPROXIMATIONS
 
 REPULSION = 0.7
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
+
+
+def fused(edges):
+    return FusedForces(edges, n_jobs=1)
 
 
 def compiled(edges):
@@ -30,11 +34,13 @@ def torch_in_blocks(edges):
     return TorchForces(edges, torch.device("cpu"), block_elements=1000)
 
 
-def twin_energy(problem, objective, method, y, z):
+def twin_energy(problem, objective, approximation, y, z):
     by = objective.repellers(problem.y, problem.z)
-    if method == "game":
+    if approximation == "landmarks":
         return problem.twin.game(y, z, REPULSION)
-    if method == "sampled_edges":
+    if approximation == "exact":
+        return problem.twin.attraction(y) + REPULSION * problem.twin.others_sum(y)
+    if approximation == "sampled_edges":
         n_samples = len(z)
         return problem.twin.sampled_edges(y, by.pairs, n_samples, REPULSION)
     return problem.twin.sampled_landmarks(y, by.members, REPULSION)
@@ -56,26 +62,28 @@ def evaluate(objective, y, z):
 @pytest.mark.parametrize("affinity", ["uniform", "fuzzy"])
 @pytest.mark.parametrize("n", [200, _kernels.CHUNK * 2 + 5])
 @pytest.mark.parametrize("d", [2, 3])
-@pytest.mark.parametrize("make_forces", [compiled, torch_whole, torch_in_blocks])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("make_forces", [fused, compiled, torch_whole, torch_in_blocks])
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
 def test_value_and_both_gradients_are_those_of_the_papers_formula(
-    make_problem, method, make_forces, d, n, affinity, dtype
+    make_problem, approximation, make_forces, d, n, affinity, dtype
 ):
     problem = make_problem(n, d, 13, affinity, dtype)
-    objective = make_objective(method, make_forces(problem.edges), REPULSION, 13, 3)
+    objective = make_objective(
+        approximation, make_forces(problem.edges), REPULSION, 13, 3
+    )
     energy, y_gradient, z_gradient = evaluate(objective, problem.y, problem.z)
     y = problem.y.double().requires_grad_()
     z = problem.z.double().requires_grad_()
-    wanted = twin_energy(problem, objective, method, y, z)
+    wanted = twin_energy(problem, objective, approximation, y, z)
     wanted.backward()
     assert y_gradient.dtype == z_gradient.dtype == problem.y.dtype
     assert difference(energy, wanted.detach()) < TOLERANCE[dtype]
     assert difference(y_gradient, y.grad) < TOLERANCE[dtype]
-    if method == "game":
+    if approximation == "landmarks":
         assert difference(z_gradient, z.grad) < TOLERANCE[dtype]
 
 
-@pytest.mark.parametrize("make_forces", [compiled, torch_whole])
+@pytest.mark.parametrize("make_forces", [fused, compiled, torch_whole])
 def test_landmarks_beside_sampled_edges_climb_the_bound_of_the_game(
     make_problem, make_forces
 ):
@@ -87,11 +95,11 @@ def test_landmarks_beside_sampled_edges_climb_the_bound_of_the_game(
     assert difference(evaluate(beside, problem.y, problem.z)[2], z.grad) < 1e-10
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
 @pytest.mark.parametrize("d", [2, 3])
-def test_gradients_are_the_slopes_of_the_value(make_problem, method, d):
+def test_gradients_are_the_slopes_of_the_value(make_problem, approximation, d):
     problem = make_problem(80, d, 7, "fuzzy", np.float64)
-    objective = make_objective(method, compiled(problem.edges), REPULSION, 7)
+    objective = make_objective(approximation, compiled(problem.edges), REPULSION, 7)
     _, y_gradient, z_gradient = evaluate(objective, problem.y, problem.z)
     h = 1e-5
     for seed in range(3):
@@ -101,7 +109,7 @@ def test_gradients_are_the_slopes_of_the_value(make_problem, method, d):
         behind = objective.evaluate(problem.y - h * way, problem.z, True)[0]
         slope = (ahead - behind) / (2 * h)
         assert slope == pytest.approx(float((y_gradient * way).sum()), rel=1e-6)
-        if method == "game":
+        if approximation == "landmarks":
             way = torch.randn_like(problem.z)
             ahead = objective.evaluate(problem.y, problem.z + h * way, True)[0]
             behind = objective.evaluate(problem.y, problem.z - h * way, True)[0]
@@ -111,7 +119,7 @@ def test_gradients_are_the_slopes_of_the_value(make_problem, method, d):
 
 def test_a_factor_before_the_energy_reaches_both_gradients(make_problem):
     problem = make_problem(50, 2, 5)
-    objective = make_objective("game", compiled(problem.edges), REPULSION, 5)
+    objective = make_objective("landmarks", compiled(problem.edges), REPULSION, 5)
     _, y_once, z_once = evaluate(objective, problem.y, problem.z)
     y, z = problem.y.clone().requires_grad_(), problem.z.clone().requires_grad_()
     (3 * objective(y, z)).backward()
@@ -119,10 +127,10 @@ def test_a_factor_before_the_energy_reaches_both_gradients(make_problem):
     assert torch.allclose(z.grad, 3 * z_once)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_number_is_left_out_unless_asked_for(make_problem, method):
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
+def test_the_number_is_left_out_unless_asked_for(make_problem, approximation):
     problem = make_problem(50, 2, 5)
-    objective = make_objective(method, compiled(problem.edges), REPULSION, 5)
+    objective = make_objective(approximation, compiled(problem.edges), REPULSION, 5)
     assert math.isnan(objective(problem.y, problem.z))
 
 
@@ -160,16 +168,16 @@ def test_the_bound_is_tight_where_the_landmarks_are_the_points(make_problem, d):
     bound = found.s_yz**2 / found.s_zz
     assert bound == pytest.approx(exact_pairs(problem.y), rel=1e-12)
     # ... and no way to move them is a way up.
-    objective = make_objective("game", compiled(problem.edges), REPULSION, 60)
+    objective = make_objective("landmarks", compiled(problem.edges), REPULSION, 60)
     z_gradient = evaluate(objective, problem.y, problem.y)[2]
     assert z_gradient.abs().max() < 1e-10
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
 @pytest.mark.parametrize("d", [2, 3])
-def test_turning_and_shifting_the_map_changes_nothing(make_problem, method, d):
+def test_turning_and_shifting_the_map_changes_nothing(make_problem, approximation, d):
     problem = make_problem(70, d, 8, "fuzzy", np.float64)
-    objective = make_objective(method, compiled(problem.edges), REPULSION, 8)
+    objective = make_objective(approximation, compiled(problem.edges), REPULSION, 8)
     turn = torch.linalg.qr(torch.randn(d, d, dtype=torch.float64))[0]
     shift = torch.randn(d, dtype=torch.float64)
     plain = evaluate(objective, problem.y, problem.z)
@@ -184,8 +192,8 @@ def test_renaming_points_and_landmarks_renames_the_forces(make_problem):
     rng = np.random.default_rng(1)
     points, landmarks = rng.permutation(70), rng.permutation(8)
     renamed = Edges.from_matrix(problem.edges.matrix()[points][:, points])
-    plain = make_objective("game", compiled(problem.edges), REPULSION, 8)
-    other = make_objective("game", compiled(renamed), REPULSION, 8)
+    plain = make_objective("landmarks", compiled(problem.edges), REPULSION, 8)
+    other = make_objective("landmarks", compiled(renamed), REPULSION, 8)
     wanted = evaluate(plain, problem.y, problem.z)
     found = evaluate(other, problem.y[points], problem.z[landmarks])
     assert difference(found[0], wanted[0]) < 1e-12
@@ -200,13 +208,13 @@ def averages_to(draw_energy, wanted, n_draws=300):
     return abs(draws.mean() - wanted) < 4 * error
 
 
-@pytest.mark.parametrize("method", ["sampled_edges", "sampled_landmarks"])
-def test_sampling_is_unbiased_for_the_sum_over_all_pairs(make_problem, method):
+@pytest.mark.parametrize("approximation", ["sampled_edges", "sampled_landmarks"])
+def test_sampling_is_unbiased_for_the_sum_over_all_pairs(make_problem, approximation):
     problem = make_problem(30, 2, 4, dtype=np.float64)
     forces = compiled(problem.edges)
 
     def energy(seed):
-        objective = make_objective(method, forces, REPULSION, 4, seed)
+        objective = make_objective(approximation, forces, REPULSION, 4, seed)
         return objective.evaluate(problem.y, problem.z, True)[0]
 
     assert averages_to(energy, float(problem.twin.true_energy(problem.y, REPULSION)))

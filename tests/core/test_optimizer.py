@@ -35,7 +35,7 @@ def test_without_momentum_it_is_the_papers_algorithm_step_for_step(
     z = problem.z.clone().requires_grad_()
     optimizer = PlayerRMS([{"params": [y], "lr": ETA_Y}])
     optimizer.add_param_group({"params": [z], "lr": ETA_Z, "maximize": True})
-    objective = make_objective("game", CompiledForces(problem.edges, 1), 0.5, 10)
+    objective = make_objective("landmarks", CompiledForces(problem.edges, 1), 0.5, 10)
     literal = algorithm_1(problem.twin, problem.y, problem.z, 0.5, [1] * 40)
     for wanted_y, wanted_z in literal:
         optimizer.zero_grad()

@@ -5,11 +5,11 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from napari_embedding_game.core.forces import CompiledForces
+from napari_embedding_game.core.forces import FusedForces
 from napari_embedding_game.core.game import play
 from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.pressure import pressure
-from napari_embedding_game.core.types import METHODS, GameSettings
+from napari_embedding_game.core.types import APPROXIMATIONS, GameSettings
 
 N, L, STRENGTH = 90, 20, 300.0
 POINTS = np.arange(0, N, 3)
@@ -62,9 +62,9 @@ def exact_pressure(problem, energy):
     return np.array([height(k) for k in POINTS])
 
 
-def objective_of(problem, method):
-    forces = CompiledForces(problem.edges, 1)
-    return make_objective(method, forces, STRENGTH / N, L, random_state=1)
+def objective_of(problem, approximation):
+    forces = FusedForces(problem.edges, 1)
+    return make_objective(approximation, forces, STRENGTH / N, L, random_state=1)
 
 
 def test_pressure_in_the_game_minimises_with_the_pull_of_the_others_held(played):
@@ -75,7 +75,7 @@ def test_pressure_in_the_game_minimises_with_the_pull_of_the_others_held(played)
     def energy(lifted_y, flat_z):
         return twin.attraction(lifted_y) + strength * twin.kernel_sum(lifted_y, flat_z)
 
-    _, found = pressure(objective_of(played, "game"), y, z)
+    _, found = pressure(objective_of(played, "landmarks"), y, z)
     wanted = exact_pressure(played, energy)
     np.testing.assert_allclose(found[POINTS], wanted, atol=2e-4)
     assert 0.05 < (wanted > 0).mean() < 1  # some are stuck, or nothing was asked
@@ -83,18 +83,18 @@ def test_pressure_in_the_game_minimises_with_the_pull_of_the_others_held(played)
 
 def test_holding_the_sum_of_all_repulsions_costs_a_few_percent(played):
     wanted = exact_pressure(played, lambda y, z: played.twin.game(y, z, STRENGTH / N))
-    _, found = pressure(objective_of(played, "game"), played.y, played.z)
+    _, found = pressure(objective_of(played, "landmarks"), played.y, played.z)
     cost = np.abs(found[POINTS] - wanted).max() / wanted.max()
     assert 1e-6 < cost < 0.05  # falls with the number of points: here there are 90
 
 
-@pytest.mark.parametrize("method", ["sampled_edges", "sampled_landmarks"])
-def test_pressure_under_samples_is_exact(played, method):
-    objective = objective_of(played, method)
+@pytest.mark.parametrize("approximation", ["sampled_edges", "sampled_landmarks"])
+def test_pressure_under_samples_is_exact(played, approximation):
+    objective = objective_of(played, approximation)
     by = objective.repellers(played.y, played.z)
 
     def energy(y, z):
-        if method == "sampled_edges":
+        if approximation == "sampled_edges":
             return played.twin.sampled_edges(y, by.pairs, L, STRENGTH / N)
         return played.twin.sampled_landmarks(y, by.members, STRENGTH / N)
 
@@ -108,17 +108,17 @@ def test_pressure_under_samples_is_exact(played, method):
         assert (found[np.intersect1d(by.members, POINTS)] > 0).any()
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_without_repulsion_nothing_is_pressured(played, method):
-    forces = CompiledForces(played.edges, 1)
-    objective = make_objective(method, forces, 0.0, L)
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
+def test_without_repulsion_nothing_is_pressured(played, approximation):
+    forces = FusedForces(played.edges, 1)
+    objective = make_objective(approximation, forces, 0.0, L)
     _, found = pressure(objective, played.y, played.z)
     assert (found == 0).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_labels_are_the_nearest_landmarks(played, method):
-    objective = objective_of(played, method)
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
+def test_labels_are_the_nearest_landmarks(played, approximation):
+    objective = objective_of(played, approximation)
     z = played.z.clone()
     objective.follow(played.y, z)
     labels, _ = pressure(objective, played.y, z)
@@ -126,8 +126,8 @@ def test_labels_are_the_nearest_landmarks(played, method):
 
 
 def test_single_precision_is_enough(make_problem, played):
-    _, exact = pressure(objective_of(played, "game"), played.y, played.z)
+    _, exact = pressure(objective_of(played, "landmarks"), played.y, played.z)
     single = make_problem(N, played.y.shape[1], L, "fuzzy", np.float32)
-    objective = objective_of(single, "game")
+    objective = objective_of(single, "landmarks")
     _, found = pressure(objective, played.y.float(), played.z.float())
     np.testing.assert_allclose(found, exact, atol=5e-3)

@@ -446,7 +446,47 @@ def pair_pressure(
         pressure[i] = lift(near[:n], own, far[:m], strengths[:m])
 
 
-# --- Fuzzy memberships ------------------------------------------------------------
+# --- Affinities -------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def entropic_chances(distances, perplexity):
+    """Return each row's chances exp(-beta d^2), normalised, (N, K) float32.
+
+    beta gives a row the entropy log(perplexity), found by bisection to 1e-5.  A
+    row of equal distances, or of fewer neighbours than the perplexity, is as
+    near to it as it gets.
+    """
+    n, k = distances.shape
+    target = math.log(perplexity)
+    out = np.empty((n, k), np.float32)
+    p = np.empty(k)
+    for i in range(n):
+        row = distances[i].astype(np.float64) ** 2
+        least = row.min()
+        mean = row.mean() - least
+        beta = 1.0 / mean if mean > 0.0 else 1.0
+        low = 0.0
+        high = np.inf
+        for _ in range(64):
+            total = 0.0
+            weighted = 0.0
+            for j in range(k):
+                p[j] = math.exp(-beta * (row[j] - least))
+                total += p[j]
+                weighted += p[j] * (row[j] - least)
+            entropy = math.log(total) + beta * weighted / total
+            if abs(entropy - target) < 1e-5:
+                break
+            if entropy > target:
+                low = beta
+                beta = 2.0 * beta if high == np.inf else 0.5 * (low + high)
+            else:
+                high = beta
+                beta = 0.5 * (low + high)
+        for j in range(k):
+            out[i, j] = p[j] / total
+    return out
 
 
 @njit(nogil=True, cache=True)

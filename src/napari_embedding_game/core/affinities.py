@@ -3,10 +3,12 @@
 ``uniform`` is the paper's: each directed neighbour pair pulls with weight 1.
 ``fuzzy`` is UMAP's: near neighbours pull harder, relative to each point's own
 surroundings, scaled to the same total so that lambda keeps its meaning.
-``mixed``, the default, is between the two: each directed neighbour pair pulls
-with UMAP's membership, two parts of it to one part of weight 1.  So pairs that
-are each other's neighbours pull twice, as in the paper and unlike in UMAP's
+``mixed``, the game's default, is between the two: each directed neighbour pair
+pulls with UMAP's membership, two parts of it to one part of weight 1.  So pairs
+that are each other's neighbours pull twice, as in the paper and unlike in UMAP's
 union.  ``python benchmarks/quality.py`` compares the three.
+``entropic`` is that of SNE and t-SNE: Gaussians that are as wide at each point
+as its perplexity asks.  ``lle`` are the signed weights of two-kernel LLE.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from scipy import sparse
 from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import NeighborGraph
-from napari_embedding_game.core.types import AFFINITIES, Affinity
+from napari_embedding_game.core.reconstruction import reconstruction_weights
+from napari_embedding_game.core.types import AFFINITIES
 
 _MEMBERSHIP_SHARE = np.float32(2 / 3)
 
@@ -39,12 +42,15 @@ class Edges:
     indices : (E,) uint32
         Column of each entry; sorted within a row.
     weights : (E,) float32
-        Their sum is 2 N K.
+        Their sum is 2 N K; of ``lle``, where some are below 0, it is what it is.
+    scale : float
+        What the affinity's own symmetric weights were multiplied by.
     """
 
     indptr: NDArray[np.uint32]
     indices: NDArray[np.uint32]
     weights: NDArray[np.floating]
+    scale: float = 1.0
 
     @property
     def n_points(self) -> int:
@@ -62,7 +68,7 @@ class Edges:
         return sparse.csr_matrix(parts, shape=shape)
 
     @classmethod
-    def from_matrix(cls, matrix: Any) -> Edges:
+    def from_matrix(cls, matrix: Any, scale: float = 1.0) -> Edges:
         """Take a symmetric scipy matrix."""
         matrix = sparse.csr_matrix(matrix)
         matrix.sum_duplicates()
@@ -70,11 +76,43 @@ class Edges:
             matrix.indptr.astype(np.uint32),
             matrix.indices.astype(np.uint32),
             np.ascontiguousarray(matrix.data),
+            scale,
         )
 
 
-def edges(graph: NeighborGraph, affinity: Affinity = "uniform") -> Edges:
-    """Return the symmetric edges of ``graph``, their weights summing to 2 N K.
+def n_searched(affinity: str, n_neighbors: int, perplexity: float, n_rows: int) -> int:
+    """Return how many neighbours to search for: the entropic take 3 perplexities.
+
+    Raises
+    ------
+    InputError
+        The perplexity is not a number of at least 1.
+    """
+    if affinity != "entropic":
+        return n_neighbors
+    if not (np.isfinite(perplexity) and perplexity >= 1):
+        raise InputError(f"The perplexity must be at least 1, not {perplexity}.")
+    return max(1, min(round(3 * perplexity), n_rows - 1))
+
+
+def edges(
+    graph: NeighborGraph,
+    affinity: str = "uniform",
+    *,
+    X: Any = None,
+    perplexity: float | None = None,
+) -> Edges:
+    """Return the symmetric edges of ``graph``.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    affinity : str
+        One of ``types.AFFINITIES``.
+    X : (N, D) array or sparse matrix, optional
+        The rows themselves, which only "lle" asks for.
+    perplexity : float, optional
+        For "entropic"; a third of the neighbours, if not given.
 
     Raises
     ------
@@ -86,10 +124,14 @@ def edges(graph: NeighborGraph, affinity: Affinity = "uniform") -> Edges:
         matrix = _matrix(graph, directed)
         return Edges.from_matrix(matrix + matrix.T)
     if affinity == "fuzzy":
-        return Edges.from_matrix(_fuzzy(graph))
+        return _scaled(_fuzzy(graph), graph)
     if affinity == "mixed":
         matrix = _matrix(graph, _mixed_weights(graph))
         return Edges.from_matrix(matrix + matrix.T)
+    if affinity == "entropic":
+        return _scaled(_entropic(graph, perplexity or graph.n_neighbors / 3), graph)
+    if affinity == "lle":
+        return Edges.from_matrix(_signed(graph, X))
     raise InputError(f"The affinity must be one of {AFFINITIES}, not {affinity!r}.")
 
 
@@ -111,14 +153,41 @@ def _mixed_weights(graph: NeighborGraph) -> NDArray[np.float32]:
     return weights
 
 
+def _scaled(matrix: sparse.csr_matrix, graph: NeighborGraph) -> Edges:
+    """Multiply the weights so that they sum to 2 N K."""
+    scale = 2 * graph.indices.size / float(matrix.sum())
+    return Edges.from_matrix((matrix * scale).astype(np.float32), scale)
+
+
 def _fuzzy(graph: NeighborGraph) -> sparse.csr_matrix:
-    """Return the fuzzy union P + P^T - P * P^T of UMAP, scaled to the sum 2 N K.
+    """Return the fuzzy union P + P^T - P * P^T of UMAP.
 
     Like umap-learn's ``fuzzy_simplicial_set`` for K + 1 neighbours with the
     point itself among them, as umap-learn counts.
     """
-    memberships = _kernels.fuzzy_memberships(graph.distances)
-    matrix = _matrix(graph, memberships)
-    union = matrix + matrix.T - matrix.multiply(matrix.T)
-    union *= 2 * graph.indices.size / union.sum()
-    return sparse.csr_matrix(union, dtype=np.float32)
+    matrix = _matrix(graph, _kernels.fuzzy_memberships(graph.distances))
+    return matrix + matrix.T - matrix.multiply(matrix.T)
+
+
+def _entropic(graph: NeighborGraph, perplexity: float) -> sparse.csr_matrix:
+    """Return (P + P^T) / 2N of t-SNE, P_ij the chance that i picks neighbour j.
+
+    Each row of P is a Gaussian of the distance with the entropy
+    log(perplexity), as openTSNE's ``PerplexityBasedNN``.
+    """
+    chances = _kernels.entropic_chances(graph.distances, float(perplexity))
+    matrix = _matrix(graph, chances)
+    return (matrix + matrix.T) / (2 * graph.n_points)
+
+
+def _signed(graph: NeighborGraph, X: Any) -> sparse.csr_matrix:
+    """Return W + W^T - W^T W without its diagonal (paper 3, Lemma 4)."""
+    if X is None:
+        raise InputError('The affinity "lle" needs the rows of the data themselves.')
+    matrix = _matrix(graph, reconstruction_weights(X, graph.indices))
+    signed = matrix + matrix.T - matrix.T @ matrix
+    signed = sparse.csr_matrix(signed - sparse.diags(signed.diagonal()))
+    signed.eliminate_zeros()
+    # Both i-j and j-i count in the sum over the matrix, and half of the entries
+    # in the energy.
+    return sparse.csr_matrix(2 * signed, dtype=np.float32)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.family import choose
 from napari_embedding_game.core.types import GameSettings
 
 CELLS = 64
@@ -57,9 +58,10 @@ def collapse_warning(
 def _way_out(
     settings: GameSettings, learning_rate: float, landmark_learning_rate: float
 ) -> str:
-    if settings.method == "sampled_landmarks":
-        return "sampled landmarks do this; choose the embedding game as the method"
-    if settings.method == "game":
+    approximation = choose(settings.method, settings.approximation)[1]
+    if approximation == "sampled_landmarks":
+        return "sampled landmarks do this; choose landmarks that move"
+    if approximation == "landmarks":
         if landmark_learning_rate > _MOST_RATE:
             return f"lower the landmarks' learning rate below {_MOST_RATE:g}"
         if landmark_learning_rate < learning_rate <= _MOST_RATE:

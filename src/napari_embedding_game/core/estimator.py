@@ -12,17 +12,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import member, per_point, resolve, strength_of
 from napari_embedding_game.core.types import (
     AFFINITIES,
-    DEFAULT_AFFINITY,
-    DEFAULT_STRENGTH,
-    Affinity,
+    Approximation,
     GameSettings,
     Init,
-    Method,
     ScheduleName,
     Snapshot,
+    StartSettings,
 )
 
 
@@ -42,10 +42,13 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_landmarks : int, default=200
         L; more of them than rows are not used.
     repulsion : float or "auto", default="auto"
-        The paper's lambda; "auto" is 300 / N.
-    affinity : {"auto", "mixed", "uniform", "fuzzy"}, default="auto"
-        Edge weights: all 1 as in the paper ("uniform"), UMAP's ("fuzzy"), or a
-        mixture of both; "auto" is "mixed", see :mod:`affinities`.
+        The lambda of the method's energy; "auto" is the method's own, for the
+        game 300 / N.  Where the method has no lambda (s-SNE, t-SNE, two-kernel
+        methods, UMAP), a factor on its repulsion.
+    affinity : str, default="auto"
+        Edge weights: all 1 as in the game's paper ("uniform"), UMAP's ("fuzzy"),
+        a mixture of both ("mixed"), t-SNE's ("entropic") or signed ("lle");
+        "auto" is the method's own, for the game "mixed": see :mod:`affinities`.
     schedule : {"fast", "paper"}, default="fast"
         At most 500 iterations with momentum, or the paper's 6,000 without.
     max_iter : int, optional
@@ -62,8 +65,15 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Threads; the result does not depend on it.
     random_state : int, RandomState or None, default=None
         None draws a seed; the seed used is kept in ``random_state_``.
-    method : {"game", "sampled_edges", "sampled_landmarks"}, default="game"
-        What stands in for the repulsion of all pairs: Eq. 3, 8 or 9.
+    method : str, default="game"
+        Any of :data:`family.MEMBERS`: "game", "ee", "ssne", "tsne", "umap",
+        "umap_exact", "two_kernel_lle" or "two_kernel_pca".
+    approximation : str, optional
+        How the repulsion of all pairs is found: by "landmarks" (Eq. 3), "sampled_edges"
+        (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is the method's own.
+    perplexity : float, default=30.0
+        For entropic edges: how many neighbours count, softly.  Three times as
+        many are looked at, whatever ``n_neighbors`` is.
 
     Attributes
     ----------
@@ -106,7 +116,9 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
-        method: Method = "game",
+        method: str = "game",
+        approximation: Approximation | None = None,
+        perplexity: float = 30.0,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -123,6 +135,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.method = method
+        self.approximation = approximation
+        self.perplexity = perplexity
 
     def fit(self, X: Any, y: Any = None) -> EmbeddingGame:
         """Find the map of ``X``, an (N, D) array or sparse matrix; ``y`` is not used.
@@ -157,7 +171,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 return
 
     def _snapshots(self, X: Any, diagnose: bool) -> Iterator[Snapshot]:
-        from napari_embedding_game.core.affinities import edges
+        from napari_embedding_game.core.affinities import edges, n_searched
         from napari_embedding_game.core.game import play
         from napari_embedding_game.core.graph import knn_graph
         from napari_embedding_game.core.initialization import start_layout
@@ -170,17 +184,18 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             ensure_min_samples=2,
         )
         n_rows = X.shape[0]
-        settings = self._settings(n_rows)
         self.random_state_ = self._seed()
-        self.repulsion_ = settings.strength / n_rows
+        start = self._start()
+        wanted = n_searched(start.affinity, self.n_neighbors, self.perplexity, n_rows)
         graph = knn_graph(
             X,
-            self._n_neighbors(n_rows),
+            self._n_neighbors(wanted, n_rows),
             metric=self.metric,
             random_state=self.random_state_,
             n_jobs=self.n_jobs,
         )
-        weighted = edges(graph, self._affinity())
+        weighted = edges(graph, start.affinity, X=X)
+        settings = self._settings(weighted)
         layout = start_layout(
             weighted, X, self.n_components, self.init, self.random_state_
         )
@@ -194,44 +209,49 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             diagnose=diagnose,
         )
 
-    def _n_neighbors(self, n_rows: int) -> int:
-        if self.n_neighbors < n_rows:
-            return self.n_neighbors
+    def _start(self) -> StartSettings:
+        affinity = self.affinity
+        if affinity != "auto" and affinity not in AFFINITIES:
+            raise InputError(
+                f'affinity must be "auto" or one of {AFFINITIES}, not {affinity!r}.'
+            )
+        return resolve(StartSettings(affinity=affinity), self.method)
+
+    def _n_neighbors(self, wanted: int, n_rows: int) -> int:
+        if wanted < n_rows:
+            return wanted
         warnings.warn(
-            f"n_neighbors={self.n_neighbors} needs at least {self.n_neighbors + 1} "
+            f"n_neighbors={wanted} needs at least {wanted + 1} "
             f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",
             UserWarning,
             stacklevel=4,
         )
         return n_rows - 1
 
-    def _settings(self, n_rows: int) -> GameSettings:
-        repulsion = self.repulsion
-        if isinstance(repulsion, str):
-            if repulsion != "auto":
-                raise InputError(
-                    f'repulsion must be a number above 0 or "auto", not {repulsion!r}.'
-                )
-            repulsion = DEFAULT_STRENGTH / n_rows
-        return GameSettings(
+    def _settings(self, weighted: Edges) -> GameSettings:
+        strength = self._strength(weighted)
+        settings = GameSettings(
             method=self.method,
-            strength=repulsion * n_rows,
+            approximation=self.approximation,
+            strength=strength,
             n_landmarks=self.n_landmarks,
             learning_rate=self.learning_rate,
             landmark_learning_rate=self.landmark_learning_rate,
             schedule=self.schedule,
             max_iter=self.max_iter,
         )
+        self.repulsion_ = member(self.method).unit(weighted) * strength_of(settings)
+        return settings
 
-    def _affinity(self) -> Affinity:
-        if self.affinity == "auto":
-            return DEFAULT_AFFINITY
-        if self.affinity not in AFFINITIES:
+    def _strength(self, weighted: Edges) -> float | None:
+        if not isinstance(self.repulsion, str):
+            is_lambda = member(self.method).unit is per_point
+            return self.repulsion * (weighted.n_points if is_lambda else 1)
+        if self.repulsion != "auto":
             raise InputError(
-                f'affinity must be "auto" or one of {AFFINITIES}, '
-                f"not {self.affinity!r}."
+                f'repulsion must be a number above 0 or "auto", not {self.repulsion!r}.'
             )
-        return self.affinity
+        return None
 
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):

@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.collapse import collapse_warning
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.forces import make_forces
+from napari_embedding_game.core.family import Member, choose, strength_of
+from napari_embedding_game.core.forces import Forces, make_forces
 from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
 from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.threads import one_torch_thread
-from napari_embedding_game.core.types import GameSettings, Method, Snapshot
+from napari_embedding_game.core.types import GameSettings, Snapshot
 
 FRAME_SECONDS = 0.04
 """Longest stretch of iterations between two snapshots."""
@@ -149,7 +150,9 @@ class _Game:
         self._seed = random_state
         self._rng = np.random.default_rng(random_state)
         self._device = resolve_device(device)
-        self._forces = make_forces(edges, self._device, n_jobs)
+        self._edges = edges
+        self._n_jobs = n_jobs
+        self._forces: Forces | None = None
         self._n_components = layout.shape[1]
         layout = np.asarray(layout, edges.weights.dtype)
         if self._n_components == 1:
@@ -166,7 +169,7 @@ class _Game:
         self._pressure: NDArray[np.float32] = np.zeros(n, np.float32)
         self._warning = ""
         self._next_diagnosis = 0.0
-        self._drawn_for: tuple[Method, int] | None = None
+        self._drawn_for: tuple[str, str, int] | None = None
         self._settings = settings
         self._apply(settings)
 
@@ -179,9 +182,10 @@ class _Game:
 
     def _apply(self, settings: GameSettings) -> None:
         schedule = resolve_schedule(settings)
-        if not (np.isfinite(settings.strength) and settings.strength > 0):
+        strength = strength_of(settings)
+        if not (np.isfinite(strength) and strength > 0):
             raise InputError(
-                f"lambda x N must be a number above 0, not {settings.strength}."
+                f"The repulsion (lambda x N) must be a number above 0, not {strength}."
             )
         n_landmarks = settings.n_landmarks
         if not (isinstance(n_landmarks, (int, np.integer)) and n_landmarks >= 1):
@@ -192,21 +196,32 @@ class _Game:
         self._settings = settings
         self._schedule: Schedule = schedule
         self._set_landmarks(min(n_landmarks, len(self._y)))
-        self._choose_objective(settings.method, len(self._z))
+        self._choose_objective(len(self._z))
         self._objective.follow(self._y, self._z)
 
-    def _choose_objective(self, method: Method, n_landmarks: int) -> None:
+    def _choose_objective(self, n_landmarks: int) -> None:
+        settings = self._settings
+        member, approximation = choose(settings.method, settings.approximation)
+        self._repulsion = member.unit(self._edges) * strength_of(settings)
         # Drawing samples for large data takes half a second: not at every steer.
-        if (method, n_landmarks) != self._drawn_for:
-            self._drawn_for = method, n_landmarks
+        if (settings.method, approximation, n_landmarks) != self._drawn_for:
+            self._drawn_for = settings.method, approximation, n_landmarks
             self._objective: Objective = make_objective(
-                method, self._forces, self._repulsion, n_landmarks, self._seed
+                approximation,
+                self._forces_of(member),
+                self._repulsion,
+                n_landmarks,
+                self._seed,
+                member.aggregate,
             )
 
-    @property
-    def _repulsion(self) -> float:
-        """The paper's lambda."""
-        return self._settings.strength / len(self._y)
+    def _forces_of(self, member: Member) -> Forces:
+        wanted = member.attraction, member.kernel
+        forces = self._forces
+        if forces is None or (forces.attraction, forces.kernel) != wanted:
+            forces = make_forces(self._edges, self._device, self._n_jobs, *wanted)
+        self._forces = forces
+        return forces
 
     def _set_landmarks(self, n_landmarks: int) -> None:
         """Drop landmarks at random, or add some on top of random points."""

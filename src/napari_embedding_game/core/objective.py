@@ -1,21 +1,21 @@
 r"""The energies of the papers, differentiable in the points and the landmarks.
 
-With attraction f(u) = log(1 + u^2) over the neighbour edges and the kernel
-q(u) = 1 / (1 + u^2), the map minimises (paper 1, Eq. 1)
+Every method of :mod:`family` minimises
 
-    E(y) = sum_edges f(|y_i - y_j|) + lambda sum_ij q(|y_i - y_j|)
+    E(y) = sum_edges w f(|y_i - y_j|)  +  lambda R( S ),   S = sum_ij k(|y_i - y_j|)
 
-whose second sum has N^2 terms.  Each class below puts another approximation in
-its place:
+where R is the sum itself or its logarithm (paper 1, Eq. 1, and paper 4, Eq. 1-4).
+S has N^2 terms.  Each class below puts something else in its place:
 
-================  =========================================  ==============
-LandmarkGame      max over z of  lambda S_yz^2 / S_zz         Eq. 3
-SampledEdges      lambda N/L  sum over N L random pairs of q  Eq. 8
-SampledLandmarks  lambda N/L  sum_i sum_(j in L points) q     Eq. 9
-================  =========================================  ==============
+================  =================================================  =====
+Landmarks         max over z of  S_yz^2 / S_zz, a lower bound        Eq. 3
+SampledEdges      N/L  sum over N L random pairs of k                Eq. 8
+SampledLandmarks  N/L  sum_i sum_(j in L points) k                   Eq. 9
+AllPairs          S itself, without the pairs i = j
+================  =================================================  =====
 
-where S_yz = sum_ia q(|y_i - z_a|) and S_zz = sum_ab q(|z_a - z_b|).  The energy
-line of the paper's Alg. 1 squares before it sums and lets the points fall onto
+where S_yz = sum_ia k(|y_i - z_a|) and S_zz = sum_ab k(|z_a - z_b|).  The energy
+line of paper 1's Alg. 1 squares before it sums and lets the points fall onto
 one spot; Eq. 3, which sums before it squares, is right.
 
 Calling an objective gives a torch scalar whose ``backward()`` fills both
@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,8 +37,9 @@ from torch import Tensor
 from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.forces import Forces
-from napari_embedding_game.core.types import METHODS, Method
+from napari_embedding_game.core.family import Aggregate
+from napari_embedding_game.core.forces import Forces, make_forces
+from napari_embedding_game.core.types import APPROXIMATIONS, Approximation
 
 
 class _Energy(torch.autograd.Function):
@@ -57,25 +58,171 @@ class _Energy(torch.autograd.Function):
 
 
 @dataclass(frozen=True, slots=True)
+class Sums:
+    """One evaluation of the attraction and of what stands for S."""
+
+    attraction: Tensor
+    """(N, d) gradient of the attraction."""
+    total: float
+    """S, or what stands for it."""
+    repulsion: Tensor
+    """(N, d) gradient of ``total`` in the points, divided by ``multiplicity``."""
+    multiplicity: float
+    climb: Tensor
+    """(L, d): where the landmarks climb."""
+
+
+@dataclass(frozen=True, slots=True)
 class Repellers:
-    """What pushes a point k, as a sum of strength * q(|y_k - x|) over x.
+    """What pushes a point k, as a sum of v_x k(|y_k - x|) over x.
 
     Attributes
     ----------
-    strength : float
-        Factor of every term.
+    multiplicity : float
+        What S, or what stands for it, gains for each unit of that sum.
+    total : float
+        S, or what stands for it.
     landmarks : (L, d) Tensor or None
         Positions x that push every point.
     pairs : Edges or None
         Or: pushes between pairs of points, weighted.
     members : (L,) int array or None
         Points that are landmarks themselves, and so are pushed by all points too.
+    weights : (N, N) array or None
+        Where all points push one another: weights of the pairs, if not 1.
     """
 
-    strength: float
+    multiplicity: float
+    total: float
     landmarks: Tensor | None = None
     pairs: Edges | None = None
     members: NDArray[np.intp] | None = None
+    weights: NDArray[np.floating] | None = None
+
+
+class Repulsion:
+    """What stands for the sum over all pairs, given points y and landmarks z.
+
+    Where landmarks have no say in it they play on, raising Eq. 3's bound of the
+    game, so that they still tile the map and the clusters stay.
+    """
+
+    def __init__(self, forces: Forces) -> None:
+        self.forces = forces
+        self._tiling = _tiling(forces)
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        """Return the sum with its gradients, and the attraction's."""
+        raise NotImplementedError
+
+    def follow(self, y: Tensor, z: Tensor) -> None:
+        """Move the landmarks that are not free to move themselves."""
+
+    def repellers(self, y: Tensor, z: Tensor) -> Repellers:
+        """Say what pushes the points, for :mod:`pressure`."""
+        raise NotImplementedError
+
+    def _tile(self, y: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the attraction, and where landmarks climb that have no say."""
+        found = self._tiling.landmark_forces(y, z)
+        is_own = self._tiling is self.forces
+        attraction = found.attraction if is_own else self.forces.attract(y)
+        r = found.ratio
+        return attraction, (2 * r * found.pull).sub_(found.push, alpha=r**2)
+
+
+class Landmarks(Repulsion):
+    """Eq. 3: the landmarks raise the bound, the points lower the energy.
+
+    dS/dy_i = 2 r  dS_yz/dy_i
+    dS/dz_a = 2 r  dS_yz/dz_a - r^2  dS_zz/dz_a,   r = S_yz / S_zz
+    """
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        found = self.forces.landmark_forces(y, z)
+        r = found.ratio
+        climb = (2 * r * found.pull).sub_(found.push, alpha=r**2)
+        total = r**2 * found.s_zz
+        return Sums(found.attraction, total, found.repulsion, 2 * r, climb)
+
+    def repellers(self, y: Tensor, z: Tensor) -> Repellers:
+        found = self.forces.landmark_forces(y, z)
+        r = found.ratio
+        return Repellers(2 * r, r**2 * found.s_zz, landmarks=z)
+
+
+class SampledEdges(Repulsion):
+    """Eq. 8: L random partners for every point, drawn once."""
+
+    def __init__(self, forces: Forces, n_samples: int, random_state: int) -> None:
+        super().__init__(forces)
+        n = forces.edges.n_points
+        self._weight = n / n_samples
+        rng = np.random.default_rng(random_state)
+        partners = rng.integers(0, n, size=(n, n_samples), dtype=np.uint32)
+        one = forces.edges.weights.dtype.type(1)
+        self._pairs = Edges(*_kernels.symmetric_pairs(partners, one))
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        attraction, climb = self._tile(y, z)
+        total, repulsion = self.forces.pair_repulsion(y, self._pairs)
+        weight = self._weight
+        return Sums(attraction, weight * total, repulsion, weight, climb)
+
+    def repellers(self, y: Tensor, z: Tensor) -> Repellers:
+        total, _ = self.forces.pair_repulsion(y, self._pairs)
+        return Repellers(self._weight, self._weight * total, pairs=self._pairs)
+
+
+class SampledLandmarks(Repulsion):
+    """Eq. 9: L points, drawn once, are the landmarks and stay points."""
+
+    def __init__(self, forces: Forces, n_samples: int, random_state: int) -> None:
+        super().__init__(forces)
+        n = forces.edges.n_points
+        rng = np.random.default_rng(random_state)
+        self._members = np.sort(rng.choice(n, size=min(n_samples, n), replace=False))
+        self._weight = n / len(self._members)
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        members = torch.as_tensor(self._members, device=y.device)
+        found = self.forces.landmark_forces(y, y.detach()[members])
+        found.repulsion.index_add_(0, members, found.pull)
+        weight = self._weight
+        total = weight * found.s_yz
+        still = torch.zeros_like(z)
+        return Sums(found.attraction, total, found.repulsion, weight, still)
+
+    def follow(self, y: Tensor, z: Tensor) -> None:
+        with torch.no_grad():
+            z.copy_(y[torch.as_tensor(self._members, device=y.device)])
+
+    def repellers(self, y: Tensor, z: Tensor) -> Repellers:
+        members = y.detach()[torch.as_tensor(self._members, device=y.device)]
+        total = self._weight * self.forces.landmark_forces(y, members).s_yz
+        return Repellers(self._weight, total, members, members=self._members)
+
+
+class AllPairs(Repulsion):
+    """The sum itself, over all pairs of different points: N^2 terms.
+
+    ``weights``: (N, N), symmetric, of each pair, as EE may have; 1 if None.
+    """
+
+    def __init__(
+        self, forces: Forces, weights: NDArray[np.floating] | None = None
+    ) -> None:
+        super().__init__(forces)
+        self.weights = weights
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        attraction, climb = self._tile(y, z)
+        total, repulsion = self.forces.all_pairs(y, self.weights)
+        return Sums(attraction, total, repulsion, 1.0, climb)
+
+    def repellers(self, y: Tensor, z: Tensor) -> Repellers:
+        total, _ = self.forces.all_pairs(y, self.weights)
+        return Repellers(2.0, total, weights=self.weights)
 
 
 class Objective:
@@ -87,11 +234,16 @@ class Objective:
         The paper's lambda.  May be changed between evaluations.
     """
 
-    method: ClassVar[Method]
-
-    def __init__(self, forces: Forces, repulsion: float) -> None:
-        self.forces = forces
+    def __init__(
+        self,
+        pairs: Repulsion,
+        repulsion: float,
+        aggregate: Aggregate = "sum",
+    ) -> None:
+        self.pairs = pairs
+        self.forces = pairs.forces
         self.repulsion = repulsion
+        self.aggregate = aggregate
 
     def __call__(self, y: Tensor, z: Tensor, *, value: bool = False) -> Tensor:
         return _Energy.apply(y, z, self, value)  # type: ignore[no-any-return,no-untyped-call]
@@ -100,133 +252,68 @@ class Objective:
         self, y: Tensor, z: Tensor, value: bool
     ) -> tuple[float, Tensor, Tensor]:
         """Return the energy (NaN unless ``value``) and its gradients in y and z."""
-        raise NotImplementedError
+        found = self.pairs.sums(y, z)
+        slope = self.repulsion * (1.0 if self.aggregate == "sum" else 1 / found.total)
+        y_gradient = found.attraction.add_(
+            found.repulsion, alpha=slope * found.multiplicity
+        )
+        return self._energy(y, found.total, value), y_gradient, slope * found.climb
 
     def follow(self, y: Tensor, z: Tensor) -> None:
         """Move the landmarks that are not free to move themselves."""
+        self.pairs.follow(y, z)
 
     def repellers(self, y: Tensor, z: Tensor) -> Repellers:
         """Say what pushes the points, for :mod:`pressure`."""
-        raise NotImplementedError
+        return self.pairs.repellers(y, z)
 
-    def _attraction(self, y: Tensor, value: bool) -> float:
-        return self.forces.attraction_energy(y) if value else math.nan
-
-
-class LandmarkGame(Objective):
-    """Eq. 3: the landmarks raise the bound, the points lower the energy.
-
-    dE/dy_i = attraction + 2 lambda r  dS_yz/dy_i
-    dE/dz_a = 2 lambda r  dS_yz/dz_a - lambda r^2  dS_zz/dz_a,   r = S_yz / S_zz
-    """
-
-    method = "game"
-
-    def evaluate(
-        self, y: Tensor, z: Tensor, value: bool
-    ) -> tuple[float, Tensor, Tensor]:
-        found = self.forces.landmark_forces(y, z)
-        r = found.ratio
-        energy = self._attraction(y, value) + self.repulsion * r**2 * found.s_zz
-        scale = 2 * self.repulsion * r
-        y_gradient = found.attraction.add_(found.repulsion, alpha=scale)
-        z_gradient = (scale * found.pull).sub_(found.push, alpha=self.repulsion * r**2)
-        return energy, y_gradient, z_gradient
-
-    def repellers(self, y: Tensor, z: Tensor) -> Repellers:
-        r = self.forces.landmark_forces(y, z).ratio
-        return Repellers(2 * self.repulsion * r, landmarks=z)
-
-
-class SampledEdges(Objective):
-    """Eq. 8: L random partners for every point, drawn once.
-
-    The landmarks have no say here.  They play on, raising Eq. 3's bound, so
-    that they still tile the map and the clusters stay.
-    """
-
-    method = "sampled_edges"
-
-    def __init__(
-        self, forces: Forces, repulsion: float, n_samples: int, random_state: int
-    ) -> None:
-        super().__init__(forces, repulsion)
-        n = forces.edges.n_points
-        self._weight = n / n_samples
-        rng = np.random.default_rng(random_state)
-        partners = rng.integers(0, n, size=(n, n_samples), dtype=np.uint32)
-        self._pairs = Edges(
-            *_kernels.symmetric_pairs(partners, forces.edges.weights.dtype.type(1))
-        )
-
-    def evaluate(
-        self, y: Tensor, z: Tensor, value: bool
-    ) -> tuple[float, Tensor, Tensor]:
-        found = self.forces.landmark_forces(y, z)
-        total, repulsion = self.forces.pair_repulsion(y, self._pairs)
-        strength = self.repulsion * self._weight
-        energy = self._attraction(y, value) + strength * total
-        y_gradient = found.attraction.add_(repulsion, alpha=strength)
-        r = found.ratio
-        return energy, y_gradient, (2 * r * found.pull).sub_(found.push, alpha=r**2)
-
-    def repellers(self, y: Tensor, z: Tensor) -> Repellers:
-        return Repellers(self.repulsion * self._weight, pairs=self._pairs)
-
-
-class SampledLandmarks(Objective):
-    """Eq. 9: L points, drawn once, are the landmarks and stay points."""
-
-    method = "sampled_landmarks"
-
-    def __init__(
-        self, forces: Forces, repulsion: float, n_samples: int, random_state: int
-    ) -> None:
-        super().__init__(forces, repulsion)
-        n = forces.edges.n_points
-        rng = np.random.default_rng(random_state)
-        self._members = np.sort(rng.choice(n, size=min(n_samples, n), replace=False))
-        self._weight = n / len(self._members)
-
-    def evaluate(
-        self, y: Tensor, z: Tensor, value: bool
-    ) -> tuple[float, Tensor, Tensor]:
-        members = torch.as_tensor(self._members, device=y.device)
-        found = self.forces.landmark_forces(y, y.detach()[members])
-        strength = self.repulsion * self._weight
-        energy = self._attraction(y, value) + strength * found.s_yz
-        y_gradient = found.attraction.add_(found.repulsion, alpha=strength)
-        y_gradient.index_add_(0, members, strength * found.pull)
-        return energy, y_gradient, torch.zeros_like(z)
-
-    def follow(self, y: Tensor, z: Tensor) -> None:
-        with torch.no_grad():
-            z.copy_(y[torch.as_tensor(self._members, device=y.device)])
-
-    def repellers(self, y: Tensor, z: Tensor) -> Repellers:
-        members = torch.as_tensor(self._members, device=y.device)
-        strength = self.repulsion * self._weight
-        return Repellers(strength, landmarks=y[members], members=self._members)
+    def _energy(self, y: Tensor, total: float, value: bool) -> float:
+        if not value:
+            return math.nan
+        aggregate = total if self.aggregate == "sum" else math.log(total)
+        return self.forces.attraction_energy(y) + self.repulsion * aggregate
 
 
 def make_objective(
-    method: Method,
+    approximation: Approximation,
     forces: Forces,
     repulsion: float,
     n_landmarks: int,
     random_state: int = 0,
+    aggregate: Aggregate = "sum",
 ) -> Objective:
-    """Return the objective of ``method``.
+    """Return the energy with the repulsion found as ``approximation`` says.
 
     Raises
     ------
     InputError
-        ``method`` is not one of ``types.METHODS``.
+        ``approximation`` is not one of ``types.APPROXIMATIONS``.
     """
-    if method == "game":
-        return LandmarkGame(forces, repulsion)
-    if method == "sampled_edges":
-        return SampledEdges(forces, repulsion, n_landmarks, random_state)
-    if method == "sampled_landmarks":
-        return SampledLandmarks(forces, repulsion, n_landmarks, random_state)
-    raise InputError(f"The method must be one of {METHODS}, not {method!r}.")
+    pairs = _make_pairs(approximation, forces, n_landmarks, random_state)
+    return Objective(pairs, repulsion, aggregate)
+
+
+def _make_pairs(
+    approximation: Approximation, forces: Forces, n_landmarks: int, random_state: int
+) -> Repulsion:
+    if approximation == "landmarks":
+        return Landmarks(forces)
+    if approximation == "sampled_edges":
+        return SampledEdges(forces, n_landmarks, random_state)
+    if approximation == "sampled_landmarks":
+        return SampledLandmarks(forces, n_landmarks, random_state)
+    if approximation == "exact":
+        return AllPairs(forces)
+    raise InputError(
+        f"The approximation must be one of {APPROXIMATIONS}, not {approximation!r}."
+    )
+
+
+def _tiling(forces: Forces) -> Forces:
+    """Return what landmarks look at that have no say: the kernel of the game."""
+    if (forces.attraction, forces.kernel) == ("log1p", "cauchy"):
+        return forces
+    n = forces.edges.n_points
+    empty = forces.edges.weights[:0]
+    no_edges = Edges(np.zeros(n + 1, np.uint32), np.zeros(0, np.uint32), empty)
+    return make_forces(no_edges, forces.device, forces.n_jobs)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import member
 from napari_embedding_game.core.types import SCHEDULES, GameSettings, ScheduleName
 
 _MOST_RATE = 1e30
@@ -128,6 +129,8 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
             f"The schedule must be one of {SCHEDULES}, not {settings.schedule!r}."
         )
     schedule = _NAMED[settings.schedule]
+    if settings.schedule == "fast":
+        schedule = _suited(schedule, settings.method)
     chosen: dict[str, Any] = {
         "n_iter": settings.max_iter,
         "learning_rate": settings.learning_rate,
@@ -137,6 +140,17 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
     schedule = replace(schedule, **{k: v for k, v in chosen.items() if v is not None})
     _check(schedule)
     return schedule
+
+
+def _suited(schedule: Schedule, method: str) -> Schedule:
+    """Return the schedule with the learning rates that the method asks for."""
+    own = member(method)
+    return replace(
+        schedule,
+        learning_rate=own.learning_rate or schedule.learning_rate,
+        landmark_learning_rate=own.landmark_learning_rate
+        or schedule.landmark_learning_rate,
+    )
 
 
 def _check(schedule: Schedule) -> None:

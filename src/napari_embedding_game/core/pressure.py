@@ -2,28 +2,33 @@
 
 Give one point k a coordinate h of its own, across the map, with all others at
 0, and let the energy fall as h rises from 0: where it stops is the pressure of
-k.  With u = h^2 and a repulsion of ``strength * sum_x q``,
+k.  With u = h^2, attraction f, kernel k and aggregate R of :mod:`objective`,
 
-    dE/du = sum_edges at k  w / (1 + d_kj^2 + u)
-            - strength  sum_x 1 / (1 + d_kx^2 + u)^2
+    dE/du = sum_edges at k  w f'(d_kj^2 + u)
+            + lambda R'(S) m  sum_x v_x k'(d_kx^2 + u)
 
-which is negative at u = 0 for a pressured point; the pressure is its root.  A
-point held in place by a near neighbour is not pressured, even where a lower
-energy lies beyond.
+over all x that repel k, m being what S gains for a unit of that sum.  It is
+negative at u = 0 for a pressured point; the pressure is its root.  A point held
+in place by a near neighbour is not pressured, even where a lower energy lies
+beyond.  For EE the root is paper 4's closed form, u = log(repulsion / attraction).
 
-For the game the strength is 2 lambda S_yz / S_zz.  S_yz itself changes with h,
-through point k alone: its share is of the order of one point in N, and is left
-out (``tests/core/test_pressure.py`` measures what that costs).
+Under landmarks S = S_yz^2 / S_zz, so m = 2 S_yz / S_zz, which itself changes
+with h, through point k alone: its share is of the order of one point in N, and
+is left out (``tests/core/test_pressure.py`` measures what that costs).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core import _kernels
+from napari_embedding_game.core import _kernels, _lift
+from napari_embedding_game.core.forces import FusedForces
 from napari_embedding_game.core.objective import Objective, Repellers
+from napari_embedding_game.core.profiles import ATTRACTIONS, KERNELS, SHAPE
 
 
 def pressure(
@@ -38,26 +43,81 @@ def pressure(
     pressure : (N,) float32
         In units of the map, 0 for points that are not pressured.
     """
-    by = objective.repellers(y, z)
-    edges = objective.forces.edges
     points = _rows(y)
-    landmarks = np.ascontiguousarray(_rows(z).T)
     labels = np.empty(len(points), np.int32)
     heights = np.empty(len(points), np.float32)
-    own = (edges.indptr, edges.indices, edges.weights, points)
+    by = objective.repellers(y, z)
+    if _is_default(objective, by):
+        _default_pressure(objective, points, by, labels, heights)
+    else:
+        _kernels.nearest_landmark(points, _columns(z), labels)
+        _any_pressure(objective, points, by, heights)
+    return labels, heights
+
+
+def _is_default(objective: Objective, by: Repellers) -> bool:
+    """Whether the quicker loop serves: the game's forces, under landmarks."""
+    fused = isinstance(objective.forces, FusedForces)
+    under_landmarks = by.landmarks is not None and by.members is None
+    return fused and under_landmarks and objective.aggregate == "sum"
+
+
+def _default_pressure(
+    objective: Objective,
+    points: NDArray[np.floating],
+    by: Repellers,
+    labels: NDArray[np.int32],
+    heights: NDArray[np.float32],
+) -> None:
+    assert by.landmarks is not None
+    strength = objective.repulsion * by.multiplicity
+    edges = objective.forces.edges
+    rows = (edges.indptr, edges.indices, edges.weights)
+    _kernels.landmark_pressure(
+        *rows, points, _columns(by.landmarks), strength, labels, heights
+    )
+
+
+def _any_pressure(
+    objective: Objective,
+    points: NDArray[np.floating],
+    by: Repellers,
+    heights: NDArray[np.float32],
+) -> None:
+    edges = objective.forces.edges
+    rows = (*_profiles_of(objective), edges.indptr, edges.indices, edges.weights)
+    law = _law(objective, by)
     if by.pairs is not None:
         far = (by.pairs.indptr, by.pairs.indices, by.pairs.weights)
-        _kernels.pair_pressure(*own, *far, by.strength, heights)
-        _kernels.nearest_landmark(points, landmarks, labels)
-    else:
-        _kernels.landmark_pressure(*own, landmarks, by.strength, labels, heights)
+        _lift.pairs_pressure(*rows, points, *far, *law, heights)
+        return
+    is_all = by.landmarks is None
+    others = np.ascontiguousarray(points.T) if is_all else _columns(by.landmarks)
+    weights = np.empty((0, 0), points.dtype) if by.weights is None else by.weights
+    _lift.field_pressure(*rows, points, others, weights, is_all, *law, heights)
     if by.members is not None:
         heights[by.members] = _member_pressure(objective, points, by)
-    return labels, heights
+
+
+def _profiles_of(objective: Objective) -> tuple[tuple[int, int], NDArray[np.floating]]:
+    forces = objective.forces
+    numbers = ATTRACTIONS[forces.attraction].number, KERNELS[forces.kernel].number
+    return numbers, np.array(SHAPE, forces.edges.weights.dtype)
+
+
+def _law(objective: Objective, by: Repellers) -> tuple[float, float]:
+    """Return (strength, base): see :mod:`_lift`."""
+    if objective.aggregate == "sum":
+        return objective.repulsion * by.multiplicity, 0.0
+    return objective.repulsion, by.total / by.multiplicity
 
 
 def _rows(tensor: Tensor) -> NDArray[np.floating]:
     return np.ascontiguousarray(tensor.detach().cpu().numpy())
+
+
+def _columns(tensor: Any) -> NDArray[np.floating]:
+    return np.ascontiguousarray(_rows(tensor).T)
 
 
 def _member_pressure(
@@ -70,17 +130,20 @@ def _member_pressure(
     """
     assert by.members is not None
     edges = objective.forces.edges
-    strengths = np.full(len(points), by.strength, points.dtype)
-    strengths[by.members] *= 2
+    profiles, law = _profiles_of(objective), _law(objective, by)
+    times = np.ones(len(points), points.dtype)
+    times[by.members] = 2
     heights = []
     for k in by.members:
         row = slice(edges.indptr[k], edges.indptr[k + 1])
         near = _squared(points[edges.indices[row]], points[k])
         far = _squared(points, points[k])
-        weight = strengths[k]
-        strengths[k] = 0
-        heights.append(_kernels.lift(near, edges.weights[row], far, strengths))
-        strengths[k] = weight
+        weight = times[k]
+        times[k] = 0
+        heights.append(
+            _lift.lift(*profiles, near, edges.weights[row], far, times, *law)
+        )
+        times[k] = weight
     return heights
 
 

@@ -17,30 +17,39 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.floating]
 IntArray = NDArray[np.integer]
 
-Method = Literal["game", "sampled_edges", "sampled_landmarks"]
+Approximation = Literal["landmarks", "sampled_edges", "sampled_landmarks", "exact"]
 ScheduleName = Literal["fast", "paper"]
-Affinity = Literal["mixed", "uniform", "fuzzy"]
+Affinity = Literal["mixed", "uniform", "fuzzy", "entropic", "lle"]
 Init = Literal["spectral", "pca", "random"]
 
-METHODS: tuple[Method, ...] = ("game", "sampled_edges", "sampled_landmarks")
+APPROXIMATIONS: tuple[Approximation, ...] = (
+    "landmarks",
+    "sampled_edges",
+    "sampled_landmarks",
+    "exact",
+)
 SCHEDULES: tuple[ScheduleName, ...] = ("fast", "paper")
-AFFINITIES: tuple[Affinity, ...] = ("mixed", "uniform", "fuzzy")
+AFFINITIES: tuple[Affinity, ...] = ("mixed", "uniform", "fuzzy", "entropic", "lle")
 INITS: tuple[Init, ...] = ("spectral", "pca", "random")
 
-DEFAULT_STRENGTH = 300.0
-"""lambda x N: gave good maps from 700 cells to 70,000 images."""
 DEFAULT_AFFINITY: Affinity = "mixed"
-"""Between the other two: see :mod:`affinities` and ``benchmarks/quality.py``."""
+"""Between uniform and fuzzy: see :mod:`affinities` and ``benchmarks/quality.py``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartSettings:
-    """What a run is built from.  Changing any of it needs a new run."""
+    """What a run is built from.  Changing any of it needs a new run.
+
+    An ``affinity`` of "auto" is the method's own; ``perplexity`` is for the
+    entropic one, which looks at three times as many neighbours instead of
+    ``n_neighbors``.
+    """
 
     n_components: int = 2
     n_neighbors: int = 15
     metric: str = "euclidean"
-    affinity: Affinity = DEFAULT_AFFINITY
+    affinity: Affinity | Literal["auto"] = "auto"
+    perplexity: float = 30.0
     init: Init = "spectral"
     random_state: int = 0
     device: str = "auto"
@@ -51,14 +60,16 @@ class StartSettings:
 class GameSettings:
     """What may change while the game is played.  Always complete, never edited.
 
-    ``strength`` is lambda x N, the scale on which repulsion compares with
-    attraction whatever the number of points; the paper's lambda is
-    ``strength / N``.  A learning rate, momentum or ``max_iter`` of ``None``
-    means the schedule's own.
+    ``method`` is a key of ``family.MEMBERS``.  ``strength`` is the repulsion in
+    the method's own unit: for the game lambda x N, the scale on which repulsion
+    compares with attraction whatever the number of points, so that the paper's
+    lambda is ``strength / N``.  An approximation or strength of ``None`` means
+    the method's own; a learning rate, momentum or ``max_iter`` the schedule's.
     """
 
-    method: Method = "game"
-    strength: float = DEFAULT_STRENGTH
+    method: str = "game"
+    approximation: Approximation | None = None
+    strength: float | None = None
     n_landmarks: int = 200
     learning_rate: float | None = None
     landmark_learning_rate: float | None = None
@@ -80,7 +91,7 @@ class Snapshot:
     landmarks: NDArray[np.float32]
     """(L, d) positions of the landmarks."""
     energy: float
-    """The energy this method optimises: Eq. 3 (game), 8 or 9 (sampled)."""
+    """What the method optimises: for the game the bound of Eq. 3."""
     labels: NDArray[np.int32]
     """(N,) index of each point's nearest landmark (Eq. 7)."""
     pressure: NDArray[np.float32]

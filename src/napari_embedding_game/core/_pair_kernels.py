@@ -1,0 +1,245 @@
+"""The compiled loops of every method but the default: any profile, row by row.
+
+Where :mod:`_kernels` fuses attraction and repulsion of the default game in one
+pass, these loops go through a row of squared distances once for each step, so
+that one body serves every profile of :mod:`_profiles`.  A sum over points and
+landmarks, over pairs of points, or over pairs of landmarks is the same loop:
+every *target* against all *others*.
+
+Chunks own the partial sums, as in :mod:`_kernels`, and are smaller here: all
+pairs of a few thousand points are already a lot of work.
+
+Arrays: ``targets`` (n, d); ``others`` (d, m), a row per coordinate; ``indptr``,
+``indices``, ``weights``: symmetric edges in compressed rows; ``shape``: see
+:mod:`_profiles`.
+"""
+
+# The compiler finds the types of these functions; annotations tell it nothing.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from napari_embedding_game.core._profiles import (
+    attraction_energy_row,
+    attraction_row,
+    kernel_row,
+)
+
+CHUNK = 64
+
+_FAST: dict[str, Any] = {
+    "fastmath": True,
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+}
+_PARALLEL: dict[str, Any] = {**_FAST, "parallel": True}
+
+
+def n_chunks(n_targets: int) -> int:
+    """Return the number of chunks that ``n_targets`` targets fall into."""
+    return -(-n_targets // CHUNK)
+
+
+@njit(**_FAST)
+def _squared_to_all(i, targets, others, s):
+    """Write |t_i - o_j|^2 for all j."""
+    s[:] = 0
+    for k in range(others.shape[0]):
+        x = targets[i, k]
+        row = others[k]
+        for j in range(s.shape[0]):
+            d = x - row[j]
+            s[j] += d * d
+
+
+@njit(**_FAST)
+def _squared_to_some(i, targets, points, indices, s):
+    """Write |t_i - p_j|^2 for the points j of an edge row."""
+    for e in range(indices.shape[0]):
+        squared = targets.dtype.type(0)
+        for k in range(targets.shape[1]):
+            d = targets[i, k] - points[indices[e], k]
+            squared += d * d
+        s[e] = squared
+
+
+# --- Every target against all others ----------------------------------------------
+
+
+@njit(**_FAST)
+def _field(c, profile, shape, targets, others, gradient, sums):
+    s = np.empty(others.shape[1], targets.dtype)
+    value = np.empty_like(s)
+    slope = np.empty_like(s)
+    two = targets.dtype.type(2)
+    total = 0.0
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, targets.shape[0])):
+        _squared_to_all(i, targets, others, s)
+        total += kernel_row(profile, shape, s, value, slope)
+        for k in range(others.shape[0]):
+            x = targets[i, k]
+            row = others[k]
+            g = targets.dtype.type(0)
+            for j in range(s.shape[0]):
+                g += slope[j] * (x - row[j])
+            gradient[i, k] = two * g
+    sums[c] = total
+
+
+@njit(**_FAST)
+def field_serial(profile, shape, targets, others, gradient, sums):
+    """Write d/dt_i of sum_j k(|t_i - o_j|^2), and the sum over both, by chunks."""
+    for c in range(sums.shape[0]):
+        _field(c, profile, shape, targets, others, gradient, sums)
+
+
+@njit(**_PARALLEL)
+def field_parallel(profile, shape, targets, others, gradient, sums):
+    """Like :func:`field_serial`."""
+    for c in prange(sums.shape[0]):
+        _field(c, profile, shape, targets, others, gradient, sums)
+
+
+@njit(**_FAST)
+def _weighted_field(c, profile, shape, far, targets, others, gradient, sums):
+    s = np.empty(others.shape[1], targets.dtype)
+    value = np.empty_like(s)
+    slope = np.empty_like(s)
+    two = targets.dtype.type(2)
+    total = 0.0
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, targets.shape[0])):
+        _squared_to_all(i, targets, others, s)
+        kernel_row(profile, shape, s, value, slope)
+        own = far[i]
+        part = targets.dtype.type(0)
+        for j in range(s.shape[0]):
+            part += own[j] * value[j]
+        total += part
+        for k in range(others.shape[0]):
+            x = targets[i, k]
+            row = others[k]
+            g = targets.dtype.type(0)
+            for j in range(s.shape[0]):
+                g += own[j] * slope[j] * (x - row[j])
+            gradient[i, k] = two * g
+    sums[c] = total
+
+
+@njit(**_FAST)
+def weighted_field_serial(profile, shape, far, targets, others, gradient, sums):
+    """Like :func:`field_serial`, each pair times its weight ``far`` (n, m)."""
+    for c in range(sums.shape[0]):
+        _weighted_field(c, profile, shape, far, targets, others, gradient, sums)
+
+
+@njit(**_PARALLEL)
+def weighted_field_parallel(profile, shape, far, targets, others, gradient, sums):
+    """Like :func:`weighted_field_serial`."""
+    for c in prange(sums.shape[0]):
+        _weighted_field(c, profile, shape, far, targets, others, gradient, sums)
+
+
+# --- Along edges ------------------------------------------------------------------
+
+
+@njit(**_FAST)
+def _along(i, points, indices, factors, gradient):
+    """Write 2 sum_e factor_e (p_i - p_e), the gradient of a sum over an edge row."""
+    for k in range(points.shape[1]):
+        x = points[i, k]
+        g = points.dtype.type(0)
+        for e in range(indices.shape[0]):
+            g += factors[e] * (x - points[indices[e], k])
+        gradient[i, k] = g + g
+
+
+@njit(**_FAST)
+def _widest(indptr):
+    widest = 0
+    for i in range(indptr.shape[0] - 1):
+        widest = max(widest, np.int64(indptr[i + 1]) - np.int64(indptr[i]))
+    return widest
+
+
+@njit(**_FAST)
+def _attract(c, profile, shape, indptr, indices, weights, y, gradient):
+    widest = _widest(indptr)
+    s = np.empty(widest, y.dtype)
+    slope = np.empty(widest, y.dtype)
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        n = end - begin
+        own = indices[begin:end]
+        _squared_to_some(i, y, y, own, s)
+        attraction_row(profile, shape, s[:n], slope)
+        for e in range(n):
+            slope[e] *= weights[begin + e]
+        _along(i, y, own, slope, gradient)
+
+
+@njit(**_FAST)
+def attract_serial(profile, shape, indptr, indices, weights, y, gradient, chunks):
+    """Write d/dy_i of the sum of w f over the edges at point i."""
+    for c in range(chunks.shape[0]):
+        _attract(c, profile, shape, indptr, indices, weights, y, gradient)
+
+
+@njit(**_PARALLEL)
+def attract_parallel(profile, shape, indptr, indices, weights, y, gradient, chunks):
+    """Like :func:`attract_serial`."""
+    for c in prange(chunks.shape[0]):
+        _attract(c, profile, shape, indptr, indices, weights, y, gradient)
+
+
+@njit(**_FAST)
+def attraction_energy(profile, shape, indptr, indices, weights, y):
+    """Return the sum of w f over all entries."""
+    s = np.empty(_widest(indptr), y.dtype)
+    total = 0.0
+    for i in range(y.shape[0]):
+        begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        _squared_to_some(i, y, y, indices[begin:end], s)
+        total += attraction_energy_row(
+            profile, shape, s[: end - begin], weights[begin:end]
+        )
+    return total
+
+
+@njit(**_FAST)
+def _pairs(c, profile, shape, indptr, indices, weights, y, gradient, sums):
+    widest = _widest(indptr)
+    s = np.empty(widest, y.dtype)
+    value = np.empty(widest, y.dtype)
+    slope = np.empty(widest, y.dtype)
+    total = 0.0
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        n = end - begin
+        own = indices[begin:end]
+        _squared_to_some(i, y, y, own, s)
+        kernel_row(profile, shape, s[:n], value, slope)
+        for e in range(n):
+            total += weights[begin + e] * value[e]
+            slope[e] *= weights[begin + e]
+        _along(i, y, own, slope, gradient)
+    sums[c] = total
+
+
+@njit(**_FAST)
+def pairs_serial(profile, shape, indptr, indices, weights, y, gradient, sums):
+    """Write the sum of w k over all entries, and the gradient of half of it."""
+    for c in range(sums.shape[0]):
+        _pairs(c, profile, shape, indptr, indices, weights, y, gradient, sums)
+
+
+@njit(**_PARALLEL)
+def pairs_parallel(profile, shape, indptr, indices, weights, y, gradient, sums):
+    """Like :func:`pairs_serial`."""
+    for c in prange(sums.shape[0]):
+        _pairs(c, profile, shape, indptr, indices, weights, y, gradient, sums)

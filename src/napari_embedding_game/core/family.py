@@ -1,0 +1,268 @@
+"""The methods of the four papers, each as a short declaration.
+
+All of them minimise
+
+    E(y) = sum_edges w_ij f(|y_i - y_j|)  +  lambda R( sum_ij k(|y_i - y_j|) )
+
+with an *attraction* f along weighted edges, a *kernel* k between all pairs, and
+an *aggregate* R: the sum itself, or its logarithm.  An *approximation* says how
+the sum over all pairs is found; see :mod:`objective`.
+
+A method of one's own is a declaration and a line:
+
+    GAUSSIAN_GAME = Member(
+        title="Gaussian game",
+        attraction="log1p",
+        kernel="gaussian",
+        unit=per_point,
+        strength=300,
+        source="an example",
+    )
+    MEMBERS["gaussian_game"] = GAUSSIAN_GAME
+
+The logarithm grows with its sum, so the landmarks' bound (Eq. 3) holds inside
+it: EE, s-SNE, t-SNE and the two-kernel methods can be played as games with
+landmarks too.  UMAP cannot: its repulsion grows without end where two points
+meet, so that S_zz, the landmarks' own, is infinite and the bound is 0.  (Made
+finite there, as the compiled loops make it, it is positive semi-definite:
+log(1 + 1 / (a s^b)) = integral over 0 < t < 1 of 1 / (a s^b + t) is completely
+monotone in s for b <= 1.  Its bound then depends on how it was made finite.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.types import (
+    APPROXIMATIONS,
+    DEFAULT_AFFINITY,
+    Affinity,
+    Approximation,
+    GameSettings,
+    StartSettings,
+)
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.affinities import Edges
+
+Aggregate = Literal["sum", "log"]
+NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
+"""Kernels for which landmarks (Eq. 3) bound nothing, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One method of the family.
+
+    Attributes
+    ----------
+    title : str
+        As a window names it.
+    attraction, kernel : str
+        Keys of ``profiles.ATTRACTIONS`` and ``profiles.KERNELS``.
+    unit : callable
+        Takes the edges and returns the lambda that a strength of 1 stands for.
+    strength : float
+        Its own strength, in that unit.
+    source : str
+        Where the formula stands.
+    aggregate : {"sum", "log"}
+    affinity : str
+        The edges it is meant for, one of ``types.AFFINITIES``.
+    approximations : tuple
+        Those it is offered with; the first is its own.
+    learning_rate, landmark_learning_rate : float, optional
+        Of the fast schedule, where they are not the schedule's.
+    """
+
+    title: str
+    attraction: str
+    kernel: str
+    unit: Callable[[Edges], float]
+    strength: float
+    source: str
+    aggregate: Aggregate = "sum"
+    affinity: Affinity = DEFAULT_AFFINITY
+    approximations: tuple[Approximation, ...] = APPROXIMATIONS
+    learning_rate: float | None = None
+    landmark_learning_rate: float | None = None
+
+
+# --- What a strength of 1 means ---------------------------------------------------
+
+
+def per_point(edges: Edges) -> float:
+    """Return 1 / N: the strength is lambda N, and means the same for every N."""
+    return 1 / edges.n_points
+
+
+def all_attraction(edges: Edges) -> float:
+    """Return the total weight of the edges.
+
+    The weights of s-SNE and t-SNE sum to 1, those of :class:`Edges` to 2 N K:
+    with this lambda the energy is theirs, times N K.
+    """
+    return float(edges.weights.sum()) / 2
+
+
+def negative_samples(edges: Edges) -> float:
+    """Return the lambda of one random repelling partner for every pull (paper 3).
+
+    umap-learn draws 5 partners each time that it pulls along an edge.
+    """
+    return float(edges.weights.sum()) / (4 * edges.n_points**2)
+
+
+def unscaled(edges: Edges) -> float:
+    """Return what UMAP's weights were multiplied by, for the sum over all pairs."""
+    return edges.scale / 2
+
+
+def squared_difference(edges: Edges) -> float:
+    """Return the lambda that makes the energy sum (k_x - k_y)^2, up to a factor."""
+    return edges.scale / 4
+
+
+# --- The methods --------------------------------------------------------------------
+
+MEMBERS: dict[str, Member] = {
+    "game": Member(
+        title="Embedding game",
+        attraction="log1p",
+        kernel="cauchy",
+        unit=per_point,
+        strength=300.0,
+        source="paper 1, Eq. 1 and 3",
+    ),
+    "ee": Member(
+        title="Elastic embedding (EE)",
+        attraction="quadratic",
+        kernel="gaussian",
+        unit=per_point,
+        strength=300.0,
+        affinity="entropic",
+        source="paper 4, Eq. 1",
+    ),
+    "ssne": Member(
+        title="s-SNE",
+        attraction="quadratic",
+        kernel="gaussian",
+        aggregate="log",
+        unit=all_attraction,
+        strength=1.0,
+        affinity="entropic",
+        source="paper 4, Eq. 2",
+    ),
+    "tsne": Member(
+        title="t-SNE",
+        attraction="log1p",
+        kernel="cauchy",
+        aggregate="log",
+        unit=all_attraction,
+        strength=1.0,
+        affinity="entropic",
+        source="paper 4, Eq. 3",
+    ),
+    "umap": Member(
+        title="UMAP",
+        attraction="umap",
+        kernel="umap",
+        unit=negative_samples,
+        strength=5.0,
+        affinity="fuzzy",
+        approximations=("sampled_edges", "sampled_landmarks"),
+        source="paper 3, section 3.3.2",
+    ),
+    "umap_exact": Member(
+        title="UMAP, all pairs",
+        attraction="umap_exact",
+        kernel="umap",
+        unit=unscaled,
+        strength=1.0,
+        affinity="fuzzy",
+        approximations=("exact",),
+        source="paper 4, Eq. 4",
+    ),
+    "two_kernel_lle": Member(
+        title="Two-kernel LLE",
+        attraction="kernel",
+        kernel="cauchy",
+        unit=per_point,
+        strength=1.0,
+        affinity="lle",
+        source="paper 3, Lemma 4",
+    ),
+    "two_kernel_pca": Member(
+        title="Two-kernel PCA",
+        attraction="kernel",
+        kernel="squared_cauchy",
+        unit=squared_difference,
+        strength=1.0,
+        affinity="fuzzy",
+        approximations=("exact", "landmarks", "sampled_edges", "sampled_landmarks"),
+        source="paper 3, Eq. 6",
+    ),
+}
+
+
+def member(method: str) -> Member:
+    """Return the declaration of a method.
+
+    Raises
+    ------
+    InputError
+        Nobody has that name.
+    """
+    if method not in MEMBERS:
+        raise InputError(f"The method must be one of {tuple(MEMBERS)}, not {method!r}.")
+    return MEMBERS[method]
+
+
+def choose(
+    method: str, approximation: Approximation | None
+) -> tuple[Member, Approximation]:
+    """Return a method and how its repulsion is found; None is the method's own.
+
+    Raises
+    ------
+    InputError
+        There is no such method or approximation, or they do not go together.
+    """
+    found = member(method)
+    if approximation is None:
+        return found, found.approximations[0]
+    if approximation not in APPROXIMATIONS:
+        raise InputError(
+            f"The approximation must be one of {APPROXIMATIONS}, not {approximation!r}."
+        )
+    if approximation == "landmarks" and found.kernel in NO_BOUND:
+        raise InputError(
+            f"{found.title} cannot be played with landmarks, as they would bound "
+            f"nothing: {NO_BOUND[found.kernel]}. Choose {_or(found.approximations)}."
+        )
+    if approximation not in found.approximations:
+        raise InputError(
+            f"{found.title} is not defined for {approximation}: "
+            f"choose {_or(found.approximations)}."
+        )
+    return found, approximation
+
+
+def _or(names: tuple[str, ...]) -> str:
+    return " or ".join(names)
+
+
+def strength_of(settings: GameSettings) -> float:
+    """Return the strength that the settings or else their method asks for."""
+    own = member(settings.method).strength
+    return own if settings.strength is None else settings.strength
+
+
+def resolve(start: StartSettings, method: str) -> StartSettings:
+    """Return ``start`` with the method's own edges where it leaves them open."""
+    if start.affinity != "auto":
+        return start
+    return replace(start, affinity=member(method).affinity)
