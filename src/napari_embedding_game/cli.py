@@ -18,7 +18,7 @@ import typer
 
 from napari_embedding_game.cli_reproduce import reproduce
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, MissingValuesError
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.estimator import EmbeddingGame
@@ -64,8 +64,14 @@ def _plain_errors() -> Iterator[None]:
         typer.echo("Stopped: nothing written.", err=True)
         raise typer.Exit(EXIT_INTERRUPTED) from interrupt
     except (DataError, InputError) as error:
-        typer.echo(f"Error: {error}", err=True)
+        typer.echo(f"Error: {_sentence(error)}", err=True)
         raise typer.Exit(EXIT_ERROR) from error
+
+
+def _sentence(error: DataError | InputError) -> str:
+    if isinstance(error, MissingValuesError):
+        return error.told("--missing drop")
+    return str(error)
 
 
 def _print_version(wanted: bool) -> None:
