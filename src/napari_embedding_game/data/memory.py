@@ -50,12 +50,12 @@ def check_shape_fits(
     check_fits(math.prod(map(int, shape)) * itemsize, where, f"{what} ({rows})")
 
 
-def check_inflates(path: Path, limit: int | None = None) -> None:
-    """Raise DataError if a .gz file holds more than `limit` bytes (the budget).
+def check_inflates(path: Path, times: int = 1) -> None:
+    """Raise DataError if `times` what a .gz file holds is more than the budget.
 
     The file is only unpacked, block by block, where its size allows so much.
     """
-    most = budget() if limit is None else limit
+    most = budget() // times
     if path.stat().st_size * DEFLATE_RATIO <= most:
         return
     n_bytes = 0

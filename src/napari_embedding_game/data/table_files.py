@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from .errors import DataError, explain_damage
-from .memory import budget, check_fits, check_inflates, check_shape_fits
+from .memory import check_fits, check_inflates, check_shape_fits
 
 _SNIFF_CHARACTERS = 65536
 _MOST_COLUMNS = 1_000_000
@@ -41,7 +41,7 @@ def read_frame(path: Path) -> pd.DataFrame:
 
 def _content(path: Path) -> bytes:
     if path.suffix.lower() == ".gz":
-        check_inflates(path, budget() // _PARSED)
+        check_inflates(path, _PARSED)
         with gzip.open(path) as file:
             return file.read()
     check_fits(path.stat().st_size, path.name, "its table")

@@ -15,7 +15,7 @@ import pandas as pd
 
 from .dataset import Dataset
 from .errors import DataError, explain_damage
-from .memory import budget, check_fits, check_inflates, check_shape_fits
+from .memory import check_fits, check_inflates, check_shape_fits
 from .parts import Parts, dataset_of
 from .stages import Stage, Stages, finish
 from .stored import check_links, check_part, checked_sparse, members, read_sparse
@@ -152,10 +152,10 @@ def _read_folder(path: Path) -> Stages[tuple[Any, list[str], pd.DataFrame]]:
     return counts, barcodes[0].astype(str).tolist(), table
 
 
-def _open(path: Path, limit: int | None = None) -> Any:
+def _open(path: Path, times: int = 1) -> Any:
     if path.suffix != ".gz":
         return path.open("rb")
-    check_inflates(path, limit)
+    check_inflates(path, times)
     return gzip.open(path)
 
 
@@ -163,7 +163,7 @@ def _read_tsv(folder: Path, prefix: str, names: Sequence[str]) -> pd.DataFrame:
     for name in (prefix + n + end for n in names for end in ("", ".gz")):
         if (folder / name).is_file():
             check_fits(_NAME_RATIO * (folder / name).stat().st_size, name, "its names")
-            with _open(folder / name, budget() // _NAME_RATIO) as file:
+            with _open(folder / name, _NAME_RATIO) as file:
                 return pd.read_csv(file, sep="\t", header=None, dtype=str, quoting=3)
     raise DataError(
         f"{folder} has no {prefix}{names[0]} beside its matrix: put it there as Cell "
