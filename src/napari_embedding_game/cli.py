@@ -306,23 +306,18 @@ def _result(
     missing: str,
     interrupted: bool,
 ) -> EmbeddingResult:
-    from napari_embedding_game.data.result import EmbeddingResult
+    from napari_embedding_game.session.provenance import result_of
 
-    return EmbeddingResult(
-        embedding=snapshot.embedding,
-        landmarks=snapshot.landmarks,
-        labels=snapshot.labels,
-        pressure=snapshot.pressure,
-        energy=snapshot.energy,
-        parameters={
-            **game.get_params(),
-            "repulsion": game.repulsion_,
-            "space": dataset.space,
-            "missing": missing,
-            "n_iter": snapshot.iteration,
-            "interrupted": interrupted,
-        },
-    )
+    parameters = {
+        **game.get_params(),
+        "repulsion": game.repulsion_,
+        "affinity": game.affinity_,
+        "space": dataset.space,
+        "missing": missing,
+        "n_iter": snapshot.iteration,
+        "interrupted": interrupted,
+    }
+    return result_of(snapshot, parameters)
 
 
 def _write(dataset: Dataset, result: EmbeddingResult, out: Path) -> None:

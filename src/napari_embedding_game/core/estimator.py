@@ -23,6 +23,7 @@ from napari_embedding_game.core.types import (
     Method,
     ScheduleName,
     Snapshot,
+    StartSettings,
 )
 
 
@@ -52,6 +53,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Iterations instead of the schedule's.
     learning_rate, landmark_learning_rate : float, optional
         Steps of the points and of the landmarks instead of the schedule's.
+    momentum : float, optional
+        Share of the last step that goes into the next, instead of the schedule's.
     init : {"spectral", "pca", "random"}, default="spectral"
         Where the points start.
     metric : str, default="euclidean"
@@ -77,6 +80,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The energy that the method minimises; for the game the bound of Eq. 3.
     repulsion_ : float
         The lambda that was used.
+    affinity_ : str
+        The edge weights that were used.
     n_iter_ : int
     n_features_in_ : int
     random_state_ : int
@@ -101,6 +106,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         max_iter: int | None = None,
         learning_rate: float | None = None,
         landmark_learning_rate: float | None = None,
+        momentum: float | None = None,
         init: Init = "spectral",
         metric: str = "euclidean",
         device: str = "auto",
@@ -117,6 +123,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.landmark_learning_rate = landmark_learning_rate
+        self.momentum = momentum
         self.init = init
         self.metric = metric
         self.device = device
@@ -157,10 +164,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 return
 
     def _snapshots(self, X: Any, diagnose: bool) -> Iterator[Snapshot]:
-        from napari_embedding_game.core.affinities import edges
-        from napari_embedding_game.core.game import play
-        from napari_embedding_game.core.graph import knn_graph
-        from napari_embedding_game.core.initialization import start_layout
+        from napari_embedding_game.core import steps
 
         X = validate_data(
             self,
@@ -173,25 +177,22 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         settings = self._settings(n_rows)
         self.random_state_ = self._seed()
         self.repulsion_ = settings.strength / n_rows
-        graph = knn_graph(
-            X,
-            self._n_neighbors(n_rows),
+        self.affinity_ = self._affinity()
+        start = self._start(n_rows, self.random_state_)
+        graph = steps.neighbors(X, start)
+        edges, layout = steps.place(graph, X, start)
+        yield from steps.begin(edges, layout, start, settings, diagnose=diagnose)
+
+    def _start(self, n_rows: int, seed: int) -> StartSettings:
+        return StartSettings(
+            n_components=self.n_components,
+            n_neighbors=self._n_neighbors(n_rows),
             metric=self.metric,
-            random_state=self.random_state_,
-            n_jobs=self.n_jobs,
-        )
-        weighted = edges(graph, self._affinity())
-        layout = start_layout(
-            weighted, X, self.n_components, self.init, self.random_state_
-        )
-        yield from play(
-            weighted,
-            layout,
-            settings,
-            random_state=self.random_state_,
+            affinity=self.affinity_,
+            init=self.init,
+            random_state=seed,
             device=self.device,
             n_jobs=self.n_jobs,
-            diagnose=diagnose,
         )
 
     def _n_neighbors(self, n_rows: int) -> int:
@@ -201,7 +202,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             f"n_neighbors={self.n_neighbors} needs at least {self.n_neighbors + 1} "
             f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return n_rows - 1
 
@@ -219,6 +220,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             n_landmarks=self.n_landmarks,
             learning_rate=self.learning_rate,
             landmark_learning_rate=self.landmark_learning_rate,
+            momentum=self.momentum,
             schedule=self.schedule,
             max_iter=self.max_iter,
         )
