@@ -46,7 +46,10 @@ def _choices(name: str, *values: str) -> Any:
 Sample = _choices("Sample", "digits", "pbmc", "nuclei", "mnist")
 Affinity = _choices("Affinity", "auto", "mixed", "uniform", "fuzzy")
 Schedule = _choices("Schedule", "fast", "paper")
-Init = _choices("Init", "spectral", "pca", "random")
+Init = _choices(
+    "Init", "spectral", "pca", "random", "gradient_pca", "random_projection",
+    "le", "ale", "vrle", "isomap", "lle",
+)  # fmt: skip
 MissingValues = _choices("MissingValues", "error", "drop")
 
 

@@ -55,8 +55,10 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Steps of the points and of the landmarks instead of the schedule's.
     momentum : float, optional
         Share of the last step that goes into the next, instead of the schedule's.
-    init : {"spectral", "pca", "random"}, default="spectral"
-        Where the points start.
+    init : str, default="spectral"
+        Where the points start: "spectral", "random", or a classical method, one of
+        "pca", "gradient_pca", "random_projection", "le", "ale", "vrle", "isomap" and
+        "lle".
     metric : str, default="euclidean"
         Any metric of scikit-learn or pynndescent.
     device : str, default="auto"

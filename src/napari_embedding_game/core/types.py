@@ -9,7 +9,7 @@ objects.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,23 @@ IntArray = NDArray[np.integer]
 Method = Literal["game", "sampled_edges", "sampled_landmarks"]
 ScheduleName = Literal["fast", "paper"]
 Affinity = Literal["mixed", "uniform", "fuzzy"]
-Init = Literal["spectral", "pca", "random"]
+Init = Literal[
+    "spectral",
+    "pca",
+    "random",
+    "gradient_pca",
+    "random_projection",
+    "le",
+    "ale",
+    "vrle",
+    "isomap",
+    "lle",
+]
 
 METHODS: tuple[Method, ...] = ("game", "sampled_edges", "sampled_landmarks")
 SCHEDULES: tuple[ScheduleName, ...] = ("fast", "paper")
 AFFINITIES: tuple[Affinity, ...] = ("mixed", "uniform", "fuzzy")
-INITS: tuple[Init, ...] = ("spectral", "pca", "random")
+INITS: tuple[Init, ...] = get_args(Init)
 
 DEFAULT_STRENGTH = 300.0
 """lambda x N: gave good maps from 700 cells to 70,000 images."""

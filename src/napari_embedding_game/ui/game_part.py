@@ -11,6 +11,7 @@ from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 from superqt import QCollapsible
 
+from napari_embedding_game.core.classical import CLASSICAL
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import STRENGTH_RANGE, paper_lambda
@@ -28,8 +29,8 @@ AFFINITIES = [
 ]
 INITS = [
     ("Spectral (keeps the large picture)", "spectral"),
-    ("Principal components", "pca"),
     ("At random", "random"),
+    *((method.title, name) for name, method in CLASSICAL.items()),
 ]
 METRICS = ["euclidean", "cosine", "correlation", "manhattan"]
 DEVICES = [
