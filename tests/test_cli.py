@@ -60,6 +60,7 @@ def test_fit_writes_the_map(table, out):
     assert parameters["n_neighbors"] == 5
     assert parameters["n_landmarks"] == 10
     assert parameters["random_state"] == 0
+    assert parameters["affinity"] == "mixed"
     assert parameters["n_iter"] == 5
     assert not parameters["interrupted"]
 
@@ -408,7 +409,7 @@ def test_replay_gives_the_same_map(session_file, out):
     )
     assert "B cells" in adata.obs["embedding_game_cluster"].cat.categories
     parameters = adata.uns["embedding_game"]["parameters"]
-    assert parameters["strength"] == 150.0
+    assert parameters["repulsion"] == 150.0 / adata.n_obs
 
 
 def test_replay_tells_another_map(session_file, out):

@@ -18,7 +18,7 @@ import typer
 
 from napari_embedding_game.cli_reproduce import reproduce
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, MissingValuesError
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.estimator import EmbeddingGame
@@ -44,9 +44,20 @@ def _choices(name: str, *values: str) -> Any:
 
 
 Sample = _choices("Sample", "digits", "pbmc", "nuclei", "mnist")
-Affinity = _choices("Affinity", "auto", "mixed", "uniform", "fuzzy")
+Affinity = _choices("Affinity", "auto", "mixed", "uniform", "fuzzy", "entropic", "lle")
+Approximation = _choices(
+    "Approximation",
+    "auto",
+    "landmarks",
+    "sampled_edges",
+    "sampled_landmarks",
+    "exact",
+)
 Schedule = _choices("Schedule", "fast", "paper")
-Init = _choices("Init", "spectral", "pca", "random")
+Init = _choices(
+    "Init", "spectral", "pca", "random", "gradient_pca", "random_projection",
+    "le", "ale", "vrle", "isomap", "lle",
+)  # fmt: skip
 MissingValues = _choices("MissingValues", "error", "drop")
 
 
@@ -64,8 +75,14 @@ def _plain_errors() -> Iterator[None]:
         typer.echo("Stopped: nothing written.", err=True)
         raise typer.Exit(EXIT_INTERRUPTED) from interrupt
     except (DataError, InputError) as error:
-        typer.echo(f"Error: {error}", err=True)
+        typer.echo(f"Error: {_sentence(error)}", err=True)
         raise typer.Exit(EXIT_ERROR) from error
+
+
+def _sentence(error: DataError | InputError) -> str:
+    if isinstance(error, MissingValuesError):
+        return error.told("--missing drop")
+    return str(error)
 
 
 def _print_version(wanted: bool) -> None:
@@ -161,9 +178,22 @@ def fit(
     n_neighbors: Annotated[
         int, typer.Option(min=1, help="Neighbours that attract each point.")
     ] = 15,
+    method: Annotated[
+        str, typer.Option(help="game, ee, ssne, tsne, umap and more: see the README.")
+    ] = "game",
+    approximation: Annotated[
+        Approximation,
+        typer.Option(help="How the repulsion of all pairs is found."),
+    ] = Approximation.auto,
+    perplexity: Annotated[
+        float, typer.Option(help="Neighbours that count, for entropic attraction.")
+    ] = 30.0,
     strength: Annotated[
         float | None,
-        typer.Option(help="Repulsion as lambda x N; more spreads the map. [300]"),
+        typer.Option(
+            help="Repulsion as lambda x N, or as a factor where the method has no "
+            "lambda; more spreads the map. [the method's own; game: 300]"
+        ),
     ] = None,
     repulsion: Annotated[
         float | None, typer.Option(help="The paper's lambda, instead of --strength.")
@@ -204,8 +234,13 @@ def fit(
         dataset = read(source, space=space, missing=missing.value)
         for note in dataset.notes:
             typer.echo(note, err=True)
+        from napari_embedding_game.core.family import choose, per_point
+
+        how = None if approximation == "auto" else approximation.value
+        chosen, _ = choose(method, how)
         if strength is not None:
-            repulsion = strength / dataset.X.shape[0]
+            has_lambda = chosen.unit is per_point
+            repulsion = strength / (dataset.X.shape[0] if has_lambda else 1)
         from napari_embedding_game.core.estimator import EmbeddingGame
         from napari_embedding_game.core.graph import check_rows
 
@@ -224,6 +259,9 @@ def fit(
             device=device,
             n_jobs=n_jobs,
             random_state=random_state,
+            method=method,
+            approximation=how,
+            perplexity=perplexity,
         )
         _play_and_write(game, dataset, missing.value, out)
 
@@ -300,23 +338,18 @@ def _result(
     missing: str,
     interrupted: bool,
 ) -> EmbeddingResult:
-    from napari_embedding_game.data.result import EmbeddingResult
+    from napari_embedding_game.session.provenance import result_of
 
-    return EmbeddingResult(
-        embedding=snapshot.embedding,
-        landmarks=snapshot.landmarks,
-        labels=snapshot.labels,
-        pressure=snapshot.pressure,
-        energy=snapshot.energy,
-        parameters={
-            **game.get_params(),
-            "repulsion": game.repulsion_,
-            "space": dataset.space,
-            "missing": missing,
-            "n_iter": snapshot.iteration,
-            "interrupted": interrupted,
-        },
-    )
+    parameters = {
+        **game.get_params(),
+        "repulsion": game.repulsion_,
+        "affinity": game.affinity_,
+        "space": dataset.space,
+        "missing": missing,
+        "n_iter": snapshot.iteration,
+        "interrupted": interrupted,
+    }
+    return result_of(snapshot, parameters)
 
 
 def _write(dataset: Dataset, result: EmbeddingResult, out: Path) -> None:

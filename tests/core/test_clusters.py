@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.clusters import (
-    follow,
     landmark_graph,
     leiden_clusters,
     merge_tree,
@@ -161,39 +159,6 @@ def test_a_split_cuts_inside_the_cluster_and_keeps_nothing_back(case, data):
         assert len(np.unique(pairs[parts >= 0], axis=0)) == n_parts
     with pytest.raises(InputError, match="choose a number of parts"):
         split(tree, members, n_most + 1)
-
-
-def test_clusters_keep_their_ids_where_most_points_stay():
-    previous = np.array([7, 7, 7, 3, 3, 3, -1])
-    new = np.array([1, 1, 0, 0, 0, 0, 2])
-    assert follow(previous, new).tolist() == [3, 7, 8]
-    assert follow(previous, new, next_id=20).tolist() == [3, 7, 20]
-
-
-def test_following_maximises_the_points_that_keep_their_id():
-    # The largest overlap first would keep 5 of the 13.
-    previous = np.array([0] * 5 + [0] * 4 + [1] * 4)
-    new = np.array([0] * 5 + [1] * 4 + [0] * 4)
-    assert follow(previous, new).tolist() == [1, 0]
-
-
-@given(hnp.arrays(np.int32, 30, elements=st.integers(-1, 6)), st.permutations(range(7)))
-def test_renumbered_clusters_get_their_old_ids_back(previous, order):
-    renumbered = np.where(previous < 0, -1, np.array(order)[previous])
-    ids = follow(previous, renumbered)
-    is_in = previous >= 0
-    np.testing.assert_array_equal(ids[renumbered[is_in]], previous[is_in])
-    assert len(set(ids.tolist())) == len(ids)
-
-
-def test_only_the_same_points_can_be_followed():
-    with pytest.raises(InputError, match="3 points before and 2 now"):
-        follow(np.zeros(3, int), np.zeros(2, int))
-
-
-def test_following_nothing_gives_no_ids():
-    assert follow(np.full(3, -1), np.full(3, -1)).tolist() == []
-    assert follow(np.full(3, -1), np.array([0, 1, 1])).tolist() == [0, 1]
 
 
 def test_leiden_finds_the_number_of_clusters_asked_for():

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.validation import (
     as_float32,
     check_missing,
@@ -26,13 +26,14 @@ def ask(X, missing):
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_missing_values_are_counted_and_the_first_is_named(kind):
-    with pytest.raises(DataError) as error:
+    with pytest.raises(MissingValuesError) as error:
         ask(kind(gappy()), "error")
     assert str(error.value) == (
         "t.csv has 2 missing or infinite values in 2 of 4 rows, the first in row 2 "
-        '("B"), column area: fill them in, or have these rows left out (missing '
-        'values "drop", --missing drop).'
+        '("B"), column area: fill them in, or have these rows left out '
+        '(missing="drop").'
     )
+    assert error.value.told("--missing drop").endswith("left out (--missing drop).")
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])

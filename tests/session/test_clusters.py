@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.automatic import FIRST_ID
 from napari_embedding_game.session.clustering import Given
-from napari_embedding_game.session.clusters import FIRST_ID, ClusterBook
+from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.edits import Named
 
 N, L = 60, 6

@@ -75,3 +75,11 @@ def test_whatever_comes(divisions):
         assert again[populated].tolist() == ids[populated].tolist()
         known |= set(ids.tolist()) | set(again.tolist())
     assert known == set(range(len(known)))
+
+
+def test_not_more_points_sleep_than_the_map_has_many_times():
+    identities = Identities(Numbers())
+    identities.hold(division(5, 5))
+    for number in range(10, 30):
+        identities.remember(number, np.arange(10))
+    assert sorted(identities.asleep) == [28, 29]

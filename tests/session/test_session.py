@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.codec import loads
 from napari_embedding_game.session.record import RunRecord
@@ -116,14 +117,21 @@ def test_the_result_tells_how_it_was_made(session):
         if frame.snapshot.finished:
             break
     parameters = session.result().parameters
-    assert parameters["strength"] == 800.0
     assert parameters["repulsion"] == 20.0
+    assert not parameters["interrupted"]
     assert parameters["n_neighbors"] == 15
-    assert json.loads(parameters["steering"]) == [[20, {"strength": 800.0}]]
+    assert json.loads(parameters["steering"]) == [[20, {"repulsion": 20.0}]]
     recorded = loads(RunRecord, parameters["record"].encode(), "the file")
-    assert recorded.game.strength == 300.0
+    assert recorded.game.strength is None
     assert [(s.iteration, s.game.strength) for s in recorded.steered] == [(20, 800.0)]
     assert recorded.n_iter == 50
+
+
+def test_a_result_names_its_parameters_as_the_estimator_does(session):
+    play(session)
+    ours = {"steering", "record", "n_iter", "interrupted", "space"}
+    names = set(session.result().parameters) - ours
+    assert names == set(EmbeddingGame().get_params())
 
 
 def test_the_result_holds_the_clusters_as_they_are_shown(session):

@@ -1,11 +1,17 @@
 from dataclasses import asdict
 
+import pytest
+
 from napari_embedding_game.core.types import GameSettings, StartSettings
-from napari_embedding_game.session.settings import Settings, paper_lambda
+from napari_embedding_game.session.settings import (
+    Settings,
+    paper_lambda,
+    strength_range,
+)
 
 
 def test_fields_and_defaults_are_the_engine_s():
-    assert Settings().start() == StartSettings()
+    assert Settings().start() == StartSettings(affinity="mixed")
     assert Settings().game() == GameSettings()
     ours = asdict(Settings())
     assert set(ours) == set(asdict(StartSettings())) | set(asdict(GameSettings()))
@@ -16,9 +22,26 @@ def test_a_change_is_told_once_by_its_name():
     settings.events.connect(lambda info: heard.append((info.signal.name, info.args)))
     settings.strength = 70.0
     settings.strength = 70.0
-    assert heard == [("strength", (70.0, 300.0))]
+    assert heard == [("strength", (70.0, None))]
     assert settings.game().strength == 70.0
 
 
 def test_the_paper_s_lambda_for_mnist():
-    assert paper_lambda(70.0, 70_000) == 0.001
+    assert paper_lambda(GameSettings(strength=70.0), 70_000) == 0.001
+
+
+def test_a_method_without_lambda_has_a_factor():
+    assert paper_lambda(GameSettings(method="tsne"), 70_000) == 1.0
+
+
+def test_a_method_brings_its_own_edges_repulsion_and_approximation():
+    settings = Settings()
+    settings.strength = 1_000.0
+    settings.approximation = "landmarks"
+    settings.choose_method("umap")
+    assert settings.start().affinity == "fuzzy"
+    assert (settings.strength, settings.approximation) == (None, None)
+
+
+def test_the_slider_of_the_game_goes_from_ten_to_ten_thousand():
+    assert strength_range("game") == pytest.approx((10.0, 10_000.0))

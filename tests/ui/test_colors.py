@@ -1,12 +1,16 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from napari_embedding_game.data.measure import measure
 from napari_embedding_game.ui.cluster_colors import ClusterColors
 from napari_embedding_game.ui.coloring import (
     ByPressure,
     choices,
     coloring,
+    metadata_columns,
 )
 from napari_embedding_game.ui.colors import (
     category_colors,
@@ -140,3 +144,18 @@ def test_pressure_is_a_scale_from_zero(make_snapshot):
     colors = by_pressure.colors(make_snapshot())
     assert by_pressure.legend().limits[0] == 0
     assert not np.array_equal(colors[0], colors[1])
+
+
+def test_the_label_of_an_object_composes_no_cluster():
+    labels = np.kron(np.arange(1, 10).reshape(3, 3), np.ones((4, 4), int))
+    image = np.random.default_rng(0).random(labels.shape)
+    measured = measure(image, labels)
+    assert metadata_columns(measured) == ["y", "x"]
+    kind = pd.Categorical(["B", "T", "B"] * 3)
+    typed = replace(measured, obs=measured.obs.assign(kind=kind))
+    assert metadata_columns(typed)[0] == "kind"
+
+
+def test_a_column_called_label_is_a_category_where_there_are_no_objects(dataset):
+    digits = replace(dataset, obs=dataset.obs.assign(label=np.arange(40) % 10))
+    assert "label" in metadata_columns(digits)

@@ -5,7 +5,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import Loaded, Wish
 
@@ -13,8 +13,11 @@ from napari_embedding_game.session.sources import Loaded, Wish
 def test_run_is_the_first_click(play, session, dock):
     assert dock.run.run.text == "Run"
     layers = play()
-    np.testing.assert_array_equal(layers.points.data, session.snapshot.embedding)
-    np.testing.assert_array_equal(layers.landmarks.data, session.snapshot.landmarks)
+    for layer, positions in (
+        (layers.points, session.snapshot.embedding),
+        (layers.landmarks, session.snapshot.landmarks),
+    ):
+        np.testing.assert_allclose(layer.data, layers.to_world(positions), atol=1e-3)
     assert dock.run.run.text == "Restart"
     assert "Finished" in dock.run.stage.text()
     assert "25% under pressure" in dock.run.status.text()
@@ -81,7 +84,7 @@ def test_number_and_slider_of_the_repulsion_agree(dock, session):
 
 def test_every_setting_of_the_engine_has_its_control(dock, session):
     game, settings = dock.game, session.settings
-    game.method.value = "sampled_edges"
+    game.approximation.value = "sampled_edges"
     game.landmarks.value = 80
     game.neighbors.value = 30
     game.learning_rate.value = 0.2
@@ -94,7 +97,7 @@ def test_every_setting_of_the_engine_has_its_control(dock, session):
     game.init.value = "pca"
     game.seed.value = 5
     game.device.value = "cpu"
-    assert (settings.method, settings.n_landmarks) == ("sampled_edges", 80)
+    assert (settings.approximation, settings.n_landmarks) == ("sampled_edges", 80)
     assert (settings.learning_rate, settings.landmark_learning_rate) == (0.2, 0.4)
     assert (settings.momentum, settings.max_iter) == (0.0, 900)
     assert isinstance(settings.max_iter, int)
@@ -123,7 +126,8 @@ def test_a_failure_is_told_and_the_dock_usable_again(
     layers = play("failed")
     assert not dock.run.message.isHidden()
     assert dock.run.message.property("role") == "error"
-    assert np.abs(layers.points.data).max() == np.abs(session.snapshot.embedding).max()
+    world = layers.to_world(session.snapshot.embedding)
+    np.testing.assert_allclose(layers.points.data, world, atol=1e-3)
     assert session.snapshot.iteration == 20
     engine.fail_at = None
     play()
@@ -182,7 +186,9 @@ class Table:
         yield Stage("Reading")
         self.asked.append((wish.space, wish.missing))
         if wish.missing == "error":
-            raise DataError("cells.csv has 3 missing values in 2 of 42 rows.")
+            raise MissingValuesError(
+                "cells.csv has 3 missing values in 2 of 42 rows: leave them out"
+            )
         return Loaded(dataset=self.dataset, spaces=["X", "obsm['X_pca']"])
 
 
@@ -193,7 +199,10 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
     before = session.dataset
     dock.player.load(source)
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
-    assert dock.data.trouble.text().startswith("cells.csv has 3 missing values")
+    assert dock.data.trouble.text() == (
+        "cells.csv has 3 missing values in 2 of 42 rows: leave them out (tick the box "
+        "below)."
+    )
     assert session.dataset is before
     assert not dock.data.drop.native.isHidden()
     with qtbot.waitSignal(dock.player.loaded):

@@ -197,8 +197,9 @@ def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, se
     played.show()
     qtbot.waitUntil(lambda: played.table.model().rowCount() == 40)
     lowest = played.table.model().index(39, 0).data(ID_ROLE)
-    session.selection.select(lowest)
     bar = played.table.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0)  # it is laid out
+    session.selection.select(lowest)
     assert bar.value() > 0
     bar.setValue(0)
     played.refresh()

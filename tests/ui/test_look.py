@@ -1,5 +1,7 @@
 """Colour by and size by act at once, while the game runs too."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -93,3 +95,12 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     assert session.look.limits is None
     dock.look.color_by.value = "Cluster"
     assert "c" in dock.look.color_by.choices
+
+
+def test_a_restored_look_is_shown(dock, session):
+    saved = session.capture()
+    look = {**saved.look, "show_names": False, "size_by_pressure": True}
+    session.restore(replace(saved, look=look))
+    assert not dock.look.names.value
+    assert dock.look.size_by.value
+    assert dock.look.landmarks.value

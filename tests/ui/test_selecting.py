@@ -166,7 +166,7 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
     middle = np.array([native.width(), native.height()]) / 2
 
     def pixel(place):
-        row, column = dock.player.layers.points.data_to_world(place)[-2:]
+        row, column = dock.player.layers.to_world(np.asarray(place))
         offset = np.array([column - camera.center[-1], row - camera.center[-2]])
         return QPoint(*np.round(middle + offset * camera.zoom).astype(int))
 

@@ -15,7 +15,7 @@ Arrays: ``targets`` (n, d); ``others`` (d, m), a row per coordinate; ``indptr``,
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
 
 from __future__ import annotations
 

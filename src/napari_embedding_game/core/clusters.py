@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 
 from napari_embedding_game.core import _cluster_kernels as kernels
 from napari_embedding_game.core.affinities import Edges
@@ -310,58 +309,6 @@ def _parts(clusters: NDArray[np.int32]) -> NDArray[np.int32]:
     parts = np.searchsorted(known, clusters).astype(np.int32)
     parts[clusters < 0] = -1
     return parts
-
-
-def follow(
-    previous: Labels, new: Labels, next_id: int | None = None
-) -> NDArray[np.int32]:
-    """Return an id for each new cluster: that of the old one it has most points of.
-
-    The matching makes the number of points that keep their id the largest
-    possible (Hungarian method), so colours and names stay where they can.
-
-    Parameters
-    ----------
-    previous : (N,) int
-        Id of each point's cluster before; below 0 is none.
-    new : (N,) int
-        Number of each point's cluster now, from 0; below 0 is none.
-    next_id : int, optional
-        First id for clusters that match none; by default the one after the
-        highest in ``previous``.
-
-    Returns
-    -------
-    (n_new,) int32
-        ``ids[new[i]]`` is the id of point i's cluster; all are different.
-
-    Raises
-    ------
-    InputError
-        The two differ in length.
-    """
-    if len(previous) != len(new):
-        raise InputError(
-            f"There are {len(previous)} points before and {len(new)} now: clusters "
-            "can be followed only on the same points."
-        )
-    n_new = int(np.max(new, initial=-1)) + 1
-    n_old = int(np.max(previous, initial=-1)) + 1
-    both = (np.asarray(previous) >= 0) & (np.asarray(new) >= 0)
-    pair = np.asarray(new)[both].astype(np.int64) * n_old + np.asarray(previous)[both]
-    # Old ids may be far apart after many splits: only those in use take part.
-    pairs, overlap = np.unique(pair, return_counts=True)
-    olds, column = np.unique(pairs % max(n_old, 1), return_inverse=True)
-    table = np.zeros((n_new, len(olds)), np.int64)
-    table[pairs // max(n_old, 1), column] = overlap
-    ids = np.full(n_new, -1, np.int32)
-    rows, columns = linear_sum_assignment(table, maximize=True)
-    is_match = table[rows, columns] > 0
-    ids[rows[is_match]] = olds[columns[is_match]]
-    is_fresh = ids < 0
-    first = n_old if next_id is None else next_id
-    ids[is_fresh] = np.arange(first, first + np.count_nonzero(is_fresh))
-    return ids
 
 
 def leiden_clusters(

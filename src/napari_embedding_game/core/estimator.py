@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.affinities import Edges, n_searched
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import member, per_point, resolve, strength_of
 from napari_embedding_game.core.types import (
@@ -55,8 +56,12 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Iterations instead of the schedule's.
     learning_rate, landmark_learning_rate : float, optional
         Steps of the points and of the landmarks instead of the schedule's.
-    init : {"spectral", "pca", "random"}, default="spectral"
-        Where the points start.
+    momentum : float, optional
+        Share of the last step that goes into the next, instead of the schedule's.
+    init : str, default="spectral"
+        Where the points start: "spectral", "random", or a classical method, one of
+        "pca", "gradient_pca", "random_projection", "le", "ale", "vrle", "isomap" and
+        "lle".
     metric : str, default="euclidean"
         Any metric of scikit-learn or pynndescent.
     device : str, default="auto"
@@ -87,6 +92,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The energy that the method minimises; for the game the bound of Eq. 3.
     repulsion_ : float
         The lambda that was used.
+    affinity_ : str
+        The edge weights that were used.
     n_iter_ : int
     n_features_in_ : int
     random_state_ : int
@@ -111,6 +118,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         max_iter: int | None = None,
         learning_rate: float | None = None,
         landmark_learning_rate: float | None = None,
+        momentum: float | None = None,
         init: Init = "spectral",
         metric: str = "euclidean",
         device: str = "auto",
@@ -129,6 +137,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.landmark_learning_rate = landmark_learning_rate
+        self.momentum = momentum
         self.init = init
         self.metric = metric
         self.device = device
@@ -171,10 +180,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 return
 
     def _snapshots(self, X: Any, diagnose: bool) -> Iterator[Snapshot]:
-        from napari_embedding_game.core.affinities import edges, n_searched
-        from napari_embedding_game.core.game import play
-        from napari_embedding_game.core.graph import knn_graph
-        from napari_embedding_game.core.initialization import start_layout
+        from napari_embedding_game.core import steps
 
         X = validate_data(
             self,
@@ -185,46 +191,42 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         n_rows = X.shape[0]
         self.random_state_ = self._seed()
-        start = self._start()
-        wanted = n_searched(start.affinity, self.n_neighbors, self.perplexity, n_rows)
-        graph = knn_graph(
-            X,
-            self._n_neighbors(wanted, n_rows),
-            metric=self.metric,
-            random_state=self.random_state_,
-            n_jobs=self.n_jobs,
-        )
-        weighted = edges(graph, start.affinity, X=X)
+        start = self._start(n_rows, self.random_state_)
+        self.affinity_ = start.affinity
+        graph = steps.neighbors(X, start)
+        weighted, layout = steps.place(graph, X, start)
         settings = self._settings(weighted)
-        layout = start_layout(
-            weighted, X, self.n_components, self.init, self.random_state_
-        )
-        yield from play(
-            weighted,
-            layout,
-            settings,
-            random_state=self.random_state_,
-            device=self.device,
-            n_jobs=self.n_jobs,
-            diagnose=diagnose,
-        )
+        yield from steps.begin(weighted, layout, start, settings, diagnose=diagnose)
 
-    def _start(self) -> StartSettings:
-        affinity = self.affinity
+    def _start(self, n_rows: int, seed: int) -> StartSettings:
+        affinity: Any = self.affinity
         if affinity != "auto" and affinity not in AFFINITIES:
             raise InputError(
                 f'affinity must be "auto" or one of {AFFINITIES}, not {affinity!r}.'
             )
-        return resolve(StartSettings(affinity=affinity), self.method)
+        start = StartSettings(
+            n_components=self.n_components,
+            n_neighbors=self.n_neighbors,
+            metric=self.metric,
+            affinity=affinity,
+            perplexity=self.perplexity,
+            init=self.init,
+            random_state=seed,
+            device=self.device,
+            n_jobs=self.n_jobs,
+        )
+        start = resolve(start, self.method)
+        return replace(start, n_neighbors=self._n_neighbors(start.affinity, n_rows))
 
-    def _n_neighbors(self, wanted: int, n_rows: int) -> int:
+    def _n_neighbors(self, affinity: str, n_rows: int) -> int:
+        wanted = n_searched(affinity, self.n_neighbors, self.perplexity, n_rows)
         if wanted < n_rows:
             return wanted
         warnings.warn(
             f"n_neighbors={wanted} needs at least {wanted + 1} "
             f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return n_rows - 1
 
@@ -237,6 +239,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             n_landmarks=self.n_landmarks,
             learning_rate=self.learning_rate,
             landmark_learning_rate=self.landmark_learning_rate,
+            momentum=self.momentum,
             schedule=self.schedule,
             max_iter=self.max_iter,
         )

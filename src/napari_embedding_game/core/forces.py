@@ -281,7 +281,7 @@ class TorchForces:
     ) -> tuple[float, Tensor]:
         total, gradient = self._field(y, y, weights)
         if weights is None:
-            total -= len(y) * float(self._k.value(torch.zeros(())))
+            total -= len(y) * float(self._k.value(y.new_zeros(())))
         return total, 2 * gradient
 
     def _along(self, y: Tensor, ends: Any, slope: Any) -> tuple[Tensor, Tensor]:

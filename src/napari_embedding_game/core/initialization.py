@@ -42,29 +42,33 @@ def start_layout(
     edges : Edges
         Neighbour edges, used by ``spectral``.
     X : (N, D) array or sparse matrix
-        The input, used by ``pca`` and to set components side by side.
+        The input, used by all but ``random``; ``spectral`` sets components side by
+        side with it.
     n_components : int
         d.
-    init : {"spectral", "pca", "random"}
+    init : str
+        "spectral", "random" or a name of :data:`classical.CLASSICAL`; those with a
+        neighbour graph take as many neighbours as ``edges`` has.
     random_state : int
         The same seed gives the same layout.
 
     Raises
     ------
     InputError
-        ``init`` is not a known start, or ``n_components`` not 1, 2 or 3.
+        ``init`` is not a known start or not for these rows, or ``n_components``
+        not 1, 2 or 3.
     """
     if n_components not in (1, 2, 3):
         raise InputError(f"A map has 1, 2 or 3 dimensions, not {n_components}.")
     rng = np.random.default_rng(random_state)
     if init == "spectral":
         layout = _spectral(edges, X, n_components, rng)
-    elif init == "pca":
-        layout = _principal_components(X, n_components, random_state)
     elif init == "random":
         layout = rng.normal(size=(edges.n_points, n_components))
+    elif init in INITS:
+        layout = _classical(init, edges, X, n_components, random_state)
     else:
-        raise InputError(f"The start must be one of {INITS}, not {init!r}.")
+        raise InputError(f"The start must be one of {', '.join(INITS)}, not {init!r}.")
     layout = _unit_variance(layout)
     layout += _JITTER * rng.normal(size=layout.shape)
     return _unit_variance(layout).astype(np.float32)
@@ -78,20 +82,21 @@ def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
     return scaled
 
 
-def _principal_components(
-    X: Any, n_components: int, random_state: int
+def _classical(
+    init: str, edges: Edges, X: Any, n_components: int, random_state: int
 ) -> NDArray[np.float64]:
-    from sklearn.decomposition import PCA, TruncatedSVD
+    from napari_embedding_game.core.classical import classical_layout
 
-    n = min(n_components, *X.shape)
-    if sparse.issparse(X):
-        n = max(1, min(n, X.shape[1] - 1))
-        found = TruncatedSVD(n, random_state=random_state).fit_transform(X)
-    else:
-        found = PCA(n, random_state=random_state).fit_transform(X)
-    layout = np.zeros((X.shape[0], n_components))
-    layout[:, : found.shape[1]] = found
-    return layout
+    n_points = edges.n_points
+    n_neighbors = round(float(edges.weights.sum()) / (2 * n_points))
+    layout = classical_layout(
+        init,
+        X,
+        n_components,
+        n_neighbors=min(max(n_neighbors, 1), n_points - 1),
+        random_state=random_state,
+    )
+    return layout.astype(np.float64)
 
 
 def _spectral(
@@ -102,7 +107,7 @@ def _spectral(
     layout = _eigenmaps(matrix, _Parts(part, n_parts), n_components, rng)
     if n_parts == 1:
         return layout
-    return _side_by_side(layout, part, n_parts, X, n_components)
+    return side_by_side(layout, part, n_parts, X, n_components)
 
 
 class _Parts:
@@ -165,7 +170,7 @@ def _orthonormalize(
         vectors[:, k] = column
 
 
-def _side_by_side(
+def side_by_side(
     layout: NDArray[np.float64],
     part: NDArray[Any],
     n_parts: int,

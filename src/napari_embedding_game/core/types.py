@@ -9,7 +9,7 @@ objects.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,19 @@ IntArray = NDArray[np.integer]
 Approximation = Literal["landmarks", "sampled_edges", "sampled_landmarks", "exact"]
 ScheduleName = Literal["fast", "paper"]
 Affinity = Literal["mixed", "uniform", "fuzzy", "entropic", "lle"]
-Init = Literal["spectral", "pca", "random"]
+AffinityChoice = Literal["auto", "mixed", "uniform", "fuzzy", "entropic", "lle"]
+Init = Literal[
+    "spectral",
+    "pca",
+    "random",
+    "gradient_pca",
+    "random_projection",
+    "le",
+    "ale",
+    "vrle",
+    "isomap",
+    "lle",
+]
 
 APPROXIMATIONS: tuple[Approximation, ...] = (
     "landmarks",
@@ -30,7 +42,7 @@ APPROXIMATIONS: tuple[Approximation, ...] = (
 )
 SCHEDULES: tuple[ScheduleName, ...] = ("fast", "paper")
 AFFINITIES: tuple[Affinity, ...] = ("mixed", "uniform", "fuzzy", "entropic", "lle")
-INITS: tuple[Init, ...] = ("spectral", "pca", "random")
+INITS: tuple[Init, ...] = get_args(Init)
 
 DEFAULT_AFFINITY: Affinity = "mixed"
 """Between uniform and fuzzy: see :mod:`affinities` and ``benchmarks/quality.py``."""
@@ -48,7 +60,7 @@ class StartSettings:
     n_components: int = 2
     n_neighbors: int = 15
     metric: str = "euclidean"
-    affinity: Affinity | Literal["auto"] = "auto"
+    affinity: AffinityChoice = "auto"
     perplexity: float = 30.0
     init: Init = "spectral"
     random_state: int = 0

@@ -10,6 +10,8 @@ from .errors import DataError
 from .memory import budget, size_text
 
 _MOST_MEMBERS = 100_000
+# Of other kinds Python unpacks a part at once, however long it becomes.
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def check_archive(
@@ -33,7 +35,8 @@ def check_archive(
     ------
     DataError
         If the members are too large together, if a name leads out of the archive,
-        if two members have the same name, or if one is encrypted or a link.
+        if two members have the same name, or if one is encrypted, a link, or packed
+        in a way that has no bound.
     """
     most = budget() if limit is None else limit
     members = archive.infolist()
@@ -58,6 +61,11 @@ def check_archive(
             raise DataError(
                 f'{where} has a part ("{member.filename[:60]}") that is there twice or '
                 "encrypted: save it again."
+            )
+        if member.compress_type not in _BOUNDED:
+            raise DataError(
+                f'{where} has a part ("{member.filename[:60]}") that is packed in an '
+                "unusual way and is not read: save it again with numpy.savez."
             )
         found[member.filename] = member
     return found

@@ -14,6 +14,21 @@ class DataError(ValueError):
     """A sentence about a file or a table, to be shown to the user as it is."""
 
 
+class MissingValuesError(DataError):
+    """Rows have missing values, and the reader was not asked to leave them out.
+
+    Its text is for whoever calls a reader; :meth:`told` is for other places.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(f'{sentence} (missing="drop").')
+        self._sentence = sentence
+
+    def told(self, way: str) -> str:
+        """Return the sentence with the way in which these rows are left out here."""
+        return f"{self._sentence} ({way})."
+
+
 # What h5py, anndata, numpy, pandas and pyarrow raise on damaged bytes.
 _PARSER_ERRORS = (
     OSError,

@@ -12,8 +12,8 @@ import psutil
 from .errors import DataError
 
 _BLOCK = 1 << 24  # bytes decompressed at a time
-# The most that deflate can make of a byte; a file below the limit needs no trial.
-_DEFLATE_RATIO = 1032
+DEFLATE_RATIO = 1032
+"""The most that deflate can make of a byte; what fits even so needs no trial."""
 
 
 def budget() -> int:
@@ -21,12 +21,17 @@ def budget() -> int:
     return int(psutil.virtual_memory().available) // 2
 
 
+def fits(n_bytes: int) -> bool:
+    """Tell whether `n_bytes` are within the :func:`budget`."""
+    return n_bytes <= budget()
+
+
 def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
     """Raise DataError if `n_bytes` are more than the :func:`budget`.
 
     `where` names the file, `what` the part of it: "its table", "X".
     """
-    if n_bytes <= budget():
+    if fits(n_bytes):
         return
     raise DataError(
         f"{where} says that {what} would take {size_text(n_bytes)}, and this computer "
@@ -45,13 +50,13 @@ def check_shape_fits(
     check_fits(math.prod(map(int, shape)) * itemsize, where, f"{what} ({rows})")
 
 
-def check_inflates(path: Path, limit: int | None = None) -> None:
-    """Raise DataError if a .gz file holds more than `limit` bytes (the budget).
+def check_inflates(path: Path, times: int = 1) -> None:
+    """Raise DataError if `times` what a .gz file holds is more than the budget.
 
     The file is only unpacked, block by block, where its size allows so much.
     """
-    most = budget() if limit is None else limit
-    if path.stat().st_size * _DEFLATE_RATIO <= most:
+    most = budget() // times
+    if path.stat().st_size * DEFLATE_RATIO <= most:
         return
     n_bytes = 0
     with gzip.open(path) as file:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DataError, explain_damage
+from .memory import check_inflates
 
 _MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -81,6 +82,7 @@ def _read_idx(path: Path) -> NDArray[np.uint8]:
             f"{path} does not exist: choose the folder with the four MNIST files "
             f"({', '.join(_SHA256)}) or an .npz file."
         )
+    check_inflates(path)
     with explain_damage(path, "an MNIST file"), gzip.open(path) as file:
         n_dimensions = file.read(4)[3]
         shape = np.frombuffer(file.read(4 * n_dimensions), dtype=">i4")

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from . import hdf5_blocks, zarr_blocks
 from .errors import DataError
 from .memory import check_fits, check_shape_fits
 from .stages import Stage, Stages
@@ -37,17 +38,28 @@ def declared_bytes(item: Any) -> int:
     """Bytes that a part takes in memory, by its own word."""
     if not is_array(item):
         return sum(declared_bytes(part) for _, part in members(item))
-    is_text = item.dtype.kind not in "biufcSU"
-    itemsize = _TEXT_BYTES if is_text else item.dtype.itemsize
+    is_number = item.dtype.kind in "biufc"
+    itemsize = item.dtype.itemsize + (0 if is_number else _TEXT_BYTES)
     return math.prod(map(int, item.shape)) * int(itemsize)
 
 
 def check_part(item: Any, where: str, what: str) -> Any:
-    """Return the part if it fits into memory, else raise DataError."""
+    """Return the part if it fits into memory, also unpacked, else raise DataError."""
     if is_array(item):
         check_shape_fits(item.shape, max(1, item.dtype.itemsize), where, what)
     check_fits(declared_bytes(item), where, what)
+    _check_blocks(item, where, what)
     return item
+
+
+def _check_blocks(item: Any, where: str, what: str) -> None:
+    if not is_array(item):
+        for _, part in members(item):
+            _check_blocks(part, where, what)
+    elif hasattr(item, "store"):
+        zarr_blocks.check_blocks(item, where, what)
+    else:
+        hdf5_blocks.check_blocks(item, where, what)
 
 
 def check_links(file: Any, where: str) -> None:
@@ -101,7 +113,7 @@ def read_sparse(
     `kind` is "csr" or "csc"; indices that point outside would crash the program.
     """
     check_shape_fits((sum(shape),), 8, where, what)
-    check_part(group, where, what)
+    check_fits(declared_bytes(group), where, what)
     indptr = yield from read_array(group["indptr"], where, what, (0, 0.05))
     indices = yield from read_array(group["indices"], where, what, (0.05, 0.5))
     data = yield from read_array(group["data"], where, what, (0.5, 1))

@@ -11,16 +11,23 @@ from typing import Any
 import pandas as pd
 
 from .errors import DataError, explain_damage
-from .memory import budget, check_fits, check_inflates, check_shape_fits
+from .memory import check_fits, check_inflates, check_shape_fits
 
 _SNIFF_CHARACTERS = 65536
 _MOST_COLUMNS = 1_000_000
-# What a table of text takes in memory for each byte of the file.
-_PARSED = 8
+# What a table of text takes in memory, at least, for each byte of the file; and
+# for each row (which has a name), cell and column.
+_PARSED, _ROW, _CELL, _COLUMN = 8, 120, 32, 2500
+_SEPARATORS = (b",", b"\t", b";")
+LISTS = "columns of lists"
+"""Key among the ``attrs`` of a frame."""
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """Read .csv, .tsv or .parquet, also with .gz behind it, as it is."""
+    """Read .csv, .tsv or .parquet, also with .gz behind it, as it is.
+
+    ``attrs[LISTS]`` of the frame names columns of lists, which are not read.
+    """
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     with explain_damage(path, f"a {kind} table"):
         content = _content(path)
@@ -28,17 +35,27 @@ def read_frame(path: Path) -> pd.DataFrame:
             raise DataError(f"{path.name} is empty: there is nothing in the file.")
         if kind == ".parquet":
             return _parse_parquet(content, path.name)
-        check_fits(_PARSED * len(content), path.name, "its table")
+        check_fits(_parsed_size(content), path.name, "its table")
         return _parse_text(content.decode("utf-8-sig"), kind, path.name)
 
 
 def _content(path: Path) -> bytes:
     if path.suffix.lower() == ".gz":
-        check_inflates(path, budget() // _PARSED)
+        check_inflates(path, _PARSED)
         with gzip.open(path) as file:
             return file.read()
     check_fits(path.stat().st_size, path.name, "its table")
     return path.read_bytes()
+
+
+def _parsed_size(content: bytes) -> int:
+    """Bytes that a table of text takes, about: short rows take more than long ones."""
+    n_rows = content.count(b"\n")
+    n_cells = n_rows + sum(map(content.count, _SEPARATORS))
+    heading = content[: content.find(b"\n")]
+    n_columns = max(map(heading.count, _SEPARATORS))
+    parts = _ROW * n_rows + _CELL * n_cells + _COLUMN * n_columns
+    return max(_PARSED * len(content), parts)
 
 
 def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
@@ -48,15 +65,28 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     file = pq.ParquetFile(io.BytesIO(content))
     shape = (file.metadata.num_rows, max(1, file.metadata.num_columns))
     check_shape_fits(shape, 2 * _PARSED, where, "its table")
+    columns = [file.schema.column(i) for i in range(len(file.schema))]
+    # The few bytes of a list may stand for any number of values, in one row.
+    lists = {c.path.split(".")[0] for c in columns if c.max_repetition_level}
+    read = [c.path for c in columns if c.path.split(".")[0] not in lists]
+    check_fits(_unpacked(file), where, "its table")
     # A text that is repeated is then held once, as in the file.
     texts = _text_columns(file)
     file = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts)
-    frame = file.read().to_pandas()
+    frame = file.read(columns=read).to_pandas()
     for name in frame.columns.intersection(texts):
         frame[name] = frame[name].astype(object)
     if isinstance(frame.index, pd.CategoricalIndex):
         frame.index = frame.index.astype(object)
+    frame.attrs[LISTS] = sorted(lists)
     return frame
+
+
+def _unpacked(file: Any) -> int:
+    """Bytes of the values that are no lists, by the word of the file."""
+    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
+    columns = (group.column(i) for group in groups for i in range(group.num_columns))
+    return sum(column.total_uncompressed_size for column in columns)
 
 
 def _text_columns(file: Any) -> list[str]:

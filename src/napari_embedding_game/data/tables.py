@@ -22,7 +22,7 @@ from .columns import (
 from .dataset import Dataset
 from .errors import DataError
 from .stages import Stage, Stages, finish
-from .table_files import read_frame
+from .table_files import LISTS, read_frame
 from .validation import (
     Duplicates,
     Missing,
@@ -152,6 +152,7 @@ def from_frame(
     check_missing(missing)
     check_duplicates(duplicates)
     check_shape(frame.shape, where)
+    lists = frame.attrs.get(LISTS, [])
     frame = _with_row_names(frame)
     if chosen is None and space is not None and space != _space_name(name):
         chosen = _split_names(frame, space)
@@ -179,6 +180,11 @@ def from_frame(
         kept=kept,
         source=source,
         notes=[
+            *(
+                [f"Not read, because they hold lists: {listed(lists)}."]
+                if lists
+                else []
+            ),
             *notes,
             *empty_notes,
             *row_notes,
@@ -320,6 +326,10 @@ def _standardised(
     standardised = np.full(raw.shape, np.nan, dtype=np.float32)
     standardised[kept] = (usable - usable.mean(axis=0)) / usable.std(axis=0)
     return standardised
+
+
+def _lists_note(lists: Sequence[str]) -> list[str]:
+    return [f"Not read, because they hold lists: {listed(lists)}."] if lists else []
 
 
 def _scaling_note(names: list[str]) -> str:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from .dataset import Dataset
 from .errors import DataError, explain_damage
-from .memory import check_inflates, check_shape_fits
+from .memory import check_fits, check_inflates, check_shape_fits
 from .parts import Parts, dataset_of
 from .stages import Stage, Stages, finish
 from .stored import check_links, check_part, checked_sparse, members, read_sparse
@@ -24,6 +24,7 @@ from .validation import Missing
 _GENES = "Gene Expression"
 _ENTRY_BYTES = 32  # of a value with its place, while a text matrix is read
 _LINE = 1 << 16
+_NAME_RATIO = 32  # what short names take in memory for each byte of the file
 
 
 def tenx_stages(
@@ -98,13 +99,14 @@ def _read_h5(path: Path) -> Stages[tuple[Any, list[str], pd.DataFrame]]:
         shape = tuple(int(n) for n in check_part(group["shape"], path.name, "X")[:])
         counts = yield from read_sparse(group, shape[::-1], "csr", path.name, "X")
         yield Stage("Reading the names of cells and genes")
-        barcodes = _texts(group["barcodes"])
+        barcodes = _texts(group["barcodes"], path.name)
         if "features" not in group:  # before Cell Ranger 3
-            names = _texts(group["gene_names"])
+            names = _texts(group["gene_names"], path.name)
             return counts, barcodes, pd.DataFrame(index=names)
         features = group["features"]
-        table = {"feature_types": _texts(features["feature_type"])}
-        return counts, barcodes, pd.DataFrame(table, index=_texts(features["name"]))
+        kinds = _texts(features["feature_type"], path.name)
+        names = _texts(features["name"], path.name)
+        return counts, barcodes, pd.DataFrame({"feature_types": kinds}, index=names)
 
 
 def _matrix_group(file: Any, where: str) -> Any:
@@ -124,8 +126,8 @@ def _matrix_group(file: Any, where: str) -> Any:
     )
 
 
-def _texts(stored: Any) -> list[str]:
-    values = stored[:]
+def _texts(stored: Any, where: str) -> list[str]:
+    values = check_part(stored, where, "its list of names")[:]
     return [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v)
             for v in values]  # fmt: skip
 
@@ -150,17 +152,18 @@ def _read_folder(path: Path) -> Stages[tuple[Any, list[str], pd.DataFrame]]:
     return counts, barcodes[0].astype(str).tolist(), table
 
 
-def _open(path: Path) -> Any:
+def _open(path: Path, times: int = 1) -> Any:
     if path.suffix != ".gz":
         return path.open("rb")
-    check_inflates(path)
+    check_inflates(path, times)
     return gzip.open(path)
 
 
 def _read_tsv(folder: Path, prefix: str, names: Sequence[str]) -> pd.DataFrame:
     for name in (prefix + n + end for n in names for end in ("", ".gz")):
         if (folder / name).is_file():
-            with _open(folder / name) as file:
+            check_fits(_NAME_RATIO * (folder / name).stat().st_size, name, "its names")
+            with _open(folder / name, _NAME_RATIO) as file:
                 return pd.read_csv(file, sep="\t", header=None, dtype=str, quoting=3)
     raise DataError(
         f"{folder} has no {prefix}{names[0]} beside its matrix: put it there as Cell "

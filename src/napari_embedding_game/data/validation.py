@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .dataset import Matrix
-from .errors import DataError
+from .errors import DataError, MissingValuesError
 
 Missing = Literal["error", "drop"]
 MISSING: tuple[Missing, ...] = ("error", "drop")
@@ -115,10 +115,10 @@ def usable_rows(
     name = str(var_names[columns[0]]).removeprefix("column ")
     first = f"{row_text(rows[0], row_names)}, column {name}"
     if missing == "error":
-        raise DataError(
+        raise MissingValuesError(
             f"{where} has {_count(len(rows), 'missing or infinite value')} in {n_bad} "
             f"of {n_rows} rows, the first in {first}: fill them in, or have these "
-            'rows left out (missing values "drop", --missing drop).'
+            "rows left out"
         )
     if n_rows - n_bad < 2:
         raise DataError(

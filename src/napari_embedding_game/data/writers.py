@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from .annotation import (
     new_anndata,
     result_frame,
 )
+from .atomic import whole_or_nothing
 from .dataset import Dataset
 from .errors import DataError
 from .figure import draw, save
@@ -173,23 +173,6 @@ def features(
 
 def _is_counts_or_zarr(path: Path) -> bool:
     return path.is_dir() or path.name.lower().endswith((".h5", ".mtx", ".mtx.gz"))
-
-
-@contextmanager
-def whole_or_nothing(path: Path) -> Iterator[Path]:
-    """Give a temporary file that takes the place of `path` when all went well."""
-    try:
-        temporary = path.with_name(f".{os.getpid()}-{path.name}")
-        try:
-            yield temporary
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"{path} could not be written ({error.strerror or error}): make room or "
-            "choose another folder."
-        ) from error
 
 
 def _check_present(dataset: Dataset) -> None:

@@ -11,13 +11,18 @@ from typing import Any
 
 from napari_embedding_game.data.errors import DataError
 
-from . import fenchel_convergence
+from . import fenchel_convergence, fenchel_roll, fenchel_table
 from .parts import Parts, Tell
 from .protocol import Inputs, Reproduction
 from .report import origin, write
 
 REPRODUCTIONS: dict[str, Reproduction] = {
-    each.name: each for each in (fenchel_convergence.REPRODUCTION,)
+    each.name: each
+    for each in (
+        fenchel_table.REPRODUCTION,
+        fenchel_roll.REPRODUCTION,
+        fenchel_convergence.REPRODUCTION,
+    )
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,6 +36,15 @@ class Given:
     def __bool__(self) -> bool:
         """Whether anything was given."""
         return self != Given()
+
+
+NOTHING = Given()
+_COLOR = re.compile(r"#[0-9a-f]{6}")
+
+
+def is_color(text: str) -> bool:
+    """Return whether this is a colour such as "#1f77b4"."""
+    return _COLOR.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,25 +134,24 @@ class Clustering:
         return labels
 
     @cached_property
+    def counted(self) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+        """Ids of all clusters that have points, ascending, and their sizes: (C,)."""
+        # With counts, as numpy then sorts: its other way takes ten times as long.
+        return np.unique(self.labels, return_counts=True)
+
+    @cached_property
     def clusters(self) -> tuple[Cluster, ...]:
         """All clusters that have points, in order of their numbers."""
-        ids, sizes = np.unique(self.labels, return_counts=True)
-        fixed = set(np.unique(self.edits.by_hand).tolist())
-        numbers = [self.numbers.get(int(i), int(i)) for i in ids]
-        in_order = sorted(zip(numbers, ids.tolist(), sizes.tolist(), strict=True))
+        ids, sizes = (part.tolist() for part in self.counted)
+        fixed = set(np.unique(self.edits.by_hand, return_counts=True)[0].tolist())
+        numbers = [self.numbers.get(i, i) for i in ids]
+        in_order = sorted(zip(numbers, ids, sizes, strict=True))
+        given = self.edits.given
         names = _without_doubles(
-            [(i, self._given(i).name, str(number)) for number, i, _ in in_order]
+            [(i, given.get(i, NOTHING).name, str(number)) for number, i, _ in in_order]
         )
         return tuple(
-            Cluster(
-                id=i,
-                name=names[i],
-                is_named=bool(self._given(i).name),
-                color=self._given(i).color,
-                note=self._given(i).note,
-                size=size,
-                is_by_hand=i in fixed,
-            )
+            _cluster(i, names[i], size, given.get(i, NOTHING), i in fixed)
             for _, i, size in in_order
         )
 
@@ -162,8 +171,24 @@ class Clustering:
         """Return the points of a cluster."""
         return np.flatnonzero(self.labels == cluster)
 
-    def _given(self, cluster: int) -> Given:
-        return self.edits.given.get(cluster, Given())
+    def numbered(self, numbers: Mapping[int, int]) -> Clustering:
+        """Return the same clusters with these numbers."""
+        same = Clustering(automatic=self.automatic, edits=self.edits, numbers=numbers)
+        for known in {"labels", "counted"} & self.__dict__.keys():
+            same.__dict__[known] = self.__dict__[known]
+        return same
+
+
+def _cluster(number: int, name: str, size: int, given: Given, fixed: bool) -> Cluster:
+    return Cluster(
+        id=number,
+        name=name,
+        is_named=bool(given.name),
+        color=given.color,
+        note=given.note,
+        size=size,
+        is_by_hand=fixed,
+    )
 
 
 def through(joined: Mapping[int, int], ids: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -17,9 +17,8 @@ over it and holds:
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,42 +27,30 @@ from psygnal import Signal
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import edits
+from napari_embedding_game.session.automatic import (
+    Automatic,
+    BookState,
+    Divide,
+    is_untouched,
+)
 from napari_embedding_game.session.clustering import (
     Cluster,
     Clustering,
     Edits,
-    Given,
     Grouping,
+    is_color,
     suitable,
     through,
     untouched,
 )
 from napari_embedding_game.session.edits import Named
 from napari_embedding_game.session.history import History
-from napari_embedding_game.session.identities import Identities, IntArray, Numbers
+from napari_embedding_game.session.identities import IntArray
 from napari_embedding_game.session.merging import has_leiden
+from napari_embedding_game.session.numbering import Numbering
 
-Divide = Callable[[int, Grouping], IntArray]
-"""(n_clusters, grouping) -> (L,) cluster of each landmark, in any numbers."""
-
-FIRST_ID = 1 << 20
-"""Ids of clusters that are not a single landmark begin here."""
 RESERVED_NAME = "unassigned"
 """What rows that are not on the map are called in every file."""
-_COLOR = re.compile(r"#[0-9a-f]{6}")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class BookState:
-    """All that a book knows, ready to be stored."""
-
-    edits: Edits
-    automatic: IntArray
-    of_landmarks: IntArray
-    numbers: Mapping[int, int] = field(default_factory=dict)
-    next_id: int = FIRST_ID
-    asleep: Mapping[int, NDArray[np.intp]] = field(default_factory=dict)
-    """Points of clusters that are not to be seen now."""
 
 
 class ClusterBook:
@@ -84,34 +71,16 @@ class ClusterBook:
     def restart(self, n_points: int) -> None:
         """Forget everything: other points."""
         self._edits = untouched(n_points)
-        self._labels: IntArray = np.zeros(n_points, np.int32)
-        self._n_landmarks = 0
-        self._divide: Divide | None = None
-        self._ids = Numbers(FIRST_ID)
-        self._single = Identities(self._ids)
-        self._merged = Identities(self._ids)
-        self._is_counted_by_landmark = True
-        self._was_merged = False
-        self._numbers: dict[int, int] = {}
-        self._of_landmarks: IntArray = np.zeros(0, np.int32)
-        self._clustering = Clustering(automatic=self._labels, edits=self._edits)
+        self._found = Automatic(n_points)
+        self._numbering = Numbering()
+        self._clustering = Clustering(automatic=self._found.labels, edits=self._edits)
         self.history.clear()
         self.changed.emit()
 
     def begin_run(self) -> None:
         """Prepare for a new game on the same points: what was named is kept."""
-        self._stop_counting_by_landmark()
-        self._single.sleep()
-        self._merged.sleep()
-        # Landmark 7 of this game has nothing to do with one that was named before.
         has_edits = bool(self.history.undo_label or self.history.redo_label)
-        self._is_counted_by_landmark = not has_edits and self._edits == untouched(
-            len(self._labels)
-        )
-        if self._is_counted_by_landmark:
-            self._single = Identities(self._ids)
-        self._n_landmarks = 0
-        self._divide = None
+        self._found.begin_run(is_edited=has_edits or not is_untouched(self._edits))
 
     def receive(
         self, labels: IntArray, n_landmarks: int, divide: Divide | None = None
@@ -127,9 +96,7 @@ class ClusterBook:
             How to merge landmarks; None while nobody knows: then each landmark is
             a cluster of its own, whatever the slider says.
         """
-        if self._n_landmarks not in (0, n_landmarks):
-            self._stop_counting_by_landmark()  # their numbers have moved up
-        self._labels, self._n_landmarks, self._divide = labels, n_landmarks, divide
+        self._found.receive(labels, n_landmarks, divide)
         self._update()
 
     @property
@@ -150,17 +117,17 @@ class ClusterBook:
     @property
     def of_landmarks(self) -> IntArray:
         """(L,) cluster id of each landmark."""
-        return through(self._edits.joined, self._of_landmarks)
+        return through(self._edits.joined, self._found.of_landmarks)
 
     @property
     def n_landmarks(self) -> int:
         """L, landmarks in the game; 0 before the first frame."""
-        return self._n_landmarks
+        return self._found.n_landmarks
 
     @property
     def n_clusters(self) -> int | None:
         """How many clusters the landmarks are merged into; None: not at all."""
-        return suitable(self._edits.n_clusters, self._n_landmarks)
+        return suitable(self._edits.n_clusters, self.n_landmarks)
 
     @property
     def grouping(self) -> Grouping:
@@ -261,7 +228,7 @@ class ClusterBook:
                 "draw around some of its points instead."
             )
         found = found[np.argsort(-sizes, kind="stable")]
-        ids = [cluster, *self._ids.take(len(found) - 1).tolist()]
+        ids = [cluster, *self._found.ids.take(len(found) - 1).tolist()]
         new = {one: rows[parts == part] for one, part in zip(ids, found, strict=True)}
         self._edit(f"split of {before.name}", edits.split(self._clustering, new))
         return ids
@@ -279,7 +246,7 @@ class ClusterBook:
         if not len(rows):
             raise DataError("Select some points first, for instance with the lasso.")
         name = " ".join(name.split())
-        cluster = int(self._ids.take(1)[0])
+        cluster = int(self._found.ids.take(1)[0])
         self._check_name(cluster, name)
         made = edits.made(self._clustering, cluster, rows, name)
         self._edit("new cluster from selection", made)
@@ -302,7 +269,7 @@ class ClusterBook:
         title : str
             What a person calls it.
         """
-        adopted = edits.adopted(self._clustering, child, clusters, self._ids)
+        adopted = edits.adopted(self._clustering, child, clusters, self._found.ids)
         if adopted != self._edits:
             self._edit(f"names from {title}", adopted, series=f"names from {child}")
 
@@ -321,10 +288,10 @@ class ClusterBook:
         return BookState(
             edits=self._edits,
             automatic=self._clustering.automatic,
-            of_landmarks=self._of_landmarks,
-            numbers=dict(self._numbers),
-            next_id=self._ids.next,
-            asleep={**self._single.asleep, **self._merged.asleep},
+            of_landmarks=self._found.of_landmarks,
+            numbers=dict(self._numbering.known),
+            next_id=self._found.ids.next,
+            asleep=self._found.asleep,
         )
 
     def restore(
@@ -336,20 +303,9 @@ class ClusterBook:
     ) -> None:
         """Go on where a stored book stopped; the history begins anew."""
         self.restart(len(labels))
-        self._edits = state.edits
-        self._ids.next = state.next_id
-        self._numbers = dict(state.numbers)
-        self._was_merged = suitable(state.edits.n_clusters, n_landmarks) is not None
-        self._is_counted_by_landmark = not self._was_merged and np.array_equal(
-            state.of_landmarks, np.arange(n_landmarks)
-        )
-        present = self._merged if self._was_merged else self._single
-        present.hold(state.automatic)
-        for cluster, rows in state.asleep.items():
-            present.remember(cluster, rows)
-        if divide is None and self._was_merged:
-            # What was seen is shown, even where the landmarks cannot be merged anew.
-            self._labels, self._of_landmarks = state.automatic, state.of_landmarks
+        self._edits, self._numbering = state.edits, Numbering(state.numbers)
+        can_merge = divide is not None
+        if self._found.restore(state, labels, n_landmarks, can_merge=can_merge):
             self._update()
         else:
             self.receive(labels, n_landmarks, divide)
@@ -394,75 +350,12 @@ class ClusterBook:
             self._update()
 
     def _update(self) -> None:
-        self._single.dear = self._merged.dear = self._edits.given
-        is_merged = self.n_clusters is not None and self._divide is not None
-        if not self._n_landmarks:
-            self._show(self._labels)
-            return
-        if is_merged and not self._was_merged:
-            self._remember_named_landmarks()
-        self._was_merged = is_merged
-        self._of_landmarks = self._merge() if is_merged else self._landmark_ids()
-        self._show(self._of_landmarks[self._labels])
-
-    def _show(self, automatic: IntArray) -> None:
+        automatic = self._found.find(self._edits, self._clustering)
         shown = Clustering(automatic=automatic, edits=self._edits)
-        self._count(shown.labels)
-        self._clustering = replace(shown, numbers=dict(self._numbers))
+        present = self._clustering.by_id
+        self._numbering.count(*shown.counted, present, self._edits.given)
+        self._clustering = self._numbering.applied(shown)
         self.changed.emit()
-
-    def _merge(self) -> IntArray:
-        assert self._divide is not None
-        assert self.n_clusters is not None
-        wanted = min(self.n_clusters, self._n_landmarks)
-        division = self._divide(wanted, self._edits.grouping)
-        found, place = np.unique(division, return_inverse=True)
-        division = place.astype(np.int32)
-        return self._merged.follow(division[self._labels], len(found))[division]
-
-    def _landmark_ids(self) -> IntArray:
-        if self._is_counted_by_landmark:
-            return np.arange(self._n_landmarks, dtype=np.int32)
-        return self._single.follow(self._labels, self._n_landmarks)
-
-    def _stop_counting_by_landmark(self) -> None:
-        if self._is_counted_by_landmark and self._n_landmarks:
-            self._single.hold(self._labels)
-        self._is_counted_by_landmark = False
-
-    def _remember_named_landmarks(self) -> None:
-        """Let a name given to a landmark wake where its points come together."""
-        for cluster in self._edits.given:
-            rows = self._clustering.rows(cluster)
-            if len(rows) and cluster not in self._edits.by_hand:
-                self._merged.remember(cluster, rows)
-
-    def _count(self, labels: IntArray) -> None:
-        """Number the clusters that have none; the largest gets the lowest."""
-        ids, sizes = np.unique(labels, return_counts=True)
-        seen = [int(i) for i in ids[np.argsort(-sizes, kind="stable")]]
-        present = {c.id for c in self._clustering.clusters}
-        taken: set[int] = set()
-        waiting = []
-        for cluster in sorted(seen, key=lambda c: c not in present):
-            number = cluster if cluster < FIRST_ID else self._numbers.get(cluster)
-            if number is None or number in taken:
-                if not self._edits.given.get(cluster, Given()).name:
-                    waiting.append(cluster)
-            else:
-                taken.add(number)
-                self._numbers[cluster] = number
-        free = 1
-        for cluster in waiting:
-            while free in taken:
-                free += 1
-            self._numbers[cluster] = free
-            taken.add(free)
-
-
-def is_color(text: str) -> bool:
-    """Return whether this is a colour such as "#1f77b4"."""
-    return _COLOR.fullmatch(text) is not None
 
 
 def _rows(points: NDArray[Any]) -> NDArray[np.intp]:

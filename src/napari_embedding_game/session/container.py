@@ -7,7 +7,6 @@ anything is read.  Nothing is ever unpacked to disk, and arrays are plain number
 
 from __future__ import annotations
 
-import os
 import re
 import zipfile
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.atomic import whole_or_nothing
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.memory import check_fits
 
@@ -40,22 +40,8 @@ def write(path: Path, members: Mapping[str, bytes | NDArray[Any]]) -> None:
     DataError
         The file cannot be written.
     """
-    temporary = path.with_name(f".{os.getpid()}-{path.name}")
-    try:
-        try:
-            with temporary.open("wb") as file:
-                _write_members(file, members)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-            _sync_folder(path.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"{path} could not be written ({error.strerror or error}): make room or "
-            "choose another folder."
-        ) from error
+    with whole_or_nothing(path) as temporary, temporary.open("wb") as file:
+        _write_members(file, members)
 
 
 def _write_members(file: Any, members: Mapping[str, bytes | NDArray[Any]]) -> None:
@@ -71,16 +57,6 @@ def _write_members(file: Any, members: Mapping[str, bytes | NDArray[Any]]) -> No
                         version=(1, 0),
                         allow_pickle=False,
                     )
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return  # elsewhere a folder cannot be opened, and renaming is durable
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class Container:

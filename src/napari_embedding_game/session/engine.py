@@ -65,43 +65,26 @@ class CoreEngine:
 
     def neighbors(self, X: Any, start: StartSettings) -> Any:
         """Search with the index that suits the data."""
-        from napari_embedding_game.core.graph import knn_graph
+        from napari_embedding_game.core import steps
 
-        return knn_graph(
-            X,
-            n_neighbors=start.n_neighbors,
-            metric=start.metric,
-            random_state=start.random_state,
-            n_jobs=start.n_jobs,
-        )
+        return steps.neighbors(X, start)
 
     def layout(
         self, graph: Any, X: Any, start: StartSettings
     ) -> tuple[Any, NDArray[np.float32]]:
         """Weight the edges, then place the points."""
-        from napari_embedding_game.core.affinities import edges
-        from napari_embedding_game.core.initialization import start_layout
+        from napari_embedding_game.core import steps
 
-        weighted = edges(graph, start.affinity)
-        return weighted, start_layout(
-            weighted, X, start.n_components, start.init, start.random_state
-        )
+        return steps.place(graph, X, start)
 
     def play(
         self, edges: Any, layout: Any, start: StartSettings, game: GameSettings
     ) -> Game:
         """Play with frames short enough to be seen."""
-        from napari_embedding_game.core.game import play
+        from napari_embedding_game.core import steps
 
-        return play(
-            edges,
-            layout,
-            game,
-            random_state=start.random_state,
-            device=start.device,
-            n_jobs=start.n_jobs,
-            frame_iterations=FRAME_ITERATIONS[game.schedule],
-        )
+        frame = FRAME_ITERATIONS[game.schedule]
+        return steps.begin(edges, layout, start, game, frame_iterations=frame)
 
     def merging(
         self,

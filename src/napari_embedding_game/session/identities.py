@@ -10,6 +10,7 @@ points: so a slider that goes from 8 to 5 clusters and back to 8 brings all back
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,10 @@ ALIKE = 0.5
 """Points of both by points of either, from which a sleeping number wakes."""
 MOST_ASLEEP = 300
 """Sleeping numbers that are remembered; the longest asleep are forgotten first."""
+MOST_ROWS = 2
+"""How many times all points the sleeping numbers may hold together."""
+FEW = 1 << 20
+"""Pairs up to which a table of all of them is quicker than sorting."""
 
 
 class Numbers:
@@ -35,6 +40,37 @@ class Numbers:
         return np.arange(self.next - count, self.next, dtype=np.int32)
 
 
+@dataclass(frozen=True, slots=True)
+class _Division:
+    """Clusters of (n,) points, and the number of each."""
+
+    numbers: IntArray
+    """(C,) lasting number of each cluster, with points or without."""
+    place: NDArray[np.integer]
+    """(n,) cluster of each point, 0 to C - 1."""
+
+    @classmethod
+    def of(cls, labels: IntArray) -> _Division:
+        """Take (n,) lasting numbers apart."""
+        numbers, place = np.unique(labels, return_inverse=True)
+        return cls(numbers.astype(np.int32), place)
+
+    def present(self) -> set[int]:
+        """Return the numbers that have points."""
+        sizes = np.bincount(self.place, minlength=len(self.numbers))
+        return set(self.numbers[sizes > 0].tolist())
+
+    def rows(self, numbers: Collection[int]) -> Iterator[tuple[int, NDArray[np.intp]]]:
+        """Yield each of these numbers with its points."""
+        # A stable sort of short integers takes no time.
+        short = self.place.astype(np.min_scalar_type(len(self.numbers)))
+        order = np.argsort(short, kind="stable")
+        ends = np.cumsum(np.bincount(self.place, minlength=len(self.numbers)))
+        parts = zip(self.numbers.tolist(), np.split(order, ends[:-1]), strict=True)
+        known = sorted((number, rows) for number, rows in parts if number in numbers)
+        yield from known
+
+
 class Identities:
     """Follows the clusters of (n,) points from one division to the next.
 
@@ -48,16 +84,14 @@ class Identities:
         self.dear: Collection[int] = ()
         """Numbers that are never forgotten, such as those with a name."""
         self._numbers = numbers
-        self._awake: IntArray | None = None
+        self._awake: _Division | None = None
         self._asleep: dict[int, NDArray[np.intp]] = {}
 
     def remember(self, number: int, rows: NDArray[np.intp]) -> None:
         """Let a number sleep with these points until they come together again."""
         self._asleep.pop(number, None)
         self._asleep[number] = rows
-        if len(self._asleep) > MOST_ASLEEP:
-            for oldest in [c for c in self._asleep if c not in self.dear][:1]:
-                del self._asleep[oldest]
+        self._forget()
 
     @property
     def asleep(self) -> dict[int, NDArray[np.intp]]:
@@ -66,12 +100,13 @@ class Identities:
 
     def hold(self, awake: IntArray) -> None:
         """Take over (n,) numbers that are known without looking at the points."""
-        self._change_over(awake, set(np.unique(awake).tolist()))
+        division = _Division.of(awake)
+        self._change_over(division, division.present())
 
     def sleep(self) -> None:
         """Let all numbers sleep, as when a new game begins on the same points."""
         if self._awake is not None:
-            self._put_to_sleep(np.unique(self._awake))
+            self._put_to_sleep(self._awake, self._awake.present())
         self._awake = None
 
     def follow(self, division: IntArray, n_clusters: int) -> IntArray:
@@ -88,25 +123,22 @@ class Identities:
             New numbers are in order of size, the largest first.
         """
         numbers = np.full(n_clusters, -1, np.int32)
+        sizes = np.bincount(division, minlength=n_clusters)
         taken: set[int] = set()
-        for number, cluster in self._pairs(division, n_clusters):
+        for number, cluster in self._pairs(division, sizes):
             if numbers[cluster] < 0 and number not in taken:
                 numbers[cluster] = number
                 taken.add(number)
-        self._name_the_rest(numbers, division)
-        self._change_over(numbers[division], taken)
+        self._name_the_rest(numbers, sizes)
+        self._change_over(_Division(numbers, division), taken)
         return numbers
 
-    def _pairs(self, division: IntArray, n_clusters: int) -> Iterator[tuple[int, int]]:
+    def _pairs(
+        self, division: IntArray, sizes: NDArray[np.intp]
+    ) -> Iterator[tuple[int, int]]:
         """Yield (number, cluster) that may go together, the most alike first."""
-        sizes = np.bincount(division, minlength=n_clusters)
-        known, rows = self._former()
-        numbers, place, before = np.unique(
-            known, return_inverse=True, return_counts=True
-        )
-        codes = place.astype(np.int64) * n_clusters + division[rows]
-        pairs, shared = np.unique(codes, return_counts=True)
-        which, clusters = np.divmod(pairs, n_clusters)
+        numbers, which, clusters, shared = self._shared(division, len(sizes))
+        before = np.bincount(which, shared, len(numbers)).astype(np.intp)
         before, after = before[which], sizes[clusters]
         likeness = shared / (before + after - shared)
         is_part = (2 * shared >= before) | (2 * shared >= after)
@@ -116,34 +148,71 @@ class Identities:
         for i in fits[order]:
             yield int(numbers[which[i]]), int(clusters[i])
 
-    def _former(self) -> tuple[IntArray, NDArray[np.intp]]:
-        """Return numbers, and the row that each was on: a row may have had several."""
-        numbers = [np.full(len(rows), c) for c, rows in self._asleep.items()]
-        rows = list(self._asleep.values())
-        if self._awake is not None:
-            numbers.append(self._awake)
-            rows.append(np.arange(len(self._awake)))
-        if not rows:
-            return np.zeros(0, np.int32), np.zeros(0, np.intp)
-        return np.concatenate(numbers).astype(np.int32), np.concatenate(rows)
+    def _shared(
+        self, division: IntArray, n_clusters: int
+    ) -> tuple[IntArray, NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Return the former numbers, and the points that they share with clusters.
 
-    def _name_the_rest(self, numbers: IntArray, division: IntArray) -> None:
-        sizes = np.bincount(division, minlength=len(numbers))
+        Returns
+        -------
+        numbers : (K,) int32
+            Ascending.
+        which, clusters, shared : (P,) int
+            Place of a number, a cluster, and how many points are of both.
+        """
+        awake, asleep = self._awake, self._asleep
+        parts = [np.fromiter(asleep, np.int32, len(asleep))]
+        if awake is not None:
+            parts.append(awake.numbers)
+        numbers, place = np.unique(np.concatenate(parts), return_inverse=True)
+        bases, codes = place * n_clusters, []
+        if asleep:
+            rows = list(asleep.values())
+            codes.append(np.repeat(bases[: len(rows)], [len(part) for part in rows]))
+            codes[0] += division.take(np.concatenate(rows))
+        if awake is not None:
+            codes.append(bases[len(asleep) :].take(awake.place) + division)
+        pairs, shared = _counted(codes, len(numbers) * n_clusters)
+        which, clusters = np.divmod(pairs, n_clusters)
+        return numbers, which, clusters, shared
+
+    def _name_the_rest(self, numbers: IntArray, sizes: NDArray[np.intp]) -> None:
         nameless = np.flatnonzero(numbers < 0)
         by_size = nameless[np.argsort(-sizes[nameless], kind="stable")]
         numbers[by_size] = self._numbers.take(len(by_size))
 
-    def _change_over(self, awake: IntArray, taken: set[int]) -> None:
+    def _change_over(self, awake: _Division, taken: set[int]) -> None:
         if self._awake is not None:
-            self._put_to_sleep(np.setdiff1d(self._awake, awake))
+            gone = self._awake.present() - awake.present()
+            self._put_to_sleep(self._awake, gone)
         for number in taken:
             self._asleep.pop(number, None)
         self._awake = awake
 
-    def _put_to_sleep(self, numbers: IntArray) -> None:
-        assert self._awake is not None
-        order = np.argsort(self._awake, kind="stable")
-        begins = np.searchsorted(self._awake[order], numbers, side="left")
-        ends = np.searchsorted(self._awake[order], numbers, side="right")
-        for number, begin, end in zip(numbers, begins, ends, strict=True):
-            self.remember(int(number), order[begin:end])
+    def _put_to_sleep(self, division: _Division, numbers: Collection[int]) -> None:
+        if numbers:
+            for number, rows in division.rows(numbers):
+                self.remember(number, rows)
+
+    def _forget(self) -> None:
+        """Let go of those that slept longest, where they have become too many."""
+        n_rows = sum(map(len, self._asleep.values()))
+        n_points = 0 if self._awake is None else len(self._awake.place)
+        for oldest in [c for c in self._asleep if c not in self.dear]:
+            few = n_rows <= MOST_ROWS * n_points or not n_points
+            if few and len(self._asleep) <= MOST_ASLEEP:
+                return
+            n_rows -= len(self._asleep.pop(oldest))
+
+
+def _counted(
+    codes: list[NDArray[np.intp]], size: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which of the codes 0 to ``size - 1`` there are, and how often."""
+    if not codes:
+        return np.empty(0, np.intp), np.empty(0, np.intp)
+    if size > FEW:
+        return np.unique(np.concatenate(codes), return_counts=True)
+    counts = sum(np.bincount(part, minlength=size) for part in codes)
+    found = np.flatnonzero(counts)
+    return found, np.asarray(counts)[found]

@@ -21,3 +21,5 @@ class Look:
     size_by_pressure: bool = False
     """Whether points under pressure are drawn larger."""
     show_landmarks: bool = True
+    show_names: bool = True
+    """Whether the names of the clusters are written on the map."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -15,37 +16,45 @@ from napari_embedding_game.session.record import RunRecord
 from napari_embedding_game.session.settings import paper_lambda
 
 
-def changed(before: GameSettings, after: GameSettings) -> dict[str, Any]:
-    """Return the settings that differ, with their new values."""
-    old, new = asdict(before), asdict(after)
+def changed(before: GameSettings, after: GameSettings, n_points: int) -> dict[str, Any]:
+    """Return the settings that differ, with their new values, by their names."""
+    old, new = _named(before, n_points), _named(after, n_points)
     return {name: value for name, value in new.items() if value != old[name]}
 
 
 def parameters(
     dataset: Dataset, played: RunRecord, snapshot: Snapshot
 ) -> dict[str, Any]:
-    """Return every setting of a run, flat, by the engine's names.
+    """Return every setting of a run, flat, by the names of the estimator's.
 
     ``steering`` is a JSON list of [iteration, {setting: value}], in the order
     of the changes; the other values are those in force at the end.  ``record`` is
     the JSON of the :class:`~.record.RunRecord`, which is enough for a replay.
     """
     game = played.steered[-1].game if played.steered else played.game
+    n_points = len(snapshot.embedding)
     return {
         **asdict(played.start),
-        **asdict(game),
-        "repulsion": paper_lambda(game.strength, len(snapshot.embedding)),
-        "steering": json.dumps(_steering(played)),
+        **_named(game, n_points),
+        "steering": json.dumps(_steering(played, n_points)),
         "record": dumps(played).decode(),
         "n_iter": snapshot.iteration,
+        "interrupted": not snapshot.finished,
         "space": dataset.space,
     }
 
 
-def _steering(played: RunRecord) -> list[tuple[int, dict[str, Any]]]:
+def _named(game: GameSettings, n_points: int) -> dict[str, Any]:
+    """Settings as the estimator has them: with lambda instead of lambda x N."""
+    settings = asdict(game)
+    del settings["strength"]
+    return {**settings, "repulsion": paper_lambda(game, n_points)}
+
+
+def _steering(played: RunRecord, n_points: int) -> list[tuple[int, dict[str, Any]]]:
     before, steering = played.game, []
     for step in played.steered:
-        steering.append((step.iteration, changed(before, step.game)))
+        steering.append((step.iteration, changed(before, step.game, n_points)))
         before = step.game
     return steering
 
@@ -55,15 +64,26 @@ def result(
 ) -> EmbeddingResult:
     """Return the snapshot and its clusters as a result that a writer can store."""
     clusters = clustering.clusters
+    return result_of(
+        snapshot,
+        parameters(dataset, played, snapshot),
+        clusters=clustering.labels,
+        cluster_names={c.id: c.name for c in clusters},
+        cluster_colors={c.id: c.color for c in clusters if c.color},
+        cluster_notes={c.id: c.note for c in clusters if c.note},
+    )
+
+
+def result_of(
+    snapshot: Snapshot, parameters: Mapping[str, Any], **clusters: Any
+) -> EmbeddingResult:
+    """Return the snapshot as a result, with what is known of its clusters."""
     return EmbeddingResult(
         embedding=snapshot.embedding,
         landmarks=snapshot.landmarks,
         labels=snapshot.labels,
         pressure=snapshot.pressure,
         energy=snapshot.energy,
-        parameters=parameters(dataset, played, snapshot),
-        clusters=clustering.labels,
-        cluster_names={c.id: c.name for c in clusters},
-        cluster_colors={c.id: c.color for c in clusters if c.color},
-        cluster_notes={c.id: c.note for c in clusters if c.note},
+        parameters=parameters,
+        **clusters,
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.engine import COMPUTING, CoreEngine
+from napari_embedding_game.session.engine import COMPUTING
 from napari_embedding_game.session.record import RunRecord
 
 
@@ -44,19 +44,16 @@ def replay(X: Any, record: RunRecord) -> Snapshot:
 def replay_frames(X: Any, record: RunRecord) -> Iterator[Snapshot]:
     """Do what :func:`replay` does, and yield all snapshots on the way."""
     check(record)
-    from napari_embedding_game.core.game import play
+    from napari_embedding_game.core import steps
 
-    engine = CoreEngine()
+    start = record.start
     with COMPUTING:
-        graph = engine.neighbors(X, record.start)
-        edges, layout = engine.layout(graph, X, record.start)
-        game = play(
+        edges, layout = steps.place(steps.neighbors(X, start), X, start)
+        game = steps.begin(
             edges,
             layout,
+            start,
             record.game,
-            random_state=record.start.random_state,
-            device=record.start.device,
-            n_jobs=record.start.n_jobs,
             frame_iterations=lambda done: _next_stop(record, done) - done,
         )
         snapshot = next(game)

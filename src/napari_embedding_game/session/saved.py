@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.objects import Objects
-from napari_embedding_game.session.clusters import BookState
+from napari_embedding_game.session.automatic import BookState
 from napari_embedding_game.session.merging import Merging
 from napari_embedding_game.session.origin import Origin
 from napari_embedding_game.session.record import RunRecord

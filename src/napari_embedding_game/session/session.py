@@ -17,7 +17,7 @@ from psygnal import EmissionInfo, Signal
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.result import EmbeddingResult
 from napari_embedding_game.session import provenance
 from napari_embedding_game.session.clusters import ClusterBook
@@ -33,6 +33,8 @@ from napari_embedding_game.session.settings import GAME_FIELDS, Settings
 State = Literal[
     "idle", "preparing", "running", "paused", "finished", "stopped", "failed"
 ]
+TICK_BOX = "tick the box below"
+"""How rows with missing values are left out in the window."""
 ALIVE: tuple[State, ...] = ("preparing", "running", "paused", "finished")
 """States in which a run can still be steered."""
 
@@ -298,9 +300,17 @@ class Session:
 
     def _on_setting(self, info: EmissionInfo) -> None:
         steers = info.signal.name in GAME_FIELDS
-        if self.run and self.state in ALIVE and steers:
+        if self.run and self.state in ALIVE and steers and not self._needs_restart:
             self.run.steer(self.settings.game())
         self._check_staleness()
+
+    @property
+    def _needs_restart(self) -> bool:
+        """Whether the chosen method has other edges than those that are played."""
+        return (
+            self.run is not None
+            and self.run.start.affinity != self.settings.start().affinity
+        )
 
     def _check_staleness(self) -> None:
         stale = (
@@ -332,6 +342,8 @@ def _state_of(run: Run, snapshot: Snapshot) -> State:
 
 def sentence(error: BaseException) -> str:
     """Return an error as one sentence for the person at the screen."""
+    if isinstance(error, MissingValuesError):
+        return error.told(TICK_BOX)
     if isinstance(error, InputError | DataError):
         return str(error)
     if isinstance(error, MemoryError):

@@ -7,18 +7,24 @@ from typing import ClassVar
 
 from psygnal import SignalGroupDescriptor
 
+from napari_embedding_game.core.family import (
+    choose,
+    member,
+    per_point,
+    resolve,
+    strength_of,
+)
 from napari_embedding_game.core.types import (
-    DEFAULT_AFFINITY,
-    Affinity,
+    AffinityChoice,
+    Approximation,
     GameSettings,
     Init,
-    Method,
     ScheduleName,
     StartSettings,
 )
 
-STRENGTH_RANGE = (10.0, 10_000.0)
-"""Smallest and largest lambda x N that the slider offers."""
+WEAKEST, STRONGEST = 1 / 30, 100 / 3
+"""Repulsion that the slider offers, to the method's own: for the game 10 to 10,000."""
 
 START_FIELDS = frozenset(field.name for field in fields(StartSettings))
 GAME_FIELDS = frozenset(field.name for field in fields(GameSettings))
@@ -37,14 +43,16 @@ class Settings:
     n_components: int = 2
     n_neighbors: int = 15
     metric: str = "euclidean"
-    affinity: Affinity = DEFAULT_AFFINITY
+    affinity: AffinityChoice = "auto"
+    perplexity: float = 30.0
     init: Init = "spectral"
     random_state: int = 0
     device: str = "auto"
     n_jobs: int | None = None
 
-    method: Method = "game"
-    strength: float = 300.0
+    method: str = "game"
+    approximation: Approximation | None = None
+    strength: float | None = None
     n_landmarks: int = 200
     learning_rate: float | None = None
     landmark_learning_rate: float | None = None
@@ -53,14 +61,34 @@ class Settings:
     max_iter: int | None = None
 
     def start(self) -> StartSettings:
-        """Return what a new run is built from."""
-        return StartSettings(**{name: getattr(self, name) for name in START_FIELDS})
+        """Return what a new run is built from, with the edges of the method."""
+        chosen = {name: getattr(self, name) for name in START_FIELDS}
+        return resolve(StartSettings(**chosen), self.method)
 
     def game(self) -> GameSettings:
         """Return what may change while the game is played."""
         return GameSettings(**{name: getattr(self, name) for name in GAME_FIELDS})
 
+    def choose_method(self, method: str) -> None:
+        """Take a method with its own repulsion, and its own way to find it."""
+        own = choose(method, None)[0].approximations
+        if self.approximation not in (None, *own):
+            self.approximation = None
+        self.strength = None
+        self.method = method
 
-def paper_lambda(strength: float, n_points: int) -> float:
-    """Return the paper's lambda for a strength (lambda x N) and N points."""
-    return strength / max(n_points, 1)
+
+def strength_range(method: str) -> tuple[float, float]:
+    """Return the weakest and the strongest repulsion that are offered."""
+    own = member(method).strength
+    return own * WEAKEST, own * STRONGEST
+
+
+def paper_lambda(game: GameSettings, n_points: int) -> float:
+    """Return the paper's lambda for N points; where there is none, the factor."""
+    return strength_of(game) / (max(n_points, 1) if has_lambda(game.method) else 1)
+
+
+def has_lambda(method: str) -> bool:
+    """Return whether the method's repulsion is a lambda, and not a factor."""
+    return member(method).unit is per_point

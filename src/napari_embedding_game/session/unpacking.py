@@ -14,8 +14,8 @@ from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session import replay
-from napari_embedding_game.session.clustering import Edits
-from napari_embedding_game.session.clusters import BookState, is_color
+from napari_embedding_game.session.automatic import BookState
+from napari_embedding_game.session.clustering import Edits, is_color
 from napari_embedding_game.session.codec import loads
 from napari_embedding_game.session.container import Container
 from napari_embedding_game.session.merging import Merging

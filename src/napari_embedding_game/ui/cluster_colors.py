@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.session.automatic import FIRST_ID
 from napari_embedding_game.session.clustering import Cluster
-from napari_embedding_game.session.clusters import FIRST_ID, ClusterBook
+from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.ui.colors import (
     Colors,
     category_colors,
@@ -66,7 +67,8 @@ class ClusterColors:
         """Return the colour of each point by its cluster: (N, 4)."""
         clusters = sorted(self._book.clusters, key=lambda cluster: cluster.id)
         colors, labels = self.of(tuple(clusters)), self._book.labels
-        return colors[places([c.id for c in clusters], labels)]
+        # ``take`` is many times quicker than an index here.
+        return colors.take(places([c.id for c in clusters], labels), axis=0)
 
     def _number(self, cluster: Cluster) -> int:
         """Return the place of a cluster's colour among those given by number."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.linking import label_column
 from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.report import is_continuous
 from napari_embedding_game.ui.cluster_colors import ClusterColors
@@ -180,8 +181,12 @@ def _is_usable(values: pd.Series) -> bool:
 
 
 def metadata_columns(dataset: Dataset) -> list[str]:
-    """Return the metadata columns that a cluster's composition can be told by."""
-    return choices(dataset)[2:]
+    """Return the metadata columns that a cluster's composition can be told by.
+
+    Categories come first; the label of an object, which no two rows share, is none.
+    """
+    label = label_column(dataset.obs) if dataset.objects is not None else None
+    return [column for column in choices(dataset)[2:] if column != label]
 
 
 def is_choice(choice: str, dataset: Dataset) -> bool:

@@ -16,6 +16,7 @@ from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.archive import ENDING
+from napari_embedding_game.session.session import TICK_BOX
 from napari_embedding_game.session.sources import (
     SAMPLES,
     FeaturesSource,
@@ -292,7 +293,7 @@ class DataPart(Part):
 
     def _on_trouble(self, sentence: str) -> None:
         show_text(self.trouble, sentence)
-        if "missing" in sentence:
+        if TICK_BOX in sentence:
             self.drop.native.show()
 
     def _show(self, dataset: Dataset | None) -> None:

@@ -13,6 +13,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.data_part import DataPart
 from napari_embedding_game.ui.game_part import GamePart
 from napari_embedding_game.ui.look_part import LookPart
+from napari_embedding_game.ui.map_names import NamesOnMap
 from napari_embedding_game.ui.parts import ignore_idle_wheel
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.run_part import RunPart
@@ -96,6 +97,7 @@ class GameDock(QWidget):
         self.run = RunPart(self.player)
         self.look = LookPart(self.player)
         self.select = SelectPart(self.player)
+        self.names = NamesOnMap(viewer, session, self.player.layers, self)
         self._build()
         self._on_theme()
         viewer.events.theme.connect(self._on_theme)
@@ -109,6 +111,7 @@ class GameDock(QWidget):
         self.data.shut_down()
         self.select.shut_down()
         self.look.shut_down()
+        self.names.close()
         self.player.close()
         self.run.curve.close_canvas()
         self.setEnabled(False)

@@ -11,25 +11,35 @@ from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 from superqt import QCollapsible
 
+from napari_embedding_game.core.classical import CLASSICAL
+from napari_embedding_game.core.family import MEMBERS, choose, strength_of
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.settings import STRENGTH_RANGE, paper_lambda
+from napari_embedding_game.session.settings import (
+    has_lambda,
+    paper_lambda,
+    strength_range,
+)
 from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_label
 
-METHODS = [
-    ("Embedding game", "game"),
+APPROXIMATIONS = [
+    ("Landmarks that move", "landmarks"),
     ("Random pairs", "sampled_edges"),
     ("Random landmarks", "sampled_landmarks"),
+    ("All pairs (slow)", "exact"),
 ]
 AFFINITIES = [
+    ("As the method has it", "auto"),
     ("Partly by closeness", "mixed"),
     ("By closeness (fuzzy)", "fuzzy"),
     ("All the same", "uniform"),
+    ("By chance (entropic)", "entropic"),
+    ("By reconstruction (LLE)", "lle"),
 ]
 INITS = [
     ("Spectral (keeps the large picture)", "spectral"),
-    ("Principal components", "pca"),
     ("At random", "random"),
+    *((method.title, name) for name, method in CLASSICAL.items()),
 ]
 METRICS = ["euclidean", "cosine", "correlation", "manhattan"]
 DEVICES = [
@@ -57,13 +67,19 @@ class GamePart(Part):
 
     def _make_main(self) -> None:
         settings = self._settings
-        low, high = STRENGTH_RANGE
+        low, high = strength_range(settings.method)
         self.method = ComboBox(
-            choices=METHODS,
+            choices=[(member.title, name) for name, member in MEMBERS.items()],
             value=settings.method,
-            tooltip="How points are pushed apart: by landmarks that fit themselves to "
-            "the map (the embedding game, Eq. 3), by pairs drawn at random (sampled "
-            "edges, Eq. 8), or by points drawn at random (sampled landmarks, Eq. 9).",
+            tooltip="The forces between points: the embedding game is quick and "
+            "suits most data, the others are known methods to compare it with.",
+        )
+        self.approximation = ComboBox(
+            choices=self._approximations,
+            value=choose(settings.method, settings.approximation)[1],
+            tooltip="What pushes points apart: landmarks that fit themselves to the "
+            "map (the game, Eq. 3), pairs drawn at random (Eq. 8), points drawn at "
+            "random (Eq. 9), or all pairs of points, for a few thousand at most.",
         )
         tip = (
             "Repulsion: low values draw the map together into lines and branches, "
@@ -73,12 +89,12 @@ class GamePart(Part):
             min=math.log10(low),
             max=math.log10(high),
             step=0.01,
-            value=math.log10(settings.strength),
+            value=math.log10(self._strength),
             readout=False,
             tooltip=tip,
         )
         self.strength = FloatSpinBox(
-            min=low, max=high, step=10, value=settings.strength, tooltip=tip
+            min=low, max=high, step=10, value=self._strength, tooltip=tip
         )
         self.strength.native.setDecimals(0)
         self.landmarks = Slider(
@@ -154,6 +170,7 @@ class GamePart(Part):
     def _build(self) -> None:
         main = form()
         add_row(main, "Method", self.method)
+        add_row(main, "Pushed by", self.approximation)
         add_row(main, "Repulsion", self._strength_row())
         main.addRow("", self.paper_lambda)
         add_row(main, "Landmarks", self.landmarks)
@@ -193,6 +210,7 @@ class GamePart(Part):
         return row
 
     def _connect(self) -> None:
+        self.method.changed.connect(self._on_method)
         self.strength_slider.changed.connect(self._on_slider)
         self.strength.changed.connect(self._on_strength)
         for field, widget in self._plain_fields().items():
@@ -208,19 +226,49 @@ class GamePart(Part):
     def show_settings(self) -> None:
         """Show the settings as they are, when something else has changed them."""
         for field, widget in self._plain_fields().items():
-            with widget.changed.blocked():
-                widget.value = getattr(self._settings, field)
+            if field != "approximation":
+                with widget.changed.blocked():
+                    widget.value = getattr(self._settings, field)
         for field, widget in self._automatic_fields().items():
             value = getattr(self._settings, field)
             with widget.changed.blocked():
                 widget.value = widget.min if value is None else value
-        with self.strength.changed.blocked():
-            self.strength.value = self._settings.strength
-        self._on_strength(self._settings.strength)
+        self._show_method()
+
+    def _show_method(self) -> None:
+        """Show what goes with the method: its approximations and its repulsion."""
+        settings = self._settings
+        with self.method.changed.blocked(), self.approximation.changed.blocked():
+            self.method.value = settings.method
+            self.approximation.reset_choices()
+            self.approximation.value = choose(settings.method, settings.approximation)[
+                1
+            ]
+        low, high = strength_range(settings.method)
+        with self.strength.changed.blocked(), self.strength_slider.changed.blocked():
+            self.strength.native.setDecimals(max(0, 2 - math.floor(math.log10(low))))
+            self.strength.min, self.strength.max = low, high
+            self.strength_slider.min = math.log10(low)
+            self.strength_slider.max = math.log10(high)
+            self.strength.value = self._strength
+            self.strength_slider.value = math.log10(self._strength)
+        self._tell_lambda()
+
+    def _approximations(self, widget: Any = None) -> list[tuple[str, str]]:
+        offered = choose(self._settings.method, None)[0].approximations
+        return [choice for choice in APPROXIMATIONS if choice[1] in offered]
+
+    @property
+    def _strength(self) -> float:
+        return strength_of(self._settings.game())
+
+    def _on_method(self, method: str) -> None:
+        self._settings.choose_method(method)
+        self._show_method()
 
     def _plain_fields(self) -> dict[str, ValueWidget]:
         return {
-            "method": self.method,
+            "approximation": self.approximation,
             "n_landmarks": self.landmarks,
             "n_neighbors": self.neighbors,
             "affinity": self.affinity,
@@ -249,7 +297,7 @@ class GamePart(Part):
     def _on_slider(self, exponent: float) -> None:
         self._set_strength(round_to(10**exponent, 2))
         with self.strength.changed.blocked():
-            self.strength.value = self._settings.strength
+            self.strength.value = self._strength
 
     def _on_strength(self, strength: float) -> None:
         self._set_strength(strength)
@@ -257,7 +305,7 @@ class GamePart(Part):
             self.strength_slider.value = math.log10(strength)
 
     def _set_strength(self, strength: float) -> None:
-        low, high = STRENGTH_RANGE
+        low, high = strength_range(self._settings.method)
         self._settings.strength = min(max(strength, low), high)
         self._tell_lambda()
 
@@ -275,7 +323,10 @@ class GamePart(Part):
         if dataset is None:
             show_text(self.paper_lambda, "lambda × N")
             return
-        value = paper_lambda(self._settings.strength, dataset.X.shape[0])
+        if not has_lambda(self._settings.method):
+            show_text(self.paper_lambda, "times the method's own repulsion")
+            return
+        value = paper_lambda(self._settings.game(), dataset.X.shape[0])
         show_text(self.paper_lambda, f"lambda = {value:.3g}")
 
 

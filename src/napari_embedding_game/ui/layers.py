@@ -1,14 +1,14 @@
 """The map on the canvas: a Points layer of points and one of landmarks.
 
-The layers are written in place: ``layer.data = x`` and its like fire events,
-copy and redraw at each assignment, while writing into the arrays that the
-layer already holds and one ``refresh`` redraws once.
+The layers hold world positions and are written in place: ``layer.data = x`` and
+its like fire events, copy and redraw at each assignment, and a layer's scale or
+shift has the viewer slice and draw everything, while writing into the arrays that
+the layer already holds and one ``refresh`` redraws once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -17,28 +17,22 @@ from napari.layers import Points
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.ui.map_layers import (
+    LANDMARK_OPACITY,
+    landmarks_layer,
+    point_size,
+    points_layer,
+    write_landmarks,
+)
 from napari_embedding_game.ui.placement import SIDE, Frame, free_box
 
 if TYPE_CHECKING:
     import napari
     import pandas as pd
 
-POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
-LANDMARK_SIZE = 6.0
-"""World units, on a map of about 1,000."""
 NEAR = 2.0
 """Canvas pixels per thousandth of the map, at least, after a flight to a point."""
-LANDMARK_OPACITY, FADED_OPACITY = 0.7, 0.2
-
-
-def point_size(n_points: int) -> float:
-    """Return the world size of a point on a map of 1,000 world units.
-
-    2,638 points are 9 across, 70,000 no blob.
-    """
-    return float(np.clip(400 / np.sqrt(max(n_points, 1)), 2.0, 16.0))
-
-
+FADED_OPACITY = 0.2
 PLACEHOLDER = {"napari-embedding-game": "placeholder"}
 """Metadata of a layer that only keeps the place until the map is there."""
 
@@ -81,7 +75,10 @@ class MapLayers:
         self.points = self.landmarks = None
 
     def begin(self, snapshot: Snapshot, features: pd.DataFrame) -> None:
-        """Show the first snapshot of a run, in new layers where the old do not fit."""
+        """Prepare for the frames of a run, in new layers where the old do not fit.
+
+        The points are there from the first ``show`` on.
+        """
         if self.points is None or len(self.points.data) != len(snapshot.embedding):
             self._replace(snapshot)
         else:
@@ -112,10 +109,13 @@ class MapLayers:
             self._on_lost()
             return False
         self._frame.follow(snapshot.embedding, settle=snapshot.finished)
-        self.points.data[:] = snapshot.embedding
-        self._write_landmarks(snapshot.landmarks)
+        self.points.data[:] = self._frame.to_world(snapshot.embedding)
         self._write_looks(self.points, colors, magnification)
-        self._place_and_draw()
+        _draw(self.points)
+        if self.landmarks is not None:
+            world = self._frame.to_world(snapshot.landmarks)
+            write_landmarks(self.landmarks, world, self._frame.unit)
+            _draw(self.landmarks)
         return True
 
     def recolor(
@@ -126,7 +126,7 @@ class MapLayers:
         """Draw the points where they are in other colours or sizes."""
         if self.points is not None and len(self.points.data) == len(colors):
             self._write_looks(self.points, colors, magnification)
-            self.points.refresh(thumbnail=False, highlight=False, extent=False)
+            _draw(self.points)
 
     def fade_landmarks(self, faded: bool) -> None:
         """Let the landmarks step back while some of the points stand out."""
@@ -142,7 +142,11 @@ class MapLayers:
         """Bring thumbnails and extents up to date after a series of frames."""
         for layer in (self.points, self.landmarks):
             if layer is not None:
-                layer.refresh()
+                layer.refresh(data_displayed=False)
+
+    def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return positions (..., 2) of the embedding as world positions."""
+        return self._frame.to_world(positions)
 
     def to_map(self, world: NDArray[np.floating]) -> NDArray[np.floating] | None:
         """Return a world position in the units of the embedding.
@@ -152,11 +156,11 @@ class MapLayers:
         if self.points is None or not self.points.visible:
             return None
         place = np.asarray(world)[-self._frame.ndim :]
-        return self._frame.to_data(place) if self._frame.contains(place) else None
+        return self._frame.to_map(place) if self._frame.contains(place) else None
 
     def in_map(self, world: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return world positions (V, 2) in units of the embedding, on it or not."""
-        return self._frame.to_data(world)
+        return self._frame.to_map(world)
 
     def fly_to(self, row: int) -> None:
         """Show one point in the middle of the canvas, nearer than the whole map."""
@@ -175,32 +179,17 @@ class MapLayers:
             free_box([layer.extent.world[:, -2:] for layer in self._viewer.layers])
         )
         self._frame.follow(snapshot.embedding, settle=True)
-        self.points = _points_layer(snapshot.embedding)
-        self.landmarks = _landmarks_layer(snapshot.landmarks)
-        # Sized before they are added: napari draws at once, and points of size 1
-        # each cover a tenth of the map, which takes a slow renderer many seconds.
-        self.points.size = self._size(point_size(len(self.points.data)))
-        self.landmarks.size = self._size(LANDMARK_SIZE)
+        unit, world = self._frame.unit, self._frame.to_world(snapshot.embedding)
+        # The camera shows the whole box, which the map is going to fill.
+        places = world.copy()
+        places[[0, -1]] = self._frame.corners
+        self.points = points_layer(places, unit)
+        self.landmarks = landmarks_layer(self._frame.to_world(snapshot.landmarks), unit)
         for layer in (self.points, self.landmarks):
-            self._place(layer)
             self._viewer.add_layer(layer)
         self._viewer.layers.selection.active = self.points
-        self._fit_camera(self.points)
-
-    def _size(self, world: float) -> float:
-        """Return a size on a map of 1,000 world units in the units of the map."""
-        return world * self._frame.unit / self._frame.scale
-
-    def _fit_camera(self, layer: Points) -> None:
-        """Show the whole box, which the map is going to fill."""
-        present = layer.data.copy()
-        corners = np.array([self._frame.box.corner] * 2)
-        corners[1] += self._frame.box.side
-        layer.data[:] = self._frame.to_data(corners)[np.arange(len(present)) % 2]
-        layer.refresh(thumbnail=False, highlight=False)
         self._viewer.reset_view()
-        layer.data[:] = present
-        layer.refresh()
+        self.points.data[:] = world
 
     def _remove_own(self) -> None:
         own = [self.points, self.landmarks]
@@ -228,38 +217,7 @@ class MapLayers:
         magnification: NDArray[np.floating] | float,
     ) -> None:
         layer.face_color[:] = colors
-        layer.size[:] = self._size(point_size(len(layer.data))) * magnification
-
-    def _write_landmarks(self, positions: NDArray[np.float32]) -> None:
-        layer = self.landmarks
-        if layer is None:
-            return
-        if len(layer.data) == len(positions):
-            layer.data[:] = positions
-        else:
-            layer.selected_data = set()
-            layer.data = positions
-        layer.size[:] = self._size(LANDMARK_SIZE)
-
-    def _place_and_draw(self) -> None:
-        """Scale and shift both layers into the frame, and draw each once."""
-        layers = [x for x in (self.points, self.landmarks) if x is not None]
-        with ExitStack() as undrawn:
-            # Each change of a transform would draw all points of both layers.
-            for layer in layers:
-                undrawn.enter_context(layer.events.set_data.blocker())
-            for layer in layers:
-                self._place(layer)
-        for layer in layers:
-            # Placing has told the viewer of the new extent; told once more, it
-            # would slice and draw all layers again.
-            layer.refresh(thumbnail=False, highlight=False, extent=False)
-
-    def _place(self, layer: Points) -> None:
-        if layer.scale[0] != self._frame.scale:
-            layer.scale = np.full(layer.ndim, self._frame.scale)
-        if not np.array_equal(layer.translate, self._frame.translate):
-            layer.translate = self._frame.translate
+        layer.size[:] = self._frame.unit * point_size(len(layer.data)) * magnification
 
 
 def unwrapped(viewer: object) -> object:
@@ -272,26 +230,5 @@ def _is_finite(snapshot: Snapshot) -> bool:
     return all(bool(np.isfinite(part).all()) for part in both)
 
 
-def _points_layer(positions: NDArray[np.float32]) -> Points:
-    return Points(
-        positions.copy(),
-        name=POINTS_NAME,
-        size=1.0,
-        border_width=0.0,
-        face_color="gray",
-        opacity=0.9,
-        blending="translucent",
-    )
-
-
-def _landmarks_layer(positions: NDArray[np.float32]) -> Points:
-    """Dark discs with a light rim: seen on black, on white and on any point."""
-    return Points(
-        positions.copy(),
-        name=LANDMARKS_NAME,
-        size=1.0,
-        face_color="#15171c",
-        border_color="#f4f4f4",
-        border_width=0.2,
-        opacity=LANDMARK_OPACITY,
-    )
+def _draw(layer: Points) -> None:
+    layer.refresh(thumbnail=False, highlight=False, extent=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from magicgui.widgets import CheckBox, ComboBox
+from qtpy.QtWidgets import QHBoxLayout
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui.coloring import choices
@@ -35,17 +36,29 @@ class LookPart(Part):
             value=self._look.show_landmarks,
             tooltip="Show the landmarks, the middle of each cluster, as dark dots.",
         )
+        self.names = CheckBox(
+            text="Show names",
+            value=self._look.show_names,
+            tooltip="Write the clusters' names on the map; nearer, there is room for "
+            "more of them.",
+        )
         self.legend = LegendView()
         rows = form()
         add_row(rows, "Colour by", self.color_by)
         add_row(rows, "Size by", self.size_by)
         self.column.addLayout(rows)
         self.column.addWidget(self.legend)
-        self.column.addWidget(self.landmarks.native)
+        shown = QHBoxLayout()
+        shown.addWidget(self.landmarks.native)
+        shown.addWidget(self.names.native)
+        shown.addStretch(1)
+        self.column.addLayout(shown)
         self.color_by.changed.connect(self._set_color)
         self.size_by.changed.connect(self._set_size)
         self.landmarks.changed.connect(self._set_landmarks)
+        self.names.changed.connect(self._set_names)
         self._session.dataset_changed.connect(self._on_dataset)
+        self._session.restored.connect(self._on_restored)
         self._look.events.color_by.connect(self._on_color)
         self.legend.limits_changed.connect(self._set_limits)
         player.legend_changed.connect(self.legend.set_legend)
@@ -54,10 +67,21 @@ class LookPart(Part):
     def shut_down(self) -> None:
         """Let go of the session."""
         self._session.dataset_changed.disconnect(self._on_dataset)
+        self._session.restored.disconnect(self._on_restored)
         self._look.events.color_by.disconnect(self._on_color)
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._offer(choices(dataset))
+
+    def _on_restored(self, saved: object = None) -> None:
+        """Show the look as it is, when a session file has changed it."""
+        for widget, value in (
+            (self.size_by, self._look.size_by_pressure),
+            (self.landmarks, self._look.show_landmarks),
+            (self.names, self._look.show_names),
+        ):
+            with widget.changed.blocked():
+                widget.value = value
 
     def _on_color(self, choice: str) -> None:
         """Follow a choice made elsewhere; a gene is offered while it is chosen."""
@@ -81,3 +105,6 @@ class LookPart(Part):
 
     def _set_landmarks(self, shown: bool) -> None:
         self._look.show_landmarks = shown
+
+    def _set_names(self, shown: bool) -> None:
+        self._look.show_names = shown

@@ -23,9 +23,6 @@ The repulsion has length 1, so a map this small has collapsed: it must look so.
 """
 TOLERANCE = 0.01
 """Move of the extent, relative to it, that the frame does not follow."""
-MANY_POINTS, HEADROOM = 20_000, 0.3
-"""From so many points on a frame is moved rarely, and then leaves some room:
-moving it costs the viewer more than drawing the points."""
 EASE = 0.3
 """Share of the way to the new extent that the frame goes with each snapshot."""
 
@@ -68,20 +65,17 @@ class Frame:
         self._half = 0.0
 
     def follow(self, positions: NDArray[np.floating], *, settle: bool = False) -> None:
-        """Move towards the extent of the positions (N, 2); all the way to settle.
-
-        A frame of many points stays until they leave it, or leave much room.
-        """
-        low, high = positions.min(axis=0), positions.max(axis=0)
+        """Move towards the extent of the positions (N, 2); all the way to settle."""
+        # Axis by axis, which is many times quicker than both at once.
+        low, high = np.array([(axis.min(), axis.max()) for axis in positions.T]).T
         center = (low + high) / 2
         half = max(float((high - low).max()) / 2, SMALLEST_HALF)
         reach = half + float(np.abs(center - self._center).max())
-        room = 0.0 if len(positions) <= MANY_POINTS else HEADROOM
         if settle:
             self._move(center, half, 1.0)
         elif reach > self._half * (1 + TOLERANCE):
-            self._move(center, half * (1 + room), 1.0)  # nothing may leave the box
-        elif reach < self._half * (1 - 2 * room - TOLERANCE):
+            self._move(center, half, 1.0)  # nothing may leave the box
+        elif reach < self._half * (1 - TOLERANCE):
             self._move(center, half, EASE)  # a shrinking map is followed gently
 
     def _move(self, center: NDArray[np.floating], half: float, ease: float) -> None:
@@ -94,6 +88,12 @@ class Frame:
         return self.box.side / SIDE
 
     @property
+    def corners(self) -> NDArray[np.floating]:
+        """First and last corner of the box, (2, 2)."""
+        corner = np.array(self.box.corner)
+        return np.stack([corner, corner + self.box.side])
+
+    @property
     def scale(self) -> float:
         """World units per unit of the map."""
         return self.box.side / (2 * self._half)
@@ -103,8 +103,12 @@ class Frame:
         """World position of the map's origin."""
         return self.box.center - self.scale * self._center
 
-    def to_data(self, world: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return a world position in units of the map."""
+    def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return positions (..., 2) in units of the map as world positions."""
+        return positions * self.scale + self.translate
+
+    def to_map(self, world: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return world positions (..., 2) in units of the map."""
         return (world - self.translate) / self.scale
 
     def contains(self, world: NDArray[np.floating]) -> bool:

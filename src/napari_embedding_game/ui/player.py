@@ -48,7 +48,6 @@ from napari_embedding_game.ui.linked import (
     with_features,
 )
 from napari_embedding_game.ui.lit import LitObjects
-from napari_embedding_game.ui.name_layer import NameLayer
 from napari_embedding_game.ui.picking import Picker
 from napari_embedding_game.ui.worker import FrameWorker, StageWorker, Worker
 
@@ -108,7 +107,6 @@ class Player(QObject):
             viewer, self._on_click, session.selection.clear, self._on_lasso
         )
         self.lit = LitObjects(viewer, session, self.linked)
-        self.names = NameLayer(viewer, session, self.layers)
         self._worker: FrameWorker | None = None
         self._errand: Worker | None = None
         # A dock that is opened again finds the map of the former one.
@@ -317,7 +315,6 @@ class Player(QObject):
         session.state_changed.disconnect(self._on_state)
         session.restored.disconnect(self._on_restored)
         self.lit.close()
-        self.names.close()
         self.keeper.close()
         self._picker.close()
         self.layers.close()

@@ -21,7 +21,8 @@ from napari_embedding_game.session.sources import (
     Wish,
 )
 from napari_embedding_game.ui import dock, inspector
-from napari_embedding_game.ui.layers import PLACEHOLDER, POINTS_NAME, unwrapped
+from napari_embedding_game.ui.layers import PLACEHOLDER, unwrapped
+from napari_embedding_game.ui.map_layers import POINTS_NAME
 
 if TYPE_CHECKING:
     import os

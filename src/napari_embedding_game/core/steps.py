@@ -1,0 +1,67 @@
+"""The three steps of every run, each from the result of the one before.
+
+graph = neighbors(X, start)
+edges, layout = place(graph, X, start)
+game = begin(edges, layout, start, settings)
+
+The affinity of ``start`` is that of the method: see :func:`family.resolve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.affinities import Edges, edges, n_searched
+from napari_embedding_game.core.game import play
+from napari_embedding_game.core.graph import NeighborGraph, knn_graph
+from napari_embedding_game.core.initialization import start_layout
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+
+
+def neighbors(X: Any, start: StartSettings) -> NeighborGraph:
+    """Find the nearest neighbours of every row of ``X`` (N, D), see :mod:`graph`."""
+    wanted = n_searched(start.affinity, start.n_neighbors, start.perplexity, X.shape[0])
+    return knn_graph(
+        X,
+        wanted,
+        metric=start.metric,
+        random_state=start.random_state,
+        n_jobs=start.n_jobs,
+    )
+
+
+def place(
+    graph: NeighborGraph, X: Any, start: StartSettings
+) -> tuple[Edges, NDArray[np.float32]]:
+    """Weight the edges, then place the points: (N, d)."""
+    perplexity = min(start.perplexity, graph.n_neighbors / 3)
+    weighted = edges(graph, start.affinity, X=X, perplexity=perplexity)
+    return weighted, start_layout(
+        weighted, X, start.n_components, start.init, start.random_state
+    )
+
+
+def begin(
+    edges: Edges,
+    layout: NDArray[np.floating],
+    start: StartSettings,
+    settings: GameSettings,
+    *,
+    diagnose: bool = True,
+    frame_iterations: int | Callable[[int], int] | None = None,
+) -> Generator[Snapshot, GameSettings | None, None]:
+    """Begin the game; see :func:`~.game.play` for what it takes and yields."""
+    return play(
+        edges,
+        layout,
+        settings,
+        random_state=start.random_state,
+        device=start.device,
+        n_jobs=start.n_jobs,
+        diagnose=diagnose,
+        frame_iterations=frame_iterations,
+    )

@@ -1,0 +1,62 @@
+"""The numbers that name clusters while no name is given: 1 is the largest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.session.automatic import FIRST_ID
+from napari_embedding_game.session.clustering import Clustering, Given
+
+
+class Numbering:
+    """Which cluster has which number; a cluster keeps its own as long as it can."""
+
+    def __init__(self, known: Mapping[int, int] | None = None) -> None:
+        self.known: dict[int, int] = dict(known or {})
+        """Cluster id to number."""
+
+    def count(
+        self,
+        ids: NDArray[np.integer],
+        sizes: NDArray[np.integer],
+        present: Collection[int],
+        given: Mapping[int, Given],
+    ) -> None:
+        """Number the clusters that have none; the largest gets the lowest.
+
+        Parameters
+        ----------
+        ids, sizes : (C,) int
+            Of the clusters that are to be seen now.
+        present : collection of int
+            Ids that were to be seen a moment ago: they keep their numbers.
+        given : mapping
+            What a person gave, by cluster id: who has a name needs no number.
+        """
+        seen = [int(i) for i in ids[np.argsort(-sizes, kind="stable")]]
+        taken: set[int] = set()
+        waiting = []
+        for cluster in sorted(seen, key=lambda c: c not in present):
+            number = cluster if cluster < FIRST_ID else self.known.get(cluster)
+            if number is None or number in taken:
+                if not given.get(cluster, Given()).name:
+                    waiting.append(cluster)
+            else:
+                taken.add(number)
+                self.known[cluster] = number
+        self._fill(waiting, taken)
+
+    def applied(self, clustering: Clustering) -> Clustering:
+        """Return the clustering with these numbers."""
+        return clustering.numbered(dict(self.known))
+
+    def _fill(self, waiting: list[int], taken: set[int]) -> None:
+        free = 1
+        for cluster in waiting:
+            while free in taken:
+                free += 1
+            self.known[cluster] = free
+            taken.add(free)

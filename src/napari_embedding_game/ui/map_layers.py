@@ -1,0 +1,69 @@
+"""How the points and the landmarks of a map look on the canvas."""
+
+from __future__ import annotations
+
+import numpy as np
+from napari.layers import Points
+from numpy.typing import NDArray
+
+POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
+LANDMARK_SIZE = 6.0
+"""World units, on a map of 1,000."""
+LANDMARK_OPACITY = 0.7
+SMALLEST = 0.0
+"""Canvas pixels.  Points that napari holds above a larger size get an edge of half
+of it, whatever their border: all small points would look grey."""
+LARGEST = 10_000.0
+
+
+def point_size(n_points: int) -> float:
+    """Return the world size of a point on a map of 1,000 world units.
+
+    2,638 points are 9 across, 70,000 no blob.
+    """
+    return float(np.clip(400 / np.sqrt(max(n_points, 1)), 2.0, 16.0))
+
+
+def points_layer(world: NDArray[np.floating], unit: float) -> Points:
+    """Return a layer of the points.
+
+    Parameters
+    ----------
+    world : array, shape (N, 2)
+        Taken over: it is written in place later.
+    unit : float
+        World units per thousandth of the map.
+    """
+    return Points(
+        world,
+        name=POINTS_NAME,
+        size=unit * point_size(len(world)),
+        border_width=0.0,
+        face_color="gray",
+        opacity=0.9,
+        blending="translucent",
+        canvas_size_limits=(SMALLEST, LARGEST),
+    )
+
+
+def landmarks_layer(world: NDArray[np.floating], unit: float) -> Points:
+    """Return dark discs with a light rim: seen on black, on white, on any point."""
+    return Points(
+        world,
+        name=LANDMARKS_NAME,
+        size=unit * LANDMARK_SIZE,
+        face_color="#15171c",
+        border_color="#f4f4f4",
+        border_width=0.2,
+        opacity=LANDMARK_OPACITY,
+    )
+
+
+def write_landmarks(layer: Points, world: NDArray[np.floating], unit: float) -> None:
+    """Put the landmarks at these world positions (L, 2), however many there were."""
+    if len(layer.data) == len(world):
+        layer.data[:] = world
+    else:
+        layer.selected_data = set()
+        layer.data = world
+        layer.size[:] = unit * LANDMARK_SIZE

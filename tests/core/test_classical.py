@@ -1,0 +1,275 @@
+import subprocess
+import sys
+from typing import get_args
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.linalg import subspace_angles
+from scipy.sparse.csgraph import connected_components, laplacian
+from sklearn.datasets import load_digits
+
+from napari_embedding_game.core.classical import (
+    CLASSICAL,
+    classical_layout,
+    eigenmaps,
+    linear,
+)
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph import knn_graph
+from napari_embedding_game.core.metrics import neighbor_recall
+from napari_embedding_game.core.types import INITS, Init
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits().data[:600].astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def roll():
+    """A sheet rolled up once: rows, and where each is on the sheet."""
+    rng = np.random.default_rng(0)
+    angle, height = rng.uniform(0, 1.5 * np.pi, 400), rng.uniform(0, 3, 400)
+    X = np.column_stack([4 * np.cos(angle), 4 * np.sin(angle), height])
+    return X, np.column_stack([4 * angle, height])
+
+
+def dense_pca(X):
+    centred = X - X.mean(axis=0)
+    return centred, np.linalg.svd(centred, full_matrices=False)[2]
+
+
+# --- All of them
+
+
+def test_the_table_is_light():
+    code = (
+        "import sys, napari_embedding_game.core.classical; "
+        "print([m for m in ('torch', 'numba', 'sklearn', 'faiss') if m in sys.modules])"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.strip() == "[]"
+
+
+def test_every_method_is_a_start():
+    assert set(INITS) == {"spectral", "random", *CLASSICAL}
+    assert get_args(Init) == INITS
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_it_keeps_more_neighbours_than_chance(digits, name):
+    neighbors = knn_graph(digits, 10).indices
+    layout = classical_layout(name, digits, 2)
+    assert layout.shape == (600, 2)
+    assert layout.dtype == np.float32
+    assert layout.flags.c_contiguous
+    assert neighbor_recall(neighbors, layout) > 2 * 10 / 600
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_the_seed_decides(digits, name):
+    first, again = (classical_layout(name, digits, 2, random_state=3) for _ in "ab")
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_a_handful_of_rows(name, d, n):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    layout = classical_layout(name, X, d, n_neighbors=n - 1)
+    assert layout.shape == (n, d)
+    assert np.isfinite(layout).all()
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_clouds_far_apart_do_not_fall_onto_each_other(name):
+    rng = np.random.default_rng(0)
+    cloud = np.repeat([0, 1], 60)
+    X = rng.normal(size=(120, 4)) + 100 * cloud[:, None]
+    layout = classical_layout(name, X, 2, n_neighbors=5)
+    apart = np.linalg.norm(layout[cloud == 0].mean(0) - layout[cloud == 1].mean(0))
+    assert apart > max(layout[cloud == c].std() for c in (0, 1))
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_copies_of_rows_get_finite_places(name):
+    X = np.repeat(np.random.default_rng(0).normal(size=(20, 3)), 6, axis=0)
+    assert np.isfinite(classical_layout(name, X, 2, n_neighbors=5)).all()
+
+
+@pytest.mark.parametrize("name", [n for n, m in CLASSICAL.items() if m.takes_sparse])
+def test_sparse_rows(digits, name):
+    # Without pixels of equal distance, of which either might be taken.
+    X = digits + np.random.default_rng(0).normal(size=digits.shape)
+    found = classical_layout(name, sparse.csr_matrix(X), 2)
+    assert found.shape == (600, 2)
+    if name != "pca":  # not centred
+        dense = classical_layout(name, X, 2)
+        angles = subspace_angles(found.astype(float), dense.astype(float))
+        assert np.rad2deg(angles.max()) < 1
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"name": "tsne"}, "isomap"),
+        ({"n_components": 0}, "at least 1 dimension"),
+        ({"n_neighbors": 600}, "smaller number of neighbours"),
+        ({"n_neighbors": 0}, "at least 1"),
+        ({"X": np.ones((30, 4))}, "the same"),
+        ({"name": "lle", "X": sparse.eye(50).tocsr()}, "sparse"),
+        ({"name": "isomap", "X": np.arange(5001)[:, None]}, "at most 5,000 rows"),
+    ],
+)
+def test_what_cannot_be_used_is_told(digits, change, says):
+    given = {"name": "le", "X": digits} | change
+    with pytest.raises(InputError, match=says):
+        classical_layout(**given)
+
+
+# --- Linear
+
+
+def test_the_gradient_is_that_of_theorem_1_7():
+    rng = np.random.default_rng(0)
+    X, U, step = (rng.normal(size=shape) for shape in ((30, 6), (6, 2), (6, 2)))
+    centred = X - X.mean(axis=0)
+
+    def value(U):
+        return np.linalg.norm(centred @ U @ U.T - centred) ** 2
+
+    gradient = linear.reconstruction_gradient(linear._Spread(X), U)
+    change = value(U + 1e-5 * step) - value(U - 1e-5 * step)
+    np.testing.assert_allclose(change / 2e-5, np.sum(gradient * step), rtol=1e-7)
+
+
+def test_gradient_pca_is_gradient_descent_written_out(digits):
+    """Alg. 6 for U: T normalised steps, then the nearest orthogonal matrix."""
+    centred, _ = dense_pca(digits.astype(np.float64))
+    scatter = centred.T @ centred
+    U = np.random.default_rng(5).normal(size=(64, 3))
+    U /= np.linalg.norm(U)
+    for _ in range(10):
+        gradient = (
+            2 * scatter @ U @ U.T @ U + 2 * U @ U.T @ scatter @ U - 4 * scatter @ U
+        )
+        step = (1 + np.sqrt(3)) / np.sqrt(10)
+        U = U - step * gradient / np.linalg.norm(gradient)
+    left, _, right = np.linalg.svd(U, full_matrices=False)
+    found = linear.gradient_pca(digits.astype(np.float64), 3, 1, 5)
+    np.testing.assert_allclose(found, centred @ left @ right, atol=1e-8)
+
+
+def test_a_long_game_finds_the_principal_components():
+    X = np.random.default_rng(0).normal(size=(300, 8)) * [9, 7, 1, 1, 1, 0.5, 0.5, 0.1]
+    centred, right = dense_pca(X)
+    found = linear.gradient_pca(X, 2, 1, 0, n_rounds=3000)
+    angles = subspace_angles(found, centred @ right[:2].T)
+    assert np.rad2deg(angles.max()) < 0.1
+
+
+def test_nearest_orthogonal_matrix():
+    rng = np.random.default_rng(0)
+    U = rng.normal(size=(7, 3))
+    nearest = linear.nearest_orthogonal(U)
+    np.testing.assert_allclose(nearest.T @ nearest, np.eye(3), atol=1e-12)
+    others = [np.linalg.qr(rng.normal(size=(7, 3)))[0] for _ in range(50)]
+    assert all(np.linalg.norm(U - nearest) < np.linalg.norm(U - Q) for Q in others)
+
+
+# --- Eigenmaps
+
+
+def line(distances):
+    """Points on a line with these gaps."""
+    return np.cumsum([0.0, *distances])[:, None]
+
+
+def test_heat_weights():
+    weights = eigenmaps.heat_weights(line([1, 2, 4]), 1, sigma=2).toarray()
+    # 1 is the neighbour of 0, 0 of 1, 1 of 2, 2 of 3
+    wanted = np.zeros((4, 4))
+    wanted[0, 1] = np.exp(-1 / 4)
+    wanted[1, 2] = np.exp(-4 / 4)
+    wanted[2, 3] = np.exp(-16 / 4)
+    np.testing.assert_allclose(weights, wanted + wanted.T, rtol=1e-6)
+
+
+def test_averaged_weights_join_mutual_neighbours_only():
+    weights = eigenmaps.averaged_weights(line([1, 2, 4]), 1).toarray()
+    # A_i is the distance to the only neighbour, so D = 1 between 0 and 1
+    wanted = np.zeros((4, 4))
+    wanted[0, 1] = wanted[1, 0] = np.exp(-1)
+    np.testing.assert_allclose(weights, wanted, rtol=1e-6)
+
+
+def test_average_distance_is_as_printed():
+    graph = knn_graph(line([1, 2, 4]), 2)
+    found = eigenmaps.average_distances(graph)
+    np.testing.assert_allclose(found[0], np.sqrt(1 + 9) / 2, rtol=1e-6)
+
+
+def test_a_dense_point_has_more_neighbours():
+    scale = np.array([0.5, 1.0, 2.0])
+    growth = np.exp(1 / scale)
+    wanted = 1 + 6 * growth / growth.mean()
+    found = eigenmaps.variable_radius(scale, 6, 100)
+    np.testing.assert_array_equal(found, wanted.astype(int))
+    assert found[0] > found[1] > found[2]
+
+
+@pytest.mark.parametrize("least", [1e-300, 1e-3])
+def test_a_radius_is_bounded(least):
+    scale = np.array([least, *np.ones(99)])
+    found = eigenmaps.variable_radius(scale, 3, 100)
+    np.testing.assert_array_equal(found, [40, *np.ones(99)])
+    assert eigenmaps.variable_radius(scale, 30, 100).max() == 99
+
+
+def test_variable_weights_join_where_one_is_the_others_neighbour():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    t = 6
+    scale = eigenmaps.average_distances(knn_graph(X, t))
+    radius = eigenmaps.variable_radius(scale, t, 80)
+    distance = np.linalg.norm(X[:, None] - X[None], axis=2)
+    rank = np.argsort(np.argsort(distance, axis=1), axis=1)
+    near = (rank > 0) & (rank <= radius[:, None])
+    wanted = np.exp(-(distance**2) / (t * np.outer(scale, scale)))
+    wanted[~(near | near.T)] = 0
+    found = eigenmaps.variable_weights(X, t).toarray()
+    np.testing.assert_allclose(found, wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["dense", "factored", "iterated"])
+def test_an_eigenmap_is_the_bottom_of_the_spectrum(digits, solver, monkeypatch):
+    if solver != "dense":
+        monkeypatch.setattr(eigenmaps, "_DENSE_ROWS", 0)
+    if solver == "iterated":
+        monkeypatch.setattr(eigenmaps, "_FACTORED_ROWS", 0)
+    weights = eigenmaps.heat_weights(digits, 10)
+    assert connected_components(weights)[0] == 1
+    _, vectors = np.linalg.eigh(laplacian(weights).toarray())
+    found = eigenmaps.eigenmap(weights, digits, 3, 0)
+    angles = subspace_angles(found, vectors[:, 1:4])
+    assert np.rad2deg(angles.max()) < 0.1
+
+
+@pytest.mark.parametrize("name", ["isomap", "lle", "le"])
+def test_a_sheet_is_unrolled(roll, name):
+    X, sheet = roll
+    layout = classical_layout(name, X, 2, n_neighbors=12)
+    along = np.abs(np.corrcoef(layout.T, sheet[:, 0])[2, :2]).max()
+    assert along > 0.9
+
+
+# --- Where they are offered
+
+
+def test_the_command_line_offers_every_start():
+    from napari_embedding_game import cli
+
+    assert {choice.value for choice in cli.Init} == set(INITS)
