@@ -102,7 +102,7 @@ def test_a_cluster_is_lit_in_the_image(viewer, dock, session, nuclei):
 
 
 def test_a_clicked_object_selects_its_point(dock, session, nuclei):
-    click = dock.player._on_click
+    click = dock.player._pointing._on_click
     click(np.array([1.0, 9.0]), False)
     assert session.dataset.objects.label_ids[session.selection.rows].tolist() == [2]
     click(np.array([9.0, 1.0]), True)

@@ -25,6 +25,7 @@ from napari_embedding_game.session.report import ClusterReport, Reporter, as_lev
 from napari_embedding_game.session.search import Hit
 from napari_embedding_game.session.session import Session, State, sentence
 from napari_embedding_game.ui import search_box
+from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.cluster_table import NO_ROWS, ClusterRows, ClusterTable
@@ -36,7 +37,6 @@ from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.markers_pane import MarkersPane
 from napari_embedding_game.ui.parts import show_text, text_label
 from napari_embedding_game.ui.pictures import LooksWatch, pictures_of
-from napari_embedding_game.ui.player import palette_of
 from napari_embedding_game.ui.search_box import SearchBox
 from napari_embedding_game.ui.theme import theme_colors
 from napari_embedding_game.ui.thumbnails import Thumbnails
