@@ -9,7 +9,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel
 
-from napari_embedding_game.ui.cluster_table import ID_ROLE
+from napari_embedding_game.ui.cluster_model import ID_ROLE
 
 
 @pytest.fixture

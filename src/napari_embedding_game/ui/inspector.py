@@ -28,7 +28,8 @@ from napari_embedding_game.ui import search_box
 from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.cluster_slider import ClusterSlider
-from napari_embedding_game.ui.cluster_table import NO_ROWS, ClusterRows, ClusterTable
+from napari_embedding_game.ui.cluster_rows import NO_ROWS, ClusterRows
+from napari_embedding_game.ui.cluster_table import ClusterTable
 from napari_embedding_game.ui.coloring import metadata_columns
 from napari_embedding_game.ui.dock import Closing
 from napari_embedding_game.ui.flight import flight_of
