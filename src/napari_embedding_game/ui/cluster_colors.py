@@ -19,8 +19,8 @@ from napari_embedding_game.ui.colors import (
     landmark_colors,
 )
 
-LARGEST_ID = 1 << 24
-"""Up to this id a table of all of them is quicker than a search."""
+WIDEST = 1 << 16
+"""Range of ids up to which a table of all of them is quicker than a search."""
 
 
 class ClusterColors:
@@ -94,9 +94,8 @@ def palette_of(session: Session) -> ClusterColors:
 
 def places(ids: list[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return where each label stands in the ascending ids: (N,)."""
-    if not ids or ids[-1] > LARGEST_ID:
+    if not ids or ids[-1] - ids[0] > WIDEST:
         return np.searchsorted(np.asarray(ids), labels)
-    # Most of this table is never touched, so it takes neither time nor memory.
-    table = np.zeros(ids[-1] + 1, np.intp)
-    table[ids] = np.arange(len(ids))
-    return table.take(labels)
+    table = np.zeros(ids[-1] - ids[0] + 1, np.intp)
+    table[np.asarray(ids) - ids[0]] = np.arange(len(ids))
+    return table.take(labels - ids[0])
