@@ -90,12 +90,14 @@ def test_time_counts_the_parts_that_were_kept(tmp_path):
     first = Parts(tmp_path, ORIGIN)
     first("a", Counted(x=1))
     (file,) = tmp_path.iterdir()
-    kept = json.loads(file.read_text()) | {"seconds": 100.0}
+    longer = {"seconds": 100.0, "processor_seconds": 200.0}
+    kept = json.loads(file.read_text()) | longer
     file.write_text(json.dumps(kept))
     second = Parts(tmp_path, ORIGIN)
     second("a", Counted(x=1))
     second("b", Counted(x=1))
     assert 100 < second.seconds < 101
+    assert 200 <= second.processor_seconds < 201
 
 
 def test_progress(tmp_path):

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.session.engine import COMPUTING
 from napari_embedding_game.session.run import (
     NEIGHBORS,
     PLACING,
     PLAYING,
     UNPACED,
+    WAITING,
     Pace,
     Run,
 )
@@ -191,3 +193,18 @@ def test_an_error_reaches_whoever_iterates(engine):
     with pytest.raises(RuntimeError, match="out of numbers"):
         seen.extend(run.frames())
     assert engine.closed == 1
+
+
+def test_a_run_waits_for_the_search_of_one_that_was_stopped(drive, engine):
+    engine.gate.clear()
+    former = drive()
+    former.wait(lambda: COMPUTING.locked())
+    former.run.stop()
+    later = drive()
+    later.wait(lambda: later.frames)
+    assert later.frames[0].stage == WAITING
+    engine.gate.set()
+    later.wait_for(50)
+    assert later.frames[1].stage == NEIGHBORS
+    assert former.end()
+    assert [frame.stage for frame in former.frames] == [NEIGHBORS]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.measure import measure
-from napari_embedding_game.ui.cluster_colors import ClusterColors
+from napari_embedding_game.ui.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.coloring import (
     ByPressure,
     choices,
@@ -159,3 +159,9 @@ def test_the_label_of_an_object_composes_no_cluster():
 def test_a_column_called_label_is_a_category_where_there_are_no_objects(dataset):
     digits = replace(dataset, obs=dataset.obs.assign(label=np.arange(40) % 10))
     assert "label" in metadata_columns(digits)
+
+
+@pytest.mark.parametrize("ids", [[0, 1, 2], [5, 9, 40], [0, 1 << 20, (1 << 20) + 7]])
+def test_the_place_of_every_label_among_the_ids(ids):
+    labels = np.array(ids, np.int32)[[2, 0, 1, 1]]
+    assert places(ids, labels).tolist() == [2, 0, 1, 1]

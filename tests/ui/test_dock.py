@@ -1,13 +1,17 @@
 """The dock as a person uses it: clicks in, states and texts out."""
 
+import gc
+
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QWidget
+from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtWidgets import QProgressBar, QWidget
 
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import Loaded, Wish
+from napari_embedding_game.ui.run_part import move_bar
+from napari_embedding_game.ui.worker import running_workers
 
 
 def test_run_is_the_first_click(play, session, dock):
@@ -276,3 +280,68 @@ def test_a_result_that_cannot_be_saved_says_why(play, qtbot, dock, tmp_path):
     with qtbot.waitSignal(dock.player.busy_changed):
         dock.player.save(tmp_path / "no folder" / "map.h5ad")
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
+
+
+def test_stop_during_the_search_is_told_and_another_run_can_begin(
+    play, qtbot, session, dock, engine
+):
+    engine.gate.clear()
+    play("preparing")
+    qtbot.waitUntil(lambda: dock.run.stage.text() == "Finding neighbours …")
+    dock.run.stop.native.click()
+    assert dock.run.stage.text() == "Stopped before there was a map."
+    assert (dock.run.run.text, dock.run.run.enabled) == ("Restart", True)
+    assert (dock.run.bar.native.value(), dock.run.bar.native.maximum()) == (0, 100)
+    assert not dock.run.stop.enabled
+    dock.run.run.native.click()
+    qtbot.waitUntil(lambda: "earlier work" in dock.run.stage.text())
+    engine.gate.set()
+    qtbot.waitUntil(lambda: session.state == "finished")
+
+
+class Paints(QObject):
+    """Counts how often a widget is drawn."""
+
+    def __init__(self, widget):
+        super().__init__(widget)
+        self.count = 0
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched, event):
+        self.count += event.type() == QEvent.Type.Paint
+        return False
+
+
+def test_a_bar_that_moves_is_drawn_later(qtbot):
+    bar = QProgressBar()
+    qtbot.addWidget(bar)
+    bar.show()
+    qtbot.waitExposed(bar)
+    qtbot.wait(20)
+    paints = Paints(bar)
+    for value in range(10, 60, 10):
+        move_bar(bar, value, 80)
+    assert paints.count == 0
+    qtbot.waitUntil(lambda: paints.count > 0)
+    assert (bar.value(), bar.maximum()) == (50, 80)
+
+
+def test_full_collections_wait_for_the_end_of_the_run(qtbot, slow, play, session, dock):
+    former = gc.get_threshold()
+    play("running")
+    assert gc.get_threshold()[:2] == former[:2]
+    assert gc.get_threshold()[2] > 1_000_000
+    dock.run.pause.native.click()
+    assert gc.get_threshold() == former
+    dock.run.pause.native.click()
+    dock.shut_down()
+    assert gc.get_threshold() == former
+
+
+def test_the_end_of_the_program_ends_the_run_of_a_window_that_is_left(
+    qtbot, slow, play, qapp, session, dock
+):
+    play("running")
+    qapp.aboutToQuit.emit()
+    assert session.state == "stopped"
+    qtbot.waitUntil(lambda: running_workers() == 0, timeout=1000)

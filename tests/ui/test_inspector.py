@@ -9,7 +9,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel
 
-from napari_embedding_game.ui.cluster_table import ID_ROLE
+from napari_embedding_game.ui.cluster_model import ID_ROLE
 
 
 @pytest.fixture
@@ -103,6 +103,30 @@ def test_texts_are_shown(qtbot, play, inspector, session, dataset):
     session.selection.select(0)
     report = report_of(qtbot, inspector, (0,))
     assert inspector.texts.item(0).text() == f"text {report.draw[0]}"
+
+
+def test_a_clicked_text_selects_its_point_and_the_list_stays(
+    qtbot, play, inspector, session, dataset
+):
+    session.load(replace(dataset, texts=[f"text {i}" for i in range(40)]))
+    play()
+    session.selection.select(0)
+    report = report_of(qtbot, inspector, (0,))
+    inspector.resize(900, 300)
+    inspector.show()
+    inspector.tabs.setCurrentWidget(inspector.texts)
+    texts = inspector.texts
+    place = texts.visualItemRect(texts.item(2)).center()
+    QTest.mouseClick(texts.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert session.selection.rows.tolist() == [report.draw[2]]
+    assert texts.count() == 10
+    assert inspector.title.text() == "Cluster 0"
+    session.selection.select_points(report.draw[[4]])  # as a click in the image does
+    assert [item.text() for item in texts.selectedItems()] == [f"text {report.draw[4]}"]
+    other = int(np.flatnonzero(session.clusters.labels == 1)[0])
+    session.selection.select_points(np.array([other]))
+    qtbot.waitUntil(lambda: texts.count() == 1)
+    assert texts.item(0).text() == f"text {other}"
 
 
 def test_a_report_that_fails_is_told(qtbot, played, session, monkeypatch):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from napari_embedding_game.ui.player import MAX_MAGNIFICATION, magnification
+from napari_embedding_game.ui.drawing import MAX_MAGNIFICATION, magnification
 
 
 def test_colour_by_acts_on_the_running_game(

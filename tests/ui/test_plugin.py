@@ -43,7 +43,8 @@ def test_the_digits_sample_is_loaded_and_played(window, qtbot):
     points, world = window.layers["embedding"], dock.player.layers.to_world
     shown = world(session.snapshot.embedding)
     np.testing.assert_allclose(points.data, shown, atol=1e-3)
-    assert list(points.features.columns) == ["label", "cluster", "pressure"]
+    known = ["label", "cluster", "pressure"]
+    qtbot.waitUntil(lambda: list(points.features.columns) == known)
     dock.player.keeper.close()
 
 

@@ -101,8 +101,55 @@ def test_a_cluster_is_lit_in_the_image(viewer, dock, session, nuclei):
     assert lit not in dock.data.measure.labels.choices
 
 
+def test_the_lit_objects_follow_the_running_game(qtbot, dock, session, nuclei):
+    cluster = session.clusters.clusters[0].id
+    session.selection.select(cluster)
+    before = lit_labels(dock, nuclei)
+    moved = session.clusters.labels.copy()
+    moved[session.clusters.labels != cluster] = cluster
+    session.clusters.receive(moved, session.clusters.n_landmarks)
+    everything = session.dataset.objects.label_ids.tolist()
+    assert len(before) < len(everything)
+    qtbot.waitUntil(lambda: lit_labels(dock, nuclei) == everything)
+
+
+@pytest.fixture
+def pyramid(qtbot, viewer, dock, session, play):
+    """25 objects of a label image that is there in three sizes."""
+    labels = np.kron(grid(5, 8), np.ones((8, 8), np.int32))
+    levels = [labels, labels[::2, ::2], labels[::4, ::4]]
+    layer = viewer.add_labels(levels, name="nuclei", multiscale=True)
+    viewer.add_image(labels / 7.0, name="dapi")
+    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+        dock.data.measure.measure.native.click()
+    play()
+    return layer
+
+
+def test_objects_of_a_multiscale_image_are_measured_and_lit(
+    viewer, dock, session, pyramid
+):
+    objects = session.dataset.objects
+    assert objects.boxes.max() > pyramid.data[1].shape[0]  # the finest was measured
+    for rows in ([3, 7], [1]):
+        session.selection.select_points(np.array(rows))
+        lit = dock.player.lit.layer
+        assert lit.multiscale
+        for level in range(3):
+            pixels = np.asarray(lit.data[level][...]) == 1
+            found = np.unique(np.asarray(pyramid.data[level])[pixels])
+            assert found.tolist() == sorted(objects.label_ids[rows].tolist())
+        row, column = objects.centers[rows[0]]
+        value = lit.get_value((row, column), world=True)
+        assert value[1] == 1
+    dock.player._pointing._on_click(np.array(objects.centers[12]), False)
+    assert session.selection.rows.tolist() == [12]
+    session.selection.clear()
+    assert not np.asarray(lit.data[2][...]).any()
+
+
 def test_a_clicked_object_selects_its_point(dock, session, nuclei):
-    click = dock.player._on_click
+    click = dock.player._pointing._on_click
     click(np.array([1.0, 9.0]), False)
     assert session.dataset.objects.label_ids[session.selection.rows].tolist() == [2]
     click(np.array([9.0, 1.0]), True)

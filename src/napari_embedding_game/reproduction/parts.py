@@ -49,6 +49,8 @@ class Parts:
         self._name = ""
         self.seconds = 0.0
         """Time that all parts took, those from the folder included."""
+        self.processor_seconds = 0.0
+        """The same in processor time, which other programs hardly change."""
 
     def expect(self, n_parts: int) -> None:
         """Say how many parts there will be, for the progress."""
@@ -75,6 +77,7 @@ class Parts:
             kept = self._compute(name, compute)
             _write(path, kept)
         self.seconds += kept["seconds"]
+        self.processor_seconds += kept["processor_seconds"]
         self._done += 1
         self.tell()
         return _decoded(kept["values"])
@@ -82,13 +85,13 @@ class Parts:
     def _compute(
         self, name: str, compute: Callable[[], dict[str, Any]]
     ) -> dict[str, Any]:
-        begin = time.perf_counter()
+        begin, processor_begin = time.perf_counter(), time.process_time()
         values = _encoded(compute())
-        seconds = time.perf_counter() - begin
         return {
             "part": name,
             "origin": self._origin,
-            "seconds": seconds,
+            "seconds": time.perf_counter() - begin,
+            "processor_seconds": time.process_time() - processor_begin,
             "values": values,
         }
 
@@ -99,6 +102,7 @@ class Parts:
         try:
             kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             is_wanted = (kept["part"], kept["origin"]) == (name, self._origin)
+            _ = kept["seconds"] + kept["processor_seconds"], kept["values"]
         except (ValueError, LookupError, TypeError):  # not a whole part
             return None
         return kept if is_wanted else None

@@ -54,7 +54,7 @@ def reproduce(
     known = origin(reproduction, inputs)
     parts = Parts(folder / "parts", known, tell, again)
     result = reproduction.run(inputs, parts)
-    return write(reproduction, result, inputs, parts.seconds, folder)
+    return write(reproduction, result, inputs, parts, folder)
 
 
 def find(name: str) -> Reproduction:

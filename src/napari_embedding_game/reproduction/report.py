@@ -16,6 +16,7 @@ import numpy as np
 from napari_embedding_game.data.atomic import whole_or_nothing
 from napari_embedding_game.data.errors import DataError
 
+from .parts import Parts
 from .protocol import Check, Inputs, Reproduction, Result, Table
 from .sources import described
 
@@ -42,7 +43,7 @@ def write(
     reproduction: Reproduction,
     result: Result,
     inputs: Inputs,
-    seconds: float,
+    parts: Parts,
     folder: Path,
 ) -> dict[str, Any]:
     """Write ``NAME.png``, ``NAME.md`` and ``NAME.json``; return what is in the last.
@@ -52,7 +53,7 @@ def write(
     DataError
         The folder cannot be written, or matplotlib is not installed.
     """
-    facts = _facts(reproduction, result, inputs, seconds)
+    facts = _facts(reproduction, result, inputs, parts)
     _draw(result, folder / f"{reproduction.name}.png")
     _save(folder / f"{reproduction.name}.md", markdown(facts))
     _save(folder / f"{reproduction.name}.json", json.dumps(facts, indent=1))
@@ -60,7 +61,7 @@ def write(
 
 
 def _facts(
-    reproduction: Reproduction, result: Result, inputs: Inputs, seconds: float
+    reproduction: Reproduction, result: Result, inputs: Inputs, parts: Parts
 ) -> dict[str, Any]:
     checks = [
         {
@@ -77,7 +78,8 @@ def _facts(
         "origin": origin(reproduction, inputs),
         "date": datetime.date.today().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "seconds": round(seconds, 1),
+        "seconds": round(parts.seconds, 1),
+        "processor_seconds": round(parts.processor_seconds, 1),
         "passed": all(check["passed"] is not False for check in checks),
         "checks": checks,
         "tables": [_plain_table(table) for table in result.tables],
@@ -105,7 +107,8 @@ def markdown(facts: dict[str, Any]) -> str:
         f"**{facts['name']}**: {facts['what']}",
         "",
         f"{facts['paper']}. Data: {source['data']}{quick}. Took "
-        f"{facts['seconds']:,.1f} s on {facts['machine']}, {facts['date']}.",
+        f"{facts['processor_seconds']:,.1f} s of processor time on "
+        f"{facts['machine']}, {facts['date']}.",
         "",
     ]
     checks = [

@@ -19,6 +19,7 @@ from napari_embedding_game.session.clustering import Grouping
 from napari_embedding_game.session.engine import COMPUTING, CoreEngine, Engine, Game
 from napari_embedding_game.session.merging import Merging
 
+WAITING = "Waiting for earlier work to end"
 NEIGHBORS = "Finding neighbours"
 PLACING = "Placing the start layout"
 PLAYING = "Playing the game"
@@ -129,6 +130,12 @@ class Run:
         game play on, ``stop`` ends it.
         """
         begun = time.monotonic()
+        if COMPUTING.locked():  # a stopped search goes on to its end
+            yield Progress(stage=WAITING)
+            with COMPUTING:
+                pass
+        if self._stopped:
+            return
         yield Progress(stage=NEIGHBORS)
         with COMPUTING:
             graph = self.engine.neighbors(self.X, self.start)

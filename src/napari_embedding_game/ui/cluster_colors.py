@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,12 +11,16 @@ from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.automatic import FIRST_ID
 from napari_embedding_game.session.clustering import Cluster
 from napari_embedding_game.session.clusters import ClusterBook
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.colors import (
     Colors,
     category_colors,
     from_hex,
     landmark_colors,
 )
+
+WIDEST = 1 << 16
+"""Range of ids up to which a table of all of them is quicker than a search."""
 
 
 class ClusterColors:
@@ -76,8 +82,20 @@ class ClusterColors:
         return self._book.clustering.numbers.get(cluster.id, default) - 1
 
 
+_palettes: WeakKeyDictionary[Session, ClusterColors] = WeakKeyDictionary()
+
+
+def palette_of(session: Session) -> ClusterColors:
+    """Return the colours of a session's clusters, which its docks share."""
+    if session not in _palettes:
+        _palettes[session] = ClusterColors(session.clusters)
+    return _palettes[session]
+
+
 def places(ids: list[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return where each label stands in the ascending ids: (N,)."""
-    if ids and ids[-1] == len(ids) - 1:  # 0, 1, 2 ...: the label is the place
-        return labels.astype(np.intp)
-    return np.searchsorted(np.asarray(ids), labels)
+    if not ids or ids[-1] - ids[0] > WIDEST:
+        return np.searchsorted(np.asarray(ids), labels)
+    table = np.zeros(ids[-1] - ids[0] + 1, np.intp)
+    table[np.asarray(ids) - ids[0]] = np.arange(len(ids))
+    return table.take(labels - ids[0])

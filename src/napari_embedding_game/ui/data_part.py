@@ -28,7 +28,7 @@ from napari_embedding_game.session.sources import (
 )
 from napari_embedding_game.ui.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.columns_panel import ColumnsPanel
-from napari_embedding_game.ui.linked import Linked
+from napari_embedding_game.ui.linked import Linked, finest
 from napari_embedding_game.ui.measure_panel import MeasurePanel
 from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_label
 from napari_embedding_game.ui.player import Player
@@ -97,7 +97,7 @@ class DataPart(Part):
             show_text(self.trouble, NO_TABLE)
             return
         if isinstance(layer, Labels):
-            source = FeaturesSource(features.copy(), layer.name, layer.data)
+            source = FeaturesSource(features.copy(), layer.name, finest(layer))
             self._load_objects(source, Linked(layer))
         else:
             self._player.load(FeaturesSource(features.copy(), layer.name))

@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.data_part import DataPart
 from napari_embedding_game.ui.game_part import GamePart
+from napari_embedding_game.ui.hover import Hover
 from napari_embedding_game.ui.look_part import LookPart
 from napari_embedding_game.ui.map_names import NamesOnMap
 from napari_embedding_game.ui.parts import ignore_idle_wheel
@@ -98,6 +99,7 @@ class GameDock(QWidget):
         self.look = LookPart(self.player)
         self.select = SelectPart(self.player)
         self.names = NamesOnMap(viewer, session, self.player.layers, self)
+        self.hover = Hover(viewer, self.player, self)
         self._build()
         self._on_theme()
         viewer.events.theme.connect(self._on_theme)
@@ -112,6 +114,7 @@ class GameDock(QWidget):
         self.select.shut_down()
         self.look.shut_down()
         self.names.close()
+        self.hover.close()
         self.player.close()
         self.run.curve.close_canvas()
         self.setEnabled(False)

@@ -1,20 +1,17 @@
-"""Bars and lists of what is inside the selected clusters."""
+"""Bars of what is inside the selected clusters."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from qtpy.QtCore import QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QPainter, QPaintEvent
-from qtpy.QtWidgets import QListWidget, QSizePolicy, QWidget
+from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from napari_embedding_game.session.report import Contrast, Share
 from napari_embedding_game.ui.theme import ThemeColors
 
 ROW, BAR = 20, 11
-TEXT_LENGTH = 300
-"""Characters of a text that are shown."""
 NAME_SHARE = 0.42
 """Share of the width for the names."""
 
@@ -117,27 +114,3 @@ class ContrastBars(Bars):
                 for c in contrasts
             ]
         )
-
-
-class Texts(QListWidget):
-    """The texts of members drawn at random."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setWordWrap(True)
-        self.setSpacing(3)
-        self.setResizeMode(QListWidget.ResizeMode.Adjust)
-        self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFrameShape(QListWidget.Shape.NoFrame)
-        self.setToolTip("Members of the selection, drawn at random.")
-
-    def set_texts(self, texts: Sequence[str]) -> None:
-        """Show these texts."""
-        self.clear()
-        self.addItems([_shortened(str(text)) for text in texts])
-
-
-def _shortened(text: str) -> str:
-    """Return the beginning of a text on one line, cut between words."""
-    return textwrap.shorten(text, TEXT_LENGTH, placeholder=" …") or "(empty)"

@@ -25,19 +25,21 @@ from napari_embedding_game.session.report import ClusterReport, Reporter, as_lev
 from napari_embedding_game.session.search import Hit
 from napari_embedding_game.session.session import Session, State, sentence
 from napari_embedding_game.ui import search_box
+from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.cluster_edits import ClusterEdits
+from napari_embedding_game.ui.cluster_rows import NO_ROWS, ClusterRows
 from napari_embedding_game.ui.cluster_slider import ClusterSlider
-from napari_embedding_game.ui.cluster_table import NO_ROWS, ClusterRows, ClusterTable
+from napari_embedding_game.ui.cluster_table import ClusterTable
 from napari_embedding_game.ui.coloring import metadata_columns
 from napari_embedding_game.ui.dock import Closing
 from napari_embedding_game.ui.flight import flight_of
-from napari_embedding_game.ui.inside import CompositionBars, ContrastBars, Texts
+from napari_embedding_game.ui.inside import CompositionBars, ContrastBars
 from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.markers_pane import MarkersPane
 from napari_embedding_game.ui.parts import show_text, text_label
 from napari_embedding_game.ui.pictures import LooksWatch, pictures_of
-from napari_embedding_game.ui.player import palette_of
 from napari_embedding_game.ui.search_box import SearchBox
+from napari_embedding_game.ui.texts import Texts
 from napari_embedding_game.ui.theme import theme_colors
 from napari_embedding_game.ui.thumbnails import Thumbnails
 from napari_embedding_game.ui.worker import Worker
@@ -150,7 +152,7 @@ class InspectorDock(QWidget):
         self.contrasts = ContrastBars()
         self.markers = MarkersPane(session, self._on_gene)
         self.thumbnails = Thumbnails(self._on_pick)
-        self.texts = Texts()
+        self.texts = Texts(self._on_pick)
         self._looks = LooksWatch(self._on_looks)
         self._timer = QTimer(self)
         self._timer.setInterval(REFRESH_MS)
@@ -328,21 +330,31 @@ class InspectorDock(QWidget):
 
     def _on_selection(self) -> None:
         if self._picked or self._is_in_view():
-            self.thumbnails.follow(self._session.selection.rows)
-            return  # one of the pictures, which stay
+            self._follow_rows()
+            return  # one of the pictures or texts, which stay
         self._context = self._session.selection.clusters
         self._draw_number = 0
         self.refresh()
         self.markers.refresh()
 
     def _is_in_view(self) -> bool:
-        """Whether one point is selected, and its picture stands among those shown."""
+        """Whether one point is selected whose picture or text is among those shown."""
         selection = self._session.selection
-        has_pictures = self.tabs.indexOf(self.thumbnails) >= 0
-        if not (has_pictures and selection.is_of_points and self.report is not None):
+        if not selection.is_of_points or self.report is None:
             return False
         rows = selection.rows
-        return len(rows) == 1 and bool(self.thumbnails.pictures.places(rows))
+        if len(rows) != 1:
+            return False
+        has_pictures = self.tabs.indexOf(self.thumbnails) >= 0
+        is_pictured = has_pictures and bool(self.thumbnails.pictures.places(rows))
+        has_texts = self.tabs.indexOf(self.texts) >= 0
+        return is_pictured or (has_texts and self.texts.holds(int(rows[0])))
+
+    def _follow_rows(self) -> None:
+        """Mark the pictures and texts of the selected points."""
+        rows = self._session.selection.rows
+        self.thumbnails.follow(rows)
+        self.texts.follow(rows)
 
     def _on_pick(self, rows: NDArray[np.intp]) -> None:
         self._picked = True
@@ -451,11 +463,11 @@ class InspectorDock(QWidget):
         self.composition.set_shares(report.composition)
         self.contrasts.set_contrasts(report.contrasts)
         self.thumbnails.set_rows(report.draw)
-        if self._session.selection.is_of_points and clusters:
-            self.thumbnails.follow(self._session.selection.rows)
         if dataset.texts is not None:
             rows = report.draw[:N_TEXTS]
-            self.texts.set_texts([dataset.texts[row] for row in rows])
+            self.texts.set_texts(rows, [dataset.texts[row] for row in rows])
+        if self._session.selection.is_of_points and clusters:
+            self._follow_rows()
         self._stack.setCurrentIndex(1)
 
     def _show_names(self, clusters: tuple[int, ...]) -> None:

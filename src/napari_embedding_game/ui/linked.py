@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
-from napari.layers import Image, Labels
+from napari.layers import Image, Labels, Layer
 from psygnal import Signal
 
 from napari_embedding_game.data.writers import features
@@ -59,6 +59,11 @@ _known: WeakKeyDictionary[Session, LinkedLayers] = WeakKeyDictionary()
 def linked_layers(session: Session) -> LinkedLayers:
     """Return the one record of linked layers of a session, shared by its docks."""
     return _known.setdefault(session, LinkedLayers())
+
+
+def finest(layer: Layer) -> Any:
+    """Return the pixels of a layer; of a multiscale one, its finest level."""
+    return layer.data[0] if layer.multiscale else layer.data
 
 
 def show_pictures(viewer: napari.Viewer, loaded: Loaded) -> Linked:

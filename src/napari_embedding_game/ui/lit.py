@@ -8,10 +8,11 @@ import numpy as np
 from napari.layers import Labels
 from napari.utils import DirectLabelColormap
 from numpy.typing import NDArray
+from qtpy.QtCore import QTimer
 
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.linked import Linked, LinkedLayers
+from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest
 from napari_embedding_game.ui.measure_panel import OWN
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 NAME, COLOR = "selected objects", "#ffe14d"
 OPACITY = 0.65
+FOLLOW_MS = 400
+"""Between two looks at a running game."""
 FEW = 1000
 """Objects that are found faster one by one than by looking at every pixel."""
 LARGEST_LABEL = 20_000_000
@@ -36,20 +39,62 @@ def light(
     lit : (n,) whether each object is selected
     """
     rows = np.flatnonzero(lit)
+    table = table_of(objects, lit) if len(rows) > FEW else None
+    if table is not None:
+        # What is beyond the table, or below 0, is no object of the map.
+        np.take(table, np.asarray(labels), out=mask, mode="clip")
+        return
+    mask[...] = 0
+    for row in rows:
+        box = objects.slices(int(row))
+        mask[box][np.asarray(labels[box]) == objects.label_ids[row]] = 1
+
+
+def table_of(objects: Objects, lit: NDArray[np.bool_]) -> NDArray[np.uint8] | None:
+    """Return by label whether it is lit, (largest label + 2,); 0 at the end.
+
+    None where one label is several objects, as in a time series, or where labels
+    are too large for a table.
+    """
     ids = objects.label_ids
     # In growing order no label occurs again, as it does in a time series.
     is_growing = bool((np.diff(ids) > 0).all())
-    repeats = not is_growing and len(np.unique(ids)) < len(ids)
-    if repeats or len(rows) <= FEW or ids.max(initial=0) > LARGEST_LABEL:
-        mask[...] = 0
-        for row in rows:
-            box = objects.slices(int(row))
-            mask[box][np.asarray(labels[box]) == ids[row]] = 1
-        return
-    table = np.zeros(int(ids.max()) + 2, np.uint8)
-    table[ids[rows]] = 1
-    # What is beyond the table, or below 0, is no object of the map: the last 0.
-    np.take(table, np.asarray(labels), out=mask, mode="clip")
+    if ids.max(initial=0) > LARGEST_LABEL:
+        return None
+    if not is_growing and len(np.unique(ids)) < len(ids):
+        return None
+    table = np.zeros(int(ids.max(initial=0)) + 2, np.uint8)
+    table[ids[lit]] = 1
+    return table
+
+
+class LitLevel:
+    """One level of a multiscale label image, lit: pixels are made as asked for.
+
+    Parameters
+    ----------
+    labels : array
+    table : (m,) uint8
+        As of :func:`table_of`.
+    """
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, labels: Any, table: NDArray[np.uint8]) -> None:
+        self._labels = labels
+        self._table = table
+        self.shape: tuple[int, ...] = tuple(labels.shape)
+        self.ndim = len(self.shape)
+        self.size = int(np.prod(self.shape))
+
+    def __getitem__(self, key: Any) -> NDArray[np.uint8]:
+        """Return 1 where a lit object is, 0 elsewhere."""
+        # Labels beyond the table, or below 0, come to its ends: no objects.
+        return np.take(self._table, np.asarray(self._labels[key]), mode="clip")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        """Return all pixels."""
+        return self[...].astype(dtype or self.dtype, copy=False)
 
 
 class LitObjects:
@@ -63,13 +108,20 @@ class LitObjects:
         self._linked = linked
         self._of: Linked | None = None
         self.layer: Labels | None = None
+        self._soon = QTimer()
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(FOLLOW_MS)
+        self._soon.timeout.connect(self.update)
         session.selection.changed.connect(self.update)
+        session.clusters.changed.connect(self._on_clusters)
         session.state_changed.connect(self.update)
         linked.changed.connect(self.update)
 
     def close(self) -> None:
         """Let go of the session; the layer goes too."""
+        self._soon.stop()
         self._session.selection.changed.disconnect(self.update)
+        self._session.clusters.changed.disconnect(self._on_clusters)
         self._session.state_changed.disconnect(self.update)
         self._linked.changed.disconnect(self.update)
         self._drop()
@@ -82,23 +134,46 @@ class LitObjects:
             self._of = linked
         if linked is None or dataset is None or dataset.objects is None:
             return
-        if linked.labels not in self._viewer.layers or linked.labels.multiscale:
+        if linked.labels not in self._viewer.layers:
             return
         points = self._session.selection.points
         if len(points) != len(dataset.objects):
             return
-        if self.layer is None and points.any():
-            self._make(linked.labels)
-        if self.layer is not None:
-            light(self.layer.data, linked.labels.data, dataset.objects, points)
-            self.layer.refresh(thumbnail=False, highlight=False, extent=False)
+        self._light(linked.labels, dataset.objects, points)
 
-    def _make(self, labels: Labels) -> None:
+    def _on_clusters(self) -> None:
+        """Follow points that move from cluster to cluster, now and then."""
+        is_followed = self.layer is not None and bool(self._session.selection.clusters)
+        if is_followed and not self._soon.isActive():
+            self._soon.start()
+
+    def _light(
+        self, labels: Labels, objects: Objects, points: NDArray[np.bool_]
+    ) -> None:
+        if self.layer is None and not points.any():
+            return
+        table = table_of(objects, points) if labels.multiscale else None
+        if table is not None:
+            levels = [LitLevel(level, table) for level in labels.data]
+            if self.layer is None:
+                self._make(labels, levels)
+            else:
+                self.layer.data = levels  # napari keeps the coarsest one in memory
+            return
+        pixels = finest(labels)
+        if self.layer is None:
+            self._make(labels, np.zeros(pixels.shape, np.uint8))
+        assert self.layer is not None
+        light(self.layer.data, pixels, objects, points)
+        self.layer.refresh(thumbnail=False, highlight=False, extent=False)
+
+    def _make(self, labels: Labels, data: Any) -> None:
         active = self._viewer.layers.selection.active
         colors = {0: "transparent", 1: COLOR, None: "transparent"}
         self.layer = Labels(
-            np.zeros(labels.data.shape, np.uint8),
+            data,
             name=NAME,
+            multiscale=isinstance(data, list),
             colormap=DirectLabelColormap(color_dict=colors),
             opacity=OPACITY,
             scale=labels.scale,

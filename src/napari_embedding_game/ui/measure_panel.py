@@ -10,7 +10,7 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.session.sources import FeaturesSource, MeasuredSource
-from napari_embedding_game.ui.linked import Linked
+from napari_embedding_game.ui.linked import Linked, finest
 from napari_embedding_game.ui.parts import add_row, form
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class MeasurePanel(QWidget):
         self.wanted.emit(
             MeasuredSource(
                 _pixels(linked.images, labels),
-                labels.data,
+                finest(labels),
                 labels.name,
                 scale,
                 self.axis.value,
@@ -149,7 +149,7 @@ class MeasurePanel(QWidget):
         linked = self.linked()
         if linked is not None:
             layer = linked.labels
-            source = FeaturesSource(layer.features.copy(), layer.name, layer.data)
+            source = FeaturesSource(layer.features.copy(), layer.name, finest(layer))
             self.wanted.emit(source, linked)
 
 
@@ -166,12 +166,12 @@ def _fits(image: Image, labels: Labels) -> bool:
 def _pixels(images: tuple[Image, ...], labels: Labels) -> Any:
     """Return what ``measure_stages`` measures in: an array, or one by name."""
     if len(images) < 2:
-        return images[0].data if images else None
+        return finest(images[0]) if images else None
     channels = {}
     for image in images:
         if not image.rgb:
-            channels[image.name] = image.data
+            channels[image.name] = finest(image)
             continue
         for number, color in enumerate(("red", "green", "blue")):
-            channels[f"{image.name} {color}"] = image.data[..., number]
+            channels[f"{image.name} {color}"] = finest(image)[..., number]
     return channels

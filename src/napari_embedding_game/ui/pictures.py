@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from napari.layers import Image
-from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QTimer
 
 from napari_embedding_game.data.crops import Channel
 from napari_embedding_game.data.crops import Thumbnails as Crops
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.ui.linked import Linked
+from napari_embedding_game.ui.linked import Linked, finest
 from napari_embedding_game.ui.thumbnails import Pictures
 
 LOOKS = ("contrast_limits", "colormap", "gamma", "opacity", "visible")
@@ -31,7 +30,7 @@ def pictures_of(dataset: Dataset | None, linked: Linked | None) -> Pictures | No
         return None
     # Who hides all images, to see the labels alone, still wants to see the objects.
     images = [image for image in linked.images if image.visible] or linked.images
-    labels = _finest(linked.labels)
+    labels = finest(linked.labels)
     return Crops([channel(image) for image in images], labels, dataset.objects)
 
 
@@ -39,7 +38,7 @@ def channel(layer: Image) -> Channel:
     """Return an image layer as it looks now."""
     low, high = layer.contrast_limits
     return Channel(
-        _finest(layer),
+        finest(layer),
         limits=(float(low), float(high)),
         colors=np.asarray(layer.colormap.map(np.linspace(0, 1, 64))),
         gamma=float(layer.gamma),
@@ -78,7 +77,3 @@ class LooksWatch(QObject):
 
     def _on_looks(self, event: object = None) -> None:
         self._rest.start()
-
-
-def _finest(layer: Any) -> NDArray[Any]:
-    return layer.data[0] if layer.multiscale else layer.data

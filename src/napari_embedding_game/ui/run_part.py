@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from magicgui.widgets import ProgressBar, PushButton
-from qtpy.QtWidgets import QGridLayout
+from qtpy.QtWidgets import QGridLayout, QProgressBar
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.run import PLAYING, Progress
@@ -12,9 +12,15 @@ from napari_embedding_game.ui.energy_curve import EnergyCurve
 from napari_embedding_game.ui.parts import Part, show_text, text_label
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.save_menu import SaveMenu
+from napari_embedding_game.ui.seldom import Seldom
 
+WORDS_SECONDS = 0.25
+"""Least time between two texts, and two curves, while the game runs: whatever
+changes in a window with a canvas has all of the window put together anew."""
 RESTORED = "The map as it was saved. Restart plays anew."
 FINISHED = "Finished. Move Repulsion to play on."
+STOPPED = "Stopped. The map stays."
+STOPPED_EARLY = "Stopped before there was a map."
 
 
 class RunPart(Part):
@@ -42,6 +48,7 @@ class RunPart(Part):
         )
         self.message = text_label(role="warning")
         self.curve = EnergyCurve()
+        self._words_turn = Seldom(WORDS_SECONDS)
         self._build()
         self._connect()
         self._on_state(self._session.state)
@@ -84,10 +91,8 @@ class RunPart(Part):
 
     def _on_restored(self) -> None:
         """Tell of a map that was played another time."""
-        snapshot = self._session.snapshot
-        self.curve.set_energies(self._session.energies)
-        if snapshot is not None:
-            show_text(self.status, _status_text(snapshot))
+        if self._session.snapshot is not None:
+            self._tell_snapshot(self._session.snapshot)
             show_text(self.stage, RESTORED)
 
     def _on_dataset(self) -> None:
@@ -107,32 +112,55 @@ class RunPart(Part):
     def _tell_state(self, state: State) -> None:
         if state not in ALIVE or state == "finished":
             # a bar without an end would go on moving
-            self.bar.max = 100
-            self.bar.value = 100 if state == "finished" else 0
-        words = {"finished": FINISHED, "stopped": "Stopped. The map stays."}
+            move_bar(self.bar.native, 100 if state == "finished" else 0, 100)
         if state in ("idle", "finished", "stopped", "failed"):
-            show_text(self.stage, words.get(state, ""))
+            show_text(self.stage, self._last_words(state))
         if state in ("idle", "preparing"):
             show_text(self.status, "")
+        elif self._session.snapshot is not None:
+            self._tell_snapshot(self._session.snapshot)
+
+    def _last_words(self, state: State) -> str:
+        if state == "stopped" and self._session.snapshot is None:
+            return STOPPED_EARLY
+        return {"finished": FINISHED, "stopped": STOPPED}.get(state, "")
 
     def _on_progress(self, progress: Progress) -> None:
         snapshot = progress.snapshot
         if snapshot is None:
-            self.bar.max = 0  # moves to and fro
+            move_bar(self.bar.native, 0, 0)  # moves to and fro
             show_text(self.stage, f"{progress.stage} …")
             self.curve.set_energies([])
             return
-        self.bar.max = max(snapshot.n_iter, 1)
-        self.bar.value = min(snapshot.iteration, snapshot.n_iter)
-        if self._session.state != "finished":
-            show_text(self.stage, _stage_text(progress, self._session.state))
+        top = max(snapshot.n_iter, 1)
+        move_bar(self.bar.native, min(snapshot.iteration, top), top)
+        state = self._session.state
+        if state == "running" and not self._words_turn.comes():
+            return
+        if state != "finished":
+            show_text(self.stage, _stage_text(progress, state))
+        self._tell_snapshot(snapshot)
+
+    def _tell_snapshot(self, snapshot: Snapshot) -> None:
         show_text(self.status, _status_text(snapshot))
-        if self._session.run is not None:
-            self.curve.set_energies(self._session.run.energies)
+        self.curve.set_energies(self._session.energies)
 
     def _on_message(self, message: str) -> None:
         failed = self._session.state == "failed"
         show_text(self.message, message, "error" if failed else "warning")
+
+
+def move_bar(bar: QProgressBar, value: int, top: int) -> None:
+    """Set a bar and have it drawn with all else; 0 of 0 moves to and fro.
+
+    Left alone it is drawn at once, and the whole window with it.
+    """
+    if (bar.value(), bar.maximum()) == (value, top):
+        return
+    bar.setUpdatesEnabled(False)
+    bar.setMaximum(top)
+    bar.setValue(value)
+    bar.setUpdatesEnabled(True)
 
 
 def _status_text(snapshot: Snapshot) -> str:

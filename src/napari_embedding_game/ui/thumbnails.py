@@ -60,6 +60,11 @@ class PictureModel(QAbstractListModel):
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._make)
 
+    @property
+    def has_pictures(self) -> bool:
+        """Whether rows have a picture."""
+        return self._pictures is not None
+
     def set_pictures(self, pictures: Pictures | None) -> None:
         """Take up other pictures and forget all that were made."""
         self.stop()

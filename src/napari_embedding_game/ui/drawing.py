@@ -1,0 +1,226 @@
+"""What is drawn of a session, in which colours and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from psygnal import EmissionInfo
+from qtpy.QtCore import QObject, QTimer, Signal
+
+from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.session.run import Run
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.cluster_colors import palette_of
+from napari_embedding_game.ui.coloring import (
+    ByCluster,
+    Coloring,
+    Legend,
+    coloring,
+    is_choice,
+)
+from napari_embedding_game.ui.colors import Colors
+from napari_embedding_game.ui.flight import flight_of
+from napari_embedding_game.ui.layers import MapLayers
+from napari_embedding_game.ui.seldom import Seldom
+
+if TYPE_CHECKING:
+    import napari
+
+SELECTED_MAGNIFICATION = 1.4
+MAX_MAGNIFICATION = 3.0
+"""A point under the highest pressure is this much wider: larger ones are slow."""
+FADED, FADED_VALUE = 0.16, 0.45
+"""Opacity of the points outside the selection; of a gene one wants to see both."""
+TIDY_MS = 300
+"""After the last frame or edit, until thumbnails and napari's table have it."""
+LEGEND_SECONDS = 0.4
+"""Least time between two legends while the game runs."""
+RESTING = ("paused", "finished", "stopped", "failed")
+
+
+class Drawing(QObject):
+    """Draws snapshots, in step with the selection, the clusters and the look.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    session : Session
+    on_lost : callable
+        Called when the points were deleted or edited by somebody else.
+    """
+
+    legend_changed = Signal(object)
+
+    def __init__(
+        self, viewer: napari.Viewer, session: Session, on_lost: Callable[[], None]
+    ) -> None:
+        super().__init__()
+        self._session = session
+        self._on_lost = on_lost
+        self.layers = MapLayers(viewer, self._lose)
+        # A dock that is opened again finds the map of the former one.
+        self._drawn_run = session.run if self.layers.points is not None else None
+        self.is_following = False
+        """While a frame is taken up; it is drawn right after."""
+        self.palette = palette_of(session)
+        self._by_cluster = ByCluster(session.clusters, self.palette)
+        self._coloring: Coloring = self._by_cluster
+        self._legend: Legend | None = None
+        self._legend_turn = Seldom(LEGEND_SECONDS)
+        self._tidying = self._timer(TIDY_MS, self._tidy)
+        self._writing = self._timer(0, self._write_table)
+        self._flight = flight_of(session)
+        self._ties = (
+            (session.dataset_changed, self._on_dataset),
+            (session.selection.changed, self.redraw),
+            (session.clusters.changed, self._on_clusters),
+            (self._flight.asked, self.layers.fly_to),
+            (session.look.events, self._on_look),
+            (session.state_changed, self._on_state),
+        )
+        for signal, slot in self._ties:
+            signal.connect(slot)
+
+    def close(self) -> None:
+        """Let go of session and viewer; the layers stay."""
+        self._tidying.stop()
+        self._writing.stop()
+        for signal, slot in self._ties:
+            signal.disconnect(slot)
+        self.layers.close()
+
+    # Frames
+
+    def prepare(self, run: Run, snapshot: Snapshot) -> None:
+        """Make the layers ready at the first snapshot of a run."""
+        dataset = self._session.dataset
+        if run is not self._drawn_run and dataset is not None:
+            self._drawn_run = run
+            self.palette.restart()
+            self.layers.begin(snapshot, dataset.obs)
+
+    def show_stored(self, snapshot: Snapshot) -> None:
+        """Draw a map of another time."""
+        if self._session.dataset is not None:
+            self.layers.begin(snapshot, self._session.dataset.obs)
+            self.draw(snapshot)
+            self._tidying.start()
+
+    def draw(self, snapshot: Snapshot) -> None:
+        """Show a snapshot."""
+        drawn = self.layers.show(
+            snapshot, self._colors(snapshot), self._magnification(snapshot)
+        )
+        if drawn and (self._session.state != "running" or self._legend_turn.comes()):
+            self.tell_legend()
+        if self._session.state in RESTING:
+            self._tidying.start()
+
+    def redraw(self) -> None:
+        """Show the points where they are in their present colours and sizes."""
+        snapshot = self._session.snapshot
+        if snapshot is not None:
+            self.layers.recolor(self._colors(snapshot), self._magnification(snapshot))
+            self.layers.fade_landmarks(not self._session.selection.is_empty)
+            self.tell_legend()
+
+    def tell_legend(self) -> None:
+        """Say how to read the colours, if that has changed."""
+        legend = self._coloring.legend()
+        if not legend.is_as(self._legend):
+            self._legend = legend
+            self.legend_changed.emit(legend)
+
+    # What happens
+
+    def _lose(self) -> None:
+        self._on_lost()
+        self._drawn_run = None
+
+    def _on_dataset(self) -> None:
+        self._drawn_run = None
+        dataset, look = self._session.dataset, self._session.look
+        if dataset is not None and not is_choice(look.color_by, dataset):
+            look.color_by = "Cluster"
+        self._choose_coloring()
+
+    def _on_clusters(self) -> None:
+        if not self.is_following:
+            self.redraw()
+            self._tidying.start()
+
+    def _on_look(self, info: EmissionInfo) -> None:
+        look = self._session.look
+        if info.signal.name == "color_by" and look.limits is not None:
+            look.limits = None  # another measure has other limits
+            return
+        self._choose_coloring()
+        if self.layers.landmarks is not None:
+            self.layers.landmarks.visible = look.show_landmarks
+        self.redraw()
+
+    def _on_state(self, state: str) -> None:
+        if state in RESTING:
+            self._tidying.start()
+
+    def _choose_coloring(self) -> None:
+        if self._session.dataset is not None:
+            look = self._session.look
+            self._coloring = coloring(
+                look.color_by, self._session.dataset, self._by_cluster, look.limits
+            )
+        self.tell_legend()
+
+    def _timer(self, milliseconds: int, job: Callable[[], None]) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.setInterval(milliseconds)
+        timer.timeout.connect(job)
+        return timer
+
+    def _tidy(self) -> None:
+        """Do what only a map at rest needs."""
+        if self._session.state in RESTING:
+            self.layers.finish()
+            self._writing.start()  # after what else waits for its turn
+
+    def _write_table(self) -> None:
+        dataset, snapshot = self._session.dataset, self._session.snapshot
+        if dataset is None or snapshot is None:
+            return
+        names = pd.Categorical(self._session.clusters.clustering.names)
+        found = pd.DataFrame(
+            {"cluster": names, "pressure": snapshot.pressure}, index=dataset.obs.index
+        )
+        self.layers.set_features(pd.concat([dataset.obs, found], axis=1))
+
+    # Colours and sizes
+
+    def _colors(self, snapshot: Snapshot) -> Colors:
+        colors = self._coloring.colors(snapshot)
+        if self._session.selection.is_empty:
+            return colors
+        faded = colors.copy()
+        is_value = self._legend is not None and self._legend.limits is not None
+        faded[~self._session.selection.points, 3] = FADED_VALUE if is_value else FADED
+        return faded
+
+    def _magnification(self, snapshot: Snapshot) -> NDArray[np.floating] | float:
+        if self._session.look.size_by_pressure:
+            return magnification(snapshot.pressure)
+        if self._session.selection.is_empty:
+            return 1.0
+        return np.where(self._session.selection.points, SELECTED_MAGNIFICATION, 1.0)
+
+
+def magnification(pressure: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return 1 for no pressure up to ``MAX_MAGNIFICATION`` for the highest: (N,)."""
+    under = pressure[pressure > 0]
+    if not len(under):
+        return np.ones(len(pressure))
+    cap = max(float(np.percentile(under, 95)), np.finfo(np.float32).tiny)
+    return 1.0 + (MAX_MAGNIFICATION - 1.0) * np.clip(pressure / cap, 0, 1)

@@ -1,0 +1,232 @@
+"""Reading and writing for a session: one thing at a time, in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from qtpy.QtCore import QObject, Signal
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session import archive
+from napari_embedding_game.session.autosave import Orphan
+from napari_embedding_game.session.saved import SavedSession
+from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.sources import Loaded, Source, Wish
+from napari_embedding_game.ui.keeper import Keeper, load_session
+from napari_embedding_game.ui.linked import (
+    Linked,
+    linked_layers,
+    show_pictures,
+    with_features,
+)
+from napari_embedding_game.ui.worker import StageWorker, Worker
+
+if TYPE_CHECKING:
+    import napari
+
+
+class Errands(QObject):
+    """Reads and writes for the session of a viewer, never in the window's thread.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    session : Session
+    """
+
+    asked = Signal(object)
+    """A source is going to be read."""
+    loaded = Signal(object, object)
+    """The source that was taken up, and the :class:`Loaded` that came of it."""
+    cancelled = Signal()
+    """Reading was given up; what was loaded before stays."""
+    stage_changed = Signal(object)
+    """The :class:`Stage` of reading, None when nothing is read."""
+    busy_changed = Signal(str)
+    """What is being read or written, "" when nothing is."""
+    trouble = Signal(str)
+    """A sentence about reading or writing that failed, "" when it is over."""
+    saved = Signal(str)
+
+    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self.session = session
+        self.linked = linked_layers(session)
+        self.keeper = Keeper(viewer, session)
+        self.keeper.failed.connect(lambda error: self.trouble.emit(sentence(error)))
+        self._errand: Worker | None = None
+
+    # Reading
+
+    def load(
+        self,
+        source: Source,
+        wish: Wish | None = None,
+        *,
+        linked: Linked | None = None,
+        then: Callable[[], None] | None = None,
+    ) -> None:
+        """Read a source in the background and take it up; the newest wish wins.
+
+        What is loaded stays when reading fails or is cancelled.  ``linked`` are
+        the layers that show its objects; ``then`` is called afterwards if all
+        went well.
+        """
+        self.asked.emit(source)
+
+        def read() -> Stages[Loaded]:
+            return source.read(wish or Wish())
+
+        def take_up(loaded: Loaded) -> None:
+            layers = linked
+            if layers is None and loaded.labels is not None:
+                layers = self._show_pictures(loaded)
+            self.session.load(loaded.dataset)
+            has_objects = loaded.dataset.objects is not None
+            self.linked.set(layers if has_objects else None)
+            self.loaded.emit(source, loaded)
+            if then is not None:
+                then()
+
+        self._read_in_stages(source.name, read, take_up)
+        self.stage_changed.emit(Stage(f"Reading {source.name}"))
+
+    def cancel(self) -> None:
+        """Give up reading; what was loaded before stays."""
+        if isinstance(self._errand, StageWorker):
+            self._errand.abandon()
+            self._end_errand()
+            self.cancelled.emit()
+
+    def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
+        """Take up a session file as it was saved; ``then`` is called afterwards."""
+
+        def take_up(found: tuple[SavedSession, list[str]]) -> None:
+            self.asked.emit(None)
+            self.linked.set(None)
+            self.keeper.maps.restore(found[0])
+            self.trouble.emit(" ".join(found[1]))
+            if then is not None:
+                then()
+
+        self._read_in_stages(path.name, lambda: load_session(path), take_up)
+
+    def bring_back(self, orphan: Orphan) -> None:
+        """Take up what a crash left behind; its file goes once it is saved anew."""
+        self.open_session(orphan.path, lambda: self.keeper.take_over(orphan))
+
+    # Writing
+
+    def save(self, path: Path) -> None:
+        """Write the present map in the format that the ending of the path says."""
+        dataset, result = self.session.dataset, self.session.result()
+        if dataset is None or result is None:
+            self.trouble.emit("There is no map to save yet: press Run first.")
+            return
+
+        choice = self.session.look.color_by
+        known = choice in dataset.obs or choice in dataset.profile_names
+        color_by = choice if known else None
+
+        def write() -> None:
+            from napari_embedding_game.data import writers
+
+            if path.suffix.lower() in (".png", ".svg"):
+                writers.write_figure(dataset, result, path, color_by=color_by)
+            else:
+                writers.write(dataset, result, path)
+
+        self._go_on_errand(
+            f"Saving {path.name} …",
+            Worker(write),
+            lambda _: self.saved.emit(path.name),
+        )
+
+    def write_features(self) -> None:
+        """Write the clusters into the table of the Labels layer, beside what it has."""
+        dataset, result = self.session.dataset, self.session.result()
+        linked = self.linked.current
+        if dataset is None or result is None or linked is None:
+            self.trouble.emit("There is no map of a Labels layer's objects yet.")
+            return
+        try:
+            linked.labels.features = with_features(
+                linked.labels.features, dataset, result
+            )
+        except DataError as error:
+            self.trouble.emit(str(error))
+        else:
+            self.saved.emit(f"columns of {linked.labels.name}")
+
+    def save_session(self, path: Path) -> None:
+        """Write a session file, to go on later."""
+        saved = self.keeper.capture()
+        if saved is None:
+            self.trouble.emit("There is nothing to save yet: load some data first.")
+            return
+        self._go_on_errand(
+            f"Saving {path.name} …",
+            Worker(lambda: archive.save(saved, path)),
+            lambda _: self.saved.emit(path.name),
+        )
+
+    def abandon_errand(self, wait_seconds: float = 0.0) -> None:
+        """Want nothing any more of what is being read or written."""
+        if self._errand is not None:
+            self._errand.abandon(wait_seconds)
+        self._errand = None
+
+    # Inside
+
+    def _read_in_stages(
+        self, name: str, read: Callable[[], Stages[Any]], then: Callable[[Any], None]
+    ) -> None:
+        worker = StageWorker(read)
+
+        def tell(stage: Stage) -> None:
+            if worker is self._errand:
+                self.busy_changed.emit(f"{stage.text} …")
+                self.stage_changed.emit(stage)
+
+        worker.frame.connect(tell)
+        self._go_on_errand(f"Reading {name} …", worker, then)
+
+    def _show_pictures(self, loaded: Loaded) -> Linked:
+        present = self.linked.current
+        is_shown = (
+            present is not None
+            and present.labels in self._viewer.layers
+            and np.array_equal(present.labels.data, loaded.labels)
+        )
+        return present if is_shown else show_pictures(self._viewer, loaded)
+
+    def _go_on_errand(
+        self, what: str, worker: Worker, then: Callable[[Any], None]
+    ) -> None:
+        if self._errand is not None:
+            self._errand.abandon()
+        self._errand = worker
+        self.trouble.emit("")
+        self.busy_changed.emit(what)
+
+        def done(result: Any) -> None:
+            self._end_errand()
+            then(result)
+
+        def failed(error: BaseException) -> None:
+            self._end_errand()
+            self.trouble.emit(sentence(error))
+
+        worker.returned.connect(done)
+        worker.failed.connect(failed)
+        worker.begin()
+
+    def _end_errand(self) -> None:
+        self._errand = None
+        self.stage_changed.emit(None)
+        self.busy_changed.emit("")

@@ -1,0 +1,142 @@
+"""Shows a card for the point under the mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from qtpy.QtCore import QEvent, QObject, QPoint
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.row_facts import row_facts
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas import camera_of, canvas_of
+from napari_embedding_game.ui.cluster_colors import palette_of
+from napari_embedding_game.ui.coloring import metadata_columns
+from napari_embedding_game.ui.hover_card import HoverCard
+from napari_embedding_game.ui.hovering import Hovering, point_at
+from napari_embedding_game.ui.legend import swatch
+from napari_embedding_game.ui.pictures import LooksWatch, pictures_of
+from napari_embedding_game.ui.player import Player
+from napari_embedding_game.ui.theme import theme_colors
+from napari_embedding_game.ui.thumbnails import PICTURE_ROLE, PictureModel
+
+if TYPE_CHECKING:
+    import napari
+
+PLACES = frozenset({"time", "z", "y", "x"})
+"""Columns that say where an object lies, which the map does not."""
+LEAVING = frozenset({QEvent.Type.Leave, QEvent.Type.MouseButtonPress, QEvent.Type.Hide})
+
+
+class Hover(QObject):
+    """Ties the mouse to the card: made when it is first needed, hidden in between.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    player : Player
+    dock : QWidget
+        Any widget in napari's window.
+    """
+
+    def __init__(self, viewer: napari.Viewer, player: Player, dock: QWidget) -> None:
+        super().__init__(dock)
+        self._viewer = viewer
+        self._player = player
+        self._session: Session = player.session
+        self._palette = palette_of(player.session)
+        self._dock = dock
+        self.card: HoverCard | None = None
+        self._pictures = PictureModel()
+        self._pictures.dataChanged.connect(self._show_picture)
+        self._looks = LooksWatch(self._on_linked)
+        self.hovering = Hovering(viewer, self._find, self)
+        self.hovering.changed.connect(self._on_row)
+        self._on_linked()
+        for signal in self._signals():
+            signal.connect(self.hovering.leave)
+        for signal in (self._session.dataset_changed, player.linked.changed):
+            signal.connect(self._on_linked)
+
+    def close(self) -> None:
+        """Let go of mouse and session; the card goes."""
+        for signal in self._signals():
+            signal.disconnect(self.hovering.leave)
+        for signal in (self._session.dataset_changed, self._player.linked.changed):
+            signal.disconnect(self._on_linked)
+        self._looks.watch(None)
+        self.hovering.close()
+        self._pictures.stop()
+        if self.card is not None:
+            self.card.deleteLater()
+            self.card = None
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Hide the card when the mouse leaves or clicks; let every event through."""
+        if event.type() in LEAVING:
+            self.hovering.leave()
+        return False
+
+    # Inside
+
+    def _signals(self) -> tuple[Any, ...]:
+        """Return what takes the point away from under the mouse."""
+        camera = camera_of(self._viewer)
+        return (camera.events.zoom, camera.events.center, self._session.state_changed)
+
+    def _find(self, world: Any) -> int | None:
+        return point_at(self._viewer, self._session, self._player.layers, world)
+
+    def _on_linked(self, event: object = None) -> None:
+        linked = self._player.linked.current
+        self.hovering.leave()
+        self._looks.watch(linked)
+        self._pictures.set_pictures(pictures_of(self._session.dataset, linked))
+
+    def _on_row(self, row: int | None) -> None:
+        dataset = self._session.dataset
+        if row is None or dataset is None or row >= len(dataset.obs):
+            if self.card is not None:
+                self.card.hide()
+            return
+        card = self._made_card()
+        if card is not None:
+            self._tell(card, dataset, row)
+            card.stand_beside(QPoint(*map(round, self.hovering.pixel)))
+
+    def _made_card(self) -> HoverCard | None:
+        canvas = canvas_of(self._dock)
+        if self.card is None and canvas is not None:
+            self.card = HoverCard(canvas)
+            canvas.installEventFilter(self)
+        if self.card is not None:
+            self.card.set_theme(theme_colors(self._viewer.theme))
+        return self.card
+
+    def _tell(self, card: HoverCard, dataset: Dataset, row: int) -> None:
+        clustering = self._session.clusters.clustering
+        cluster = clustering.by_id[int(clustering.labels[row])]
+        names = [self._session.look.color_by, *told_first(dataset)]
+        color = self._palette.of((cluster,))[0]
+        card.tell(row_facts(dataset, row, cluster, names), swatch(color))
+        self._pictures.set_rows(np.array([row]))
+        self._show_picture()
+
+    def _show_picture(self) -> None:
+        pictures = self._pictures
+        if self.card is None or not len(pictures.rows):
+            return
+        is_due = pictures.has_pictures
+        image = pictures.data(pictures.index(0), PICTURE_ROLE) if is_due else None
+        self.card.set_picture(image, is_due=is_due)
+
+
+def told_first(dataset: Dataset) -> Iterator[str]:
+    """Yield columns in the order in which they tell something of one row."""
+    columns = metadata_columns(dataset)
+    yield from (column for column in columns if column not in PLACES)
+    if dataset.objects is not None:
+        yield from dataset.profile_names[:3]

@@ -1,0 +1,107 @@
+"""On which point of the map the mouse rests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QObject, QTimer, Signal
+
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas import camera_of
+from napari_embedding_game.ui.layers import MapLayers
+
+if TYPE_CHECKING:
+    import napari
+
+REST_MS = 180
+"""The mouse has rested so long before anything is told."""
+REACH = 7.0
+"""Canvas pixels around the middle of a small point that still count as on it."""
+
+
+class Hovering(QObject):
+    """``changed`` brings the row of the point under the mouse, None where is none.
+
+    Nothing is kept ready for it: the nearest of 100,000 points is found in about a
+    millisecond when the mouse has come to rest.  Once a point has been told the next
+    one is told without delay.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    find : callable
+        Returns the row at a world position, or None.
+    """
+
+    changed = Signal(object)
+
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        find: Callable[[NDArray[np.floating]], int | None],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._viewer = viewer
+        self._find = find
+        self.row: int | None = None
+        self.pixel = (0.0, 0.0)
+        """Where the mouse is on the canvas: x and y."""
+        self._world: NDArray[np.floating] = np.zeros(2)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self._look)
+        self._callback = self._on_move  # one object, so that it can be taken out again
+        viewer.mouse_move_callbacks.append(self._callback)
+
+    def close(self) -> None:
+        """Give the mouse back."""
+        self.leave()
+        if self._callback in self._viewer.mouse_move_callbacks:
+            self._viewer.mouse_move_callbacks.remove(self._callback)
+
+    def leave(self, event: object = None) -> None:
+        """The mouse is on nothing any more."""
+        self._rest.stop()
+        self._tell(None)
+
+    def _on_move(self, viewer: Any, event: Any) -> None:
+        if event.buttons:  # the map is being moved, or drawn on
+            self.leave()
+            return
+        self._world = np.array(event.position, dtype=float)
+        self.pixel = tuple(map(float, event.pos[:2]))
+        if self.row is None:
+            self._rest.start()
+        else:
+            self._look()
+
+    def _look(self) -> None:
+        self._tell(self._find(self._world))
+
+    def _tell(self, row: int | None) -> None:
+        if row != self.row:
+            self.row = row
+            self.changed.emit(row)
+
+
+def point_at(
+    viewer: napari.Viewer,
+    session: Session,
+    layers: MapLayers,
+    world: NDArray[np.floating],
+) -> int | None:
+    """Return the row of the point that is drawn at a world position, or None."""
+    snapshot, place = session.snapshot, layers.to_map(world)
+    if snapshot is None or place is None or snapshot.embedding.shape[1] != 2:
+        return None
+    if viewer.dims.ndisplay != 2 or layers.points is None:
+        return None
+    row = int(((snapshot.embedding - place) ** 2).sum(axis=1).argmin())
+    away = np.linalg.norm(layers.to_world(snapshot.embedding[row]) - world[-2:])
+    reach = max(REACH / camera_of(viewer).zoom, float(layers.points.size[row]) / 2)
+    return row if away <= reach else None

@@ -1,0 +1,121 @@
+"""The card beside the mouse, in a window."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, QRect, QSize, Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication, QWidget
+
+from napari_embedding_game.data.measure import measure
+from napari_embedding_game.ui.canvas import canvas_of, to_pixels
+from napari_embedding_game.ui.dock import GameDock
+from napari_embedding_game.ui.hover import told_first
+from napari_embedding_game.ui.hover_card import BESIDE, beside
+
+
+@pytest.mark.parametrize("place", [(0, 0), (399, 0), (0, 299), (399, 299), (200, 150)])
+def test_a_card_never_stands_out_nor_under_the_mouse(place):
+    mouse, size, room = QPoint(*place), QSize(150, 100), QRect(0, 0, 400, 300)
+    card = QRect(beside(mouse, size, room), size)
+    assert room.contains(card)
+    assert not card.contains(mouse)
+
+
+def test_a_card_that_is_larger_than_the_canvas_begins_in_it():
+    corner = beside(QPoint(50, 50), QSize(500, 500), QRect(0, 0, 100, 100))
+    assert corner == QPoint(0, 0)
+    assert beside(QPoint(5, 5), QSize(9, 9), QRect(0, 0, 100, 100)) == (
+        QPoint(5, 5) + BESIDE
+    )
+
+
+@pytest.fixture
+def hover(make_napari_viewer, session, dataset, qtbot, click_run):
+    """Move the mouse onto the point of a row; returns the card."""
+    images = np.arange(40, dtype=np.uint8)[:, None, None] * np.ones((1, 8, 8), np.uint8)
+    session.load(
+        replace(dataset, images=images, texts=[f"text {i}" for i in range(40)])
+    )
+    viewer = make_napari_viewer(show=True)
+    dock = GameDock(viewer, session, warm_up=False)
+    viewer.window.add_dock_widget(dock, name="game")
+    click_run(dock)
+    qtbot.wait(50)
+    canvas = canvas_of(dock)
+
+    def move(row):
+        world = dock.player.layers.to_world(session.snapshot.embedding[[row]])
+        camera = viewer.scene.camera
+        (pixel,) = to_pixels(world, camera, canvas.width(), canvas.height())
+        place = QPoint(*map(round, pixel))
+        QTest.mouseMove(canvas, place + QPoint(40, 0))  # a move to where it is is none
+        qtbot.wait(20)
+        QTest.mouseMove(canvas, place)
+        qtbot.waitUntil(lambda: dock.hover.hovering.row == row)
+        return dock.hover.card
+
+    move.viewer, move.dock, move.canvas = viewer, dock, canvas
+    yield move
+    dock.player.keeper.close()
+
+
+def test_a_card_tells_of_the_point_under_the_mouse(hover, session, qtbot):
+    session.clusters.rename(0, "B cells")
+    card = hover(3)
+    assert card.isVisible()
+    assert (card.name.text(), card.cluster.text()) == ("cell3", "B cells")
+    assert card.text.text() == "text 3"
+    assert not card.picture.pixmap().isNull()
+    assert card.picture.pixmap().toImage().pixelColor(40, 40).red() == 3
+    assert hover.canvas.rect().contains(card.geometry())
+    hover(30)
+    assert card.name.text() == "cell30"
+    assert card.cluster.text() == "Cluster 3"
+
+
+def test_the_card_goes_with_the_mouse_and_takes_neither_click_nor_focus(
+    hover, session, qtbot
+):
+    viewer, canvas = hover.viewer, hover.canvas
+    before = QApplication.focusWidget()
+    card = hover(3)
+    assert QApplication.focusWidget() is before
+    assert card.testAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+    place = card.geometry().center()
+    assert canvas.childAt(place) is None
+    QTest.mouseMove(canvas, QPoint(3, 3))
+    qtbot.waitUntil(lambda: not card.isVisible())
+    for leave in (
+        lambda: QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=QPoint(2, 2)),
+        lambda: setattr(viewer.scene.camera, "zoom", viewer.scene.camera.zoom * 1.01),
+        lambda: session.load(session.dataset),
+    ):
+        hover(3)
+        assert card.isVisible()
+        leave()
+        QTest.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
+        assert not card.isVisible()
+
+
+def test_the_card_wears_the_theme(hover, qtbot):
+    dark = hover(3).styleSheet()
+    hover.viewer.theme = "light"
+    assert hover(4).styleSheet() != dark
+
+
+def test_closing_the_dock_takes_the_card_away(hover, qtbot):
+    hover(3)
+    hover.viewer.window.remove_dock_widget(hover.dock)
+    assert hover.dock.hover.card is None
+    assert hover.viewer.mouse_move_callbacks == []
+    qtbot.waitUntil(lambda: not hover.canvas.findChildren(QWidget, "hover_card"))
+
+
+def test_objects_are_told_by_their_measures(dataset):
+    assert list(told_first(dataset)) == ["kind", "counts"]
+    labels = np.kron(np.arange(1, 10).reshape(3, 3), np.ones((4, 4), int))
+    labels[:, -1] = 0
+    measured = measure(None, labels)
+    assert list(told_first(measured)) == list(measured.profile_names[:3])
