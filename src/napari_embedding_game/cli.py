@@ -442,12 +442,22 @@ def warm_up() -> None:
     import numpy as np
 
     from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.core.family import MEMBERS
 
     X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
     for n_components in (2, 3):
         for affinity in ("uniform", "mixed"):
             EmbeddingGame(
                 n_components, affinity=affinity, max_iter=3, random_state=0
+            ).fit(X)
+    for name, member in MEMBERS.items():
+        for approximation in () if member.library else member.approximations:
+            EmbeddingGame(
+                method=name,
+                approximation=approximation,
+                perplexity=10.0,
+                max_iter=2,
+                random_state=0,
             ).fit(X)
 
 

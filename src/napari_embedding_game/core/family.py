@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
 from napari_embedding_game.core.errors import InputError
@@ -76,6 +77,8 @@ class Member:
         Those it is offered with; the first is its own.
     learning_rate, landmark_learning_rate : float, optional
         Of the fast schedule, where they are not the schedule's.
+    library : str
+        The module of another library that moves the points, see :mod:`peers`.
     """
 
     title: str
@@ -89,6 +92,7 @@ class Member:
     approximations: tuple[Approximation, ...] = APPROXIMATIONS
     learning_rate: float | None = None
     landmark_learning_rate: float | None = None
+    library: str = ""
 
 
 # --- What a strength of 1 means ---------------------------------------------------
@@ -205,6 +209,29 @@ MEMBERS: dict[str, Member] = {
         approximations=("exact", "landmarks", "sampled_edges", "sampled_landmarks"),
         source="paper 3, Eq. 6",
     ),
+    "umap_learn": Member(
+        title="umap-learn (library)",
+        attraction="umap",
+        kernel="umap",
+        unit=negative_samples,
+        strength=5.0,
+        affinity="fuzzy",
+        approximations=("sampled_edges",),
+        source="umap-learn",
+        library="umap",
+    ),
+    "opentsne": Member(
+        title="openTSNE (library)",
+        attraction="log1p",
+        kernel="cauchy",
+        aggregate="log",
+        unit=all_attraction,
+        strength=1.0,
+        affinity="entropic",
+        approximations=("landmarks",),
+        source="openTSNE",
+        library="openTSNE",
+    ),
 }
 
 
@@ -219,6 +246,11 @@ def member(method: str) -> Member:
     if method not in MEMBERS:
         raise InputError(f"The method must be one of {tuple(MEMBERS)}, not {method!r}.")
     return MEMBERS[method]
+
+
+def is_installed(found: Member) -> bool:
+    """Return whether the library is there that plays the member, if one does."""
+    return not found.library or find_spec(found.library) is not None
 
 
 def choose(

@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.collapse import collapse_warning
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import Member, choose, strength_of
+from napari_embedding_game.core.family import Member, choose, member, strength_of
 from napari_embedding_game.core.forces import Forces, make_forces
 from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
+from napari_embedding_game.core.peers import play_peer
 from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.threads import one_torch_thread
 from napari_embedding_game.core.types import GameSettings, Snapshot
@@ -116,6 +117,36 @@ def play(
         A setting is out of range, or the points left every finite position.
     """
     settings = settings or GameSettings()
+    if member(settings.method).library:
+        driving = {"device": device, "n_jobs": n_jobs, "diagnose": diagnose}
+        yield from play_peer(
+            _play, edges, layout, settings, random_state=random_state, **driving
+        )
+        return
+    yield from _play(
+        edges,
+        layout,
+        settings,
+        random_state=random_state,
+        device=device,
+        n_jobs=n_jobs,
+        diagnose=diagnose,
+        frame_iterations=frame_iterations,
+    )
+
+
+def _play(
+    edges: Edges,
+    layout: NDArray[np.floating],
+    settings: GameSettings,
+    *,
+    random_state: int,
+    device: str,
+    n_jobs: int | None,
+    diagnose: bool,
+    frame_iterations: int | Callable[[int], int] | None = None,
+) -> Generator[Snapshot, GameSettings | None, None]:
+    """Play with our own forces."""
     game = _Game(edges, layout, settings, random_state, device, n_jobs)
     steer = yield game.snapshot(diagnose)
     while True:
@@ -201,22 +232,22 @@ class _Game:
 
     def _choose_objective(self, n_landmarks: int) -> None:
         settings = self._settings
-        member, approximation = choose(settings.method, settings.approximation)
-        self._repulsion = member.unit(self._edges) * strength_of(settings)
+        method, approximation = choose(settings.method, settings.approximation)
+        self._repulsion = method.unit(self._edges) * strength_of(settings)
         # Drawing samples for large data takes half a second: not at every steer.
         if (settings.method, approximation, n_landmarks) != self._drawn_for:
             self._drawn_for = settings.method, approximation, n_landmarks
             self._objective: Objective = make_objective(
                 approximation,
-                self._forces_of(member),
+                self._forces_of(method),
                 self._repulsion,
                 n_landmarks,
                 self._seed,
-                member.aggregate,
+                method.aggregate,
             )
 
-    def _forces_of(self, member: Member) -> Forces:
-        wanted = member.attraction, member.kernel
+    def _forces_of(self, method: Member) -> Forces:
+        wanted = method.attraction, method.kernel
         forces = self._forces
         if forces is None or (forces.attraction, forces.kernel) != wanted:
             forces = make_forces(self._edges, self._device, self._n_jobs, *wanted)

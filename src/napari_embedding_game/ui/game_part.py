@@ -12,7 +12,13 @@ from qtpy.QtWidgets import QHBoxLayout, QWidget
 from superqt import QCollapsible
 
 from napari_embedding_game.core.classical import CLASSICAL
-from napari_embedding_game.core.family import MEMBERS, choose, strength_of
+from napari_embedding_game.core.family import (
+    MEMBERS,
+    choose,
+    is_installed,
+    member,
+    strength_of,
+)
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import (
@@ -69,7 +75,7 @@ class GamePart(Part):
         settings = self._settings
         low, high = strength_range(settings.method)
         self.method = ComboBox(
-            choices=[(member.title, name) for name, member in MEMBERS.items()],
+            choices=[(m.title, name) for name, m in MEMBERS.items() if is_installed(m)],
             value=settings.method,
             tooltip="The forces between points: the embedding game is quick and "
             "suits most data, the others are known methods to compare it with.",
@@ -252,6 +258,9 @@ class GamePart(Part):
             self.strength_slider.max = math.log10(high)
             self.strength.value = self._strength
             self.strength_slider.value = math.log10(self._strength)
+        # A library is not steered.
+        for widget in (self.strength, self.strength_slider, self.approximation):
+            widget.enabled = not member(settings.method).library
         self._tell_lambda()
 
     def _approximations(self, widget: Any = None) -> list[tuple[str, str]]:
@@ -322,6 +331,9 @@ class GamePart(Part):
         dataset = self._session.dataset
         if dataset is None:
             show_text(self.paper_lambda, "lambda × N")
+            return
+        if member(self._settings.method).library:
+            show_text(self.paper_lambda, "laid out by the library; cannot be steered")
             return
         if not has_lambda(self._settings.method):
             show_text(self.paper_lambda, "times the method's own repulsion")

@@ -1,0 +1,162 @@
+"""Other libraries' layouts, played like a game: on our edges, from our start.
+
+umap-learn and openTSNE move the points; a map of theirs then gets landmarks,
+which settle on it as in a game whose points stand still, so that it has
+clusters and pressure like every other.  openTSNE is seen to move and can be
+stopped at every few iterations.  umap-learn has no such hook: it is seen when
+it is done, and stopping waits for that.  Neither can be steered.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core import _kernels
+from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import is_installed, member
+from napari_embedding_game.core.profiles import UMAP_A, UMAP_B
+from napari_embedding_game.core.types import GameSettings, Snapshot
+
+Game = Generator[Snapshot, GameSettings | None, None]
+Play = Callable[..., Game]
+_SETTLING = 100
+"""Iterations in which the landmarks settle on a finished map."""
+_SHOWN_EVERY = 10
+_EARLY, _LATE = 250, 500
+_EXAGGERATION = 12
+"""openTSNE's own numbers: iterations with exaggeration, and after it."""
+_UMAP_SIDE = 10.0
+_MANY_POINTS = 10_000
+"""umap-learn's own: the span of its start, and where it halves its epochs."""
+
+
+class Frame(NamedTuple):
+    """Where the library stands: iteration, of how many, (N, d) positions."""
+
+    iteration: int
+    n_iter: int
+    positions: NDArray[np.float32]
+
+
+def play_peer(
+    play: Play,
+    edges: Edges,
+    layout: NDArray[np.floating],
+    settings: GameSettings,
+    random_state: int,
+    **driving: Any,
+) -> Game:
+    """Let a library lay the points out, then let landmarks settle; yield snapshots.
+
+    ``play`` and ``driving`` play the landmarks: see :func:`~.game.play`, of
+    which this takes the place.  Settings that are sent are not used.
+
+    Raises
+    ------
+    InputError
+        The library is not installed, or cannot make such a map.
+    """
+    found = member(settings.method)
+    if not is_installed(found):
+        raise InputError(
+            f"{found.title} is not installed: install it with "
+            f'pip install "napari-embedding-game[peers]", or choose another method.'
+        )
+    rng = np.random.default_rng(random_state)
+    n_landmarks = min(settings.n_landmarks, len(layout))
+    members = rng.choice(len(layout), n_landmarks, replace=False)
+    frame = Frame(0, 1, np.asarray(layout, np.float32))
+    for frame in _FRAMES[found.library](edges, layout, random_state):
+        yield _moving(frame, members)
+    still = replace(settings, learning_rate=0.0, schedule="fast", max_iter=_SETTLING)
+    settling = play(edges, frame.positions, still, random_state=random_state, **driving)
+    for snapshot in settling:
+        iteration = frame.iteration + snapshot.iteration
+        yield replace(snapshot, iteration=iteration, n_iter=frame.n_iter + _SETTLING)
+
+
+def _moving(frame: Frame, members: NDArray[np.integer]) -> Snapshot:
+    """Return a snapshot of points on their way, with some of them as landmarks."""
+    landmarks = frame.positions[members]
+    labels = np.empty(len(frame.positions), np.int32)
+    columns = np.ascontiguousarray(landmarks.T)
+    _kernels.nearest_landmark(frame.positions, columns, labels)
+    return Snapshot(
+        iteration=frame.iteration,
+        n_iter=frame.n_iter + _SETTLING,
+        embedding=frame.positions,
+        landmarks=landmarks,
+        energy=math.nan,
+        labels=labels,
+        pressure=np.zeros(len(frame.positions), np.float32),
+    )
+
+
+def _opentsne(
+    edges: Edges, layout: NDArray[np.floating], random_state: int
+) -> Iterator[Frame]:
+    """Yield openTSNE's layout every few iterations."""
+    from openTSNE import TSNEEmbedding
+    from openTSNE.affinity import PrecomputedAffinities
+
+    if layout.shape[1] > 2:
+        raise InputError("openTSNE draws maps of 2 dimensions: choose 2.")
+    affinities = PrecomputedAffinities(edges.matrix().astype(np.float64))
+    start = layout / layout.std(axis=0)[0] * 1e-4
+    embedding = TSNEEmbedding(start.astype(np.float64), affinities, n_jobs=1)
+    embedding.random_state = random_state
+    n_iter = _EARLY + _LATE
+    for iteration in range(0, n_iter, _SHOWN_EVERY):
+        early = iteration < _EARLY
+        yield Frame(iteration, n_iter, np.array(embedding, np.float32))
+        embedding.optimize(
+            _SHOWN_EVERY,
+            inplace=True,
+            exaggeration=_EXAGGERATION if early else None,
+            momentum=0.5 if early else 0.8,
+        )
+    yield Frame(n_iter, n_iter, np.array(embedding, np.float32))
+
+
+def _umap_learn(
+    edges: Edges, layout: NDArray[np.floating], random_state: int
+) -> Iterator[Frame]:
+    """Yield the start and, when it is done, umap-learn's layout."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Tensorflow not installed", ImportWarning)
+        from umap.umap_ import simplicial_set_embedding
+
+    n_epochs = 200 if len(layout) > _MANY_POINTS else 500
+    start = layout - layout.min(axis=0)
+    start = (start * _UMAP_SIDE / start.max()).astype(np.float32)
+    yield Frame(0, n_epochs, start)
+    found, _ = simplicial_set_embedding(
+        None,
+        (edges.matrix() / edges.scale).tocoo(),
+        layout.shape[1],
+        1.0,
+        UMAP_A,
+        UMAP_B,
+        1.0,
+        5,
+        n_epochs,
+        start,
+        np.random.RandomState(random_state),
+        "euclidean",
+        {},
+        False,
+        {},
+        False,
+    )
+    yield Frame(n_epochs, n_epochs, np.asarray(found, np.float32))
+
+
+_FRAMES = {"openTSNE": _opentsne, "umap": _umap_learn}

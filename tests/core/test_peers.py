@@ -1,0 +1,74 @@
+"""Other libraries in the place of the game."""
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.core import family, steps
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import MEMBERS, resolve
+from napari_embedding_game.core.metrics import knn_accuracy
+from napari_embedding_game.core.types import GameSettings, StartSettings
+
+PEERS = [name for name, member in MEMBERS.items() if member.library]
+
+
+@pytest.fixture(scope="module")
+def cloud():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(3), 60)
+    return rng.normal(size=(180, 5)).astype(np.float32) + 6 * labels[:, None], labels
+
+
+def game_of(X, method, **settings):
+    start = resolve(StartSettings(perplexity=10.0, n_components=2), method)
+    edges, layout = steps.place(steps.neighbors(X, start), X, start)
+    return steps.begin(edges, layout, start, GameSettings(method=method, **settings))
+
+
+def need(method):
+    pytest.importorskip(
+        MEMBERS[method].library,
+        reason="installed with the extra peers",
+        exc_type=ImportError,
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")
+@pytest.mark.parametrize("method", PEERS)
+def test_a_library_maps_and_landmarks_settle_on_it(cloud, method):
+    need(method)
+    X, labels = cloud
+    snapshots = list(game_of(X, method, n_landmarks=20))
+    last = snapshots[-1]
+    assert last.finished
+    assert not any(snapshot.finished for snapshot in snapshots[:-1])
+    assert knn_accuracy(last.embedding, labels) > 0.95
+    assert len(np.unique(last.labels)) > 15
+    assert np.isfinite(last.energy)
+    # The points stand still while the landmarks settle.
+    laid_out = snapshots[-2].embedding
+    np.testing.assert_array_equal(last.embedding, laid_out)
+    assert [s.iteration for s in snapshots] == sorted(s.iteration for s in snapshots)
+
+
+def test_opentsne_is_seen_to_move_and_can_be_left(cloud):
+    need("opentsne")
+    game = game_of(cloud[0], "opentsne")
+    first, second = next(game), next(game)
+    assert second.iteration == 10
+    assert not np.array_equal(first.embedding, second.embedding)
+    game.close()
+
+
+def test_a_library_that_is_missing_is_named_with_the_way_to_get_it(cloud, monkeypatch):
+    monkeypatch.setattr(family, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"openTSNE .* pip install"):
+        next(game_of(cloud[0], "opentsne"))
+
+
+def test_opentsne_says_that_it_has_two_dimensions(cloud):
+    need("opentsne")
+    start = resolve(StartSettings(perplexity=10.0, n_components=3), "opentsne")
+    edges, layout = steps.place(steps.neighbors(cloud[0], start), cloud[0], start)
+    with pytest.raises(InputError, match="2 dimensions"):
+        next(steps.begin(edges, layout, start, GameSettings(method="opentsne")))
