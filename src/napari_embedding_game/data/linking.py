@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .dataset import Dataset
 from .errors import DataError
-from .objects import find_objects
+from .objects import Objects, find_objects
 
 # Columns under which labels are usually kept; napari's own is "index".
 _USUAL = ("label", "index", "label_id", "labels", "instance_id", "object_id")
@@ -58,6 +58,25 @@ def link(dataset: Dataset, labels: Any, column: str | None = None) -> Dataset:
 def label_column(obs: pd.DataFrame) -> str | None:
     """Name of the column that holds labels, if there is one."""
     return next((name for name in _USUAL if name in obs and _whole(obs[name])), None)
+
+
+def shows(labels: Any, objects: Objects, n_checked: int = 30) -> bool:
+    """Return whether a label image is the one that the objects were found in.
+
+    Looked at are the shape and, of some of the objects, all sides of the box.
+    """
+    if labels.ndim != objects.ndim or not len(objects):
+        return False
+    if (objects.boxes[:, objects.ndim :] > np.array(labels.shape)).any():
+        return False
+    rows = np.linspace(0, len(objects) - 1, min(n_checked, len(objects))).astype(int)
+    return all(_fills_box(labels, objects, int(row)) for row in rows)
+
+
+def _fills_box(labels: Any, objects: Objects, row: int) -> bool:
+    mask = np.asarray(labels[objects.slices(row)]) == objects.label_ids[row]
+    sides = [(axis, end) for axis in range(mask.ndim) for end in (0, -1)]
+    return bool(mask.size) and all(mask.take(end, axis=a).any() for a, end in sides)
 
 
 def _label_ids(dataset: Dataset, column: str | None) -> NDArray[np.int64] | None:

@@ -23,6 +23,7 @@ from napari_embedding_game.ui.linked import (
     show_pictures,
     with_features,
 )
+from napari_embedding_game.ui.relink import Relinker
 from napari_embedding_game.ui.worker import StageWorker, Worker
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Errands(QObject):
         self.linked = linked_layers(session)
         self.keeper = Keeper(viewer, session)
         self.keeper.failed.connect(lambda error: self.trouble.emit(sentence(error)))
+        self.relink = Relinker(viewer, session, self.linked)
+        self.relink.changed.connect(self.trouble)
         self._errand: Worker | None = None
 
     # Reading
@@ -110,7 +113,8 @@ class Errands(QObject):
             self.asked.emit(None)
             self.linked.set(None)
             self.keeper.maps.restore(found[0])
-            self.trouble.emit(" ".join(found[1]))
+            troubles = [*found[1], self.relink.sentence]
+            self.trouble.emit(" ".join(filter(None, troubles)))
             if then is not None:
                 then()
 

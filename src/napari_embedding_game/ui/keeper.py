@@ -21,6 +21,7 @@ from napari_embedding_game.session.autosave import Autosave, Orphan, find_orphan
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.saved import SavedMap, SavedSession
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.worker import Worker
 
 if TYPE_CHECKING:
@@ -193,6 +194,7 @@ class Keeper(QObject):
         return {
             "center": [float(x) for x in camera.center],
             "zoom": float(camera.zoom),
+            "layers": linked_layers(self._session).describe(),
         }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.35
+SAMPLE = "napari-embedding-game sample"
+"""Metadata that names the sample whose picture a layer shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +48,35 @@ class LinkedLayers:
 
     def __init__(self) -> None:
         self.current: Linked | None = None
+        self.missed: Mapping[str, Any] = {}
+        """What a session file tells of layers that are not there, as `describe`."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the layers by name and file, for a session file; {} without any."""
+        return self.missed if self.current is None else describe(self.current)
 
     def set(self, linked: Linked | None) -> None:
         """Take up layers, or none."""
+        self.missed = {}
         if linked is not self.current:
             self.current = linked
             self.changed.emit(linked)
+
+
+def describe(linked: Linked) -> dict[str, Any]:
+    """Return names and files of linked layers, in values for JSON."""
+    labels = _described(linked.labels)
+    return {"labels": labels, "images": [_described(x) for x in linked.images]}
+
+
+def _described(layer: Layer) -> dict[str, str]:
+    path = layer.source.path
+    is_sample = layer.metadata.get(SAMPLE)
+    return {
+        "name": layer.name,
+        "path": path if isinstance(path, str) else "",
+        "sample": is_sample if isinstance(is_sample, str) else "",
+    }
 
 
 _known: WeakKeyDictionary[Session, LinkedLayers] = WeakKeyDictionary()
@@ -68,9 +94,13 @@ def finest(layer: Layer) -> Any:
 
 def show_pictures(viewer: napari.Viewer, loaded: Loaded) -> Linked:
     """Add the source's own picture and objects as layers."""
-    image = viewer.add_image(loaded.image, name=PICTURE_NAME)
+    sample = {SAMPLE: "nuclei"}
+    image = viewer.add_image(loaded.image, name=PICTURE_NAME, metadata=dict(sample))
     labels = viewer.add_labels(
-        loaded.labels, name=OBJECTS_NAME, opacity=OBJECTS_OPACITY
+        loaded.labels,
+        name=OBJECTS_NAME,
+        opacity=OBJECTS_OPACITY,
+        metadata=dict(sample),
     )
     return Linked(labels, (image,))
 

@@ -126,7 +126,7 @@ class MeasurePanel(QWidget):
         if isinstance(chosen, Image):
             return [chosen]
         images = [x for x in self._viewer.layers if isinstance(x, Image)]
-        return [x for x in images if _fits(x, labels)] if chosen == ALL else []
+        return [x for x in images if fits(x, labels)] if chosen == ALL else []
 
     def _on_measure(self) -> None:
         linked = self.linked()
@@ -158,7 +158,8 @@ def is_labels(layer: object) -> bool:
     return isinstance(layer, Labels) and layer.metadata != OWN
 
 
-def _fits(image: Image, labels: Labels) -> bool:
+def fits(image: Image, labels: Labels) -> bool:
+    """Return whether an image has the shape of the labels."""
     shape = image.data.shape[:-1] if image.rgb else image.data.shape
     return tuple(shape) == tuple(labels.data.shape)
 

@@ -99,6 +99,7 @@ class Player(Errands):
         self.session.restored.disconnect(self._on_restored)
         self.session.state_changed.disconnect(self._on_state)
         self._collections.allow()
+        self.relink.close()
         self.lit.close()
         self.keeper.close()
         self._pointing.close()

@@ -1,0 +1,175 @@
+"""Finds the image and the labels of a restored session again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from napari.layers import Image
+from qtpy.QtCore import QObject, QTimer, Signal
+
+from napari_embedding_game.data.linking import shows
+from napari_embedding_game.session.saved import SavedMap
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.sources import Loaded, SampleSource, Wish
+from napari_embedding_game.ui.linked import (
+    Linked,
+    LinkedLayers,
+    finest,
+    show_pictures,
+)
+from napari_embedding_game.ui.measure_panel import fits, is_labels
+from napari_embedding_game.ui.worker import StageWorker
+
+if TYPE_CHECKING:
+    import napari
+
+    from napari_embedding_game.data.objects import Objects
+
+
+class Relinker(QObject):
+    """Links the layers that a restored session was about as soon as they are there.
+
+    ``changed`` brings the sentence that says what is still missing, "" when nothing
+    is.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    session : Session
+    linked : LinkedLayers
+    """
+
+    changed = Signal(str)
+
+    def __init__(
+        self, viewer: napari.Viewer, session: Session, linked: LinkedLayers
+    ) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self._session = session
+        self._linked = linked
+        self._worker: StageWorker | None = None
+        self._described: Mapping[str, Any] = {}
+        self.sentence = ""
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self._try)
+        session.dataset_changed.connect(self._on_dataset)
+        session.restored.connect(self._on_restored)
+        viewer.layers.events.inserted.connect(self._on_inserted)
+
+    def close(self) -> None:
+        """Let go of viewer and session."""
+        self._soon.stop()
+        self._session.dataset_changed.disconnect(self._on_dataset)
+        self._session.restored.disconnect(self._on_restored)
+        self._viewer.layers.events.inserted.disconnect(self._on_inserted)
+        if self._worker is not None:
+            self._worker.abandon(1.0)
+            self._worker = None
+
+    # Inside
+
+    def _on_restored(self, saved: SavedMap) -> None:
+        if self._linked.current is not None or self._objects() is None:
+            return
+        described = saved.view.get("layers")
+        self._described = described if isinstance(described, Mapping) else {}
+        self._linked.missed = self._described
+        self._try()
+        if self._linked.current is None and told(described, "sample") == "nuclei":
+            self._make_sample()
+
+    def _on_inserted(self, event: object = None) -> None:
+        if self.sentence:
+            self._soon.start(0)  # the layer is whole by then
+
+    def _on_dataset(self, dataset: object) -> None:
+        self._say("")
+
+    def _objects(self) -> Objects | None:
+        dataset = self._session.dataset
+        return None if dataset is None else dataset.objects
+
+    def _try(self) -> None:
+        objects = self._objects()
+        if objects is None:
+            return
+        found = find(self._viewer, self._described, objects)
+        if found is not None:
+            self._linked.set(found)
+        self._say(missing(self._described, found))
+
+    def _say(self, sentence: str) -> None:
+        if sentence != self.sentence:
+            self.sentence = sentence
+            self.changed.emit(sentence)
+
+    def _make_sample(self) -> None:
+        """Make the picture of the sample again; it is no file."""
+        objects = self._objects()
+        self._worker = StageWorker(lambda: SampleSource("nuclei").read(Wish()))
+
+        def show(loaded: Loaded) -> None:
+            self._worker = None
+            is_same = objects is not None and objects is self._objects()
+            if is_same and shows(loaded.labels, objects):
+                show_pictures(self._viewer, loaded)
+
+        self._worker.returned.connect(show)
+        self._worker.begin()
+
+
+def find(
+    viewer: napari.Viewer, described: Mapping[str, Any], objects: Objects
+) -> Linked | None:
+    """Return the layers that show these objects, or None.
+
+    The Labels layer is known by its pixels, and of several by its name; the images
+    by their names, or else by their shape.
+    """
+    labels = [x for x in viewer.layers if is_labels(x) and shows(finest(x), objects)]
+    if not labels:
+        return None
+    labels.sort(key=lambda layer: layer.name != told(described, "name"))
+    images = [x for x in viewer.layers if isinstance(x, Image) and fits(x, labels[0])]
+    wanted = {one.get("name") for one in _images(described)}
+    named = [image for image in images if image.name in wanted]
+    return Linked(labels[0], tuple(named or (images if not wanted else ())))
+
+
+def missing(described: Mapping[str, Any], found: Linked | None) -> str:
+    """Return the sentence that says which layer is missing, and what to do."""
+    if found is None:
+        labels = described.get("labels")
+        labels = labels if isinstance(labels, Mapping) else {}
+        which = f"The labels {_which(labels)}of these objects are not open"
+        return f"{which}: open them and their image, and they are linked by themselves."
+    present = {image.name for image in found.images}
+    images = [x for x in _images(described) if x.get("name") not in present]
+    if not images:
+        return ""
+    return (
+        f"The image {_which(images[0])}of these objects is not open: open it, and it "
+        "is linked by itself."
+    )
+
+
+def _which(layer: Mapping[str, Any]) -> str:
+    name, path = layer.get("name"), layer.get("path")
+    return f"'{name}' " + (f"(from {path}) " if path else "") if name else ""
+
+
+def told(described: object, what: str) -> str:
+    """Return what a session file tells of its labels; "" where it does not."""
+    labels = described.get("labels") if isinstance(described, Mapping) else None
+    value = labels.get(what) if isinstance(labels, Mapping) else None
+    return value if isinstance(value, str) else ""
+
+
+def _images(described: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    images = described.get("images")
+    for image in images if isinstance(images, list | tuple) else ():
+        if isinstance(image, Mapping):
+            yield image
