@@ -196,7 +196,9 @@ class Drawing(QObject):
         found = pd.DataFrame(
             {"cluster": names, "pressure": snapshot.pressure}, index=dataset.obs.index
         )
-        self.layers.set_features(pd.concat([dataset.obs, found], axis=1))
+        of_file = {name: f"{name} (file)" for name in found}
+        obs = dataset.obs.rename(columns=of_file)
+        self.layers.set_features(pd.concat([obs, found], axis=1))
 
     # Colours and sizes
 

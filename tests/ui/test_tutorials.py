@@ -1,0 +1,168 @@
+"""The tutorials, gone through in a real window with small data."""
+
+import importlib.util
+import warnings
+from pathlib import Path
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from napari_embedding_game.ui.worker import running_workers
+
+KINDS = ("Macrophages", "T", "Epithelial")
+PLANTED = 6
+"""Genes that a kind of cell has and no other, the first ones."""
+
+
+def load_person():
+    path = Path(__file__).parents[2] / "tools" / "person.py"
+    spec = importlib.util.spec_from_file_location("person", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Person
+
+
+@pytest.fixture
+def person(make_napari_viewer, qtbot):
+    person = load_person()(make_napari_viewer(show=True))
+    person.viewer.window.resize(1500, 950)
+    yield person
+    person.dock.shut_down()
+    person.inspector.shut_down()
+    qtbot.waitUntil(lambda: running_workers() == 0, timeout=60_000)
+
+
+def gene_of(kind, number):
+    return f"{kind}-{number}"
+
+
+@pytest.fixture
+def counts_file(tmp_path):
+    """Raw counts of 240 cells of three kinds, each with a few genes of its own."""
+    rng = np.random.default_rng(0)
+    kinds = rng.permutation(np.repeat(np.arange(3), 80))
+    rates = np.tile(rng.gamma(1.0, 1.0, 500), (3, 1))
+    for kind in range(3):
+        own = slice(kind * PLANTED, (kind + 1) * PLANTED)
+        rates[:, own] = 0.05
+        rates[kind, own] = 8
+    genes = [gene_of(kind, number) for kind in KINDS for number in range(PLANTED)]
+    genes += [f"gene{i}" for i in range(500 - len(genes))]
+    obs = pd.DataFrame(
+        {"kind": pd.Categorical.from_codes(kinds, KINDS), "cluster": kinds + 20},
+        index=[f"cell{i}" for i in range(240)],
+    )
+    counts = sp.csr_matrix(rng.poisson(rates[kinds]).astype(np.float32))
+    path = tmp_path / "counts.h5ad"
+    anndata.AnnData(counts, obs=obs, var=pd.DataFrame(index=genes)).write_h5ad(path)
+    return path
+
+
+def cluster_of(person, wanted):
+    """Return the cluster that most of the rows in a mask are in."""
+    return int(np.bincount(person.session.clusters.labels[wanted]).argmax())
+
+
+def test_from_raw_counts_to_named_cells(person, counts_file, tmp_path):
+    person.open(counts_file)
+    assert "raw counts" in person.dock.data.recipe.offer.text()
+    for name, number in {"min_genes": 50, "n_top_genes": 200, "n_comps": 10}.items():
+        person.dock.data.recipe.numbers[name].value = number
+    person.prepare_counts()
+    person.run()
+    person.set_clusters(3)
+    is_wanted = (person.session.dataset.obs["kind"] == "Macrophages").to_numpy()
+    person.choose(cluster_of(person, is_wanted))
+    planted = {gene_of("Macrophages", number) for number in range(PLANTED)}
+    assert set(person.markers()[:PLANTED]) == planted
+    person.click_marker(0)
+    assert person.session.look.color_by in planted
+    person.rename("Lung macrophages")
+    out = tmp_path / "map.h5ad"
+    person.save(out)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what scanpy says of its own dependencies
+        import scanpy as sc
+
+        adata = sc.read_h5ad(out)
+        figure = sc.pl.embedding(
+            adata,
+            basis="X_embedding_game",
+            color="embedding_game_cluster",
+            show=False,
+            return_fig=True,
+        )
+    found = adata.obs["embedding_game_cluster"] == "Lung macrophages"
+    np.testing.assert_array_equal(found, is_wanted)
+    legend = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert "Lung macrophages" in legend
+    np.testing.assert_array_equal(
+        adata.obsm["X_embedding_game"], person.session.snapshot.embedding
+    )
+    table = person.dock.player.layers.points.features
+    assert list(table["cluster (file)"]) == list(adata.obs["cluster"])
+
+
+@pytest.fixture
+def image_and_labels():
+    """48 discs: every other one is small and bright."""
+    rng = np.random.default_rng(0)
+    labels = np.zeros((160, 240), np.int32)
+    image = rng.normal(20, 2, labels.shape)
+    rows, columns = np.ogrid[:160, :240]
+    for number in range(48):
+        row, column = divmod(number, 8)
+        middle = 14 + 26 * row, 15 + 30 * column
+        radius = (8, 5)[number % 2] + rng.normal(0, 0.3)
+        inside = (rows - middle[0]) ** 2 + (columns - middle[1]) ** 2 <= radius**2
+        labels[inside] = number + 1
+        image[inside] += (40, 150)[number % 2] + rng.normal(0, 4)
+    return image.astype(np.float32), labels
+
+
+def test_from_an_image_to_nuclei_and_back(person, image_and_labels):
+    image, labels = image_and_labels
+    person.viewer.add_image(image, name="nuclei")
+    layer = person.viewer.add_labels(labels, name="nuclei labels")
+    person.measure()
+    assert len(person.session.dataset.objects) == 48
+    person.run()
+    person.set_clusters(2)
+    is_bright = person.session.dataset.objects.label_ids % 2 == 0
+    person.choose(cluster_of(person, is_bright))
+    np.testing.assert_array_equal(person.session.selection.points, is_bright)
+    lit = person.dock.player.lit.layer
+    np.testing.assert_array_equal(lit.data == 1, (labels > 0) & (labels % 2 == 0))
+    person.open_tab("Pictures")
+    assert person.inspector.thumbnails.pictures.rowCount() > 0
+    layer.contour = 1  # as the tutorial says, to see what is lit
+    person.click_object(6)
+    assert person.session.selection.rows.tolist() == [6]
+    np.testing.assert_array_equal(lit.data == 1, labels == 7)
+
+
+@pytest.fixture
+def posts(tmp_path):
+    """Vectors of 60 posts about two things, and their texts in a table beside."""
+    rng = np.random.default_rng(0)
+    topics = np.arange(60) % 2
+    vectors = rng.normal(size=(60, 8)) + 6 * topics[:, None]
+    np.savez(tmp_path / "posts.npz", X=vectors.astype(np.float32))
+    words = [f"{('hockey', 'orbit')[t]} in post {i}" for i, t in enumerate(topics)]
+    table = pd.DataFrame({"topic": [("sport", "space")[t] for t in topics]})
+    table.assign(text=words).to_csv(tmp_path / "posts_text.csv.gz", index=False)
+    return tmp_path / "posts.npz"
+
+
+def test_the_texts_of_a_cluster_can_be_read(person, posts):
+    person.open(posts)
+    person.run()
+    person.set_clusters(2)
+    is_space = (person.session.dataset.obs["topic"] == "space").to_numpy()
+    person.choose(cluster_of(person, is_space))
+    person.open_tab("Texts")
+    read = person.texts()
+    assert sorted(read) == sorted(f"orbit in post {i}" for i in range(1, 60, 2))

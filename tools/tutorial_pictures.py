@@ -1,0 +1,163 @@
+"""Goes through the tutorials in a real window and saves their pictures.
+
+    xvfb-run -a -s "-screen 0 1600x1000x24" python tools/tutorial_pictures.py \
+        --data FOLDER [--only cells nuclei texts] [--out docs/images]
+
+FOLDER holds the files that the tutorials name: ``covid_balf_counts.h5ad``, the folder
+``nuclei_dsb2018`` and ``newsgroups_5000.npz`` with its texts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
+
+from person import Person
+
+WINDOW = (1500, 950)
+COLORS = 255
+LARGEST = 250_000
+"""Bytes of a picture."""
+OUT = Path(__file__).parents[1] / "docs" / "images"
+
+Shoot = Callable[[str], None]
+
+
+def cells(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
+    """From raw counts to named cells."""
+    import scanpy as sc
+
+    person.open(data / "covid_balf_counts.h5ad")
+    shoot("cells_open")
+    person.prepare_counts()
+    person.run()
+    shoot("cells_map")
+    person.set_clusters(10)
+    wanted = largest_with(person, "C1QB")
+    person.choose(wanted)
+    print("markers:", ", ".join(person.markers()[:12]))
+    shoot("cells_markers")
+    person.click_marker(person.markers().index("C1QB"))
+    person.press_escape()
+    person.look_away()
+    person.scroll_dock(1)
+    shoot("cells_gene")
+    person.color_by("Cluster")
+    person.scroll_dock(0)
+    person.choose(wanted)
+    person.rename("Alveolar macrophages")
+    person.press_escape()
+    person.look_away()
+    shoot("cells_named")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "covid_balf_counts_map.h5ad"
+        person.save(path)
+        adata = sc.read_h5ad(path)
+    print(adata)
+    figure = sc.pl.embedding(
+        adata,
+        basis="X_embedding_game",
+        color="embedding_game_cluster",
+        show=False,
+        return_fig=True,
+    )
+    figure.savefig(out / "cells_scanpy.png", dpi=70, bbox_inches="tight")
+
+
+def largest_with(person: Person, name: str) -> int:
+    """Return the largest of the clusters of which most cells express a gene."""
+    dataset = person.session.dataset
+    column = dataset.profile[:, dataset.profile_names.index(name)]
+    expressed = column.toarray().ravel() > 0
+    labels = person.session.clusters.labels
+    sizes = {
+        cluster: int((labels == cluster).sum())
+        for cluster in set(labels.tolist())
+        if expressed[labels == cluster].mean() > 0.6
+    }
+    return max(sizes, key=sizes.get)
+
+
+def nuclei(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
+    """From an image and its labels to nuclei one can see."""
+    folder = data / "nuclei_dsb2018"
+    person.viewer.open(folder / "images" / "0021.png", name="nuclei")
+    person.viewer.open(
+        folder / "labels" / "0021.png", layer_type="labels", name="nuclei labels"
+    )
+    person.rest(0.5)
+    shoot("nuclei_open")
+    person.measure()
+    person.run()
+    shoot("nuclei_map")
+    clusters = person.session.clusters.clusters
+    person.choose(clusters[0].id)
+    person.open_tab("Pictures")
+    labels = person.dock.player.linked.current.labels
+    labels.contour = 1
+    person.look_away()
+    shoot("nuclei_pictures")
+    rows = person.session.selection.rows
+    middle = np.array(labels.data.shape) / 2
+    centers = person.session.dataset.objects.centers[rows]
+    person.click_object(int(rows[((centers - middle) ** 2).sum(axis=1).argmin()]))
+    person.look_inside()
+    shoot("nuclei_lit")
+
+
+def texts(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
+    """Read the texts of a cluster."""
+    person.open(data / "newsgroups_5000.npz")
+    person.run()
+    shoot("texts_map")
+    clusters = person.session.clusters.clusters
+    person.choose(clusters[0].id)
+    print("texts:", *person.texts()[:5], sep="\n  ")
+    shoot("texts_read")
+
+
+TUTORIALS = {"cells": cells, "nuclei": nuclei, "texts": texts}
+
+
+def save(viewer, path: Path) -> None:
+    """Save the window as a small PNG."""
+    from PIL import Image
+
+    picture = Image.fromarray(viewer.screenshot(canvas_only=False, flash=False))
+    picture = picture.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+    picture.save(path, optimize=True)
+    size = path.stat().st_size
+    print(f"{path.name}: {size / 1000:.0f} kB")
+    if size > LARGEST:
+        raise SystemExit(f"{path.name} is larger than {LARGEST / 1000:.0f} kB.")
+
+
+def main() -> None:
+    """Make the pictures of the tutorials that are asked for."""
+    import napari
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--only", nargs="*", choices=TUTORIALS, default=[*TUTORIALS])
+    parser.add_argument("--out", type=Path, default=OUT)
+    arguments = parser.parse_args()
+    for name in arguments.only:
+        viewer = napari.Viewer()
+        viewer.window.resize(*WINDOW)
+        person = Person(viewer)
+        TUTORIALS[name](
+            person,
+            arguments.data,
+            lambda shot, viewer=viewer: save(viewer, arguments.out / f"{shot}.png"),
+            arguments.out,
+        )
+        viewer.close()
+
+
+if __name__ == "__main__":
+    main()
