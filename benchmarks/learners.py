@@ -47,7 +47,11 @@ from napari_embedding_game.core.metrics import (
 )
 from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.optimizer import resolve_schedule
-from napari_embedding_game.core.types import DEFAULT_AFFINITY, GameSettings
+from napari_embedding_game.core.types import (
+    DEFAULT_AFFINITY,
+    DEFAULT_STRENGTH,
+    GameSettings,
+)
 from shared import Input, arguments, load_all, report
 
 INPUTS = ("digits", "pbmc", "mnist")
@@ -139,11 +143,11 @@ class Table:
     def __init__(self, weighted: Edges, layout: np.ndarray, pair: Pair, seed: int):
         settings = GameSettings()
         self.schedule = resolve_schedule(settings)
-        self.repulsion = settings.strength / len(layout)
+        self.repulsion = DEFAULT_STRENGTH / len(layout)
         forces = CompiledForces(weighted)
         n_landmarks = min(settings.n_landmarks, len(layout))
         self.objective = make_objective(
-            settings.method, forces, self.repulsion, n_landmarks
+            "landmarks", forces, self.repulsion, n_landmarks
         )
         self.y = torch.from_numpy(layout.copy())
         chosen = np.random.default_rng(seed).choice(
