@@ -56,6 +56,7 @@ def measure(data: Input, repeats: int) -> list[dict[str, Any]]:
     """Time each way, all repeats of one after the other."""
     graph = knn_graph(data.X)
     fuzzy, uniform = edges(graph, "fuzzy"), edges(graph, "uniform")
+    mixed = edges(graph, "mixed")
     layout = start_layout(fuzzy, data.X)
     umap = umap_step(data.X, graph, layout)
     for parallel in (True, False):
@@ -65,6 +66,7 @@ def measure(data: Input, repeats: int) -> list[dict[str, Any]]:
         "umap-learn, one core": lambda: umap(parallel=False),
         "game, fuzzy": lambda: finish(fuzzy, layout),
         "game, uniform": lambda: finish(uniform, layout),
+        "game, mixed (default)": lambda: finish(mixed, layout),
     }
     times = {name: timed(way, repeats)[1] for name, way in ways.items()}
     peer = statistics.median(times["umap-learn, parallel"])

@@ -1,0 +1,93 @@
+"""t-SNE played as a game with landmarks, beside openTSNE: recall against time.
+
+MNIST, 50 principal components, perplexity 30, whole fits, neighbour search
+included, with everything compiled beforehand.  openTSNE runs with its defaults
+on all cores.  Recall: share of the 15 exact input neighbours that are among the
+15 on the map; ``to openTSNE`` are ratios of recall and of time.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from napari_embedding_game.core.estimator import EmbeddingGame
+from napari_embedding_game.core.graph import knn_graph
+from napari_embedding_game.core.metrics import knn_accuracy, neighbor_recall
+from shared import Input, arguments, load, report
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "landmarks": {"nargs": "+", "type": int, "default": [200, 500, 1000, 2000]},
+    "rates": {"nargs": 2, "type": float, "default": None, "metavar": ("Y", "Z")},
+    "iterations": {"type": int, "default": None},
+    "without-peer": {"action": "store_true"},
+}
+
+
+def opentsne(X: np.ndarray) -> np.ndarray:
+    """Fit openTSNE with its defaults."""
+    from openTSNE import TSNE
+
+    return np.asarray(TSNE(n_jobs=-1, random_state=0).fit(X))
+
+
+def game(
+    X: np.ndarray, n_landmarks: int, rates: list[float] | None, n_iter: int | None
+) -> np.ndarray:
+    """Fit t-SNE with landmarks."""
+    learning_rate, landmark_rate = rates or (None, None)
+    return EmbeddingGame(
+        method="tsne",
+        n_landmarks=n_landmarks,
+        learning_rate=learning_rate,
+        landmark_learning_rate=landmark_rate,
+        max_iter=n_iter,
+        random_state=0,
+    ).fit_transform(X)
+
+
+def measure(data: Input, args: Any) -> list[dict[str, Any]]:
+    """Fit and judge each way once."""
+    exact = knn_graph(data.X, 15, search="exact").indices
+    ways: dict[str, Any] = {}
+    if not args.without_peer:
+        ways["openTSNE"] = lambda: opentsne(data.X)
+    for n_landmarks in args.landmarks:
+        ways[f"game, L = {n_landmarks:,}"] = lambda n=n_landmarks: game(
+            data.X, n, args.rates, args.iterations
+        )
+    rows: list[dict[str, Any]] = []
+    peer: dict[str, float] = {}
+    for name, fit in ways.items():
+        begin = time.perf_counter()
+        embedding = fit()
+        seconds = time.perf_counter() - begin
+        recall = neighbor_recall(exact, embedding)
+        peer = peer or {"s": seconds, "recall": recall}
+        rows.append(
+            {
+                "way": name,
+                "accuracy": round(knn_accuracy(embedding, data.labels), 4),
+                "recall": round(recall, 4),
+                "s": round(seconds, 1),
+                "recall, to openTSNE": recall / peer["recall"],
+                "time, to openTSNE": seconds / peer["s"],
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    """Print the table."""
+    args = arguments(__doc__, **OPTIONS)
+    data = load("mnist", args)
+    if data is not None:
+        noise = np.random.default_rng(0).normal(size=(2_000, 50)).astype(np.float32)
+        game(noise, 50, None, 3)
+        report(f"t-SNE, {len(data.X):,} points", measure(data, args), args)
+
+
+if __name__ == "__main__":
+    main()
