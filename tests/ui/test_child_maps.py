@@ -1,6 +1,15 @@
 """A part as a map of its own, and the way back."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+
+from napari_embedding_game.data.stages import Stage
+from napari_embedding_game.session.sources import Loaded
+from napari_embedding_game.ui import child_space
+from napari_embedding_game.ui.child_space import AS_HERE, CHOSEN
 
 
 def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
@@ -35,3 +44,106 @@ def test_too_few_points_are_told(play, dock, session):
     dock.select.embed.native.click()
     assert "too few" in dock.data.trouble.text()
     assert len(session.dataset.obs) == 40
+
+
+class Spaces:
+    """A source with two spaces and columns; row 3 has a missing value in "raw"."""
+
+    name = "cells"
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        self.wishes = []
+
+    def read(self, wish):
+        yield Stage("Reading")
+        self.wishes.append(wish)
+        whole = self.dataset
+        if wish.columns is not None:
+            places = [whole.var_names.index(name) for name in wish.columns]
+            whole = replace(
+                whole,
+                X=whole.X[:, places],
+                var_names=wish.columns,
+                space="columns",
+                profile=None,
+            )
+        elif wish.space == "raw":
+            complete = np.arange(40) != 3
+            whole = replace(whole, X=-whole.X, space="raw", profile=None)
+            whole = whole.subset(complete)
+        return Loaded(dataset=whole, spaces=["X", "raw"], columns=list("abcde"))
+
+
+@pytest.fixture
+def source(qtbot, dock, session, dataset, play):
+    """The source of the map that has been played."""
+    source = Spaces(dataset)
+    with qtbot.waitSignal(dock.player.loaded):
+        dock.player.load(source)
+    play()
+    return source
+
+
+def test_the_space_of_a_part_can_be_chosen(qtbot, dock, session, source):
+    space = dock.select.space
+    assert not space.isHidden()
+    assert list(space.choice.choices) == [AS_HERE, "raw", CHOSEN]
+    session.selection.select_points(np.arange(20))
+    space.choice.value = "raw"
+    with qtbot.waitSignal(dock.player.keeper.maps.changed):
+        dock.select.embed.native.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    rows = [row for row in range(20) if row != 3]
+    assert session.dataset.space == "raw"
+    np.testing.assert_array_equal(session.dataset.X, -source.dataset.X[rows])
+    assert source.wishes[-1].missing == "drop"
+    # In the part, its own space is the one as here.
+    assert list(space.choice.choices) == [AS_HERE, "X", CHOSEN]
+    dock.data.way.buttons[0].click()
+    assert session.dataset.space == "X"
+    assert list(space.choice.choices) == [AS_HERE, "raw", CHOSEN]
+
+
+def test_the_columns_of_a_part_can_be_chosen(qtbot, monkeypatch, dock, session, source):
+    def tick(dialog):
+        dialog.panel.none.native.click()
+        for row in (1, 3):
+            dialog.panel.list.item(row).setCheckState(Qt.CheckState.Checked)
+        return accepted
+
+    monkeypatch.setattr(child_space.ColumnsDialog, "exec", tick)
+    session.selection.select_points(np.arange(20))
+    dock.select.space.choice.value = CHOSEN
+    accepted = False
+    dock.select.embed.native.click()
+    assert len(source.wishes) == 1
+    accepted = True
+    with qtbot.waitSignal(dock.player.keeper.maps.changed):
+        dock.select.embed.native.click()
+    assert session.dataset.var_names == ("b", "d")
+    assert session.dataset.X.shape == (20, 2)
+    qtbot.waitUntil(lambda: session.state == "finished")
+
+
+def test_other_data_end_the_choice(qtbot, dock, session, source, dataset):
+    session.load(dataset)
+    assert dock.select.space.isHidden()
+    assert dock.select.space.source is None
+
+
+def test_the_space_of_a_restored_map_can_be_chosen_too(
+    qtbot, tmp_path, dock, session, dataset, play
+):
+    table = tmp_path / "cells.csv"
+    dataset.obs.assign(**dict(zip("abcde", dataset.X.T, strict=True))).to_csv(table)
+    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+        dock.player.load(child_space.FileSource(table))
+    play()
+    offered = list(dock.select.space.choice.choices)
+    saved = dock.player.keeper.capture()
+    session.load(dataset)
+    dock.player.asked.emit(None)
+    dock.player.keeper.maps.restore(saved)
+    qtbot.waitUntil(lambda: list(dock.select.space.choice.choices) == offered)
+    assert CHOSEN in offered

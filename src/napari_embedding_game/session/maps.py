@@ -69,6 +69,11 @@ class MapTree:
         return self._current
 
     @property
+    def is_moving(self) -> bool:
+        """Whether another map of the tree is being opened, not other data."""
+        return self._is_moving
+
+    @property
     def places(self) -> list[Place]:
         """All maps, each parent directly before its children."""
         return [place for key in self._children(None) for place in self._places(key, 0)]

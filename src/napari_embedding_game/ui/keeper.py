@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session import archive
@@ -93,10 +94,15 @@ class Keeper(QObject):
         self.maps.note_view(self._view())
         return self.maps.capture()
 
-    def embed(self, points: NDArray[Any], title: str) -> None:
-        """Open a map of some points of the open one; the way back is kept."""
+    def embed(
+        self, points: NDArray[Any], title: str, dataset: Dataset | None = None
+    ) -> None:
+        """Open a map of some points of the open one; the way back is kept.
+
+        ``dataset`` is the same source in another space, where one was chosen.
+        """
         self.maps.note_view(self._view())
-        self.maps.embed(points, title)
+        self.maps.embed(points, title, dataset)
 
     def open(self, key: str) -> None:
         """Open another map of the session."""

@@ -12,11 +12,13 @@ import numpy as np
 from napari.layers import Points
 from qtpy.QtCore import QCoreApplication, Signal
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import engine
 from napari_embedding_game.session.run import Progress, Run
 from napari_embedding_game.session.saved import SavedMap
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.sources import Loaded, Source, Wish
 from napari_embedding_game.ui.cluster_colors import ClusterColors
 from napari_embedding_game.ui.drawing import Drawing
 from napari_embedding_game.ui.errands import Errands
@@ -118,14 +120,33 @@ class Player(Errands):
         if len(rows):
             go_to(self._viewer, linked.labels, dataset.objects.take(rows))
 
-    def embed_selection(self) -> None:
-        """Open a map of the selected points alone, and play."""
+    def embed_selection(
+        self, source: Source | None = None, wish: Wish | None = None
+    ) -> None:
+        """Open a map of the selected points alone, and play.
+
+        In another space where there is a wish: then the source is read again.
+        """
         selection, clusters = self.session.selection, self.session.clusters
         known = clusters.clustering.by_id
         names = [known[c].name for c in selection.clusters if c in known]
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
+        points, whole = selection.points, self.session.dataset
+        if source is None or wish is None:
+            self._embed(points, title)
+            return
+
+        def embed(loaded: Loaded) -> None:
+            if self.session.dataset is whole:  # nothing else was opened meanwhile
+                self._embed(points, title, loaded.dataset)
+
+        self._read_in_stages(source.name, lambda: source.read(wish), embed)
+
+    def _embed(
+        self, points: np.ndarray, title: str, dataset: Dataset | None = None
+    ) -> None:
         try:
-            self.keeper.embed(selection.points, title)
+            self.keeper.embed(points, title, dataset)
         except DataError as error:
             self.trouble.emit(str(error))
         else:

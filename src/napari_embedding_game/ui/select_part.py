@@ -6,6 +6,7 @@ from magicgui.widgets import PushButton
 from qtpy.QtWidgets import QGridLayout
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.ui.child_space import ChildSpace
 from napari_embedding_game.ui.parts import Part, show_text, text_label
 from napari_embedding_game.ui.player import Player
 
@@ -45,11 +46,14 @@ class SelectPart(Part):
             grid.addWidget(button.native, *divmod(number, 2))
         self.column.addWidget(self.text)
         self.column.addLayout(grid)
+        self.space = ChildSpace(player)
+        self.column.addWidget(self.space)
         self._connect()
         self.refresh()
 
     def shut_down(self) -> None:
         """Let go of the session."""
+        self.space.shut_down()
         session = self._session
         session.selection.changed.disconnect(self.refresh)
         session.state_changed.disconnect(self.refresh)
@@ -74,7 +78,7 @@ class SelectPart(Part):
         self._player.linked.changed.connect(self.refresh)
         self.lasso.native.toggled.connect(self._player.set_lasso)
         self.make.changed.connect(self._make_cluster)
-        self.embed.changed.connect(self._player.embed_selection)
+        self.embed.changed.connect(self._embed)
         self.show_objects.changed.connect(self._player.show_objects)
 
     def _told(self) -> str:
@@ -83,6 +87,11 @@ class SelectPart(Part):
         points = f"{n_points:,} {'point' if n_points == 1 else 'points'}"
         where = "1 cluster" if n_clusters == 1 else f"{n_clusters} clusters"
         return f"{points} selected, in {where}"
+
+    def _embed(self) -> None:
+        goes_on, wish = self.space.ask()
+        if goes_on:
+            self._player.embed_selection(self.space.source, wish)
 
     def _make_cluster(self) -> None:
         clusters, selection = self._session.clusters, self._session.selection
