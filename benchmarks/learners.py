@@ -30,6 +30,7 @@ import torch
 from torch import Tensor
 
 from napari_embedding_game.core.affinities import Edges, edges
+from napari_embedding_game.core.family import strength_of
 from napari_embedding_game.core.forces import CompiledForces
 from napari_embedding_game.core.game import warm_up
 from napari_embedding_game.core.graph import knn_graph
@@ -49,7 +50,6 @@ from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.optimizer import resolve_schedule
 from napari_embedding_game.core.types import (
     DEFAULT_AFFINITY,
-    DEFAULT_STRENGTH,
     GameSettings,
 )
 from shared import Input, arguments, load_all, report
@@ -143,7 +143,7 @@ class Table:
     def __init__(self, weighted: Edges, layout: np.ndarray, pair: Pair, seed: int):
         settings = GameSettings()
         self.schedule = resolve_schedule(settings)
-        self.repulsion = DEFAULT_STRENGTH / len(layout)
+        self.repulsion = strength_of(settings) / len(layout)
         forces = CompiledForces(weighted)
         n_landmarks = min(settings.n_landmarks, len(layout))
         self.objective = make_objective(
