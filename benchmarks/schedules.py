@@ -18,6 +18,7 @@ import numpy as np
 
 from napari_embedding_game.core import game
 from napari_embedding_game.core.affinities import edges
+from napari_embedding_game.core.family import MEMBERS
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.initialization import start_layout
 from napari_embedding_game.core.metrics import (
@@ -28,7 +29,6 @@ from napari_embedding_game.core.metrics import (
 from napari_embedding_game.core.optimizer import Schedule, resolve_schedule
 from napari_embedding_game.core.types import (
     DEFAULT_AFFINITY,
-    DEFAULT_STRENGTH,
     GameSettings,
 )
 from shared import Input, arguments, finish, load_all, report, timed
@@ -79,7 +79,7 @@ def measure(data: Input, n_seeds: int) -> list[dict[str, Any]]:
                 energy = true_energy(
                     weighted,
                     last.embedding,
-                    DEFAULT_STRENGTH / len(data.X),
+                    MEMBERS["game"].strength / len(data.X),
                     SAMPLED_ROWS,
                 )
                 recall = neighbor_recall(graph.indices, last.embedding)

@@ -190,3 +190,29 @@ def test_a_number_given_takes_the_place_of_the_schedules_own():
 def test_a_number_out_of_range_is_told(setting, value, says):
     with pytest.raises(InputError, match=says):
         resolve_schedule(GameSettings(**{setting: value}))
+
+
+def steps_of(update, directions, momentum=0.9):
+    """Where a point goes whose gradients have these directions."""
+    point = torch.nn.Parameter(torch.zeros(1, 1))
+    optimizer = PlayerRMS([point], lr=1.0, momentum=momentum, update=update)
+    places = []
+    for direction in directions:
+        point.grad = torch.tensor([[float(direction)]])
+        optimizer.step()
+        places.append(round(point.item(), 6))
+    return places
+
+
+def test_plain_steps_leave_momentum_out():
+    assert steps_of("omd", [1, 1, -1]) == [-1.0, -2.0, -1.0]
+
+
+def test_optimistic_steps_expect_the_change_once_more():
+    # Directions 1, -1 become 1, 2 * -1 - 1 = -3.
+    assert steps_of("optimistic", [1, -1, -1], momentum=0.0) == [-1.0, 2.0, 3.0]
+
+
+def test_an_unknown_update_is_named():
+    with pytest.raises(InputError, match="'chess'"):
+        resolve_schedule(GameSettings(landmark_update="chess"))

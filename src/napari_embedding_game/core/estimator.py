@@ -24,6 +24,7 @@ from napari_embedding_game.core.types import (
     ScheduleName,
     Snapshot,
     StartSettings,
+    Update,
 )
 
 
@@ -58,6 +59,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Steps of the points and of the landmarks instead of the schedule's.
     momentum : float, optional
         Share of the last step that goes into the next, instead of the schedule's.
+    update, landmark_update : {"momentum", "omd", "optimistic"}, default="momentum"
+        How each player learns: see :class:`optimizer.PlayerRMS`.
     init : str, default="spectral"
         Where the points start: "spectral", "random", or a classical method, one of
         "pca", "gradient_pca", "random_projection", "le", "ale", "vrle", "isomap" and
@@ -127,6 +130,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         method: str = "game",
         approximation: Approximation | None = None,
         perplexity: float = 30.0,
+        update: Update = "momentum",
+        landmark_update: Update = "momentum",
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -146,6 +151,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.approximation = approximation
         self.perplexity = perplexity
+        self.update = update
+        self.landmark_update = landmark_update
 
     def fit(self, X: Any, y: Any = None) -> EmbeddingGame:
         """Find the map of ``X``, an (N, D) array or sparse matrix; ``y`` is not used.
@@ -240,6 +247,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             learning_rate=self.learning_rate,
             landmark_learning_rate=self.landmark_learning_rate,
             momentum=self.momentum,
+            update=self.update,
+            landmark_update=self.landmark_update,
             schedule=self.schedule,
             max_iter=self.max_iter,
         )

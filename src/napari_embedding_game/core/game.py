@@ -309,6 +309,8 @@ class _Game:
         points, landmarks = self._optimizer.param_groups
         points["lr"] = factor * self._schedule.learning_rate
         landmarks["lr"] = factor * self._schedule.landmark_learning_rate
+        points["update"] = self._settings.update
+        landmarks["update"] = self._settings.landmark_update
         for group in (points, landmarks):
             group["momentum"] = self._schedule.momentum
 

@@ -14,7 +14,13 @@ from torch import Tensor
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import member
-from napari_embedding_game.core.types import SCHEDULES, GameSettings, ScheduleName
+from napari_embedding_game.core.types import (
+    SCHEDULES,
+    UPDATES,
+    GameSettings,
+    ScheduleName,
+    Update,
+)
 
 _MOST_RATE = 1e30
 """Far beyond use, but a number that single precision can hold."""
@@ -28,9 +34,14 @@ class PlayerRMS(torch.optim.Optimizer):
         v <- momentum v + (1 - momentum) g / rms(g)
         p <- p -+ lr v
 
-    With momentum 0 this is the update of the paper's Alg. 1.  The division
-    makes learning rates of both players comparable: ``lr`` is the root mean
-    square length of a step per coordinate, in units of the map.
+    With momentum 0 (``update="omd"``, online mirror descent) this is the update of
+    the paper's Alg. 1.  ``update="optimistic"`` puts 2 g_t - g_t-1 in the place of
+    the direction g: it expects the next to differ from the last as the last did from
+    the one before (paper 2's learners; ``python benchmarks/learners.py`` measures
+    them).
+
+    The division makes learning rates of both players comparable: ``lr`` is the
+    root mean square length of a step per coordinate, in units of the map.
     """
 
     # Without the wrappers torch puts around them: those load its compiler at the
@@ -44,10 +55,12 @@ class PlayerRMS(torch.optim.Optimizer):
         lr: float = 0.1,
         momentum: float = 0.0,
         maximize: bool = False,
+        update: Update = "momentum",
     ) -> None:
         if lr < 0 or not 0 <= momentum < 1:
             raise ValueError(f"need lr >= 0 and 0 <= momentum < 1: {lr}, {momentum}")
-        super().__init__(params, {"lr": lr, "momentum": momentum, "maximize": maximize})
+        defaults = {"lr": lr, "momentum": momentum, "maximize": maximize}
+        super().__init__(params, {**defaults, "update": update})
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -67,13 +80,22 @@ class PlayerRMS(torch.optim.Optimizer):
         assert gradient is not None
         rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
         direction = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
-        if group["momentum"]:
+        if group["update"] == "optimistic":
+            direction = self._expect(parameter, direction)
+        if group["momentum"] and group["update"] != "omd":
             state = self.state[parameter]
             if "velocity" not in state:
                 state["velocity"] = torch.zeros_like(parameter)
             direction = state["velocity"].lerp_(direction, 1 - group["momentum"])
         sign = 1 if group["maximize"] else -1
         parameter.add_(direction, alpha=sign * group["lr"])
+
+    def _expect(self, parameter: Tensor, direction: Tensor) -> Tensor:
+        """Return the direction, and once more what it has changed by."""
+        state = self.state[parameter]
+        last: Tensor = state.get("last", direction)
+        state["last"] = direction
+        return 2 * direction - last
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +151,9 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
             f"The schedule must be one of {SCHEDULES}, not {settings.schedule!r}."
         )
     schedule = _NAMED[settings.schedule]
+    for update in (settings.update, settings.landmark_update):
+        if update not in UPDATES:
+            raise InputError(f"The update must be one of {UPDATES}, not {update!r}.")
     if settings.schedule == "fast":
         schedule = _suited(schedule, settings.method)
     chosen: dict[str, Any] = {

@@ -18,6 +18,7 @@ FloatArray = NDArray[np.floating]
 IntArray = NDArray[np.integer]
 
 Approximation = Literal["landmarks", "sampled_edges", "sampled_landmarks", "exact"]
+Update = Literal["momentum", "omd", "optimistic"]
 ScheduleName = Literal["fast", "paper"]
 Affinity = Literal["mixed", "uniform", "fuzzy", "entropic", "lle"]
 AffinityChoice = Literal["auto", "mixed", "uniform", "fuzzy", "entropic", "lle"]
@@ -40,6 +41,7 @@ APPROXIMATIONS: tuple[Approximation, ...] = (
     "sampled_landmarks",
     "exact",
 )
+UPDATES: tuple[Update, ...] = ("momentum", "omd", "optimistic")
 SCHEDULES: tuple[ScheduleName, ...] = ("fast", "paper")
 AFFINITIES: tuple[Affinity, ...] = ("mixed", "uniform", "fuzzy", "entropic", "lle")
 INITS: tuple[Init, ...] = get_args(Init)
@@ -77,6 +79,8 @@ class GameSettings:
     compares with attraction whatever the number of points, so that the paper's
     lambda is ``strength / N``.  An approximation or strength of ``None`` means
     the method's own; a learning rate, momentum or ``max_iter`` the schedule's.
+    ``update`` and ``landmark_update`` say how each player learns, see
+    :class:`optimizer.PlayerRMS`.
     """
 
     method: str = "game"
@@ -86,6 +90,8 @@ class GameSettings:
     learning_rate: float | None = None
     landmark_learning_rate: float | None = None
     momentum: float | None = None
+    update: Update = "momentum"
+    landmark_update: Update = "momentum"
     schedule: ScheduleName = "fast"
     max_iter: int | None = None
 

@@ -21,6 +21,7 @@ from napari_embedding_game.core.types import (
     Init,
     ScheduleName,
     StartSettings,
+    Update,
 )
 
 WEAKEST, STRONGEST = 1 / 30, 100 / 3
@@ -57,6 +58,8 @@ class Settings:
     learning_rate: float | None = None
     landmark_learning_rate: float | None = None
     momentum: float | None = None
+    update: Update = "momentum"
+    landmark_update: Update = "momentum"
     schedule: ScheduleName = "fast"
     max_iter: int | None = None
 

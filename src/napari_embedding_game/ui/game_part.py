@@ -47,6 +47,11 @@ INITS = [
     ("At random", "random"),
     *((method.title, name) for name, method in CLASSICAL.items()),
 ]
+UPDATES = [
+    ("With momentum", "momentum"),
+    ("Looking ahead (optimistic)", "optimistic"),
+    ("Plain steps (as in the paper)", "omd"),
+]
 METRICS = ["euclidean", "cosine", "correlation", "manhattan"]
 DEVICES = [
     ("Automatic", "auto"),
@@ -158,6 +163,17 @@ class GamePart(Part):
         self.momentum = _automatic_float(
             -0.05, 0.99, 0.05, "How much of the last step is carried on into the next."
         )
+        self.update = ComboBox(
+            choices=UPDATES,
+            value=settings.update,
+            tooltip="How the points turn the forces on them into steps. Acts at once.",
+        )
+        self.landmark_update = ComboBox(
+            choices=UPDATES,
+            value=settings.landmark_update,
+            tooltip="How the landmarks turn the forces on them into steps; looking "
+            "ahead follows the points a little more closely. Acts at once.",
+        )
         self.max_iter = _automatic_float(0, 20_000, 100, "Iterations of the game.")
         self.max_iter.native.setDecimals(0)
         self.seed = SpinBox(
@@ -192,6 +208,8 @@ class GamePart(Part):
         add_row(rows, "Points' learning rate", self.learning_rate)
         add_row(rows, "Landmarks' learning rate", self.landmark_rate)
         add_row(rows, "Momentum", self.momentum)
+        add_row(rows, "Points' steps", self.update)
+        add_row(rows, "Landmarks' steps", self.landmark_update)
         add_row(rows, "Schedule", self.schedule)
         add_row(rows, "Iterations", self.max_iter)
         add_row(rows, "Attraction", self.affinity)
@@ -284,6 +302,8 @@ class GamePart(Part):
             "metric": self.metric,
             "init": self.init,
             "schedule": self.schedule,
+            "update": self.update,
+            "landmark_update": self.landmark_update,
             "random_state": self.seed,
             "device": self.device,
         }
