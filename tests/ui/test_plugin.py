@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from qtpy.QtWidgets import QDockWidget
 
 from napari_embedding_game.ui import plugin
 
@@ -75,3 +76,17 @@ def test_without_a_viewer_a_file_is_read_as_points(monkeypatch, table):
 def test_other_files_and_several_at_once_are_left_to_others():
     assert plugin.get_reader("picture.tif") is None
     assert plugin.get_reader(["a.csv", "b.csv"]) is None
+
+
+def test_in_a_small_window_no_dock_lies_over_the_other(window, qtbot):
+    window.window.resize(700, 500)
+    window.window.show()
+    plugin.open_docks(window)
+    qtbot.wait(50)
+    docks = window.window._qt_window.findChildren(QDockWidget)
+    game, inspector = (
+        next(box for box in docks if isinstance(box.widget(), kind)).geometry()
+        for kind in (plugin.GameDock, plugin.InspectorDock)
+    )
+    assert not game.intersects(inspector)
+    plugin.open_docks(window).player.keeper.close()

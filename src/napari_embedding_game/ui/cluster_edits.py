@@ -100,6 +100,8 @@ class ClusterEdits(QWidget):
         )
         self.undo = self._action("Undo", "", QKeySequence("Ctrl+Z"))
         self.redo = self._action("Redo", "", QKeySequence("Ctrl+Shift+Z"))
+        self.undo.setIconText("↶")  # their words would widen the whole window
+        self.redo.setIconText("↷")
         self.rename.triggered.connect(self._rename)
         self.merge.triggered.connect(self._merge)
         self.split.triggered.connect(self._split)

@@ -24,7 +24,8 @@ from napari_embedding_game.ui.theme import theme_colors
 if TYPE_CHECKING:
     import napari
 
-WIDTH, NARROWEST = 350, 310
+WIDTH = 350
+"""Also the least: in a small window Qt would lay the inspector over a wider dock."""
 
 
 class Closing(QObject):
@@ -146,7 +147,7 @@ class GameDock(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(scroll)
-        self.setMinimumWidth(NARROWEST)
+        self.setMinimumWidth(WIDTH)
         ignore_idle_wheel(self)
 
     def _on_theme(self) -> None:

@@ -63,7 +63,8 @@ class Bars(QWidget):
     ) -> None:
         name, length, mark, number = row
         metrics = self.fontMetrics()
-        number_width = metrics.horizontalAdvance("+00.00 sd") + 4
+        numbers = (metrics.horizontalAdvance(text) for *_, text in self._rows)
+        number_width = max(numbers) + 4
         left = NAME_SHARE * self.width()
         room = self.width() - left - number_width - 8
         middle = Qt.AlignmentFlag.AlignVCenter

@@ -57,7 +57,7 @@ REFRESH_MS = 500
 SOON_MS = 30
 """Edits that follow each other faster than this are shown together."""
 N_TEXTS = 200
-LEFT_NARROWEST, TABS_NARROWEST = 140, 230
+LEFT_NARROWEST, TABS_NARROWEST = 168, 210
 """Pixels in which names and numbers can still be read."""
 KEYS = ("Ctrl+F", "/")
 """Lead to the search box from anywhere in the window."""
@@ -167,8 +167,8 @@ class InspectorDock(QWidget):
         self.tabs.tabBar().setDrawBase(False)
         inside = QWidget()
         panes = QHBoxLayout(inside)
-        panes.setContentsMargins(8, 4, 8, 4)
-        panes.setSpacing(16)
+        panes.setContentsMargins(8, 4, 4, 4)
+        panes.setSpacing(10)
         left = _scrolled(self._left_pane())
         left.setMinimumWidth(LEFT_NARROWEST)
         self.tabs.setMinimumWidth(TABS_NARROWEST)
@@ -502,5 +502,6 @@ def _scrolled(widget: QWidget) -> QScrollArea:
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setFrameShape(QScrollArea.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setWidget(widget)
     return area
