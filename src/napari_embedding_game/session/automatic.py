@@ -52,7 +52,8 @@ class Automatic:
         self.of_landmarks: IntArray = np.zeros(0, np.int32)
         """(L,) cluster id of each landmark."""
         self.ids = Numbers(FIRST_ID)
-        self._divide: Divide | None = None
+        self.divide: Divide | None = None
+        """How landmarks are merged; None while nobody knows."""
         self._single = Identities(self.ids)
         self._merged = Identities(self.ids)
         self._is_counted_by_landmark = True
@@ -79,7 +80,7 @@ class Automatic:
         if not is_edited:
             self._single = Identities(self.ids)
         self.n_landmarks = 0
-        self._divide = None
+        self.divide = None
 
     def receive(
         self, labels: IntArray, n_landmarks: int, divide: Divide | None
@@ -87,7 +88,7 @@ class Automatic:
         """Take over what the game has found."""
         if self.n_landmarks not in (0, n_landmarks):
             self._stop_counting_by_landmark()  # their numbers have moved up
-        self.labels, self.n_landmarks, self._divide = labels, n_landmarks, divide
+        self.labels, self.n_landmarks, self.divide = labels, n_landmarks, divide
 
     def find(self, edits: Edits, shown: Clustering) -> IntArray:
         """Return the (n,) cluster id of each point, as the slider stands.
@@ -103,12 +104,12 @@ class Automatic:
         if not self.n_landmarks:
             return self.labels
         wanted = suitable(edits.n_clusters, self.n_landmarks)
-        is_merged = wanted is not None and self._divide is not None
+        is_merged = wanted is not None and self.divide is not None
         if is_merged and not self._was_merged:
             self._remember_named_landmarks(edits, shown)
         self._was_merged = is_merged
-        if wanted is not None and self._divide is not None:
-            division = self._divide(min(wanted, self.n_landmarks), edits.grouping)
+        if wanted is not None and self.divide is not None:
+            division = self.divide(min(wanted, self.n_landmarks), edits.grouping)
             self.of_landmarks = self._follow(division)
         else:
             self.of_landmarks = self._landmark_ids()

@@ -57,10 +57,11 @@ class ClusterBook:
     """The present clusters, their edits, and the way back and forth through them.
 
     ``changed`` tells that anything to be seen has changed; ``history.changed``
-    that the words for Undo and Redo have.
+    that the words for Undo and Redo have; ``announced`` that ``wanted`` has.
     """
 
     changed = Signal()
+    announced = Signal()
 
     def __init__(self, n_points: int = 0) -> None:
         self.history: History[Edits] = History()
@@ -73,6 +74,7 @@ class ClusterBook:
         self._edits = untouched(n_points)
         self._found = Automatic(n_points)
         self._numbering = Numbering()
+        self._announced: tuple[int, Grouping] | None = None
         self._clustering = Clustering(automatic=self._found.labels, edits=self._edits)
         self.history.clear()
         self.changed.emit()
@@ -134,6 +136,24 @@ class ClusterBook:
         """How they are merged."""
         return self._edits.grouping
 
+    @property
+    def divide(self) -> Divide | None:
+        """How landmarks are merged, to be asked in a thread; None: nobody knows."""
+        return self._found.divide
+
+    @property
+    def wanted(self) -> tuple[int, Grouping] | None:
+        """What the game had better find out by itself: the number, and the way."""
+        if self._announced is not None:
+            return self._announced
+        n_clusters = self.n_clusters
+        return None if n_clusters is None else (n_clusters, self.grouping)
+
+    def announce(self, n_clusters: int, grouping: Grouping) -> None:
+        """Say what :meth:`set_n_clusters` is going to ask for, as it takes long."""
+        self._announced = (n_clusters, grouping)
+        self.announced.emit()
+
     # Edits: each can be undone
 
     def set_n_clusters(
@@ -151,6 +171,7 @@ class ClusterBook:
         if n_clusters is not None and n_clusters < 1:
             raise DataError(f"There cannot be {n_clusters} clusters: choose 1 or more.")
         grouping = grouping or self._edits.grouping
+        self._announced = None
         if (n_clusters, grouping) == (self.n_clusters, self.grouping):
             return
         if grouping == "leiden" and not has_leiden():

@@ -60,6 +60,10 @@ class Merging:
             self._found[key] = self._divide(*key)
         return self._found[key]
 
+    def knows(self, n_clusters: int, grouping: Grouping) -> bool:
+        """Return whether the answer is there already, or found in no time."""
+        return grouping == "merge" or (n_clusters, grouping) in self._found
+
     def _divide(self, n_clusters: int, grouping: Grouping) -> NDArray[np.int32]:
         if grouping == "leiden":
             from napari_embedding_game.core.clusters import leiden_clusters

@@ -14,6 +14,7 @@ from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettin
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.automatic import BookState
+from napari_embedding_game.session.clustering import suitable
 from napari_embedding_game.session.merging import Merging
 from napari_embedding_game.session.origin import Origin
 from napari_embedding_game.session.record import RunRecord
@@ -54,6 +55,16 @@ class SavedMap:
         if self.snapshot is None:
             return np.zeros(len(self.dataset.obs), np.int32), 0
         return self.snapshot.labels, len(self.snapshot.landmarks)
+
+    def find_clusters(self) -> None:
+        """Find the clusters that are shown, in whatever thread this is called.
+
+        Leiden's take seconds; found once, they are there for the window.
+        """
+        n_landmarks = self.landmark_labels[1]
+        wanted = suitable(self.book.edits.n_clusters, n_landmarks)
+        if self.merging is not None and wanted is not None:
+            self.merging(min(wanted, n_landmarks), self.book.edits.grouping)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -79,6 +79,7 @@ class Session:
         self._pace = pace or Pace()
         self.settings.events.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)
+        self.clusters.announced.connect(self._tell_run)
 
     # Loading
 
@@ -295,8 +296,7 @@ class Session:
 
     def _tell_run(self) -> None:
         if self.run is not None:
-            n_clusters, grouping = self.clusters.n_clusters, self.clusters.grouping
-            self.run.wanted = None if n_clusters is None else (n_clusters, grouping)
+            self.run.wanted = self.clusters.wanted
 
     def _on_setting(self, info: EmissionInfo) -> None:
         steers = info.signal.name in GAME_FIELDS

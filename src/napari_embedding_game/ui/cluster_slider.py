@@ -6,8 +6,10 @@ import numpy as np
 from qtpy.QtCore import QSignalBlocker, Qt, QTimer
 from qtpy.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSlider, QSpinBox, QWidget
 
+from napari_embedding_game.session.clustering import Grouping
 from napari_embedding_game.session.clusters import ClusterBook
-from napari_embedding_game.session.merging import has_leiden
+from napari_embedding_game.session.merging import Merging, has_leiden
+from napari_embedding_game.ui.worker import Worker
 
 FEWEST = 2
 REST_MS = 40
@@ -34,6 +36,7 @@ class ClusterSlider(QWidget):
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(REST_MS)
+        self._worker: Worker | None = None
         self._build()
         self._rest.timeout.connect(self._apply)
         self.slider.valueChanged.connect(self._on_slider)
@@ -45,13 +48,14 @@ class ClusterSlider(QWidget):
     def shut_down(self) -> None:
         """Let go of the book."""
         self._rest.stop()
+        self._call_off()
         self._book.changed.disconnect(self.follow)
 
     def follow(self) -> None:
         """Show what the book says."""
         n_landmarks = self._book.n_landmarks
         self.setEnabled(n_landmarks > FEWEST)
-        if not self.isEnabled() or self._rest.isActive():
+        if not self.isEnabled() or self._rest.isActive() or self._worker is not None:
             return
         shown = min(self._book.n_clusters or n_landmarks, n_landmarks)
         with QSignalBlocker(self.slider), QSignalBlocker(self.number):
@@ -105,9 +109,45 @@ class ClusterSlider(QWidget):
 
     def _apply(self) -> None:
         wanted = self.number.value()
-        every = wanted >= self._book.n_landmarks
         grouping = self.grouping.currentData()
-        self._book.set_n_clusters(None if every else wanted, grouping)
+        self._call_off()
+        if wanted >= self._book.n_landmarks:
+            self._book.set_n_clusters(None, grouping)
+        elif (wanted, grouping) != (self._book.n_clusters, self._book.grouping):
+            self._find(wanted, grouping)
+
+    def _find(self, wanted: int, grouping: Grouping) -> None:
+        """Find so many clusters, and show them: Leiden's take a second or two."""
+        divide = self._book.divide
+        if not isinstance(divide, Merging) or divide.knows(wanted, grouping):
+            self._book.set_n_clusters(wanted, grouping)
+            return
+        self._book.announce(wanted, grouping)
+        self._worker = Worker(lambda: divide(wanted, grouping))
+        self._worker.returned.connect(lambda _: self._on_found(wanted, grouping))
+        self._worker.failed.connect(self._on_failed)
+        self._worker.begin()
+        self.setCursor(Qt.CursorShape.BusyCursor)
+
+    def _on_found(self, wanted: int, grouping: Grouping) -> None:
+        """Show what was found; of a game that has gone on, it is looked for anew."""
+        self._end()
+        self._find(wanted, grouping)
+
+    def _on_failed(self, error: object) -> None:
+        """Go back to what is shown."""
+        self._end()
+        self._book.set_n_clusters(self._book.n_clusters, self._book.grouping)
+        self.follow()
+
+    def _call_off(self) -> None:
+        if self._worker is not None:
+            self._worker.abandon()
+            self._end()
+
+    def _end(self) -> None:
+        self._worker = None
+        self.unsetCursor()
 
 
 def slider_stops(n_landmarks: int) -> np.ndarray:
