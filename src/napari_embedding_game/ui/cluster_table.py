@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QSize, Qt
-from qtpy.QtGui import QColor
+from qtpy.QtGui import QColor, QResizeEvent
 from qtpy.QtWidgets import QHeaderView, QTableView, QWidget
 
 from napari_embedding_game.session.selection import Selection
@@ -23,6 +23,8 @@ from napari_embedding_game.ui.cluster_model import (
 from napari_embedding_game.ui.cluster_rows import ClusterRows
 from napari_embedding_game.ui.legend import SWATCH
 
+NARROW = 330
+"""Pixels below which the share makes room: it follows from the points."""
 ALL, MARGIN = "100.0%", 14
 """The longest share, and the pixels around a number in its cell."""
 
@@ -72,6 +74,11 @@ class ClusterTable(QTableView):
         self._following = False
         self._follow()
         self._fit_columns(f"{rows.sizes.sum():,}")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave a column out where there is no room for all."""
+        super().resizeEvent(event)
+        self.setColumnHidden(SHARE, event.size().width() < NARROW)
 
     def edit_name(self, cluster: int) -> None:
         """Open the editor for a cluster's name."""

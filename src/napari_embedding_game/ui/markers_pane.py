@@ -111,6 +111,7 @@ class MarkersPane(QWidget):
         self.against.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
+        self.against.setMinimumContentsLength(4)
         self.method.addItem("Wilcoxon", "wilcoxon")
         self.method.addItem("t-test", "t-test")
         self.method.setToolTip(

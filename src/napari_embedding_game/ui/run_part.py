@@ -110,9 +110,8 @@ class RunPart(Part):
         self._tell_state(state)
 
     def _tell_state(self, state: State) -> None:
-        if state not in ALIVE or state == "finished":
-            # a bar without an end would go on moving
-            move_bar(self.bar.native, 100 if state == "finished" else 0, 100)
+        if state not in ALIVE:  # a bar without an end would go on moving
+            move_bar(self.bar.native, 0, 100)
         if state in ("idle", "finished", "stopped", "failed"):
             show_text(self.stage, self._last_words(state))
         if state in ("idle", "preparing"):
@@ -132,8 +131,7 @@ class RunPart(Part):
             show_text(self.stage, f"{progress.stage} …")
             self.curve.set_energies([])
             return
-        top = max(snapshot.n_iter, 1)
-        move_bar(self.bar.native, min(snapshot.iteration, top), top)
+        self._move_bar(snapshot)
         state = self._session.state
         if state == "running" and not self._words_turn.comes():
             return
@@ -141,7 +139,12 @@ class RunPart(Part):
             show_text(self.stage, _stage_text(progress, state))
         self._tell_snapshot(snapshot)
 
+    def _move_bar(self, snapshot: Snapshot) -> None:
+        top = max(snapshot.n_iter, 1)
+        move_bar(self.bar.native, min(snapshot.iteration, top), top)
+
     def _tell_snapshot(self, snapshot: Snapshot) -> None:
+        self._move_bar(snapshot)
         show_text(self.status, _status_text(snapshot))
         self.curve.set_energies(self._session.energies)
 
