@@ -95,6 +95,9 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
     variable = _variable_genes(adata, recipe, dataset.name)
     yield Stage("Scaling each gene")
     check_fits(8 * variable.n_obs * variable.n_vars, dataset.name, "its scaled genes")
+    # Scaling makes it dense in any case; scanpy warns of it, and another thread may
+    # just then have taken the silence away.
+    variable.X = variable.X.toarray() if sp.issparse(variable.X) else variable.X
     _quiet(sc.pp.scale, variable, max_value=recipe.max_value)
     yield Stage("Computing principal components")
     n_comps = min(recipe.n_comps, min(variable.shape) - 1)
