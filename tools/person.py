@@ -151,7 +151,7 @@ class Person:
 
     def open_tab(self, name: str) -> None:
         """Open a tab of the inspector."""
-        tabs = self.inspector.tabs
+        tabs = self.inspector.members.tabs
         (place,) = (i for i in range(tabs.count()) if tabs.tabText(i) == name)
         bar = tabs.tabBar()
         left = Qt.MouseButton.LeftButton
@@ -161,7 +161,7 @@ class Person:
     def markers(self) -> list[str]:
         """Open the markers and read their names."""
         self.open_tab("Markers")
-        pane = self.inspector.markers
+        pane = self.inspector.members.markers
         self.wait(lambda: pane._worker is None and pane.result, "the markers")
         table = pane.table
         return [table.item(row, 0).text() for row in range(table.rowCount())]
@@ -169,12 +169,12 @@ class Person:
     def texts(self) -> list[str]:
         """Open the texts and read them."""
         self.open_tab("Texts")
-        view = self.inspector.texts
+        view = self.inspector.members.texts
         return [view.item(row).text() for row in range(view.count())]
 
     def click_marker(self, row: int) -> None:
         """Click on a gene of the table of markers."""
-        table = self.inspector.markers.table
+        table = self.inspector.members.markers.table
         place = table.visualItemRect(table.item(row, 0)).center()
         QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
         self.rest(0.3)
@@ -203,16 +203,16 @@ class Person:
 
     def set_clusters(self, n_clusters: int) -> None:
         """Type the number of clusters."""
-        box = self.inspector.slider.number
+        box = self.inspector.clusters.slider.number
         _type(box.lineEdit(), str(n_clusters))
         self.wait(lambda: self.session.clusters.n_clusters == n_clusters, "the slider")
         self.rest(0.5)
 
     def rename(self, name: str) -> None:
         """Press Rename and type a name for the chosen cluster."""
-        self.inspector.edits.rename.trigger()
+        self.inspector.clusters.edits.rename.trigger()
         self.rest(0.1)
-        editor = self.inspector.table.findChild(QLineEdit)
+        editor = self.inspector.clusters.table.findChild(QLineEdit)
         _type(editor, name)
         self.rest(0.5)
 

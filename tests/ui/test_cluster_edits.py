@@ -16,7 +16,7 @@ def played(qtbot, play, inspector):
     inspector.resize(1200, 300)
     inspector.show()
     qtbot.waitExposed(inspector)
-    qtbot.waitUntil(lambda: inspector.table.model().rowCount() == 4)
+    qtbot.waitUntil(lambda: inspector.clusters.table.model().rowCount() == 4)
     return inspector
 
 
@@ -25,7 +25,7 @@ def names(session):
 
 
 def test_a_double_click_renames(qtbot, played, session):
-    table = played.table
+    table = played.clusters.table
     index = table._index(2)
     place = table.visualRect(index).center()
     QTest.mouseClick(table.viewport(), LEFT, pos=place)
@@ -38,35 +38,37 @@ def test_a_double_click_renames(qtbot, played, session):
 
 
 def test_a_name_that_is_taken_is_explained(played, session):
-    played.edits.name(1, "B cells")
-    played.edits.name(2, "B cells")
-    assert "already a cluster called B cells" in played.message.text()
+    played.clusters.edits.name(1, "B cells")
+    played.clusters.edits.name(2, "B cells")
+    assert "already a cluster called B cells" in played.clusters.message.text()
     assert names(session) == ["0", "B cells", "2", "3"]
-    played.edits.name(2, "T cells")
-    assert played.message.isHidden()
+    played.clusters.edits.name(2, "T cells")
+    assert played.clusters.message.isHidden()
 
 
 def test_merging_is_undone_and_redone_by_keys(qtbot, played, session):
     session.selection.replace([0, 1])
-    assert not played.edits.split.isEnabled()
-    played.edits.merge.trigger()
+    assert not played.clusters.edits.split.isEnabled()
+    played.clusters.edits.merge.trigger()
     assert len(session.clusters.clusters) == 3
     assert len(session.selection.clusters) == 1
-    assert played.edits.undo.toolTip().startswith("Undo merge of 0 and 1")
+    assert played.clusters.edits.undo.toolTip().startswith("Undo merge of 0 and 1")
     played.activateWindow()
-    played.table.setFocus()
-    qtbot.waitUntil(played.table.hasFocus)
-    QTest.keyClick(played.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    played.clusters.table.setFocus()
+    qtbot.waitUntil(played.clusters.table.hasFocus)
+    QTest.keyClick(
+        played.clusters.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier
+    )
     assert names(session) == ["0", "1", "2", "3"]
     both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
-    QTest.keyClick(played.table, Qt.Key.Key_Z, both)
+    QTest.keyClick(played.clusters.table, Qt.Key.Key_Z, both)
     assert len(session.clusters.clusters) == 3
 
 
 def test_a_cluster_that_cannot_be_split_says_why(played, session, monkeypatch):
     session.selection.select(3)
-    played.edits.split.trigger()
-    assert played.message.text()
+    played.clusters.edits.split.trigger()
+    assert played.clusters.message.text()
     assert names(session) == ["0", "1", "2", "3"]
 
 
@@ -79,7 +81,7 @@ def test_the_parts_of_a_split_are_selected(played, session, monkeypatch):
         ),
     )
     session.selection.select(0)
-    played.edits.split.trigger()
+    played.clusters.edits.split.trigger()
     assert len(session.selection.clusters) == 2
     assert len(session.clusters.clusters) == 5
 
@@ -88,7 +90,7 @@ def test_a_colour_is_given(played, session, dock, monkeypatch):
     chosen = QColor("#ff0000")
     monkeypatch.setattr(QColorDialog, "getColor", lambda *_: chosen)
     session.selection.select(1)
-    played.edits.recolor.trigger()
+    played.clusters.edits.recolor.trigger()
     colors = dock.player.layers.points.face_color
     members = session.clusters.labels == 1
     np.testing.assert_array_equal(colors[members], [[1, 0, 0, 1]] * 10)
@@ -97,16 +99,16 @@ def test_a_colour_is_given(played, session, dock, monkeypatch):
 def test_a_note_is_written(played, session, monkeypatch):
     monkeypatch.setattr(QInputDialog, "getMultiLineText", lambda *_: ("CD3 high", True))
     session.selection.select(1)
-    played.edits.note.trigger()
+    played.clusters.edits.note.trigger()
     assert session.clusters.clustering.by_id[1].note == "CD3 high"
 
 
 def test_selected_points_become_a_cluster(played, session):
-    assert not played.edits.make.isEnabled()
+    assert not played.clusters.edits.make.isEnabled()
     session.selection.select_points(np.array([3, 13, 23]))
-    played.edits.make.trigger()
+    played.clusters.edits.make.trigger()
     assert len(session.clusters.clusters) == 5
     (made,) = session.selection.clusters
     assert session.clusters.clustering.rows(made).tolist() == [3, 13, 23]
-    played.edits.release.trigger()
+    played.clusters.edits.release.trigger()
     assert len(session.clusters.clusters) == 4

@@ -28,21 +28,21 @@ def report_of(qtbot, inspector, clusters):
 
 
 def test_before_there_is_a_map_it_says_what_to_do(inspector):
-    assert inspector.hint.text().startswith("Run the game")
-    assert inspector.table.model().rowCount() == 0
+    assert inspector.members.hint.text().startswith("Run the game")
+    assert inspector.clusters.table.model().rowCount() == 0
 
 
 def test_a_selected_cluster_is_described(qtbot, played, session):
-    assert played.hint.text().startswith("Click on the map")
+    assert played.members.hint.text().startswith("Click on the map")
     session.selection.select(1)
     report = report_of(qtbot, played, (1,))
     assert report.size == 10
-    assert played.title.text() == "Cluster 1"
-    assert "10 points, 25.0% of all" in played.numbers.text()
+    assert played.members.title.text() == "Cluster 1"
+    assert "10 points, 25.0% of all" in played.members.numbers.text()
     assert [share.level for share in report.composition] == ["B", "T"]
     session.selection.toggle(3)
     assert report_of(qtbot, played, (1, 3)).size == 20
-    assert played.title.text() == "2 clusters: 1, 3"
+    assert played.members.title.text() == "2 clusters: 1, 3"
     session.selection.clear()
     assert played.report is None
 
@@ -51,24 +51,24 @@ def test_the_newest_of_many_selections_is_shown(qtbot, played, session):
     for cluster in (0, 1, 2, 3):
         session.selection.select(cluster)
     report_of(qtbot, played, (3,))
-    assert played.title.text() == "Cluster 3"
+    assert played.members.title.text() == "Cluster 3"
 
 
 def test_another_column_composes_the_cluster(qtbot, played, session):
     session.selection.select(0)
     report_of(qtbot, played, (0,))
-    played.column.value = "counts"
+    played.members.column.value = "counts"
     qtbot.waitUntil(lambda: played.report.column == "counts")
     assert played.report.composition[0].level.startswith("100 to")
 
 
 def test_the_composition_follows_colour_by(played, dock):
     dock.look.color_by.value = "counts"
-    assert played.column.value == "counts"
+    assert played.members.column.value == "counts"
 
 
 def test_a_row_of_the_table_selects_its_cluster(played, session):
-    table = played.table
+    table = played.clusters.table
     table.sortByColumn(0, Qt.SortOrder.DescendingOrder)
     table.selectRow(0)
     assert session.selection.clusters == (3,)
@@ -78,7 +78,7 @@ def test_a_row_of_the_table_selects_its_cluster(played, session):
 
 
 def test_the_table_counts_all_points(played):
-    model = played.table.clusters
+    model = played.clusters.table.clusters
     sizes = [int(model.data(model.index(row, 1))) for row in range(model.rowCount())]
     assert sizes == [10, 10, 10, 10]
 
@@ -89,11 +89,11 @@ def test_images_are_shown_and_drawn_again(qtbot, play, inspector, session, datas
     play()
     session.selection.select(0)
     first = report_of(qtbot, inspector, (0,)).draw.tolist()
-    shown = inspector.thumbnails.pictures.rows
+    shown = inspector.members.thumbnails.pictures.rows
     assert sorted(shown) == np.flatnonzero(session.clusters.labels == 0).tolist()
-    assert inspector.tabs.count() == 1
-    assert inspector.tabs.currentWidget() is inspector.thumbnails
-    inspector.another.native.click()
+    assert inspector.members.tabs.count() == 1
+    assert inspector.members.tabs.currentWidget() is inspector.members.thumbnails
+    inspector.members.another.native.click()
     qtbot.waitUntil(lambda: inspector.report.draw.tolist() != first)
 
 
@@ -102,7 +102,7 @@ def test_texts_are_shown(qtbot, play, inspector, session, dataset):
     play()
     session.selection.select(0)
     report = report_of(qtbot, inspector, (0,))
-    assert inspector.texts.item(0).text() == f"text {report.draw[0]}"
+    assert inspector.members.texts.item(0).text() == f"text {report.draw[0]}"
 
 
 def test_a_clicked_text_selects_its_point_and_the_list_stays(
@@ -114,13 +114,13 @@ def test_a_clicked_text_selects_its_point_and_the_list_stays(
     report = report_of(qtbot, inspector, (0,))
     inspector.resize(900, 300)
     inspector.show()
-    inspector.tabs.setCurrentWidget(inspector.texts)
-    texts = inspector.texts
+    inspector.members.tabs.setCurrentWidget(inspector.members.texts)
+    texts = inspector.members.texts
     place = texts.visualItemRect(texts.item(2)).center()
     QTest.mouseClick(texts.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert session.selection.rows.tolist() == [report.draw[2]]
     assert texts.count() == 10
-    assert inspector.title.text() == "Cluster 0"
+    assert inspector.members.title.text() == "Cluster 0"
     session.selection.select_points(report.draw[[4]])  # as a click in the image does
     assert [item.text() for item in texts.selectedItems()] == [f"text {report.draw[4]}"]
     other = int(np.flatnonzero(session.clusters.labels == 1)[0])
@@ -133,9 +133,9 @@ def test_a_report_that_fails_is_told(qtbot, played, session, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("no memory map")
 
-    monkeypatch.setattr(played._reporter, "describe", broken)
+    monkeypatch.setattr(played._describing._reporter, "describe", broken)
     session.selection.select(0)
-    qtbot.waitUntil(lambda: "no memory map" in played.hint.text())
+    qtbot.waitUntil(lambda: "no memory map" in played.members.hint.text())
 
 
 def test_a_picture_selects_its_point_and_stays_among_the_others(
@@ -147,7 +147,7 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     inspector.show()
     session.selection.select(1)
     report_of(qtbot, inspector, (1,))
-    view = inspector.thumbnails
+    view = inspector.members.thumbnails
     view.doItemsLayout()
     place = view.visualRect(view.pictures.index(2)).center()
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
@@ -156,31 +156,31 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     session.selection.select_points(view.pictures.rows[[7]])
     assert [index.row() for index in view.selectedIndexes()] == [7]
     picked = session.selection.rows[0]
-    inspector.another.native.click()  # as any update, it keeps the cluster
+    inspector.members.another.native.click()  # as any update, it keeps the cluster
     qtbot.waitUntil(lambda: view.pictures.rows[7] != picked)
     assert view.pictures.rowCount() == 10
     assert [i.row() for i in view.selectedIndexes()] == view.pictures.places([picked])
     session.selection.select_points(np.array([2, 12, 22]))
     qtbot.waitUntil(lambda: view.pictures.rowCount() == 3)
-    assert not inspector.table.selectionModel().hasSelection()
+    assert not inspector.clusters.table.selectionModel().hasSelection()
 
 
 def test_selected_points_are_described(qtbot, played, session):
     session.selection.select_points(np.array([3, 4, 15]))
     qtbot.waitUntil(lambda: played.report is not None)
     assert played.report.size == 3
-    assert played.title.text() == "Selected points"
+    assert played.members.title.text() == "Selected points"
     session.selection.select_points(np.array([7]))
-    qtbot.waitUntil(lambda: played.title.text() == "cell7")
+    qtbot.waitUntil(lambda: played.members.title.text() == "cell7")
 
 
 def test_a_rename_shows_in_title_table_and_legend(qtbot, played, session, dock):
     session.selection.select(2)
     report_of(qtbot, played, (2,))
-    played.edits.name(2, "T cells")
+    played.clusters.edits.name(2, "T cells")
     session.clusters.annotate(2, "CD3 high")
-    qtbot.waitUntil(lambda: played.title.text() == "T cells")
-    assert played.note.text() == "CD3 high"
+    qtbot.waitUntil(lambda: played.members.title.text() == "T cells")
+    assert played.members.note.text() == "CD3 high"
     names = {label.text() for label in dock.look.legend.findChildren(QLabel)}
     assert "T cells" in names
 
@@ -188,20 +188,20 @@ def test_a_rename_shows_in_title_table_and_legend(qtbot, played, session, dock):
 def test_purity_is_that_of_the_chosen_column(qtbot, played, session, dataset):
     dataset.obs["side"] = pd.Categorical(["left"] * 25 + ["right"] * 15)
     session.dataset_changed.emit(dataset)
-    played.column.value = "side"
-    model = played.table.clusters
+    played.members.column.value = "side"
+    model = played.clusters.table.clusters
     qtbot.waitUntil(lambda: model.rowCount() == 4)
     purities = [model.data(model.index(row, 4)) for row in range(4)]
     assert purities == ["100%", "100%", "50%", "100%"]
 
 
 def test_the_slider_merges_clusters_everywhere(qtbot, played, session, dock):
-    slider = played.slider
+    slider = played.clusters.slider
     assert (slider.slider.value(), slider.number.value()) == (2, 4)
     slider.slider.setFocus()
     QTest.keyClick(slider.slider, Qt.Key.Key_Left)
     qtbot.waitUntil(lambda: len(session.clusters.clusters) == 3)
-    qtbot.waitUntil(lambda: played.table.model().rowCount() == 3)
+    qtbot.waitUntil(lambda: played.clusters.table.model().rowCount() == 3)
     colors = dock.player.layers.points.face_color
     assert len(np.unique(colors, axis=0)) == 3
     slider.number.selectAll()
@@ -219,9 +219,9 @@ def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, se
     session.clusters.receive(many, 40)
     played.resize(1200, 200)
     played.show()
-    qtbot.waitUntil(lambda: played.table.model().rowCount() == 40)
-    lowest = played.table.model().index(39, 0).data(ID_ROLE)
-    bar = played.table.verticalScrollBar()
+    qtbot.waitUntil(lambda: played.clusters.table.model().rowCount() == 40)
+    lowest = played.clusters.table.model().index(39, 0).data(ID_ROLE)
+    bar = played.clusters.table.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0)  # it is laid out
     session.selection.select(lowest)
     assert bar.value() > 0
@@ -233,18 +233,18 @@ def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, se
 
 def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     played.show()
-    played.tabs.setCurrentWidget(played.markers)
+    played.members.tabs.setCurrentWidget(played.members.markers)
     session.selection.select(0)
-    qtbot.waitUntil(lambda: played.markers.result is not None, timeout=5000)
-    found = played.markers.result
+    qtbot.waitUntil(lambda: played.members.markers.result is not None, timeout=5000)
+    found = played.members.markers.result
     assert found.n_inside == 10
     assert found.n_outside == 30
-    played.markers.table.selectRow(0)
+    played.members.markers.table.selectRow(0)
     assert session.look.color_by == str(found.names[0]) == dock.look.color_by.value
-    against = played.markers.against
+    against = played.members.markers.against
     against.setCurrentIndex(against.findData(2))
     against.activated.emit(against.currentIndex())
-    qtbot.waitUntil(lambda: played.markers.result.n_outside == 10, timeout=5000)
+    qtbot.waitUntil(lambda: played.members.markers.result.n_outside == 10, timeout=5000)
     session.selection.select_points(np.array([1]))
-    assert played.markers.result is None
-    assert played.markers.state.text().startswith("Select two or more")
+    assert played.members.markers.result is None
+    assert played.members.markers.state.text().startswith("Select two or more")

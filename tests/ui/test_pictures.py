@@ -78,7 +78,7 @@ def test_the_inspector_shows_them_anew(
     inspector._linked.set(linked)
     play()
     session.selection.select(3)
-    model = inspector.thumbnails.pictures
+    model = inspector.members.thumbnails.pictures
     qtbot.waitUntil(lambda: model.rowCount() == 10)
     before = model._pictures
     linked.images[0].gamma = 2

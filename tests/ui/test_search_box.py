@@ -13,9 +13,9 @@ def played(play, inspector):
 
 
 def find(inspector, text):
-    inspector.search.clear()
-    QTest.keyClicks(inspector.search, text)
-    QTest.keyClick(inspector.search, Qt.Key.Key_Return)
+    inspector.clusters.search.clear()
+    QTest.keyClicks(inspector.clusters.search, text)
+    QTest.keyClick(inspector.clusters.search, Qt.Key.Key_Return)
 
 
 def test_a_cluster_is_selected(played, session):
@@ -56,11 +56,13 @@ def test_what_is_not_there_is_not_found(played, session):
 def test_keys_lead_to_the_search(qtbot, played, key):
     played.show()
     played.activateWindow()
-    played.table.setFocus()
-    qtbot.waitUntil(played.table.hasFocus)
+    played.clusters.table.setFocus()
+    qtbot.waitUntil(played.clusters.table.hasFocus)
     control = Qt.KeyboardModifier.ControlModifier
     plain = Qt.KeyboardModifier.NoModifier
-    QTest.keyClick(played.table, key, control if key == Qt.Key.Key_F else plain)
-    assert played.search.hasFocus()
-    QTest.keyClick(played.search, Qt.Key.Key_Escape)
-    assert not played.search.hasFocus()
+    QTest.keyClick(
+        played.clusters.table, key, control if key == Qt.Key.Key_F else plain
+    )
+    assert played.clusters.search.hasFocus()
+    QTest.keyClick(played.clusters.search, Qt.Key.Key_Escape)
+    assert not played.clusters.search.hasFocus()

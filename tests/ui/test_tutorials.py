@@ -137,7 +137,7 @@ def test_from_an_image_to_nuclei_and_back(person, image_and_labels):
     lit = person.dock.player.lit.layer
     np.testing.assert_array_equal(lit.data == 1, (labels > 0) & (labels % 2 == 0))
     person.open_tab("Pictures")
-    assert person.inspector.thumbnails.pictures.rowCount() > 0
+    assert person.inspector.members.thumbnails.pictures.rowCount() > 0
     layer.contour = 1  # as the tutorial says, to see what is lit
     person.click_object(6)
     assert person.session.selection.rows.tolist() == [6]

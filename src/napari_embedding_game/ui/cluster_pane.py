@@ -1,0 +1,84 @@
+"""The left half of the inspector: search, slider, table and edits of the clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtWidgets import QVBoxLayout, QWidget
+
+from napari_embedding_game.session.report import as_levels
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.cluster_colors import palette_of
+from napari_embedding_game.ui.cluster_edits import ClusterEdits
+from napari_embedding_game.ui.cluster_rows import NO_ROWS, ClusterRows
+from napari_embedding_game.ui.cluster_slider import ClusterSlider
+from napari_embedding_game.ui.cluster_table import ClusterTable
+from napari_embedding_game.ui.finding import names_in, show_found
+from napari_embedding_game.ui.parts import show_text, text_label
+from napari_embedding_game.ui.search_box import SearchBox
+
+
+class ClusterPane(QWidget):
+    """Shows the clusters of a session and lets a person edit them.
+
+    Parameters
+    ----------
+    session : Session
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._palette = palette_of(session)
+        self._levels: tuple[object, str, NDArray[np.integer]] | None = None
+        self.search = SearchBox(
+            lambda: names_in(session), lambda hit: show_found(session, hit)
+        )
+        self.slider = ClusterSlider(session.clusters)
+        self.table = ClusterTable(
+            session.selection, lambda cluster, name: self.edits.name(cluster, name)
+        )
+        self.message = text_label(role="warning")
+        self.edits = ClusterEdits(session, self.table, self._palette, self.tell)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        for part in (self.search, self.slider, self.table, self.message, self.edits):
+            column.addWidget(part, int(part is self.table))
+        self.tell("")
+
+    def shut_down(self) -> None:
+        """Let go of the session."""
+        self.table.close_table()
+        self.slider.shut_down()
+        self.edits.shut_down()
+
+    def tell(self, message: str) -> None:
+        """Show a sentence below the table; "" takes it away."""
+        show_text(self.message, message)
+
+    def refresh(self, column: str) -> None:
+        """Bring the table up to date; purity is told by this metadata column."""
+        session, snapshot = self._session, self._session.snapshot
+        if snapshot is None:
+            self.table.set_rows(NO_ROWS)
+            return
+        clusters = session.clusters.clusters
+        rows = ClusterRows.of(
+            clusters,
+            self._palette.of(clusters),
+            session.clusters.labels,
+            snapshot.pressure,
+            self._level_numbers(column),
+        )
+        self.table.set_rows(rows)
+
+    def _level_numbers(self, column: str) -> NDArray[np.integer] | None:
+        """Return the number of each point's value of a column."""
+        dataset = self._session.dataset
+        if dataset is None or column not in dataset.obs:
+            return None
+        if self._levels is None or self._levels[:2] != (dataset, column):
+            codes = as_levels(dataset.obs[column]).cat.codes.to_numpy(np.int64)
+            self._levels = (dataset, column, codes)
+        return self._levels[2]
