@@ -15,7 +15,7 @@ from napari_embedding_game.session.replay import replay, same
 from napari_embedding_game.session.run import UNPACED, Run
 
 X = make_blobs(300, 6, centers=5, random_state=0)[0].astype(np.float32)
-START = StartSettings(n_neighbors=8, init="pca")
+START = StartSettings(n_neighbors=8, init="pca", affinity="mixed")
 GAME = GameSettings(n_landmarks=20, max_iter=120)
 
 
@@ -45,7 +45,10 @@ def steer(**changes):
         {},
         {20: steer(strength=900.0)},
         {10: steer(n_landmarks=7), 50: steer(n_landmarks=30, learning_rate=0.1)},
-        {0: steer(method="sampled_landmarks"), 60: steer(method="sampled_edges")},
+        {
+            0: steer(approximation="sampled_landmarks"),
+            60: steer(approximation="sampled_edges"),
+        },
         {120: steer(strength=50.0)},
         {30: steer(max_iter=40), 35: steer(schedule="paper", max_iter=60)},
     ],

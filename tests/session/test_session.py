@@ -69,6 +69,38 @@ def test_game_settings_steer_and_start_settings_make_the_run_stale(session, engi
     assert stale == [True, False]
 
 
+@pytest.mark.parametrize("method", ["tsne", "umap_learn"])
+def test_a_method_with_other_edges_waits_for_the_next_run(session, engine, method):
+    _, frames = play(session, until=10)
+    session.settings.choose_method(method)
+    assert session.stale
+    next(frames)
+    assert engine.games[-1].method == "game"
+    session.settings.choose_method("game")
+    assert not session.stale
+    session.settings.strength = 50.0
+    next(frames)
+    assert engine.games[-1].strength == 50.0
+
+
+def test_a_method_on_the_same_edges_acts_at_once(session, engine):
+    session.settings.affinity = "fuzzy"
+    _, frames = play(session, until=10)
+    session.settings.choose_method("umap")
+    assert not session.stale
+    next(frames)
+    assert engine.games[-1].method == "umap"
+
+
+def test_a_library_cannot_be_steered(session, engine):
+    session.settings.choose_method("umap_learn")
+    _, frames = play(session, until=10)
+    session.settings.n_landmarks = 7
+    assert session.stale
+    next(frames)
+    assert engine.games[-1].n_landmarks == 200
+
+
 def test_frames_of_a_former_run_are_dropped(session, make_snapshot):
     first, _ = play(session, until=10)
     play(session, until=30)

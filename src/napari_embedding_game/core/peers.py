@@ -9,19 +9,21 @@ it is done, and stopping waits for that.  Neither can be steered.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import is_installed, member
+from napari_embedding_game.core.family import choose, is_installed, member
+from napari_embedding_game.core.forces import make_forces
+from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.profiles import UMAP_A, UMAP_B
 from napari_embedding_game.core.types import GameSettings, Snapshot
 
@@ -74,8 +76,9 @@ def play_peer(
     n_landmarks = min(settings.n_landmarks, len(layout))
     members = rng.choice(len(layout), n_landmarks, replace=False)
     frame = Frame(0, 1, np.asarray(layout, np.float32))
+    objective = _objective(edges, settings, n_landmarks, random_state)
     for frame in _FRAMES[found.library](edges, layout, random_state):
-        yield _moving(frame, members)
+        yield _moving(frame, members, objective)
     still = replace(settings, learning_rate=0.0, schedule="fast", max_iter=_SETTLING)
     settling = play(edges, frame.positions, still, random_state=random_state, **driving)
     for snapshot in settling:
@@ -83,18 +86,34 @@ def play_peer(
         yield replace(snapshot, iteration=iteration, n_iter=frame.n_iter + _SETTLING)
 
 
-def _moving(frame: Frame, members: NDArray[np.integer]) -> Snapshot:
+def _objective(
+    edges: Edges, settings: GameSettings, n_landmarks: int, random_state: int
+) -> Objective:
+    """Return the energy that the library lowers, as we work it out."""
+    found, approximation = choose(settings.method, None)
+    forces = make_forces(edges, torch.device("cpu"), 1, found.attraction, found.kernel)
+    repulsion = found.unit(edges) * found.strength
+    return make_objective(
+        approximation, forces, repulsion, n_landmarks, random_state, found.aggregate
+    )
+
+
+def _moving(
+    frame: Frame, members: NDArray[np.integer], objective: Objective
+) -> Snapshot:
     """Return a snapshot of points on their way, with some of them as landmarks."""
     landmarks = frame.positions[members]
     labels = np.empty(len(frame.positions), np.int32)
     columns = np.ascontiguousarray(landmarks.T)
     _kernels.nearest_landmark(frame.positions, columns, labels)
+    y, z = torch.from_numpy(frame.positions), torch.from_numpy(landmarks)
+    energy, _, _ = objective.evaluate(y, z, True)
     return Snapshot(
         iteration=frame.iteration,
         n_iter=frame.n_iter + _SETTLING,
         embedding=frame.positions,
         landmarks=landmarks,
-        energy=math.nan,
+        energy=energy,
         labels=labels,
         pressure=np.zeros(len(frame.positions), np.float32),
     )

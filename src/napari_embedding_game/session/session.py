@@ -15,6 +15,7 @@ import numpy as np
 from psygnal import EmissionInfo, Signal
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import member
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, MissingValuesError
@@ -306,17 +307,22 @@ class Session:
 
     @property
     def _needs_restart(self) -> bool:
-        """Whether the chosen method has other edges than those that are played."""
-        return (
-            self.run is not None
-            and self.run.start.affinity != self.settings.start().affinity
-        )
+        """Whether what is played cannot become what is chosen.
+
+        The method has other edges, or either is played by a library.
+        """
+        if self.run is None:
+            return False
+        methods = self.run.game.method, self.settings.method
+        if any(member(method).library for method in methods):
+            return self.run.game != self.settings.game()
+        return self.run.start.affinity != self.settings.start().affinity
 
     def _check_staleness(self) -> None:
         stale = (
             self.run is not None
             and self.state != "idle"
-            and self.run.start != self.settings.start()
+            and (self.run.start != self.settings.start() or self._needs_restart)
         )
         if stale != self.stale:
             self.stale = stale

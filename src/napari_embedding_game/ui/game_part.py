@@ -270,7 +270,7 @@ class GamePart(Part):
             ]
         low, high = strength_range(settings.method)
         with self.strength.changed.blocked(), self.strength_slider.changed.blocked():
-            self.strength.native.setDecimals(max(0, 2 - math.floor(math.log10(low))))
+            self.strength.native.setDecimals(max(0, 1 - math.floor(math.log10(low))))
             self.strength.min, self.strength.max = low, high
             self.strength_slider.min = math.log10(low)
             self.strength_slider.max = math.log10(high)
@@ -353,10 +353,10 @@ class GamePart(Part):
             show_text(self.paper_lambda, "lambda × N")
             return
         if member(self._settings.method).library:
-            show_text(self.paper_lambda, "laid out by the library; cannot be steered")
+            show_text(self.paper_lambda, "cannot be steered")
             return
         if not has_lambda(self._settings.method):
-            show_text(self.paper_lambda, "times the method's own repulsion")
+            show_text(self.paper_lambda, "1 is the method's own")
             return
         value = paper_lambda(self._settings.game(), dataset.X.shape[0])
         show_text(self.paper_lambda, f"lambda = {value:.3g}")

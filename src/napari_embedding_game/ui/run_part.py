@@ -5,6 +5,7 @@ from __future__ import annotations
 from magicgui.widgets import ProgressBar, PushButton
 from qtpy.QtWidgets import QGridLayout, QProgressBar
 
+from napari_embedding_game.core.family import member
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.run import PLAYING, Progress
 from napari_embedding_game.session.session import ALIVE, Session, State
@@ -19,6 +20,7 @@ WORDS_SECONDS = 0.25
 changes in a window with a canvas has all of the window put together anew."""
 RESTORED = "The map as it was saved. Restart plays anew."
 FINISHED = "Finished. Move Repulsion to play on."
+LAID_OUT = "Finished. The library has laid the map out."
 STOPPED = "Stopped. The map stays."
 STOPPED_EARLY = "Stopped before there was a map."
 
@@ -122,7 +124,10 @@ class RunPart(Part):
     def _last_words(self, state: State) -> str:
         if state == "stopped" and self._session.snapshot is None:
             return STOPPED_EARLY
-        return {"finished": FINISHED, "stopped": STOPPED}.get(state, "")
+        run = self._session.run
+        by_library = run is not None and bool(member(run.game.method).library)
+        finished = LAID_OUT if by_library else FINISHED
+        return {"finished": finished, "stopped": STOPPED}.get(state, "")
 
     def _on_progress(self, progress: Progress) -> None:
         snapshot = progress.snapshot
