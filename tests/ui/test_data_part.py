@@ -96,6 +96,7 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     load(FileSource(tmp_path / "cells.csv"))
     panel = dock.data.columns
     assert "4 of 4" in panel.fold.text()
+    panel.fold.expand(animate=False)
     panel.none.native.click()
     assert not panel.apply.enabled
     panel.filter.setText("red")

@@ -15,7 +15,7 @@ from napari_embedding_game.ui.game_part import GamePart
 from napari_embedding_game.ui.hover import Hover
 from napari_embedding_game.ui.look_part import LookPart
 from napari_embedding_game.ui.map_names import NamesOnMap
-from napari_embedding_game.ui.parts import ignore_idle_wheel
+from napari_embedding_game.ui.parts import ignore_idle_wheel, skip_what_is_folded
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.run_part import RunPart
 from napari_embedding_game.ui.select_part import SelectPart
@@ -149,6 +149,7 @@ class GameDock(QWidget):
         layout.addWidget(scroll)
         self.setMinimumWidth(WIDTH)
         ignore_idle_wheel(self)
+        skip_what_is_folded(self)
 
     def _on_theme(self) -> None:
         colors = theme_colors(self._viewer.theme)

@@ -27,6 +27,7 @@ class EnergyCurve(QWidget):
         )
         self._canvas = scene.SceneCanvas(keys=None, show=False, parent=self)
         self._canvas.native.setFixedHeight(HEIGHT)
+        self._canvas.native.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # nothing to type
         # A click or wheel on the curve means nothing; let it scroll the dock.
         self._canvas.native.setAttribute(
             Qt.WidgetAttribute.WA_TransparentForMouseEvents

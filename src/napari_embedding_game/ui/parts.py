@@ -101,6 +101,13 @@ class Fold(QCollapsible):
         self.setText(f"{'▾' if is_open else '▸'}  {self._title}")
 
 
+def skip_what_is_folded(root: QWidget) -> None:
+    """Let the Tab key pass over what nobody sees, as it is folded away."""
+    for fold in root.findChildren(QCollapsible):
+        fold.content().setEnabled(fold.isExpanded())
+        fold.toggled.connect(fold.content().setEnabled)
+
+
 def ignore_idle_wheel(root: QWidget) -> None:
     """Let the wheel scroll the dock, not change the setting that it passes over."""
     guard = _WheelGuard(root)

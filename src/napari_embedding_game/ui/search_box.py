@@ -74,10 +74,13 @@ class SearchBox(QLineEdit):
         self.selectAll()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Leave the line on Escape."""
+        """Leave the line on Escape; once more, and the dock hears of it."""
         if event.key() == Qt.Key.Key_Escape:
             self.clear()
             self.clearFocus()
+            around = self.parentWidget()
+            if around is not None:
+                around.setFocus(Qt.FocusReason.OtherFocusReason)
         else:
             super().keyPressEvent(event)
 
