@@ -34,6 +34,8 @@ def test_what_was_read_is_told_without_the_folder(folder):
     assert told.startswith("coil20_32.npz, ")
     assert str(folder) not in told
     assert sources.described(None, folder) == "none"
+    both = sources.described("mnist, coil20", folder).split("; ")
+    assert [each.split(",")[0] for each in both] == ["mnist_70k.npz", "coil20_32.npz"]
     assert sources.described("mnist", None) == "mnist"
 
 

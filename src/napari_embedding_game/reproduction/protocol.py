@@ -98,4 +98,5 @@ class Reproduction:
     """Title of the paper and place in it."""
     run: Callable[[Inputs, Parts], Result]
     data: str | None = None
-    """Name of the data set in :data:`sources.SOURCES`; None if it needs no file."""
+    """Names of data sets in :data:`sources.SOURCES`, with ", " between; None if it
+    needs no file."""

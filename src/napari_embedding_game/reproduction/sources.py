@@ -14,6 +14,7 @@ SOURCES: dict[str, str] = {
     "mnist": "mnist_70k.npz",
     "coil20": "coil20_32.npz",
     "cells": "pbmc3k_lognorm.h5ad",
+    "covid": "covid_balf_counts.h5ad",
     "words": "glove_words_5000.npz",
     "texts": "newsgroups_5000.npz",
     "digits": "",
@@ -21,7 +22,7 @@ SOURCES: dict[str, str] = {
 """Data sets and the names of their files; "" comes with scikit-learn.
 
 An ``.npz`` holds the rows as ``X`` and their labels as ``y``, an ``.h5ad`` the
-principal components as ``obsm["X_pca"]``.
+principal components as ``obsm["X_pca"]``, or raw counts.
 """
 
 
@@ -64,9 +65,13 @@ def load(name: str, data: Path | None) -> Dataset:
 
 
 def described(name: str | None, data: Path | None) -> str:
-    """Say which data were used: name and size of the file."""
+    """Say which data were used: names, with commas between, and sizes of files."""
     if name is None:
         return "none"
+    return "; ".join(_described(each, data) for each in name.split(", "))
+
+
+def _described(name: str, data: Path | None) -> str:
     path = find(name, data)
     if path is None or path.is_dir():
         return name
