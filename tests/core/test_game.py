@@ -10,7 +10,13 @@ from napari_embedding_game.core.game import play, resolve_device
 from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.types import APPROXIMATIONS, GameSettings
 
-SHORT = GameSettings(max_iter=60, n_landmarks=20)
+SHORT = GameSettings(strength=300.0, max_iter=60, n_landmarks=20)
+
+
+@pytest.fixture(autouse=True)
+def patient_frames(monkeypatch):
+    """Only ``frame_iterations`` ends a frame, however busy the machine is."""
+    monkeypatch.setattr(game_module, "FRAME_SECONDS", 60.0)
 
 
 def steered(settings, **changes):
@@ -131,7 +137,9 @@ def test_the_same_seed_gives_the_same_bits(problem, approximation):
     other = last_of(game_of(problem, settings, random_state=6))
     np.testing.assert_array_equal(first.embedding, again.embedding)
     np.testing.assert_array_equal(first.landmarks, again.landmarks)
-    assert not np.array_equal(first.embedding, other.embedding)
+    own = first.landmarks if approximation == "exact" else first.embedding
+    others = other.landmarks if approximation == "exact" else other.embedding
+    assert not np.array_equal(own, others)
 
 
 def test_the_number_of_threads_does_not_change_a_bit(make_problem, monkeypatch):
