@@ -95,7 +95,7 @@ def _run(inputs: Inputs, parts: Parts) -> Result:
         checks=_checks({rate: each["occupancy"] for rate, each in found.items()}),
         draw=partial(_draw, found),
         notes=_NOTES,
-        inches=(16.0, 8.5),
+        inches=(16.0, 5.6),
     )
 
 
@@ -106,7 +106,7 @@ def _title(n_points: int, n_iter: int) -> str:
     )
 
 
-_SHOWN = {0.01: "a few points", 0.3: "nice clustering", 30.0: "begins to collapse"}
+_SHOWN = {0.01: "collapse to a few points", 30.0: "begins to collapse"}
 _NOTES = [
     f"The paper plays with 70,000 digits; here {N_POINTS:,} random ones with the same "
     "lambda N, so that the sweep takes minutes.",

@@ -11,7 +11,16 @@ from typing import Any
 
 from napari_embedding_game.data.errors import DataError
 
-from . import fenchel_convergence, fenchel_roll, fenchel_table
+from . import (
+    explain_conjecture1,
+    explain_fig2,
+    explain_fig3,
+    fenchel_convergence,
+    fenchel_roll,
+    fenchel_table,
+    game_fig4,
+    game_fig6,
+)
 from .parts import Parts, Tell
 from .protocol import Inputs, Reproduction
 from .report import origin, write
@@ -22,6 +31,11 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         fenchel_table.REPRODUCTION,
         fenchel_roll.REPRODUCTION,
         fenchel_convergence.REPRODUCTION,
+        game_fig4.REPRODUCTION,
+        game_fig6.REPRODUCTION,
+        explain_fig2.REPRODUCTION,
+        explain_fig3.REPRODUCTION,
+        explain_conjecture1.REPRODUCTION,
     )
 }
 
