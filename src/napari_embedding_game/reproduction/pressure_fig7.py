@@ -21,7 +21,7 @@ N_STARTS_OF_THE_PAPER = 100
 N_STARTS = N_STARTS_OF_THE_PAPER
 N_WORDS = N_WORDS_OF_THE_PAPER = 5000
 PERPLEXITY = 20.0
-MAX_ITER = 1000
+MAX_ITER = 3000
 _SAME = 1e-5
 """Difference of energies at which a minimiser stops, so that nobody is better."""
 Runs = list[dict[str, Any]]

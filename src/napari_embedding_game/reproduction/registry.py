@@ -20,6 +20,10 @@ from . import (
     fenchel_table,
     game_fig4,
     game_fig6,
+    pressure_fig3,
+    pressure_fig4,
+    pressure_fig5,
+    pressure_fig7,
 )
 from .parts import Parts, Tell
 from .protocol import Inputs, Reproduction
@@ -36,6 +40,10 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         explain_fig2.REPRODUCTION,
         explain_fig3.REPRODUCTION,
         explain_conjecture1.REPRODUCTION,
+        pressure_fig3.REPRODUCTION,
+        pressure_fig4.REPRODUCTION,
+        pressure_fig5.REPRODUCTION,
+        pressure_fig7.REPRODUCTION,
     )
 }
 
