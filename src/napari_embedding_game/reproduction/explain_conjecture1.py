@@ -148,9 +148,9 @@ _NOTES = [
     "gradients are scaled to length 1, so 1 is the same way, 0 across, -1 against.",
     "UMAP's expected gradient: 2 sum_j w_ij grad f_ij + 5 deg_i / N sum_k grad k_ik, "
     "as umap-learn draws edges and negative samples.",
-    f"Means are over {len(AT)} looks, a third of them in the first 50 iterations, where "
-    "the repulsion that is played with has only begun to grow; the gradients compared "
-    "have it in full.",
+    f"Means are over {len(AT)} looks, a third of them in the first 50 iterations, "
+    "where the repulsion that is played with has only begun to grow; the gradients "
+    "compared have it in full.",
     "The gradient of Lemma 4 takes the kernel 1 / (1 + d^2), UMAP its own with the a "
     "and b of min_dist = 0.1.",
 ]
