@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.measure import measure
+from napari_embedding_game.ui import coloring as coloring_module
 from napari_embedding_game.ui.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.coloring import (
     ByPressure,
@@ -165,3 +166,11 @@ def test_a_column_called_label_is_a_category_where_there_are_no_objects(dataset)
 def test_the_place_of_every_label_among_the_ids(ids):
     labels = np.array(ids, np.int32)[[2, 0, 1, 1]]
     assert places(ids, labels).tolist() == [2, 0, 1, 1]
+
+
+def test_metadata_are_looked_at_once(dataset, monkeypatch):
+    first = choices(dataset)
+    monkeypatch.setattr(coloring_module, "_is_usable", None)
+    assert choices(dataset) == first
+    first.clear()
+    assert metadata_columns(dataset) == ["kind", "counts"]

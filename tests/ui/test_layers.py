@@ -139,3 +139,15 @@ def test_closing_leaves_the_layers_to_the_viewer(viewer, layers):
 def test_small_points_have_no_edge_in_another_colour(layers):
     """Napari gives points below this size an edge, and a large map looks grey."""
     assert layers.points.canvas_size_limits[0] == 0
+
+
+def test_symbols_are_words_that_napari_draws_and_stores(viewer, dataset, make_snapshot):
+    layers = MapLayers(viewer, lambda: None)
+    layers.begin(make_snapshot(), dataset.obs)
+    points = layers.points
+    assert set(map(type, points.symbol)) == {str}
+    data, meta, _ = points.as_layer_data_tuple()
+    again = Points(data, **meta)
+    assert set(map(str, again.symbol)) == {"disc"}
+    points.selected_data = {3}
+    assert str(points.current_symbol) == "disc"

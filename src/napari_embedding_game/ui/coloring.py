@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -167,11 +168,29 @@ class ByPressure:
 
 def choices(dataset: Dataset | None) -> list[str]:
     """Return what the points of a dataset can be coloured by, best known first."""
-    if dataset is None:
-        return [CLUSTER, PRESSURE]
-    usable = [c for c in dataset.obs.columns if _is_usable(dataset.obs[c])]
-    usable.sort(key=lambda c: is_continuous(dataset.obs[c]))  # names before numbers
-    return [CLUSTER, PRESSURE, *map(str, usable)]
+    usable = () if dataset is None else _looked_at(dataset).usable
+    return [CLUSTER, PRESSURE, *usable]
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What takes long to find out of the metadata of many rows."""
+
+    usable: tuple[str, ...]
+    label: str | None
+
+
+_known: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
+
+
+def _looked_at(dataset: Dataset) -> _Columns:
+    if dataset not in _known:
+        obs = dataset.obs
+        usable = [c for c in obs.columns if _is_usable(obs[c])]
+        usable.sort(key=lambda c: is_continuous(obs[c]))  # names before numbers
+        label = label_column(obs) if dataset.objects is not None else None
+        _known[dataset] = _Columns(tuple(map(str, usable)), label)
+    return _known[dataset]
 
 
 def _is_usable(values: pd.Series) -> bool:
@@ -185,8 +204,8 @@ def metadata_columns(dataset: Dataset) -> list[str]:
 
     Categories come first; the label of an object, which no two rows share, is none.
     """
-    label = label_column(dataset.obs) if dataset.objects is not None else None
-    return [column for column in choices(dataset)[2:] if column != label]
+    known = _looked_at(dataset)
+    return [column for column in known.usable if column != known.label]
 
 
 def is_choice(choice: str, dataset: Dataset) -> bool:

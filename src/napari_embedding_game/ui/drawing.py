@@ -159,8 +159,9 @@ class Drawing(QObject):
             look.limits = None  # another measure has other limits
             return
         self._choose_coloring()
-        if self.layers.landmarks is not None:
-            self.layers.landmarks.visible = look.show_landmarks
+        landmarks = self.layers.landmarks
+        if landmarks is not None and landmarks.visible != look.show_landmarks:
+            landmarks.visible = look.show_landmarks  # draws all layers
         self.redraw()
 
     def _on_state(self, state: str) -> None:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from napari.layers import Labels
-from napari.utils import DirectLabelColormap
+from napari.utils import CyclicLabelColormap
 from numpy.typing import NDArray
 from qtpy.QtCore import QTimer
 
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.colors import from_hex
 from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest
 from napari_embedding_game.ui.measure_panel import OWN
 
@@ -169,12 +170,13 @@ class LitObjects:
 
     def _make(self, labels: Labels, data: Any) -> None:
         active = self._viewer.layers.selection.active
-        colors = {0: "transparent", 1: COLOR, None: "transparent"}
+        # A colormap by label would be compiled first, for more than a second.
+        colors = np.concatenate([np.zeros((1, 4), np.float32), from_hex((COLOR,))])
         self.layer = Labels(
             data,
             name=NAME,
             multiscale=isinstance(data, list),
-            colormap=DirectLabelColormap(color_dict=colors),
+            colormap=CyclicLabelColormap(colors=colors),
             opacity=OPACITY,
             scale=labels.scale,
             translate=labels.translate,

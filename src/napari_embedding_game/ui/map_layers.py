@@ -10,6 +10,7 @@ POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
 LANDMARK_SIZE = 6.0
 """World units, on a map of 1,000."""
 LANDMARK_OPACITY = 0.7
+SYMBOL = "disc"
 SMALLEST = 0.0
 """Canvas pixels.  Points that napari holds above a larger size get an edge of half
 of it, whatever their border: all small points would look grey."""
@@ -34,7 +35,7 @@ def points_layer(world: NDArray[np.floating], unit: float) -> Points:
     unit : float
         World units per thousandth of the map.
     """
-    return Points(
+    layer = Points(
         world,
         name=POINTS_NAME,
         size=unit * point_size(len(world)),
@@ -44,6 +45,10 @@ def points_layer(world: NDArray[np.floating], unit: float) -> Points:
         blending="translucent",
         canvas_size_limits=(SMALLEST, LARGEST),
     )
+    # As words: napari makes words of its symbols one by one for each drawing, which
+    # takes longer than all else of 100,000 points.
+    layer.symbol[:] = SYMBOL
+    return layer
 
 
 def landmarks_layer(world: NDArray[np.floating], unit: float) -> Points:
