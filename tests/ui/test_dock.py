@@ -11,7 +11,6 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import Loaded, Wish
 from napari_embedding_game.ui.run_part import move_bar
-from napari_embedding_game.ui.worker import running_workers
 
 
 def test_run_is_the_first_click(play, session, dock):
@@ -336,12 +335,3 @@ def test_full_collections_wait_for_the_end_of_the_run(qtbot, slow, play, session
     dock.run.pause.native.click()
     dock.shut_down()
     assert gc.get_threshold() == former
-
-
-def test_the_end_of_the_program_ends_the_run_of_a_window_that_is_left(
-    qtbot, slow, play, qapp, session, dock
-):
-    play("running")
-    qapp.aboutToQuit.emit()
-    assert session.state == "stopped"
-    qtbot.waitUntil(lambda: running_workers() == 0, timeout=1000)

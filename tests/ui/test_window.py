@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 
-from napari_embedding_game.ui.dock import GameDock
+from napari_embedding_game.ui.dock import Closing, GameDock
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.worker import running_workers
 
@@ -40,6 +41,32 @@ def test_closing_the_window_ends_the_worker(
     click_run(docked, "running")
     window.close()
     qtbot.waitUntil(lambda: running_workers() == 0, timeout=1000)
+
+
+class Window(QMainWindow):
+    """Holds a dock that tells when it is closed; may refuse to close."""
+
+    def __init__(self, agrees):
+        super().__init__()
+        self.agrees, self.told, box, inside = agrees, [], QDockWidget(), QWidget()
+        box.setWidget(inside)
+        self.closing = Closing(inside, lambda: self.told.append(True))
+        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, box)
+
+    def closeEvent(self, event):
+        event.setAccepted(self.agrees)
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_closing_is_told_before_the_event_loop_may_end(qtbot, agrees):
+    window = Window(agrees)
+    qtbot.addWidget(window, before_close_func=lambda w: setattr(w, "agrees", True))
+    window.show()
+    qtbot.waitExposed(window)
+    window.close()
+    assert window.told == [True] * agrees
+    qtbot.wait(10)
+    assert window.told == [True] * agrees
 
 
 def test_deleting_the_layers_ends_the_worker(

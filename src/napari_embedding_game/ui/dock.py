@@ -32,28 +32,25 @@ class Closing(QObject):
     """Calls back once when a docked widget is closed, whatever closed it.
 
     napari takes a closed dock's widget out of its parent without telling it,
-    and closing the window tells the window only.
+    closing the window tells the window only, and a program that ends closes its
+    windows when no further event is handed out.
     """
 
     def __init__(self, widget: QWidget, on_close: Callable[[], None]) -> None:
         super().__init__(widget)
         self._widget = widget
         self._window: QWidget | None = None
+        self._is_asked = False
+        """Whether the window was asked to close, and has not refused."""
         self._on_close: Callable[[], None] | None = on_close
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Watch, and let every event through."""
-        kind = event.type()
-        if watched is self._widget and kind == QEvent.Type.ParentChange:
-            self._on_parent()
-        elif watched is self._widget and kind == QEvent.Type.Close:
-            self.close()
-        elif watched is self._window and kind == QEvent.Type.Close:
-            # Whether the window agrees to close is known after this event.
-            QTimer.singleShot(0, self._close_with_window)
-        elif watched is self._window and kind == QEvent.Type.DeferredDelete:
-            self.close()
+        if watched is self._widget:
+            self._on_widget(event.type())
+        elif watched is self._window:
+            self._on_window(event.type())
         return False
 
     def close(self) -> None:
@@ -62,16 +59,40 @@ class Closing(QObject):
             on_close, self._on_close = self._on_close, None
             on_close()
 
+    def _on_widget(self, kind: QEvent.Type) -> None:
+        if kind == QEvent.Type.ParentChange:
+            self._on_parent()
+        elif kind == QEvent.Type.Show:
+            self._watch_window()  # its box may have come into the window later
+        elif kind == QEvent.Type.Close:
+            self.close()
+
+    def _on_window(self, kind: QEvent.Type) -> None:
+        if kind == QEvent.Type.Close:
+            # Whether the window agrees to close is known after this event.
+            self._is_asked = True
+            QTimer.singleShot(0, self._close_with_window)
+        elif kind == QEvent.Type.DeferredDelete or (
+            kind == QEvent.Type.Hide and self._is_asked
+        ):
+            self.close()
+
     def _on_parent(self) -> None:
+        if self._widget.parentWidget() is not None:
+            self._watch_window()
+        elif self._window is not None:
+            self.close()
+
+    def _watch_window(self) -> None:
         window = self._widget.window()
-        if self._widget.parentWidget() is None:
+        if window is not self._window and window is not self._widget:
             if self._window is not None:
-                self.close()
-        elif window is not self._window:
+                self._window.removeEventFilter(self)
             self._window = window
             window.installEventFilter(self)
 
     def _close_with_window(self) -> None:
+        self._is_asked = False
         if self._window is None or not self._window.isVisible():
             self.close()
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from qtpy.QtCore import Qt
+from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 from vispy import scene
 
@@ -25,33 +26,47 @@ class EnergyCurve(QWidget):
             "The energy the game lowers: falling steeply, the map still changes; "
             "flat, it has settled."
         )
-        self._canvas = scene.SceneCanvas(keys=None, show=False, parent=self)
-        self._canvas.native.setFixedHeight(HEIGHT)
-        self._canvas.native.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # nothing to type
-        # A click or wheel on the curve means nothing; let it scroll the dock.
-        self._canvas.native.setAttribute(
-            Qt.WidgetAttribute.WA_TransparentForMouseEvents
-        )
-        self._view = self._canvas.central_widget.add_view()
-        self._view.camera = scene.PanZoomCamera(interactive=False)
-        self._line = scene.Line(width=2, antialias=True, parent=self._view.scene)
-        self._line.visible = False
+        self._colors: ThemeColors | None = None
+        self._energies: Sequence[tuple[int, float]] = ()
+        self._shown_in: int | None = None
+        """Number of the window; the window itself would never be freed."""
         self._energy = QLabel("Energy")
         self._energy.setProperty("role", "note")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
         layout.addWidget(self._energy)
-        layout.addWidget(self._canvas.native)
+        self._make_canvas()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Draw on a new canvas in a new window, as when the dock is made to float.
+
+        All that was made for drawing belongs to the window that it was made in.
+        """
+        super().showEvent(event)
+        before, self._shown_in = self._shown_in, int(self.window().winId())
+        if before in (None, self._shown_in):
+            self._canvas.native.show()
+        else:
+            self.layout().removeWidget(self._canvas.native)
+            self._canvas.close()
+            self._make_canvas()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Draw nothing on the way to another window."""
+        super().hideEvent(event)
+        self._canvas.native.hide()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
+        self._colors = colors
         self._canvas.bgcolor = colors.background.name()
         self._line.set_data(color=colors.line.name())
         self._view.bgcolor = colors.foreground.name()
 
     def set_energies(self, energies: Sequence[tuple[int, float]]) -> None:
         """Show these (iteration, energy) pairs."""
+        self._energies = energies
         curve = np.array(energies, dtype=np.float64).reshape(-1, 2)
         curve = curve[np.isfinite(curve).all(axis=1)]
         self._line.visible = len(curve) > 1
@@ -63,6 +78,23 @@ class EnergyCurve(QWidget):
     def close_canvas(self) -> None:
         """Free the drawing context."""
         self._canvas.close()
+
+    def _make_canvas(self) -> None:
+        self._canvas = scene.SceneCanvas(keys=None, show=False, parent=self)
+        self._canvas.native.setFixedHeight(HEIGHT)
+        self._canvas.native.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # nothing to type
+        # A click or wheel on the curve means nothing; let it scroll the dock.
+        self._canvas.native.setAttribute(
+            Qt.WidgetAttribute.WA_TransparentForMouseEvents
+        )
+        self._view = self._canvas.central_widget.add_view()
+        self._view.camera = scene.PanZoomCamera(interactive=False)
+        self._line = scene.Line(width=2, antialias=True, parent=self._view.scene)
+        self.layout().addWidget(self._canvas.native)
+        self._canvas.native.show()
+        if self._colors is not None:
+            self.set_theme(self._colors)
+        self.set_energies(self._energies)
 
     def _fit(self, curve: np.ndarray) -> None:
         (left, low), (right, _) = curve.min(axis=0), curve.max(axis=0)

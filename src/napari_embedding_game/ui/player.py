@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.layers import Points
-from qtpy.QtCore import QCoreApplication, Signal
+from qtpy.QtCore import Signal
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -64,10 +64,6 @@ class Player(Errands):
         self._is_open = True
         session.restored.connect(self._on_restored)
         session.state_changed.connect(self._on_state)
-        # A program may end, or its event loop, while the window is still there.
-        application = QCoreApplication.instance()
-        if application is not None:
-            application.aboutToQuit.connect(self.close)
 
     @property
     def layers(self) -> MapLayers:
