@@ -128,7 +128,7 @@ def test_mixed_weights_are_two_parts_membership_and_one_uniform(graph):
     memberships = np.zeros((N, N))
     found = fuzzy_memberships(graph.distances)
     memberships[np.arange(N)[:, None], graph.indices] = found / found.mean()
-    expected = 2 / 3 * (memberships + memberships.T) + 1 / 3 * dense(
+    expected = 0.6 * (memberships + memberships.T) + 0.4 * dense(
         edges(graph, "uniform")
     )
     np.testing.assert_allclose(dense(edges(graph, "mixed")), expected, rtol=1e-5)

@@ -4,7 +4,7 @@
 ``fuzzy`` is UMAP's: near neighbours pull harder, relative to each point's own
 surroundings, scaled to the same total so that lambda keeps its meaning.
 ``mixed``, the game's default, is between the two: each directed neighbour pair
-pulls with UMAP's membership, two parts of it to one part of weight 1.  So pairs
+pulls with UMAP's membership, three parts of it to two parts of weight 1.  So pairs
 that are each other's neighbours pull twice, as in the paper and unlike in UMAP's
 union.  ``python benchmarks/quality.py`` compares the three.
 ``entropic`` is that of SNE and t-SNE: Gaussians that are as wide at each point
@@ -26,7 +26,7 @@ from napari_embedding_game.core.graph import NeighborGraph
 from napari_embedding_game.core.reconstruction import reconstruction_weights
 from napari_embedding_game.core.types import AFFINITIES
 
-_MEMBERSHIP_SHARE = np.float32(2 / 3)
+_MEMBERSHIP_SHARE = np.float32(0.6)
 
 
 @dataclass(frozen=True, slots=True)
