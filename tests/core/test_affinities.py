@@ -124,7 +124,7 @@ def test_an_unknown_affinity_is_named(graph):
         edges(graph, "cosy")
 
 
-def test_mixed_weights_are_two_parts_membership_and_one_uniform(graph):
+def test_mixed_weights_are_three_parts_membership_and_two_uniform(graph):
     memberships = np.zeros((N, N))
     found = fuzzy_memberships(graph.distances)
     memberships[np.arange(N)[:, None], graph.indices] = found / found.mean()
