@@ -63,6 +63,15 @@ class Sheet(QWidget):
         self.setGeometry(canvas.rect())
         canvas.installEventFilter(self)
 
+    def take_off(self) -> None:
+        """Leave the canvas for good."""
+        canvas = self.parentWidget()
+        if canvas is not None:
+            canvas.removeEventFilter(self)
+        self.hide()
+        self.setParent(None)  # at once: the canvas may go before the next event
+        self.deleteLater()
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Follow the size of the canvas, and let every event through."""
         if event.type() == QEvent.Type.Resize and isinstance(watched, QWidget):

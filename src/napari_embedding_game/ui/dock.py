@@ -57,6 +57,9 @@ class Closing(QObject):
         """Call back, the first time."""
         if self._on_close is not None:
             on_close, self._on_close = self._on_close, None
+            if self._window is not None:
+                self._window.removeEventFilter(self)
+                self._window = None  # or the dock would keep a closed window alive
             on_close()
 
     def _on_widget(self, kind: QEvent.Type) -> None:
@@ -85,6 +88,8 @@ class Closing(QObject):
 
     def _watch_window(self) -> None:
         window = self._widget.window()
+        if self._on_close is None:
+            return
         if window is not self._window and window is not self._widget:
             if self._window is not None:
                 self._window.removeEventFilter(self)

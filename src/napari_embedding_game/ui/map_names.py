@@ -18,6 +18,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas import Sheet, camera_of, canvas_of, to_pixels
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.lettering import ON_DARK, ON_LIGHT, half_size, write
+from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.naming import centers, strength, zooms_with_room
 
 if TYPE_CHECKING:
@@ -95,8 +96,7 @@ class NamesOnMap(QObject):
             signal.disconnect(self._repaint)
         self._watch(None)
         if self.sheet is not None:
-            self.sheet.hide()
-            self.sheet.deleteLater()
+            self.sheet.take_off()
             self.sheet = None
 
     def update(self) -> None:
@@ -133,6 +133,7 @@ class NamesOnMap(QObject):
             session.state_changed,
             session.dataset_changed,
             session.look.events.show_names,
+            linked_layers(session).changed,  # the map may make room
         )
 
     def _moves(self) -> tuple[Any, ...]:
