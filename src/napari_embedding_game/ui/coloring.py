@@ -176,6 +176,7 @@ def choices(dataset: Dataset | None) -> list[str]:
 class _Columns:
     """What takes long to find out of the metadata of many rows."""
 
+    names: tuple[object, ...]
     usable: tuple[str, ...]
     label: str | None
 
@@ -184,13 +185,14 @@ _known: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
 
 
 def _looked_at(dataset: Dataset) -> _Columns:
-    if dataset not in _known:
-        obs = dataset.obs
+    obs, known = dataset.obs, _known.get(dataset)
+    if known is None or known.names != tuple(obs.columns):
         usable = [c for c in obs.columns if _is_usable(obs[c])]
         usable.sort(key=lambda c: is_continuous(obs[c]))  # names before numbers
         label = label_column(obs) if dataset.objects is not None else None
-        _known[dataset] = _Columns(tuple(map(str, usable)), label)
-    return _known[dataset]
+        known = _Columns(tuple(obs.columns), tuple(map(str, usable)), label)
+        _known[dataset] = known
+    return known
 
 
 def _is_usable(values: pd.Series) -> bool:
