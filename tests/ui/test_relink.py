@@ -99,9 +99,11 @@ def test_layers_that_are_open_are_linked(viewer, dock, session, saved, labels, i
 
 
 def test_what_is_missing_is_told_and_linked_once_it_is_open(
-    qtbot, viewer, dock, session, saved, labels, image
+    qtbot, viewer, dock, inspector, session, saved, labels, image
 ):
     bring_back(dock, saved)
+    session.selection.select_points(np.arange(9))
+    qtbot.waitUntil(lambda: inspector.report is not None)
     assert dock.player.linked.current is None
     assert dock.data.trouble.text() == (
         "The labels 'cells' of these objects are not open: open them and their image, "
@@ -118,9 +120,17 @@ def test_what_is_missing_is_told_and_linked_once_it_is_open(
     qtbot.waitUntil(lambda: dock.player.linked.current is not None)
     assert dock.player.linked.current.labels is layer
     assert dock.data.trouble.text().startswith("The image 'dapi' of these objects is")
+    # The map makes room for them.
+    layers = dock.player.layers
+    assert layers.points.data[:, 1].min() > 40
+    np.testing.assert_allclose(
+        layers.points.data, layers.to_world(session.snapshot.embedding), rtol=1e-5
+    )
     dapi = viewer.add_image(image, name="dapi")
     qtbot.waitUntil(lambda: dock.player.linked.current.images == (dapi,))
     assert dock.data.trouble.isHidden()
+    pictures = inspector.members.thumbnails.pictures
+    qtbot.waitUntil(lambda: sorted(pictures.rows) == list(range(9)))
 
 
 def test_other_data_end_the_search(

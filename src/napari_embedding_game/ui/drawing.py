@@ -110,6 +110,12 @@ class Drawing(QObject):
             self.draw(snapshot)
             self._tidying.start()
 
+    def make_room(self, event: object = None) -> None:
+        """Move a map that the image of its objects has come to lie on."""
+        snapshot = self._session.snapshot
+        if snapshot is not None and self.layers.make_room(snapshot):
+            self.show_stored(snapshot)
+
     def draw(self, snapshot: Snapshot) -> None:
         """Show a snapshot."""
         drawn = self.layers.show(

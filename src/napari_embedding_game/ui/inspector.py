@@ -171,6 +171,7 @@ class InspectorDock(QWidget):
 
     def _on_linked(self) -> None:
         self.members.set_source(self._session.dataset, self._linked.current)
+        self.refresh()
 
     def _on_color_by(self, choice: str) -> None:
         if choice in self.members.column.choices:

@@ -171,6 +171,22 @@ class MapLayers:
         camera.center = (0.0, *place[-2:]) if len(place) < 3 else place[-3:]
         camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.box.side)
 
+    def make_room(self, snapshot: Snapshot) -> bool:
+        """Lay the map beside the others where one of them has come to lie on it.
+
+        Returns
+        -------
+        bool
+            Whether it was moved: then it has to be begun and shown anew.
+        """
+        own = (self.points, self.landmarks)
+        others = [x for x in self._viewer.layers if all(x is not y for y in own)]
+        extents = (x.extent.world[:, -2:] for x in others)
+        if self.points is None or not any(map(self._frame.meets, extents)):
+            return False
+        self._replace(snapshot)
+        return True
+
     # Inside
 
     def _replace(self, snapshot: Snapshot) -> None:

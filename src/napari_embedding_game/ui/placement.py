@@ -111,6 +111,11 @@ class Frame:
         """Return world positions (..., 2) in units of the map."""
         return (world - self.translate) / self.scale
 
+    def meets(self, extent: NDArray[np.floating]) -> bool:
+        """Return whether an extent [[top, left], [bottom, right]] lies on the box."""
+        low, high = self.corners
+        return bool((extent[0] < high).all() and (extent[1] > low).all())
+
     def contains(self, world: NDArray[np.floating]) -> bool:
         """Return whether a world position is on the map or just beside it."""
         reach = self.box.side * (0.5 + GAP)

@@ -62,6 +62,7 @@ class Player(Errands):
         self._worker: FrameWorker | None = None
         self._collections = FullCollections()
         self._is_open = True
+        self.linked.changed.connect(self.drawing.make_room)
         session.restored.connect(self._on_restored)
         session.state_changed.connect(self._on_state)
 
@@ -94,6 +95,7 @@ class Player(Errands):
             return
         self._is_open = False
         self.session.stop()
+        self.linked.changed.disconnect(self.drawing.make_room)
         self.session.restored.disconnect(self._on_restored)
         self.session.state_changed.disconnect(self._on_state)
         self._collections.allow()

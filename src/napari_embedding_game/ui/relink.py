@@ -115,7 +115,9 @@ class Relinker(QObject):
             self._worker = None
             is_same = objects is not None and objects is self._objects()
             if is_same and shows(loaded.labels, objects):
+                active = self._viewer.layers.selection.active
                 show_pictures(self._viewer, loaded)
+                self._viewer.layers.selection.active = active
 
         self._worker.returned.connect(show)
         self._worker.begin()
