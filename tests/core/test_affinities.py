@@ -10,9 +10,9 @@ from napari_embedding_game.core.affinities import (
     Edges,
     _matrix,
     edges,
-    n_searched,
 )
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import n_searched
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.types import AFFINITIES
 

@@ -80,21 +80,6 @@ class Edges:
         )
 
 
-def n_searched(affinity: str, n_neighbors: int, perplexity: float, n_rows: int) -> int:
-    """Return how many neighbours to search for: the entropic take 3 perplexities.
-
-    Raises
-    ------
-    InputError
-        The perplexity is not a number of at least 1.
-    """
-    if affinity != "entropic":
-        return n_neighbors
-    if not (np.isfinite(perplexity) and perplexity >= 1):
-        raise InputError(f"The perplexity must be at least 1, not {perplexity}.")
-    return max(1, min(round(3 * perplexity), n_rows - 1))
-
-
 def edges(
     graph: NeighborGraph,
     affinity: str = "uniform",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from napari_embedding_game.core.affinities import Edges, n_searched
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import member, per_point, resolve, strength_of
+from napari_embedding_game.core.family import (
+    member,
+    n_searched,
+    per_point,
+    resolve,
+    strength_of,
+)
 from napari_embedding_game.core.types import (
     AFFINITIES,
     Approximation,
@@ -26,6 +31,9 @@ from napari_embedding_game.core.types import (
     StartSettings,
     Update,
 )
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.affinities import Edges
 
 
 class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]

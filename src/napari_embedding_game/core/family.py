@@ -31,6 +31,7 @@ monotone in s for b <= 1.  Its bound then depends on how it was made finite.)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -291,6 +292,21 @@ def strength_of(settings: GameSettings) -> float:
     """Return the strength that the settings or else their method asks for."""
     own = member(settings.method).strength
     return own if settings.strength is None else settings.strength
+
+
+def n_searched(affinity: str, n_neighbors: int, perplexity: float, n_rows: int) -> int:
+    """Return how many neighbours to search for: the entropic take 3 perplexities.
+
+    Raises
+    ------
+    InputError
+        The perplexity is not a number of at least 1.
+    """
+    if affinity != "entropic":
+        return n_neighbors
+    if not (math.isfinite(perplexity) and perplexity >= 1):
+        raise InputError(f"The perplexity must be at least 1, not {perplexity}.")
+    return max(1, min(round(3 * perplexity), n_rows - 1))
 
 
 def resolve(start: StartSettings, method: str) -> StartSettings:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.affinities import Edges, edges, n_searched
+from napari_embedding_game.core.affinities import Edges, edges
+from napari_embedding_game.core.family import n_searched
 from napari_embedding_game.core.game import play
 from napari_embedding_game.core.graph import NeighborGraph, knn_graph
 from napari_embedding_game.core.initialization import start_layout

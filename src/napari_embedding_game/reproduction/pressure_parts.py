@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
-from napari_embedding_game.core.affinities import edges, n_searched
+from napari_embedding_game.core.affinities import edges
+from napari_embedding_game.core.family import n_searched
 from napari_embedding_game.core.forces import make_forces
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.homotopy import HomotopyStep
