@@ -91,7 +91,7 @@ def test_landmarks_beside_sampled_edges_climb_the_bound_of_the_game(
     forces = make_forces(problem.edges)
     beside = make_objective("sampled_edges", forces, REPULSION, 9)
     z = problem.z.clone().requires_grad_()
-    problem.twin.game(problem.y, z, 1.0).backward()
+    problem.twin.game(problem.y, z, REPULSION).backward()
     assert difference(evaluate(beside, problem.y, problem.z)[2], z.grad) < 1e-10
 
 
