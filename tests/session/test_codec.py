@@ -49,7 +49,7 @@ def test_a_field_of_a_later_version_with_a_default_may_be_missing():
         (("n_iter",), 10**30, "n_iter is 1000"),
         (("n_iter",), None, "n_iter is None"),
         (("game", "strength"), "300", "strength is '300'"),
-        (("game", "method"), "magic", "method is 'magic'"),
+        (("game", "approximation"), "magic", "approximation is 'magic'"),
         (("game",), [], r"game is \[\]"),
         (("steered",), {"0": 1}, "steered is"),
         (("steered",), [[0, 1]], "steered is"),

@@ -231,7 +231,7 @@ class Session:
             key=key,
             title=title or self.dataset.name,
             dataset=self.dataset,
-            start=self.settings.start(),
+            start=self.settings.chosen_start(),
             game=self.settings.game(),
             record=self.played,
             snapshot=self.snapshot,

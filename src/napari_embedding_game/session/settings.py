@@ -65,8 +65,11 @@ class Settings:
 
     def start(self) -> StartSettings:
         """Return what a new run is built from, with the edges of the method."""
-        chosen = {name: getattr(self, name) for name in START_FIELDS}
-        return resolve(StartSettings(**chosen), self.method)
+        return resolve(self.chosen_start(), self.method)
+
+    def chosen_start(self) -> StartSettings:
+        """Return the same as it was chosen, with what is left to the method."""
+        return StartSettings(**{name: getattr(self, name) for name in START_FIELDS})
 
     def game(self) -> GameSettings:
         """Return what may change while the game is played."""
