@@ -104,7 +104,7 @@ def test_the_newest_wish_wins(drive, engine):
     assert one.stays_at(50)
     one.run.resume()
     one.wait_for(70)
-    assert [g.strength for g in engine.games] == [300.0, 600.0]
+    assert [g.strength for g in engine.games] == [None, 600.0]
 
 
 def test_what_is_changed_during_preparation_holds_from_the_beginning(drive, engine):

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+from napari_embedding_game.session import clusters
 from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.merging import Merging
 from napari_embedding_game.ui import cluster_slider
@@ -44,7 +45,8 @@ def book(merging):
 
 @pytest.fixture
 def slider(qtbot, monkeypatch, book, merging):
-    monkeypatch.setattr(cluster_slider, "has_leiden", lambda: True)
+    for module in (cluster_slider, clusters):
+        monkeypatch.setattr(module, "has_leiden", lambda: True)
     slider = ClusterSlider(book)
     qtbot.addWidget(slider)
     yield slider

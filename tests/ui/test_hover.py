@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QPoint, QRect, QSize, Qt
+from qtpy.QtCore import QEvent, QPoint, QRect, QSize, Qt
+from qtpy.QtGui import QMouseEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QWidget
 
@@ -13,7 +14,6 @@ from napari_embedding_game.ui.canvas import canvas_of, to_pixels
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.hover import told_first
 from napari_embedding_game.ui.hover_card import BESIDE, beside
-from napari_embedding_game.ui.hovering import REST_MS
 
 
 @pytest.mark.parametrize("place", [(0, 0), (399, 0), (0, 299), (399, 299), (200, 150)])
@@ -30,6 +30,18 @@ def test_a_card_that_is_larger_than_the_canvas_begins_in_it():
     assert beside(QPoint(5, 5), QSize(9, 9), QRect(0, 0, 100, 100)) == (
         QPoint(5, 5) + BESIDE
     )
+
+
+def mouse_to(canvas, place):
+    """Move the mouse for the canvas alone: QTest would move the screen's own, which
+    may be over a window that another test has left.
+    """
+    where = canvas.mapToGlobal(place).toPointF()
+    none = Qt.MouseButton.NoButton
+    keys = Qt.KeyboardModifier.NoModifier
+    move = QEvent.Type.MouseMove
+    event = QMouseEvent(move, place.toPointF(), where, none, none, keys)
+    QApplication.sendEvent(canvas, event)
 
 
 @pytest.fixture
@@ -51,15 +63,10 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
         camera = viewer.scene.camera
         (pixel,) = to_pixels(world, camera, canvas.width(), canvas.height())
         place = QPoint(*map(round, pixel))
-        for _ in range(5):  # the screen's own mouse may have its say in between
-            # A move to where it is already would be none.
-            QTest.mouseMove(canvas, place + QPoint(40, 0))
-            qtbot.wait(20)
-            QTest.mouseMove(canvas, place)
-            qtbot.wait(2 * REST_MS)
-            if dock.hover.hovering.row == row:
-                break
-        assert dock.hover.hovering.row == row
+        mouse_to(canvas, place + QPoint(40, 0))  # to where it is already would be none
+        qtbot.wait(20)  # vispy leaves out moves that follow at once
+        mouse_to(canvas, place)
+        qtbot.waitUntil(lambda: dock.hover.hovering.row == row)
         return dock.hover.card
 
     move.viewer, move.dock, move.canvas = viewer, dock, canvas
@@ -91,7 +98,7 @@ def test_the_card_goes_with_the_mouse_and_takes_neither_click_nor_focus(
     assert card.testAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
     place = card.geometry().center()
     assert canvas.childAt(place) is None
-    QTest.mouseMove(canvas, QPoint(3, 3))
+    mouse_to(canvas, QPoint(3, 3))
     qtbot.waitUntil(lambda: not card.isVisible())
     for leave in (
         lambda: QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=QPoint(2, 2)),

@@ -27,6 +27,8 @@ from napari_embedding_game.ui.colors import (
 )
 
 CLUSTER, PRESSURE = "Cluster", "Pressure"
+PLACES = frozenset({"time", "z", "y", "x"})
+"""Columns that say where an object lies, which the map does not."""
 MAX_LEVELS = 60
 """A column with more different names than this (such as barcodes) is no colour."""
 LISTED = "One colour for each cluster: the inspector lists them."
@@ -202,12 +204,21 @@ def _is_usable(values: pd.Series) -> bool:
 
 
 def metadata_columns(dataset: Dataset) -> list[str]:
-    """Return the metadata columns that a cluster's composition can be told by.
+    """Return the metadata columns that tell something of one row.
 
     Categories come first; the label of an object, which no two rows share, is none.
     """
     known = _looked_at(dataset)
     return [column for column in known.usable if column != known.label]
+
+
+def composition_columns(dataset: Dataset) -> list[str]:
+    """Return the metadata columns that a cluster's composition can be told by.
+
+    Where an object lies in its image tells nothing of what it is.
+    """
+    places = PLACES if dataset.objects is not None else frozenset()
+    return [column for column in metadata_columns(dataset) if column not in places]
 
 
 def is_choice(choice: str, dataset: Dataset) -> bool:

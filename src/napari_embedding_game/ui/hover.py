@@ -14,7 +14,7 @@ from napari_embedding_game.session.row_facts import row_facts
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas import camera_of, canvas_of
 from napari_embedding_game.ui.cluster_colors import palette_of
-from napari_embedding_game.ui.coloring import metadata_columns
+from napari_embedding_game.ui.coloring import composition_columns
 from napari_embedding_game.ui.hover_card import HoverCard
 from napari_embedding_game.ui.hovering import Hovering, point_at
 from napari_embedding_game.ui.legend import swatch
@@ -26,8 +26,6 @@ from napari_embedding_game.ui.thumbnails import PICTURE_ROLE, PictureModel
 if TYPE_CHECKING:
     import napari
 
-PLACES = frozenset({"time", "z", "y", "x"})
-"""Columns that say where an object lies, which the map does not."""
 LEAVING = frozenset({QEvent.Type.Leave, QEvent.Type.MouseButtonPress, QEvent.Type.Hide})
 
 
@@ -136,7 +134,6 @@ class Hover(QObject):
 
 def told_first(dataset: Dataset) -> Iterator[str]:
     """Yield columns in the order in which they tell something of one row."""
-    columns = metadata_columns(dataset)
-    yield from (column for column in columns if column not in PLACES)
+    yield from composition_columns(dataset)
     if dataset.objects is not None:
         yield from dataset.profile_names[:3]

@@ -14,7 +14,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.report import ClusterReport
 from napari_embedding_game.session.session import Session, State, sentence
 from napari_embedding_game.ui.cluster_pane import ClusterPane
-from napari_embedding_game.ui.coloring import metadata_columns
+from napari_embedding_game.ui.coloring import composition_columns
 from napari_embedding_game.ui.describing import Describing
 from napari_embedding_game.ui.dock import Closing
 from napari_embedding_game.ui.linked import linked_layers
@@ -163,7 +163,8 @@ class InspectorDock(QWidget):
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._describing.set_dataset(dataset)
-        self.members.offer_columns(metadata_columns(dataset) if dataset else [])
+        columns = composition_columns(dataset) if dataset else []
+        self.members.offer_columns(columns)
         self.clusters.search.forget()
         self.clusters.tell("")
         self._on_linked()
