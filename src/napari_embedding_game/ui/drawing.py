@@ -102,6 +102,7 @@ class Drawing(QObject):
             self._drawn_run = run
             self.palette.restart()
             self.layers.begin(snapshot, dataset.obs)
+            self._legend_turn.comes()  # two things to build in one turn are too many
 
     def show_stored(self, snapshot: Snapshot) -> None:
         """Draw a map of another time."""

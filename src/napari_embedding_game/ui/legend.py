@@ -36,14 +36,16 @@ class LegendView(QWidget):
 
     def set_legend(self, legend: Legend) -> None:
         """Show how to read these colours."""
-        body = self._body
-        if isinstance(body, _Scale) and legend.limits:
-            body.set_legend(legend)
-            return
-        body = _body(legend)
-        if isinstance(body, _Scale):
-            body.limits_changed.connect(self.limits_changed)
-        self._replace(body)
+        kind = _kind(legend)
+        if kind is None:
+            self._replace(text_label(legend.title))
+        elif isinstance(self._body, kind):
+            self._body.set_legend(legend)
+        else:
+            body = kind(legend)
+            if isinstance(body, _Scale):
+                body.limits_changed.connect(self.limits_changed)
+            self._replace(body)
 
     def _replace(self, body: QWidget) -> None:
         if self._body is not None:
@@ -113,30 +115,52 @@ class _Bar(QWidget):
         painter.fillRect(self.rect(), gradient)
 
 
-def _body(legend: Legend) -> QWidget:
+class _Levels(QWidget):
+    """A disc and a name for each level; further legends are written into the rows."""
+
+    def __init__(self, legend: Legend) -> None:
+        super().__init__()
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(6)
+        self._grid.setVerticalSpacing(1)
+        self._rows: list[tuple[QLabel, QLabel]] = []
+        self._n_shown = 0
+        self.set_legend(legend)
+
+    def set_legend(self, legend: Legend) -> None:
+        """Show other levels."""
+        assert legend.colors is not None
+        while len(self._rows) < len(legend.levels):
+            self._rows.append((QLabel(), text_label("", "plain")))
+        if len(legend.levels) != self._n_shown:
+            self._place(len(legend.levels))
+        levels = zip(legend.levels, legend.colors, self._rows, strict=False)
+        for (level, remark), rgba, (disc, name) in levels:
+            disc.setPixmap(swatch(rgba))
+            name.setText(level)
+            name.setToolTip(f"{level}: {remark}" if remark else level)
+
+    def _place(self, n_levels: int) -> None:
+        self._n_shown = n_levels
+        is_long = n_levels >= TWO_COLUMNS_FROM
+        n_rows = -(-n_levels // 2) if is_long else n_levels
+        for number, (disc, name) in enumerate(self._rows):
+            block, row = divmod(number, n_rows)
+            if number < n_levels:
+                self._grid.addWidget(disc, row, 2 * block)
+                self._grid.addWidget(name, row, 2 * block + 1)
+            for label in (disc, name):
+                label.setVisible(number < n_levels)
+        self._grid.setColumnStretch(1, 1)
+        self._grid.setColumnStretch(3, int(is_long))
+
+
+def _kind(legend: Legend) -> type[_Scale | _Levels] | None:
+    """Return the view that shows such a legend, None where a sentence does."""
     if legend.limits is not None:
-        return _Scale(legend)
-    if legend.levels and legend.colors is not None:
-        return _levels(legend)
-    return text_label(legend.title)
-
-
-def _levels(legend: Legend) -> QWidget:
-    body = QWidget()
-    grid = QGridLayout(body)
-    grid.setContentsMargins(0, 0, 0, 0)
-    grid.setHorizontalSpacing(6)
-    grid.setVerticalSpacing(1)
-    n_levels = len(legend.levels)
-    n_rows = n_levels if n_levels < TWO_COLUMNS_FROM else -(-n_levels // 2)
-    for number, (level, remark) in enumerate(legend.levels):
-        block, row = divmod(number, n_rows)
-        name = text_label(level, "plain")
-        name.setToolTip(f"{level}: {remark}" if remark else level)
-        grid.addWidget(_swatch_label(legend.colors[number]), row, 2 * block)
-        grid.addWidget(name, row, 2 * block + 1)
-        grid.setColumnStretch(2 * block + 1, 1)
-    return body
+        return _Scale
+    return _Levels if legend.levels and legend.colors is not None else None
 
 
 def swatch(rgba: np.ndarray) -> QPixmap:
@@ -150,12 +174,6 @@ def swatch(rgba: np.ndarray) -> QPixmap:
     painter.drawEllipse(QRectF(0, 0, SWATCH, SWATCH))
     painter.end()
     return pixmap
-
-
-def _swatch_label(rgba: np.ndarray) -> QLabel:
-    label = QLabel()
-    label.setPixmap(swatch(rgba))
-    return label
 
 
 def _qcolor(rgba: np.ndarray) -> QColor:
