@@ -60,7 +60,7 @@ def evaluate(objective, y, z):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("affinity", ["uniform", "fuzzy"])
-@pytest.mark.parametrize("n", [200, _kernels.CHUNK * 2 + 5])
+@pytest.mark.parametrize("n", [200, _kernels.CHUNK + 5])
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("make_forces", [fused, compiled, torch_whole, torch_in_blocks])
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.automatic import FIRST_ID
-from napari_embedding_game.session.clustering import Given
+from napari_embedding_game.session.clustering import Given, suitable, untouched
 from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.edits import Named
 
@@ -62,13 +62,20 @@ def fifty(book, n_landmarks=50):
     return labels, by_number
 
 
+@pytest.mark.parametrize(
+    ("n_points", "n_clusters"), [(41, 3), (313, 9), (700, 13), (2638, 20), (10**6, 20)]
+)
+def test_few_points_are_few_clusters(n_points, n_clusters):
+    assert suitable(untouched(n_points), 41) == n_clusters
+
+
 def test_many_landmarks_are_as_many_clusters_as_can_be_read():
     book = ClusterBook(200)
     fifty(book)
-    assert book.n_clusters == len(book.clusters) == 20
-    assert [c.name for c in book.clusters] == [str(i) for i in range(1, 21)]
+    assert book.n_clusters == len(book.clusters) == 7
+    assert [c.name for c in book.clusters] == [str(i) for i in range(1, 8)]
     assert not book.history.undo_label
-    book.set_n_clusters(20)  # as it is
+    book.set_n_clusters(7)  # as it is
     assert not book.history.undo_label
     few = ClusterBook(200)
     fifty(few, 40)
@@ -89,7 +96,7 @@ def test_a_chosen_number_of_clusters_is_kept(chosen, seen):
     np.testing.assert_array_equal(again.labels, book.labels)
     while book.history.undo_label:
         book.undo()
-    assert len(book.clusters) == 20
+    assert len(book.clusters) == 7
 
 
 def test_an_undecided_number_is_stored_as_such():

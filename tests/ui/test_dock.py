@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QProgressBar, QWidget
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import Loaded, Wish
+from napari_embedding_game.ui.colors import to_hex
 from napari_embedding_game.ui.run_part import move_bar
 
 
@@ -262,7 +263,7 @@ def test_a_layer_without_a_table_is_explained(viewer, dock):
     assert "Select a layer with a table" in dock.data.trouble.text()
 
 
-def test_the_result_is_saved(play, qtbot, dock, tmp_path, dataset):
+def test_the_result_is_saved(play, qtbot, session, dock, tmp_path, dataset):
     import anndata
 
     play()
@@ -272,6 +273,13 @@ def test_the_result_is_saved(play, qtbot, dock, tmp_path, dataset):
     assert written.obsm["X_embedding_game"].shape == (40, 2)
     assert list(written.obs_names) == list(dataset.obs.index)
     assert "Saved map.h5ad" in dock.run.stage.text()
+    # In scanpy the clusters have the colours that they have here.
+    names = list(written.obs["embedding_game_cluster"].cat.categories)
+    colors = written.uns["embedding_game_cluster_colors"]
+    for cluster in session.clusters.clusters:
+        (row, *_) = session.clusters.clustering.rows(cluster.id)
+        shown = dock.player.layers.points.face_color[row]
+        assert to_hex(shown) == colors[names.index(cluster.name)]
 
 
 def test_a_result_that_cannot_be_saved_says_why(play, qtbot, dock, tmp_path):

@@ -21,7 +21,13 @@ def frame():
 
 
 def test_the_map_fills_its_box(frame):
-    np.testing.assert_allclose(world(frame, square(5))[:2], [[0, 0], [1000, 1000]])
+    np.testing.assert_allclose(world(frame, square(5))[:2], [[1000, 0], [0, 1000]])
+
+
+def test_the_map_stands_as_a_figure_of_it_does(frame):
+    middle, right, above = world(frame, np.array([[0, 0], [1, 0], [0, 1]]))
+    np.testing.assert_allclose(right - middle, [0, 100])  # a later column
+    np.testing.assert_allclose(above - middle, [-100, 0])  # an earlier row
 
 
 def test_a_growing_map_never_leaves_the_box(frame):

@@ -103,7 +103,7 @@ class Automatic:
         self._single.dear = self._merged.dear = edits.given
         if not self.n_landmarks:
             return self.labels
-        wanted = suitable(edits.n_clusters, self.n_landmarks)
+        wanted = suitable(edits, self.n_landmarks)
         is_merged = wanted is not None and self.divide is not None
         if is_merged and not self._was_merged:
             self._remember_named_landmarks(edits, shown)
@@ -127,7 +127,7 @@ class Automatic:
             landmarks cannot be merged anew.
         """
         self.ids.next = state.next_id
-        self._was_merged = suitable(state.edits.n_clusters, n_landmarks) is not None
+        self._was_merged = suitable(state.edits, n_landmarks) is not None
         self._is_counted_by_landmark = not self._was_merged and np.array_equal(
             state.of_landmarks, np.arange(n_landmarks)
         )

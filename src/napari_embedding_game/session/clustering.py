@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -100,11 +101,17 @@ def untouched(n_points: int) -> Edits:
     return Edits(by_hand=np.full(n_points, AUTOMATIC, np.int32))
 
 
-def suitable(n_clusters: int | None, n_landmarks: int) -> int | None:
-    """Return into how many clusters landmarks are merged; None: not at all."""
-    if n_clusters != UNDECIDED:
-        return n_clusters
-    return READABLE if n_landmarks > MANY else None
+def suitable(edits: Edits, n_landmarks: int) -> int | None:
+    """Return into how many clusters landmarks are merged; None: not at all.
+
+    While nobody has decided, as many as can be taken in, and no more than leave each
+    some points: half the root of their number.
+    """
+    if edits.n_clusters != UNDECIDED:
+        return edits.n_clusters
+    if n_landmarks <= MANY:
+        return None
+    return min(READABLE, max(2, round(math.sqrt(len(edits.by_hand)) / 2)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -129,7 +129,7 @@ class ClusterBook:
     @property
     def n_clusters(self) -> int | None:
         """How many clusters the landmarks are merged into; None: not at all."""
-        return suitable(self._edits.n_clusters, self.n_landmarks)
+        return suitable(self._edits, self.n_landmarks)
 
     @property
     def grouping(self) -> Grouping:

@@ -62,7 +62,7 @@ class SavedMap:
         Leiden's take seconds; found once, they are there for the window.
         """
         n_landmarks = self.landmark_labels[1]
-        wanted = suitable(self.book.edits.n_clusters, n_landmarks)
+        wanted = suitable(self.book.edits, n_landmarks)
         if self.merging is not None and wanted is not None:
             self.merging(min(wanted, n_landmarks), self.book.edits.grouping)
 

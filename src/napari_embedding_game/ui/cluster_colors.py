@@ -17,6 +17,7 @@ from napari_embedding_game.ui.colors import (
     category_colors,
     from_hex,
     landmark_colors,
+    to_hex,
 )
 
 WIDEST = 1 << 16
@@ -68,6 +69,14 @@ class ClusterColors:
             else:
                 colors[row] = by_number[number]
         return colors
+
+    def by_id(self) -> dict[int, str]:
+        """Return the colour of every present cluster as "#rrggbb"."""
+        clusters = self._book.clusters
+        return {
+            cluster.id: to_hex(rgba)
+            for cluster, rgba in zip(clusters, self.of(clusters), strict=True)
+        }
 
     def of_points(self) -> Colors:
         """Return the colour of each point by its cluster: (N, 4)."""

@@ -15,6 +15,8 @@ _TEN = (
 )  # fmt: skip
 MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
 GOLDEN = 0.6180339887
+DARKEST = 0.2
+"""Where viridis begins: what is below cannot be seen on a black canvas."""
 
 
 def oklch(
@@ -86,6 +88,11 @@ def from_hex(names: tuple[str, ...]) -> Colors:
     return np.column_stack([rgb, np.ones(len(rgb))]).astype(np.float32)
 
 
+def to_hex(rgba: NDArray[np.floating]) -> str:
+    """Return a colour as "#rrggbb"."""
+    return "#" + "".join(f"{round(255 * float(part)):02x}" for part in rgba[:3])
+
+
 def value_limits(values: NDArray[np.floating]) -> tuple[float, float]:
     """Return the 1st and 99th percentile: a few outliers must not grey the map."""
     known = values[np.isfinite(values)]
@@ -111,6 +118,7 @@ def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> C
     low, high = limits
     known = np.isfinite(values)
     place = np.clip((np.where(known, values, low) - low) / (high - low), 0, 1)
+    place = DARKEST + (1 - DARKEST) * place
     colors = ensure_colormap("viridis").map(place).astype(np.float32)
     colors[~known] = MISSING
     return colors

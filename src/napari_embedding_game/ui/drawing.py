@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SELECTED_MAGNIFICATION = 1.4
 MAX_MAGNIFICATION = 3.0
 """A point under the highest pressure is this much wider: larger ones are slow."""
-FADED, FADED_VALUE = 0.16, 0.45
+FADED, FADED_VALUE = 0.16, 0.55
 """Opacity of the points outside the selection; of a gene one wants to see both."""
 TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from napari_embedding_game.session.autosave import Orphan
 from napari_embedding_game.session.saved import SavedSession
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.sources import Loaded, Source, Wish
+from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.keeper import Keeper, load_session
 from napari_embedding_game.ui.linked import (
     Linked,
@@ -132,7 +134,7 @@ class Errands(QObject):
         if dataset is None or result is None:
             self.trouble.emit("There is no map to save yet: press Run first.")
             return
-
+        result = replace(result, cluster_colors=palette_of(self.session).by_id())
         choice = self.session.look.color_by
         known = choice in dataset.obs or choice in dataset.profile_names
         color_by = choice if known else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from magicgui.widgets import CheckBox, ComboBox
+from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QHBoxLayout
 
 from napari_embedding_game.data.dataset import Dataset
@@ -14,6 +15,9 @@ from napari_embedding_game.ui.player import Player
 
 class LookPart(Part):
     """Edits ``session.look``; everything applies at once."""
+
+    answered = Signal()
+    """A colouring that was chosen elsewhere, as a gene, has got its legend."""
 
     def __init__(self, player: Player) -> None:
         super().__init__("Look")
@@ -87,6 +91,7 @@ class LookPart(Part):
         """Follow a choice made elsewhere; a gene is offered while it is chosen."""
         if choice != self.color_by.value:
             self._offer(choices(self._session.dataset))
+            QTimer.singleShot(0, self.answered.emit)  # once the legend is drawn
 
     def _offer(self, names: list[str]) -> None:
         choice = self._look.color_by

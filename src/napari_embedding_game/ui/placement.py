@@ -1,7 +1,8 @@
 """Where the map lies in the world that it shares with the images.
 
 The map keeps filling one box of the world while it grows out of its start
-layout, so that the camera stays where the person has put it.
+layout, so that the camera stays where the person has put it.  It stands as every
+figure of it does, x to the right and y upwards: napari counts rows downwards.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ The repulsion has length 1, so a map this small has collapsed: it must look so.
 """
 TOLERANCE = 0.01
 """Move of the extent, relative to it, that the frame does not follow."""
+_DOWN_RIGHT = np.array([-1.0, 1.0])
+"""Rows grow downwards, y upwards."""
 EASE = 0.3
 """Share of the way to the new extent that the frame goes with each snapshot."""
 
@@ -57,7 +60,7 @@ class Frame:
     def __init__(self, box: Box) -> None:
         self.box = box
         self.ndim = 2
-        self._center = np.zeros(2)
+        self._center = np.zeros(2)  # row and column, in units of the map
         self._half = 0.0
 
     def restart(self) -> None:
@@ -66,8 +69,9 @@ class Frame:
 
     def follow(self, positions: NDArray[np.floating], *, settle: bool = False) -> None:
         """Move towards the extent of the positions (N, 2); all the way to settle."""
-        # Axis by axis, which is many times quicker than both at once.
-        low, high = np.array([(axis.min(), axis.max()) for axis in positions.T]).T
+        x, y = positions.T  # axis by axis, which is many times quicker than both
+        low = np.array([-y.max(), x.min()])
+        high = np.array([-y.min(), x.max()])
         center = (low + high) / 2
         half = max(float((high - low).max()) / 2, SMALLEST_HALF)
         reach = half + float(np.abs(center - self._center).max())
@@ -104,12 +108,12 @@ class Frame:
         return self.box.center - self.scale * self._center
 
     def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return positions (..., 2) in units of the map as world positions."""
-        return positions * self.scale + self.translate
+        """Return (x, y) (..., 2) in units of the map as (row, column) of the world."""
+        return positions[..., ::-1] * (self.scale * _DOWN_RIGHT) + self.translate
 
     def to_map(self, world: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return world positions (..., 2) in units of the map."""
-        return (world - self.translate) / self.scale
+        """Return (row, column) (..., 2) of the world as (x, y) in units of the map."""
+        return ((world - self.translate) / (self.scale * _DOWN_RIGHT))[..., ::-1]
 
     def meets(self, extent: NDArray[np.floating]) -> bool:
         """Return whether an extent [[top, left], [bottom, right]] lies on the box."""

@@ -17,8 +17,10 @@ from qtpy.QtCore import QThread, QTimer, Signal
 
 FRAME_SECONDS = 0.04
 """Shortest time between two frames handed to the window (25 a second)."""
-LONGEST_REST = 0.2
+LONGEST_REST = 0.4
 """After a frame the window rests as long as it was busy, up to these seconds."""
+DRAWN_MS = 10
+"""Qt draws within the 5 ms after a change: whoever comes later comes after that."""
 EXIT_SECONDS = 30.0
 """How long the process waits at its end for a job that cannot be interrupted."""
 
@@ -124,11 +126,12 @@ class FrameWorker(Worker):
         self._showing = True
         self.frame.emit(frame)
         # Drawing follows in the event loop; this runs when it is done.
-        QTimer.singleShot(0, lambda: self._measure(begun))
+        QTimer.singleShot(DRAWN_MS, lambda: self._measure(begun))
 
     def _measure(self, begun: float) -> None:
         busy = time.monotonic() - begun
-        rest = min(busy, LONGEST_REST)
+        # The first frame takes long as all is made for it: the second comes at once.
+        rest = min(busy, LONGEST_REST) if self._next_show else 0.0
         self._next_show = begun + max(FRAME_SECONDS, busy + rest)
         self._showing = False
         if self._newest is not None:
