@@ -53,7 +53,7 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("mnist", "MNIST", "digit", 50, 0.001, 70_000, n_points=10_000),
+    Setting("mnist", "MNIST", "digit", 50, 0.001, 70_000),
     Setting("covid", "cells, COVID-19 lung lavage", "cell_type", 150, 0.01, 40_000),
     Setting("cells", "cells, PBMC 3k", "cell_type", 150, 0.01, 40_000),
     Setting("texts", "texts, 20 newsgroups", "label", 150, 0.01, 25_000),
@@ -201,8 +201,6 @@ _NOTES = [
     "twice the spacing, the median distance of a landmark to the nearest other one. "
     "Evenness: entropy of the points over the landmarks, 1 is even. Majority: median "
     "over the landmarks of the share of their points with their commonest label.",
-    "The paper plays with 70,000 digits; here 10,000 random ones with the same "
-    "lambda N = 70, as 6,000 iterations of all take too long for a busy machine.",
     "The paper's 40,000 cells and 25,000 posts are not among the data; other cells and "
     "texts stand in. lambda is not scale-free, so these are played twice: with the "
     "paper's lambda = 0.01, and with its lambda N.",
