@@ -11,6 +11,7 @@ import pytest
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import archive
 from napari_embedding_game.session.autosave import (
+    FIRST_SECONDS,
     FOLDER_VARIABLE,
     KEPT,
     Autosave,
@@ -66,6 +67,23 @@ def test_only_what_has_changed_is_saved_and_not_too_often(start):
     assert len(archive.load(autosave.path).maps) == 1
     time.sleep(0.06)
     assert autosave.tick() is None
+
+
+def test_the_first_saving_does_not_wait_a_minute(start, monkeypatch):
+    now = begun = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    autosave = start(seconds=60.0)
+    due = []
+    for _ in range(100):
+        autosave.touch()
+        job = autosave.tick()
+        if job is not None:
+            due.append(now)
+            job()
+            assert now - begun >= (60 if len(due) > 1 else FIRST_SECONDS)
+            begun = now
+        now += 1
+    assert len(due) == 2
 
 
 def test_what_is_saved_is_what_was_there_when_it_was_due(start, session):

@@ -29,6 +29,8 @@ FOLDER_VARIABLE = "NAPARI_EMBEDDING_GAME_AUTOSAVE"
 """Environment variable that names another folder."""
 SECONDS = 60.0
 """Between two savings of a session that changes."""
+FIRST_SECONDS = 5.0
+"""Until the first: there is a map to be lost long before a minute is over."""
 _ENDING = ".autosave.zip"
 _LOCK = ".lock"
 KEPT = 3
@@ -91,13 +93,15 @@ def find_closed(where: Path | None = None) -> list[Path]:
 class Autosave:
     """Saves the session of this program every minute in which it has changed.
 
+    The first time after a few seconds.
+
     Parameters
     ----------
     capture : callable
         Returns the present session, or None where there is nothing to save; is
         called in the thread that calls ``tick`` or ``close``.
     seconds : float
-        Least time between two savings.
+        Least time between two savings, and most until the first.
     where : Path, optional
         Another folder than the user's own.
     """
@@ -114,7 +118,7 @@ class Autosave:
         self.path = self._folder / f"{uuid.uuid4().hex}{_ENDING}"
         self._lock = _hold(_lock_path(self.path))
         self._is_dirty = False
-        self._next = time.monotonic() + seconds
+        self._next = time.monotonic() + min(FIRST_SECONDS, seconds)
         self._writing = threading.Lock()
 
     def touch(self) -> None:
