@@ -24,7 +24,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "type": int,
         "nargs": "+",
         "default": [50],
-        "help": "L of the paper's schedule (default: 50); several play several games",
+        "help": "L of both schedules (default: 50); fast is played with 200, too",
     },
     "sampled_rows": {
         "type": int,
@@ -44,7 +44,8 @@ def main() -> None:
     graph = knn_graph(data.X, 15)
     uniform = edges(graph, "uniform")
     layout = start_layout(uniform, data.X)
-    games = [("paper", n) for n in args.paper_landmarks] + [("fast", 200)]
+    games = [("paper", n) for n in args.paper_landmarks]
+    games += [("fast", n) for n in sorted({*args.paper_landmarks, 200})]
     rows: list[dict[str, Any]] = []
     for schedule, n_landmarks in games:
         settings = GameSettings(

@@ -21,6 +21,8 @@ from person import Person
 
 WINDOW = (1500, 950)
 COLORS = 255
+N_SOME = 100
+"""Points of a cluster worth a picture."""
 LARGEST = 250_000
 """Bytes of a picture."""
 OUT = Path(__file__).parents[1] / "docs" / "images"
@@ -115,10 +117,21 @@ def texts(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.open(data / "newsgroups_5000.npz")
     person.run()
     shoot("texts_map")
-    clusters = person.session.clusters.clusters
-    person.choose(clusters[0].id)
-    print("texts:", *person.texts()[:5], sep="\n  ")
+    person.choose(purest(person, "label"))
+    person.inspector.members.another.native.click()
+    person.look_away()
+    person.rest(0.5)
     shoot("texts_read")
+
+
+def purest(person: Person, column: str) -> int:
+    """Return the cluster of some size that has most of one value of a column."""
+    book, values = person.session.clusters, person.session.dataset.obs[column]
+    sized = [cluster.id for cluster in book.clusters if cluster.size >= N_SOME]
+    return max(
+        sized,
+        key=lambda c: values[book.labels == c].value_counts(normalize=True).iloc[0],
+    )
 
 
 TUTORIALS = {"cells": cells, "nuclei": nuclei, "texts": texts}

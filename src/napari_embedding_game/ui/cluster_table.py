@@ -73,6 +73,7 @@ class ClusterTable(QTableView):
         self.clusters.set_rows(rows)
         self._following = False
         self._follow()
+        self.setColumnHidden(PURITY, bool(np.isnan(rows.purity).all()))
         self._fit_columns(f"{rows.sizes.sum():,}")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
