@@ -11,7 +11,7 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import Loaded, Wish
 from napari_embedding_game.ui.colors import to_hex
-from napari_embedding_game.ui.run_part import move_bar
+from napari_embedding_game.ui.sweep import STEP_MS, STEPS, Sweep, move_bar
 
 
 def test_run_is_the_first_click(play, session, dock):
@@ -331,6 +331,27 @@ def test_a_bar_that_moves_is_drawn_later(qtbot):
     assert paints.count == 0
     qtbot.waitUntil(lambda: paints.count > 0)
     assert (bar.value(), bar.maximum()) == (50, 80)
+
+
+def test_work_without_an_end_moves_its_bar_a_few_times_a_second(qtbot):
+    bar = QProgressBar()
+    qtbot.addWidget(bar)
+    bar.show()
+    qtbot.waitExposed(bar)
+    sweep = Sweep(bar)
+    sweep.begin()
+    qtbot.wait(20)
+    paints = Paints(bar)
+    qtbot.wait(4 * STEP_MS)
+    assert 1 <= paints.count <= 6
+    # It has been full and empties.
+    qtbot.waitUntil(lambda: bar.property("invertedAppearance"))
+    assert bar.maximum() == STEPS
+    sweep.end()
+    move_bar(bar, 30, 100)
+    qtbot.wait(2 * STEP_MS)
+    assert (bar.value(), bar.maximum()) == (30, 100)
+    assert not bar.property("invertedAppearance")
 
 
 def test_full_collections_wait_for_the_end_of_the_run(qtbot, slow, play, session, dock):

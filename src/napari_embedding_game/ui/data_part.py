@@ -34,6 +34,7 @@ from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.recipe_panel import RecipePanel
 from napari_embedding_game.ui.rescue import Rescue
+from napari_embedding_game.ui.sweep import Sweep, move_bar
 
 if TYPE_CHECKING:
     import napari
@@ -113,6 +114,7 @@ class DataPart(Part):
         self.title = text_label("", "title")
         self.summary = text_label()
         self.bar = ProgressBar(min=0, max=100, value=0)
+        self._sweep = Sweep(self.bar.native)
         self.cancel = PushButton(
             text="Cancel", tooltip="Stop reading; what was loaded before stays."
         )
@@ -288,8 +290,11 @@ class DataPart(Part):
     def _on_stage(self, stage: Stage | None) -> None:
         self._progress.setVisible(stage is not None)
         share = None if stage is None else stage.share
-        self.bar.max = 100 if share is not None or stage is None else 0  # to and fro
-        self.bar.value = 0 if share is None else round(100 * share)
+        if stage is not None and share is None:
+            self._sweep.begin()
+        else:
+            self._sweep.end()
+            move_bar(self.bar.native, round(100 * (share or 0.0)), 100)
 
     def _on_trouble(self, sentence: str) -> None:
         show_text(self.trouble, sentence)

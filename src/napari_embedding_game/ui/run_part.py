@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from magicgui.widgets import ProgressBar, PushButton
-from qtpy.QtWidgets import QGridLayout, QProgressBar
+from qtpy.QtWidgets import QGridLayout
 
 from napari_embedding_game.core.family import member
 from napari_embedding_game.core.types import Snapshot
@@ -14,6 +14,7 @@ from napari_embedding_game.ui.parts import Part, show_text, text_label
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.save_menu import SaveMenu
 from napari_embedding_game.ui.seldom import Seldom
+from napari_embedding_game.ui.sweep import Sweep, move_bar
 
 WORDS_SECONDS = 0.25
 """Least time between two texts, and two curves, while the game runs: whatever
@@ -42,6 +43,7 @@ class RunPart(Part):
         self.stop = PushButton(text="Stop", tooltip="End the game and keep the map.")
         self.save = SaveMenu(player)
         self.bar = ProgressBar(min=0, max=100, value=0)
+        self._sweep = Sweep(self.bar.native)
         self.stage = text_label()
         self.status = text_label()
         self.status.setToolTip(
@@ -112,7 +114,8 @@ class RunPart(Part):
         self._tell_state(state)
 
     def _tell_state(self, state: State) -> None:
-        if state not in ALIVE:  # a bar without an end would go on moving
+        if state not in ALIVE:
+            self._sweep.end()
             move_bar(self.bar.native, 0, 100)
         if state in ("idle", "finished", "stopped", "failed"):
             show_text(self.stage, self._last_words(state))
@@ -132,7 +135,7 @@ class RunPart(Part):
     def _on_progress(self, progress: Progress) -> None:
         snapshot = progress.snapshot
         if snapshot is None:
-            move_bar(self.bar.native, 0, 0)  # moves to and fro
+            self._sweep.begin()
             show_text(self.stage, f"{progress.stage} …")
             self.curve.set_energies([])
             return
@@ -145,6 +148,7 @@ class RunPart(Part):
         self._tell_snapshot(snapshot)
 
     def _move_bar(self, snapshot: Snapshot) -> None:
+        self._sweep.end()
         top = max(snapshot.n_iter, 1)
         move_bar(self.bar.native, min(snapshot.iteration, top), top)
 
@@ -156,19 +160,6 @@ class RunPart(Part):
     def _on_message(self, message: str) -> None:
         failed = self._session.state == "failed"
         show_text(self.message, message, "error" if failed else "warning")
-
-
-def move_bar(bar: QProgressBar, value: int, top: int) -> None:
-    """Set a bar and have it drawn with all else; 0 of 0 moves to and fro.
-
-    Left alone it is drawn at once, and the whole window with it.
-    """
-    if (bar.value(), bar.maximum()) == (value, top):
-        return
-    bar.setUpdatesEnabled(False)
-    bar.setMaximum(top)
-    bar.setValue(value)
-    bar.setUpdatesEnabled(True)
 
 
 def _status_text(snapshot: Snapshot) -> str:
