@@ -120,22 +120,26 @@ class PictureModel(QAbstractListModel):
 
     def _make(self) -> None:
         pictures = self._pictures
-        batch = list(dict.fromkeys(reversed(self._wanted)))[:BATCH]
+        asked = list(dict.fromkeys(reversed(self._wanted)))
+        batch = asked[:BATCH]
         self._wanted.clear()
         if not batch or pictures is None:
             return
         self._worker = Worker(lambda: [(row, pictures[row]) for row in batch])
-        self._worker.returned.connect(self._on_made)
+        self._worker.returned.connect(lambda made: self._on_made(made, asked))
         self._worker.failed.connect(self._on_failed)
         self._worker.begin()
 
-    def _on_made(self, made: list[tuple[int, NDArray[Any]]]) -> None:
+    def _on_made(self, made: list[tuple[int, NDArray[Any]]], asked: list[int]) -> None:
         self._worker = None
         for row, picture in made:
             self._keep(row, picture)
-        if len(self.rows):
+        places = self.places(np.array(asked))
+        if places:
             # Those that are in view and were not in the batch are asked for again.
-            self.dataChanged.emit(self.index(0), self.index(len(self.rows) - 1))
+            self.dataChanged.emit(self.index(min(places)), self.index(max(places)))
+        if self._wanted:  # while these were made
+            self._soon.start(0)
 
     def _on_failed(self, error: BaseException) -> None:
         # A layer that was changed meanwhile: the cells stay empty.
