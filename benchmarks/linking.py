@@ -1,7 +1,8 @@
 """How long it takes until what is chosen in one view is chosen in all.
 
 A label image of 100,489 objects and its map in a window with both docks; a cluster,
-a point of the map, an object of the image and a picture are chosen in turn.  "own" is
+a point of the map, an object of the image and a picture are chosen in turn, the first
+and the last as a click on them does, the others by a click of the mouse.  "own" is
 the processor time of the window's thread from the choice until nothing is left to do,
 without painting; "all" has the painting and the waiting too, up to the last event.
 Every row is the median of the choices, and the longest.
@@ -110,12 +111,14 @@ class Window:
 
     def click(self, world: np.ndarray) -> None:
         """Click on the canvas where a place of the world is drawn."""
-        canvas = self.viewer.window._qt_viewer.canvas.native
-        camera = self.viewer.scene.camera
-        row, column = (np.asarray(world)[-2:] - camera.center[-2:]) * camera.zoom
-        place = QPoint(
-            round(canvas.width() / 2 + column), round(canvas.height() / 2 + row)
+        from napari_embedding_game.ui.canvas import canvas_of, to_pixels
+
+        canvas = canvas_of(self.dock)
+        size = canvas.width(), canvas.height()
+        (pixel,) = to_pixels(
+            np.atleast_2d(world)[:, -2:], self.viewer.scene.camera, *size
         )
+        place = QPoint(*map(round, pixel))
         QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
 
 

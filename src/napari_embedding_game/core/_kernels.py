@@ -13,11 +13,12 @@ A kernel sees plain arrays and returns plain sums; what they mean is said in
   compiler takes the question out of it.
 * **Unsigned indices.** With signed ones numba tests each for being negative,
   which doubles the time of the edge loop.
-* **Edges one by one.** Vectors of eight points gathered from all over memory are
-  half as fast as one point after the other, so the edge loops keep the order of
-  their sums (:data:`_IN_ORDER`), which keeps the compiler from trying.
+* **Edges one by one.** Vectors of points gathered from all over memory are slower
+  than one point after the other, so the edge loops keep the order of their sums
+  (:data:`_IN_ORDER`), which keeps the compiler from trying.
 * **Landmarks in place.** The loop over them is compiled into the loop over points
-  (:data:`_INLINE`): as a call of its own it takes half as long again.
+  (:data:`_INLINE`): a call of its own is slower.  ``python
+  benchmarks/layout_speed.py`` shows what both bring.
 * **No logarithm.** It costs three times the rest of the edge loop, and the
   gradient does not need it: :func:`edge_energy_serial` is a loop of its own,
   run only when the number is wanted.

@@ -21,7 +21,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clustering import Cluster
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.cluster_colors import ClusterColors
-from napari_embedding_game.ui.cluster_table import ClusterTable, color_name
+from napari_embedding_game.ui.cluster_table import ClusterTable
+from napari_embedding_game.ui.colors import to_hex
 
 
 class ClusterEdits(QWidget):
@@ -181,7 +182,7 @@ class ClusterEdits(QWidget):
 
     def _recolor(self) -> None:
         cluster = self._chosen()[0]
-        present = QColor(color_name(self._palette.of((cluster,))[0]))
+        present = QColor(to_hex(self._palette.of((cluster,))[0]))
         color = QColorDialog.getColor(present, self, f"Colour of {cluster.name}")
         if color.isValid():
             self._do(self._book.recolor, cluster.id, color.name())

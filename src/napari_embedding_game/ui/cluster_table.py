@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QSize, Qt
-from qtpy.QtGui import QColor, QResizeEvent
+from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import QHeaderView, QTableView, QWidget
 
 from napari_embedding_game.session.selection import Selection
@@ -139,8 +138,3 @@ class ClusterTable(QTableView):
         flags = QItemSelectionModel.SelectionFlag
         self.selectionModel().select(wanted, flags.ClearAndSelect | flags.Rows)
         self._following = False
-
-
-def color_name(rgba: NDArray[np.floating]) -> str:
-    """Return a colour as "#rrggbb"."""
-    return QColor.fromRgbF(*(float(part) for part in rgba[:3])).name()

@@ -1,4 +1,4 @@
-"""Progress bars: moved without a picture of their own, and for work without an end."""
+"""Progress bars that hardly have the window drawn, also where no end is known."""
 
 from __future__ import annotations
 
