@@ -10,6 +10,7 @@ vispy's part.  What is left is the plugin's own.
 without drawing: other programs on the machine do not change it much, while "held"
 also has the waiting for a core and for other Python threads.
 "idle" is the same window before the click: the ratio is to that.
+The first moved frame counts when it has been drawn, not when it arrives.
 
 Without a display: xvfb-run -a -s "-screen 0 1600x1000x24" python window.py ...
 """
@@ -31,6 +32,8 @@ from typing import Any
 import numpy as np
 from qtpy.QtCore import QEvent, QObject, Qt, QTimer
 from qtpy.QtWidgets import QApplication
+
+from napari_embedding_game.ui.worker import DRAWN_MS
 
 CHILD = "--in-this-process"
 INTERVAL = 0.005
@@ -93,12 +96,13 @@ class Watch:
         self._dock = dock = open_docks(viewer)
         self._session = dock.player.session
         app.draws = []
-        for name in ("begin", "show", "recolor", "finish"):
+        for name in ("expect", "begin", "show", "recolor", "finish"):
             app.count_as_drawing(dock.player.layers, name)
         self.held: dict[str, list[float]] = {}
         self.busy: dict[str, list[float]] = {}
         self.seconds: dict[str, float] = {}
         self.phase = "opening"
+        self._has_moved = False
         self._path = path
         self._timer = QTimer()
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -138,8 +142,12 @@ class Watch:
         if progress.snapshot is None:
             return
         self.phase = "playing"
-        if progress.snapshot.iteration > 0:
-            self.seconds.setdefault("first moved frame", self._passed())
+        if progress.snapshot.iteration > 0 and not self._has_moved:
+            self._has_moved = True
+            QTimer.singleShot(DRAWN_MS, self._on_drawn)
+
+    def _on_drawn(self) -> None:
+        self.seconds["first moved frame"] = self._passed()
 
     def _on_state(self, state: str) -> None:
         if state == "failed":

@@ -364,3 +364,34 @@ def test_full_collections_wait_for_the_end_of_the_run(qtbot, slow, play, session
     dock.run.pause.native.click()
     dock.shut_down()
     assert gc.get_threshold() == former
+
+
+def test_a_warm_up_that_fails_is_told_to_developers(viewer, monkeypatch, qtbot, caplog):
+    from napari_embedding_game.session.session import Session
+    from napari_embedding_game.ui.dock import GameDock
+
+    def fail():
+        raise RuntimeError("no index")
+
+    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", fail)
+    dock = GameDock(viewer, Session())
+    qtbot.waitUntil(lambda: "could not be warmed up" in caplog.text)
+    assert "no index" in caplog.text
+    dock.shut_down()
+
+
+@pytest.mark.parametrize("end", ["fails", "is stopped"])
+def test_a_run_that_ends_before_its_map_leaves_no_empty_layers(
+    play, qtbot, session, dock, engine, viewer, end
+):
+    engine.gate.clear()
+    play("preparing")
+    qtbot.waitUntil(lambda: len(viewer.layers) == 2)
+    assert not any(layer.visible for layer in viewer.layers)
+    if end == "fails":
+        engine.fail_at = 0
+    else:
+        dock.run.stop.native.click()
+    engine.gate.set()
+    qtbot.waitUntil(lambda: session.state in ("failed", "stopped"))
+    qtbot.waitUntil(lambda: not viewer.layers)

@@ -151,3 +151,70 @@ def test_symbols_are_words_that_napari_draws_and_stores(viewer, dataset, make_sn
     assert set(map(str, again.symbol)) == {"disc"}
     points.selected_data = {3}
     assert str(points.current_symbol) == "disc"
+
+
+def test_layers_that_are_expected_are_hidden_until_there_is_a_map(
+    viewer, dataset, make_snapshot
+):
+    layers = MapLayers(viewer, lambda: None)
+    layers.expect(40, 4)
+    points = layers.points
+    assert [layer.visible for layer in viewer.layers] == [False, False]
+    layers.begin(make_snapshot(), dataset.obs)
+    assert layers.show(make_snapshot(), GREY)
+    assert layers.points is points
+    assert [layer.visible for layer in viewer.layers] == [True, True]
+
+
+def test_what_was_expected_of_another_size_is_replaced(viewer, dataset, make_snapshot):
+    layers = MapLayers(viewer, lambda: None)
+    layers.expect(39, 4)
+    layers.begin(make_snapshot(), dataset.obs)
+    assert layers.show(make_snapshot(), GREY)
+    assert [len(layer.data) for layer in viewer.layers] == [40, 4]
+
+
+def test_expected_layers_go_when_nothing_comes_and_a_map_stays(
+    viewer, dataset, make_snapshot, lost
+):
+    layers = MapLayers(viewer, lambda: lost.append(True))
+    layers.expect(40, 4)
+    layers.discard()
+    assert not viewer.layers
+    layers.begin(make_snapshot(), dataset.obs)
+    layers.show(make_snapshot(), GREY)
+    layers.expect(39, 4)
+    layers.discard()
+    assert [len(layer.data) for layer in viewer.layers] == [40, 4]
+    assert lost == []
+
+
+def test_a_layer_that_somebody_hid_stays_hidden(viewer, layers, dataset, make_snapshot):
+    layers.show(make_snapshot(), GREY)
+    layers.points.visible = False
+    layers.begin(make_snapshot(), dataset.obs)
+    layers.show(make_snapshot(10), GREY)
+    assert not layers.points.visible
+
+
+def test_hidden_landmarks_stay_hidden_in_new_layers(viewer, dataset, make_snapshot):
+    layers = MapLayers(viewer, lambda: None)
+    layers.show_landmarks(False)
+    layers.begin(make_snapshot(), dataset.obs)
+    layers.show(make_snapshot(), GREY)
+    assert [layer.visible for layer in viewer.layers] == [True, False]
+    layers.show_landmarks(True)
+    assert layers.landmarks.visible
+
+
+def test_napari_list_of_layers_is_not_drawn_with_every_frame(
+    viewer, layers, make_snapshot
+):
+    told = []
+    layers.show(make_snapshot(), GREY)
+    viewer.layers.events.connect(lambda event: told.append(event.type))
+    layers.show(make_snapshot(10), GREY)
+    layers.recolor(GREY)
+    assert "set_data" not in told
+    layers.points.refresh()
+    assert "set_data" in told

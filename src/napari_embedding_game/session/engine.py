@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.family import resolve
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.session.merging import Merging
 
@@ -115,7 +116,8 @@ def warm_up() -> None:
 
 def _play_on_noise() -> None:
     """Load what the neighbour search, the start and torch load at their first use."""
-    engine, start, game = CoreEngine(), StartSettings(), GameSettings(n_landmarks=8)
+    engine, game = CoreEngine(), GameSettings(n_landmarks=8)
+    start = resolve(StartSettings(), game.method)
     X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
     graph = engine.neighbors(X, start)
     playing = engine.play(*engine.layout(graph, X, start), start, game)

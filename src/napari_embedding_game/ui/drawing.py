@@ -62,6 +62,7 @@ class Drawing(QObject):
         self._session = session
         self._on_lost = on_lost
         self.layers = MapLayers(viewer, self._lose)
+        self.layers.show_landmarks(session.look.show_landmarks)
         # A dock that is opened again finds the map of the former one.
         self._drawn_run = session.run if self.layers.points is not None else None
         self.is_following = False
@@ -73,6 +74,7 @@ class Drawing(QObject):
         self._legend_turn = Seldom(LEGEND_SECONDS)
         self._tidying = self._timer(TIDY_MS, self._tidy)
         self._writing = self._timer(0, self._write_table)
+        self._expecting = self._timer(0, self._expect)
         self._flight = flight_of(session)
         self._ties = (
             (session.dataset_changed, self._on_dataset),
@@ -89,6 +91,7 @@ class Drawing(QObject):
         """Let go of session and viewer; the layers stay."""
         self._tidying.stop()
         self._writing.stop()
+        self._expecting.stop()
         for signal, slot in self._ties:
             signal.disconnect(slot)
         self.layers.close()
@@ -166,14 +169,22 @@ class Drawing(QObject):
             look.limits = None  # another measure has other limits
             return
         self._choose_coloring()
-        landmarks = self.layers.landmarks
-        if landmarks is not None and landmarks.visible != look.show_landmarks:
-            landmarks.visible = look.show_landmarks  # draws all layers
+        self.layers.show_landmarks(look.show_landmarks)
         self.redraw()
 
     def _on_state(self, state: str) -> None:
-        if state in RESTING:
+        if state == "preparing":
+            self._expecting.start()
+        elif state in RESTING:
+            if not self.is_following:
+                self.layers.discard()
             self._tidying.start()
+
+    def _expect(self) -> None:
+        """Make the layers while another thread prepares the run."""
+        run, dataset = self._session.run, self._session.dataset
+        if self._session.state == "preparing" and run is not None and dataset:
+            self.layers.expect(dataset.X.shape[0], run.game.n_landmarks)
 
     def _choose_coloring(self) -> None:
         if self._session.dataset is not None:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QHideEvent, QShowEvent
-from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QVBoxLayout, QWidget
 from vispy import scene
 
+from napari_embedding_game.ui.reading import Reading
 from napari_embedding_game.ui.theme import ThemeColors
 
 HEIGHT = 86
@@ -30,8 +31,7 @@ class EnergyCurve(QWidget):
         self._energies: Sequence[tuple[int, float]] = ()
         self._shown_in: int | None = None
         """Number of the window; the window itself would never be freed."""
-        self._energy = QLabel("Energy")
-        self._energy.setProperty("role", "note")
+        self._energy = Reading("Energy")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
@@ -61,7 +61,7 @@ class EnergyCurve(QWidget):
         """Take on the colours of napari's theme."""
         self._colors = colors
         self._canvas.bgcolor = colors.background.name()
-        self._line.set_data(color=colors.line.name())
+        self._line.set_data(color=colors.line.getRgbF())
         self._view.bgcolor = colors.foreground.name()
 
     def set_energies(self, energies: Sequence[tuple[int, float]]) -> None:

@@ -66,6 +66,9 @@ class MapLayers:
         )
         self.points = points if points in viewer.layers else None
         self.landmarks = landmarks if landmarks in viewer.layers else None
+        self._is_blank = False
+        """Whether the layers are hidden, as nothing was drawn in them so far."""
+        self._landmarks_shown = True
         viewer.layers.events.removed.connect(self._on_removed)
 
     def close(self) -> None:
@@ -74,13 +77,27 @@ class MapLayers:
         _left[unwrapped(self._viewer)] = _Left(self.points, self.landmarks, self._frame)
         self.points = self.landmarks = None
 
+    def expect(self, n_points: int, n_landmarks: int) -> None:
+        """Make layers for a map that is still to come, if there are none.
+
+        napari takes a second for the first ones: time in which another thread can
+        look for neighbours.
+        """
+        if self.points is None:
+            self._replace(n_points, n_landmarks)
+
+    def discard(self) -> None:
+        """Remove layers in which nothing was ever drawn."""
+        if self._is_blank:
+            self._remove_own()
+
     def begin(self, snapshot: Snapshot, features: pd.DataFrame) -> None:
         """Prepare for the frames of a run, in new layers where the old do not fit.
 
         The points are there from the first ``show`` on.
         """
         if self.points is None or len(self.points.data) != len(snapshot.embedding):
-            self._replace(snapshot)
+            self._replace(len(snapshot.embedding), len(snapshot.landmarks))
         else:
             self._frame.restart()
         self.set_features(features)
@@ -111,11 +128,10 @@ class MapLayers:
         self._frame.follow(snapshot.embedding, settle=snapshot.finished)
         self.points.data[:] = self._frame.to_world(snapshot.embedding)
         self._write_looks(self.points, colors, magnification)
-        _draw(self.points)
         if self.landmarks is not None:
             world = self._frame.to_world(snapshot.landmarks)
             write_landmarks(self.landmarks, world, self._frame.unit)
-            _draw(self.landmarks)
+        self._draw_both()
         return True
 
     def recolor(
@@ -126,7 +142,13 @@ class MapLayers:
         """Draw the points where they are in other colours or sizes."""
         if self.points is not None and len(self.points.data) == len(colors):
             self._write_looks(self.points, colors, magnification)
-            _draw(self.points)
+            self._draw(self.points)
+
+    def show_landmarks(self, shown: bool) -> None:
+        """Show or hide the landmarks, now and in the layers of later runs."""
+        self._landmarks_shown = shown
+        if self.landmarks is not None and not self._is_blank:
+            _set_visible(self.landmarks, shown)
 
     def fade_landmarks(self, faded: bool) -> None:
         """Let the landmarks step back while some of the points stand out."""
@@ -184,28 +206,46 @@ class MapLayers:
         extents = (x.extent.world[:, -2:] for x in others)
         if self.points is None or not any(map(self._frame.meets, extents)):
             return False
-        self._replace(snapshot)
+        self._replace(len(snapshot.embedding), len(snapshot.landmarks))
         return True
 
     # Inside
 
-    def _replace(self, snapshot: Snapshot) -> None:
+    def _replace(self, n_points: int, n_landmarks: int) -> None:
         self._remove_own()
         self._frame = Frame(
             free_box([layer.extent.world[:, -2:] for layer in self._viewer.layers])
         )
-        self._frame.follow(snapshot.embedding, settle=True)
-        unit, world = self._frame.unit, self._frame.to_world(snapshot.embedding)
         # The camera shows the whole box, which the map is going to fill.
-        places = world.copy()
-        places[[0, -1]] = self._frame.corners
-        self.points = points_layer(places, unit)
-        self.landmarks = landmarks_layer(self._frame.to_world(snapshot.landmarks), unit)
+        places = np.resize(self._frame.corners.astype(np.float32), (n_points, 2))
+        middle = np.tile(self._frame.box.center, (n_landmarks, 1))
+        self.points = points_layer(places, self._frame.unit)
+        self.landmarks = landmarks_layer(middle, self._frame.unit)
+        self._is_blank = True
         for layer in (self.points, self.landmarks):
+            layer.visible = False
             self._viewer.add_layer(layer)
         self._viewer.layers.selection.active = self.points
         self._viewer.reset_view()
-        self.points.data[:] = world
+
+    def _draw_both(self) -> None:
+        for layer, shown in (
+            (self.points, True),
+            (self.landmarks, self._landmarks_shown),
+        ):
+            if layer is None:
+                continue
+            if self._is_blank and shown:
+                layer.visible = True  # which draws it
+            else:
+                self._draw(layer)
+        self._is_blank = False
+
+    def _draw(self, layer: Points) -> None:
+        # napari's list of layers would be drawn anew too, and where it stands on a
+        # canvas's window all of the window with it.
+        with self._viewer.layers.events.blocker():
+            layer.refresh(thumbnail=False, highlight=False, extent=False)
 
     def _remove_own(self) -> None:
         own = [self.points, self.landmarks]
@@ -217,6 +257,7 @@ class MapLayers:
 
     def _forget(self) -> None:
         self.points = self.landmarks = None
+        self._is_blank = False
 
     def _on_removed(self, event: object) -> None:
         layer = getattr(event, "value", None)
@@ -246,5 +287,6 @@ def _is_finite(snapshot: Snapshot) -> bool:
     return all(bool(np.isfinite(part).all()) for part in both)
 
 
-def _draw(layer: Points) -> None:
-    layer.refresh(thumbnail=False, highlight=False, extent=False)
+def _set_visible(layer: Points, visible: bool) -> None:
+    if layer.visible != visible:
+        layer.visible = visible  # draws all layers

@@ -6,6 +6,7 @@ is here, and in what the player is made of.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,8 @@ from napari_embedding_game.ui.worker import FrameWorker, Worker
 
 if TYPE_CHECKING:
     import napari
+
+logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 1.0
 """How long closing waits for a worker."""
@@ -78,7 +81,9 @@ class Player(Errands):
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""
-        Worker(_warm_up).begin()
+        worker = Worker(_warm_up)
+        worker.failed.connect(_tell_developers)
+        worker.begin()
 
     def play(self) -> None:
         """Start a new run, in place of the present one."""
@@ -183,6 +188,11 @@ class Player(Errands):
         if self.session.state in ("running", "paused", "finished"):
             self.session.stop()
             self.session.say(LOST)
+
+
+def _tell_developers(error: BaseException) -> None:
+    # Not the user: a run does all of it again, and tells what is wrong.
+    logger.error("The engine could not be warmed up", exc_info=error)
 
 
 def _warm_up() -> None:

@@ -12,6 +12,7 @@ from napari_embedding_game.session.session import ALIVE, Session, State
 from napari_embedding_game.ui.energy_curve import EnergyCurve
 from napari_embedding_game.ui.parts import Part, show_text, text_label
 from napari_embedding_game.ui.player import Player
+from napari_embedding_game.ui.reading import Reading
 from napari_embedding_game.ui.save_menu import SaveMenu
 from napari_embedding_game.ui.seldom import Seldom
 from napari_embedding_game.ui.sweep import Sweep, move_bar
@@ -45,7 +46,7 @@ class RunPart(Part):
         self.bar = ProgressBar(min=0, max=100, value=0)
         self._sweep = Sweep(self.bar.native)
         self.stage = text_label()
-        self.status = text_label()
+        self.status = Reading()
         self.status.setToolTip(
             "Points under pressure would leave the plane if they could: distrust "
             "their place."
@@ -120,7 +121,7 @@ class RunPart(Part):
         if state in ("idle", "finished", "stopped", "failed"):
             show_text(self.stage, self._last_words(state))
         if state in ("idle", "preparing"):
-            show_text(self.status, "")
+            self.status.setText("")
         elif self._session.snapshot is not None:
             self._tell_snapshot(self._session.snapshot)
 
@@ -154,7 +155,7 @@ class RunPart(Part):
 
     def _tell_snapshot(self, snapshot: Snapshot) -> None:
         self._move_bar(snapshot)
-        show_text(self.status, _status_text(snapshot))
+        self.status.setText(_status_text(snapshot))
         self.curve.set_energies(self._session.energies)
 
     def _on_message(self, message: str) -> None:

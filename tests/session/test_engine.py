@@ -1,0 +1,36 @@
+"""The engine is made ready before it is needed."""
+
+import gc
+
+import pytest
+
+from napari_embedding_game.session import engine
+from napari_embedding_game.session.settings import Settings
+
+
+def test_warming_up_does_all_that_a_run_does(monkeypatch):
+    done = []
+    for step in ("neighbors", "layout", "play"):
+        own = getattr(engine.CoreEngine, step)
+
+        def noted(self, *args, own=own, step=step):
+            result = own(self, *args)
+            done.append((step, args))
+            return result
+
+        monkeypatch.setattr(engine.CoreEngine, step, noted)
+    engine.warm_up()
+    assert [step for step, _ in done] == ["neighbors", "layout", "play"]
+    start = done[0][1][-1]
+    assert start == Settings().start()
+
+
+def test_a_failing_warm_up_leaves_no_lock_and_no_sleeping_collector(monkeypatch):
+    def fail(*args):
+        raise RuntimeError("no index")
+
+    monkeypatch.setattr(engine.CoreEngine, "neighbors", fail)
+    with pytest.raises(RuntimeError, match="no index"):
+        engine.warm_up()
+    assert not engine.COMPUTING.locked()
+    assert gc.isenabled()
