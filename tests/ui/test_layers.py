@@ -218,3 +218,16 @@ def test_napari_list_of_layers_is_not_drawn_with_every_frame(
     assert "set_data" not in told
     layers.points.refresh()
     assert "set_data" in told
+
+
+def test_one_symbol_for_all_is_handed_over_once_and_others_one_by_one(
+    viewer, layers, make_snapshot
+):
+    layers.show(make_snapshot(), GREY)
+    assert len(layers.points._view_symbol) == 1
+    layers.points.symbol = ["disc", "star"] * 20
+    assert len(layers.points._view_symbol) == 40
+
+
+def test_to_napari_and_to_its_files_the_map_is_points(layers):
+    assert layers.points.as_layer_data_tuple()[2] == "points"

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import (
-    QAbstractListModel,
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
     QRect,
     QSize,
+    QStringListModel,
     Qt,
     QTimer,
 )
@@ -29,7 +29,6 @@ BATCH = 48
 KEPT = 2000
 LAID_OUT = 5000
 """Cells placed at a time; the rest follows while the window is idle."""
-_TOP = QModelIndex()
 PICTURE_ROLE = int(Qt.ItemDataRole.UserRole)
 
 
@@ -41,10 +40,11 @@ class Pictures(Protocol):
         ...
 
 
-class PictureModel(QAbstractListModel):
+class PictureModel(QStringListModel):
     """The pictures of some rows; those asked for are made in the background.
 
-    The last that were asked for are made first: they are in view.
+    The last that were asked for are made first: they are in view.  A model of empty
+    strings, as a list asks for the number of rows several times a row.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,6 @@ class PictureModel(QAbstractListModel):
         self.row_name: Callable[[int], str] = str
         self._pictures: Pictures | None = None
         self._made: OrderedDict[int, QImage] = OrderedDict()
-        self._place: dict[int, int] = {}
         self._wanted: list[int] = []
         self._worker: Worker | None = None
         self._soon = QTimer(self)
@@ -76,15 +75,13 @@ class PictureModel(QAbstractListModel):
         """Show these rows of the dataset."""
         if np.array_equal(rows, self.rows):
             return
-        self.beginResetModel()
         self.rows = rows
-        self._place = {int(row): place for place, row in enumerate(rows)}
         self._wanted.clear()
-        self.endResetModel()
+        self.setStringList([""] * len(rows))
 
     def places(self, rows: NDArray[np.integer]) -> list[int]:
-        """Return where those of these rows stand that are shown."""
-        return [self._place[int(r)] for r in rows if int(r) in self._place]
+        """Return where those of these rows stand that are shown, in growing order."""
+        return np.flatnonzero(np.isin(self.rows, rows)).tolist()
 
     def stop(self) -> None:
         """Make nothing any more."""
@@ -93,10 +90,6 @@ class PictureModel(QAbstractListModel):
         if self._worker is not None:
             self._worker.abandon(1.0)
             self._worker = None
-
-    def rowCount(self, parent: QModelIndex = _TOP) -> int:
-        """Return the number of pictures."""
-        return 0 if parent.isValid() else len(self.rows)
 
     def data(
         self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole
@@ -137,7 +130,7 @@ class PictureModel(QAbstractListModel):
         places = self.places(np.array(asked))
         if places:
             # Those that are in view and were not in the batch are asked for again.
-            self.dataChanged.emit(self.index(min(places)), self.index(max(places)))
+            self.dataChanged.emit(self.index(places[0]), self.index(places[-1]))
         if self._wanted:  # while these were made
             self._soon.start(0)
 
@@ -195,6 +188,7 @@ class Thumbnails(QListView):
         self._following = False
         self.pictures = PictureModel()
         self.setModel(self.pictures)
+        self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         self.setItemDelegate(PictureDelegate(self))
         self.setViewMode(QListView.ViewMode.IconMode)
         self.setMovement(QListView.Movement.Static)
