@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -19,6 +19,11 @@ DEFLATE_RATIO = 1032
 def budget() -> int:
     """Bytes that one part of a file may take: half of what is free now."""
     return int(psutil.virtual_memory().available) // 2
+
+
+def part_of_budget(parts: int) -> int:
+    """Bytes of one of so many equal parts of the :func:`budget`."""
+    return budget() // parts
 
 
 def fits(n_bytes: int) -> bool:
@@ -58,16 +63,30 @@ def check_inflates(path: Path, times: int = 1) -> None:
     most = budget() // times
     if path.stat().st_size * DEFLATE_RATIO <= most:
         return
-    n_bytes = 0
+    n_bytes, check = 0, check_of_taken(path.name, most)
     with gzip.open(path) as file:
         while block := file.read(_BLOCK):
             n_bytes += len(block)
-            if n_bytes > most:
-                raise DataError(
-                    f"{path.name} holds more than {size_text(most)} when unpacked, too "
-                    "much for this computer's memory: embed a smaller part, or check "
-                    "where the file comes from."
-                )
+            check(n_bytes)
+
+
+def check_of_taken(where: str, most: int | None = None) -> Callable[[int], None]:
+    """Return what to call, while reading, with the bytes that have been read so far.
+
+    It raises DataError from more than `most` on; if not given, from the
+    :func:`budget` of now on.
+    """
+    limit = budget() if most is None else most
+
+    def check(n_bytes: int) -> None:
+        if n_bytes > limit:
+            raise DataError(
+                f"{where} holds more than {size_text(limit)} when unpacked, too "
+                "much for this computer's memory: embed a smaller part, or check "
+                "where the file comes from."
+            )
+
+    return check
 
 
 def size_text(n_bytes: float) -> str:

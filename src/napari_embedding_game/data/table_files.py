@@ -11,13 +11,22 @@ from typing import Any
 import pandas as pd
 
 from .errors import DataError, explain_damage
-from .memory import check_fits, check_inflates, check_shape_fits
+from .memory import (
+    check_fits,
+    check_inflates,
+    check_of_taken,
+    check_shape_fits,
+    part_of_budget,
+)
 
 _SNIFF_CHARACTERS = 65536
 _MOST_COLUMNS = 1_000_000
 # What a table of text takes in memory, at least, for each byte of the file; and
 # for each row (which has a name), cell and column.
 _PARSED, _ROW, _CELL, _COLUMN = 8, 120, 32, 2500
+_FIRST_ROWS, _MOST_ROWS, _PARTS = 16, 65_536, 8
+"""Rows of a parquet file that are looked at first, and that are read at a time at
+most: those that take an eighth of the memory, if they are like the first."""
 _SEPARATORS = (b",", b"\t", b";")
 LISTS = "columns of lists"
 """Key among the ``attrs`` of a frame."""
@@ -73,13 +82,37 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     # A text that is repeated is then held once, as in the file.
     texts = _text_columns(file)
     file = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts)
-    frame = file.read(columns=read).to_pandas()
+    frame = _read_piecewise(file, read, where).to_pandas()
     for name in frame.columns.intersection(texts):
         frame[name] = frame[name].astype(object)
     if isinstance(frame.index, pd.CategoricalIndex):
         frame.index = frame.index.astype(object)
     frame.attrs[LISTS] = sorted(lists)
     return frame
+
+
+def _read_piecewise(file: Any, columns: list[str], where: str) -> Any:
+    """Read a table in pieces, as its file may say less of its size than is true."""
+    import pyarrow as pa
+
+    pool, check = pa.default_memory_pool(), check_of_taken(where)
+    before = pool.bytes_allocated()
+    pieces = []
+    for piece in file.iter_batches(_rows_at_a_time(file, columns), columns=columns):
+        pieces.append(piece)
+        check(pool.bytes_allocated() - before)
+    if not pieces:
+        return file.read(columns=columns)
+    return pa.Table.from_batches(pieces)
+
+
+def _rows_at_a_time(file: Any, columns: list[str]) -> int:
+    """Rows, by the look of the first, that take a small part of the memory."""
+    first = next(file.iter_batches(_FIRST_ROWS, columns=columns), None)
+    if first is None:
+        return _MOST_ROWS
+    row = max(1, first.nbytes // max(1, first.num_rows))
+    return max(1, min(_MOST_ROWS, part_of_budget(_PARTS) // row))
 
 
 def _unpacked(file: Any) -> int:

@@ -360,5 +360,5 @@ def sentence(error: BaseException) -> str:
     text = " ".join(str(error).split()) or "no further explanation"
     return (
         f"Something broke ({type(error).__name__}: {text[:300]}). "
-        "What is on the map stays; Run starts anew."
+        "What is on the map stays; Restart tries again."
     )
