@@ -11,7 +11,7 @@ from napari_embedding_game.data.objects import Objects, find_objects
 from napari_embedding_game.session.sources import MeasuredSource
 from napari_embedding_game.ui.lasso import inside
 from napari_embedding_game.ui.linked import Linked
-from napari_embedding_game.ui.lit import FEW, light
+from napari_embedding_game.ui.lit import FADING, FEW, light
 
 
 def grid(side, step=4):
@@ -99,6 +99,29 @@ def test_a_cluster_is_lit_in_the_image(viewer, dock, session, nuclei):
     assert not lit.data.any()
     assert sum(layer.name == lit.name for layer in viewer.layers) == 1
     assert lit not in dock.data.measure.labels.choices
+
+
+def test_the_other_objects_step_back_while_some_are_lit(dock, session, nuclei):
+    nuclei.opacity = 0.6
+    session.selection.select(session.clusters.clusters[0].id)
+    assert nuclei.opacity == pytest.approx(0.6 * FADING)
+    session.selection.select(session.clusters.clusters[1].id)
+    assert nuclei.opacity == pytest.approx(0.6 * FADING)
+    session.selection.clear()
+    assert nuclei.opacity == 0.6
+
+
+def test_an_opacity_that_is_set_meanwhile_stays(dock, session, nuclei):
+    session.selection.select(session.clusters.clusters[0].id)
+    nuclei.opacity = 0.9
+    session.selection.clear()
+    assert nuclei.opacity == 0.9
+
+
+def test_closing_the_dock_brings_the_other_objects_back(dock, session, nuclei):
+    session.selection.select(session.clusters.clusters[0].id)
+    dock.shut_down()
+    assert nuclei.opacity == 0.7
 
 
 def test_the_lit_objects_follow_the_running_game(qtbot, dock, session, nuclei):

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import napari
 
 NAME, COLOR = "selected objects", "#ffe14d"
-OPACITY = 0.65
+OPACITY = 0.8
+FADING = 0.4
+"""Of the opacity of the other objects, while some are lit."""
 FOLLOW_MS = 400
 """Between two looks at a running game."""
 FEW = 1000
@@ -98,6 +100,21 @@ class LitLevel:
         return self[...].astype(dtype or self.dtype, copy=False)
 
 
+class Faded:
+    """Lets a layer step back for a while; what its owner changes meanwhile stays."""
+
+    def __init__(self, layer: Labels) -> None:
+        self._layer = layer
+        self._before = layer.opacity
+        layer.opacity *= FADING
+        self._faded = layer.opacity
+
+    def end(self) -> None:
+        """Bring the layer back."""
+        if self._layer.opacity == self._faded:
+            self._layer.opacity = self._before
+
+
 class LitObjects:
     """A Labels layer of its own, above the objects; made at the first selection."""
 
@@ -109,6 +126,7 @@ class LitObjects:
         self._linked = linked
         self._of: Linked | None = None
         self.layer: Labels | None = None
+        self._faded: Faded | None = None
         self._soon = QTimer()
         self._soon.setSingleShot(True)
         self._soon.setInterval(FOLLOW_MS)
@@ -141,6 +159,7 @@ class LitObjects:
         if len(points) != len(dataset.objects):
             return
         self._light(linked.labels, dataset.objects, points)
+        self._fade(linked.labels if points.any() else None)
 
     def _on_clusters(self) -> None:
         """Follow points that move from cluster to cluster, now and then."""
@@ -168,6 +187,14 @@ class LitObjects:
         light(self.layer.data, pixels, objects, points)
         self.layer.refresh(thumbnail=False, highlight=False, extent=False)
 
+    def _fade(self, labels: Labels | None) -> None:
+        """Let the other objects step back, or come forward again."""
+        if self._faded is not None and labels is None:
+            self._faded.end()
+            self._faded = None
+        elif self._faded is None and labels is not None:
+            self._faded = Faded(labels)
+
     def _make(self, labels: Labels, data: Any) -> None:
         active = self._viewer.layers.selection.active
         # A colormap by label would be compiled first, for more than a second.
@@ -189,6 +216,7 @@ class LitObjects:
         self._viewer.layers.selection.active = active
 
     def _drop(self) -> None:
+        self._fade(None)
         if self.layer is not None and self.layer in self._viewer.layers:
             self._viewer.layers.remove(self.layer)
         self.layer = None
