@@ -27,10 +27,10 @@ run: setup
 	  echo 'No display here: the map is in out/pbmc.png, the result in out/pbmc.h5ad.'; \
 	fi
 
-# pytest-xvfb gives the tests a display of their own.
+# pytest-xvfb gives each process a display of its own; tests/conftest.py shares out.
 test: setup
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
 lint: setup
 	$(BIN)/ruff check

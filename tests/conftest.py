@@ -1,6 +1,7 @@
 """A small dataset, and an engine of which every step can be held or broken."""
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,21 @@ from napari_embedding_game.core.clusters import merge_tree
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.merging import Merging
+
+
+WINDOWS = Path(__file__).parent / "ui"
+
+
+def pytest_collection_modifyitems(items):
+    """Share the tests out by file, among two processes that run at once.
+
+    Those of windows stay together and come first, as together they take longest.
+    """
+    for item in items:
+        is_window = item.path.is_relative_to(WINDOWS)
+        group = "windows" if is_window else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: not item.path.is_relative_to(WINDOWS))
 
 
 def snapshot(iteration=0, n_iter=50, n_points=40, n_landmarks=4, **changes):

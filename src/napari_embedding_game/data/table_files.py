@@ -111,7 +111,7 @@ def _rows_at_a_time(file: Any, columns: list[str]) -> int:
     first = next(file.iter_batches(_FIRST_ROWS, columns=columns), None)
     if first is None:
         return _MOST_ROWS
-    row = max(1, first.nbytes // max(1, first.num_rows))
+    row: int = max(1, first.nbytes // max(1, first.num_rows))
     return max(1, min(_MOST_ROWS, part_of_budget(_PARTS) // row))
 
 
