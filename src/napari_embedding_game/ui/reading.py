@@ -6,6 +6,9 @@ from qtpy.QtCore import QSize, Qt
 from qtpy.QtGui import QPaintEvent
 from qtpy.QtWidgets import QLabel, QStyleOption, QStylePainter, QWidget
 
+_AS_LABELS = 4
+"""Pixels beside the text, as Qt leaves them in a label that may wrap."""
+
 
 class Reading(QLabel):
     """Shows one line, cut where it is too long, and keeps its place when empty.
@@ -17,6 +20,7 @@ class Reading(QLabel):
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("role", "note")
+        self.setContentsMargins(_AS_LABELS, 1, _AS_LABELS, 1)
         self._text = text
 
     def text(self) -> str:
@@ -32,7 +36,10 @@ class Reading(QLabel):
 
     def sizeHint(self) -> QSize:
         """Return the height of a line, and no width of its own."""
-        return QSize(1, self.fontMetrics().height())
+        self.ensurePolished()  # in the size of the theme's letters
+        margins = self.contentsMargins()
+        height = self.fontMetrics().height() + margins.top() + margins.bottom()
+        return QSize(1, height)
 
     def minimumSizeHint(self) -> QSize:
         """Return the same: a long line must not widen the dock."""
