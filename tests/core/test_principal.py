@@ -10,7 +10,9 @@ from sklearn.decomposition import PCA
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.principal import (
+    START,
     low_rank_rows,
+    principal_energy,
     principal_gradient,
     principal_steps,
 )
@@ -55,6 +57,7 @@ def test_the_gradient_is_that_of_the_loss(X):
     slope = (loss(y + h * direction) - loss(y - h * direction)) / (2 * h)
     found = (principal_gradient(X, y) * direction).sum()
     np.testing.assert_allclose(found, slope, rtol=1e-6)
+    np.testing.assert_allclose(principal_energy(X, y + 3), loss(y) - loss(0 * y))
 
 
 @pytest.mark.parametrize("d", [1, 2])
@@ -62,6 +65,17 @@ def test_it_ends_at_the_principal_components(X, d):
     steps = principal_steps(X, d)
     start = next(steps)
     assert apart(start, X) > 0.5
+    assert apart(after(300, steps), X) < 1e-8
+
+
+def test_the_unit_and_the_place_of_the_start_mean_nothing(X):
+    start = np.random.default_rng(2).normal(size=(60, 2))
+    steps = principal_steps(X, start=start)
+    first = next(steps)
+    longest = np.linalg.norm(PCA(1).fit_transform(X)) / np.sqrt(60)
+    assert first.std() == pytest.approx(START * longest, rel=0.01)
+    moved = principal_steps(X, start=1e5 * start - 20)
+    np.testing.assert_allclose(next(moved), first, rtol=1e-7, atol=1e-9)
     assert apart(after(300, steps), X) < 1e-8
 
 
@@ -91,6 +105,13 @@ def test_low_rank_rows_are_nearly_the_best(X):
     left = np.linalg.norm(gram - rows @ rows.T)
     values = np.linalg.eigvalsh(gram)[:-3]
     assert left < 1.01 * np.linalg.norm(values)
+
+
+def test_low_rank_rows_of_data_of_lower_rank_are_exact(X):
+    flat = X[:, :3] @ np.random.default_rng(1).normal(size=(3, 40)) + 100
+    rows = low_rank_rows(flat, 6, np.random.default_rng(0))
+    centred = flat - flat.mean(axis=0)
+    np.testing.assert_allclose(rows @ rows.T, centred @ centred.T, atol=1e-8)
 
 
 def test_low_rank_steps_come_close(X):

@@ -1,6 +1,6 @@
 """Principal components by attractions and repulsions (paper 3, section 4).
 
-The layout Y starts at random and goes down the gradient of
+The layout Y starts anywhere and goes down the gradient of
 |C (G_X - G_Y) C|^2, where G_X = X X^T and G_Y = Y Y^T hold the inner products of
 the rows and C takes the mean away:
 
@@ -30,7 +30,7 @@ Layout = NDArray[np.float64]
 
 STEP = 0.75
 """Of the longest stable step, 1 / (4 largest eigenvalue of G_X); at 1 it swings."""
-_START = 0.1
+START = 0.1
 """Length of the start, relative to the longest principal component."""
 _POWER_ITERATIONS = 30
 _OVERSAMPLING = 10
@@ -41,6 +41,7 @@ def principal_steps(
     n_components: int = 2,
     *,
     low_rank: int | None = None,
+    start: NDArray[np.floating] | None = None,
     random_state: int = 0,
 ) -> Iterator[Layout]:
     """Yield the layout at the start and after each step, without end.
@@ -54,13 +55,16 @@ def principal_steps(
     low_rank : int, optional
         Pull by an approximation of G_X of this rank instead (Lemma 3): a step then
         takes N low_rank d.  At least d.
+    start : (N, d) array, optional
+        Where the points start, in any unit; at random if not given.
     random_state : int
-        Seed of the start and of the approximation.
+        Seed of all that is drawn at random.
 
     Yields
     ------
     (N, d) float64
-        Of mean 0; a copy each time.
+        Of mean 0, in the unit of the data; a copy each time.  The first has a
+        standard deviation of ``START`` times the longest component's.
 
     Raises
     ------
@@ -72,8 +76,11 @@ def principal_steps(
     pulling = X if low_rank is None else low_rank_rows(X, low_rank, rng)
     largest = _largest_eigenvalue(pulling, rng)
     n_rows = X.shape[0]
-    y = _centred(rng.normal(size=(n_rows, n_components)))
-    y *= _START * np.sqrt(largest / n_rows)
+    if start is None:
+        y = _centred(rng.normal(size=(n_rows, n_components)))
+    else:
+        y = _centred(start / start.std())
+    y *= START * np.sqrt(largest / n_rows)
     while True:
         yield y.copy()
         y -= STEP / (4 * largest) * principal_gradient(pulling, y)
@@ -94,6 +101,24 @@ def principal_gradient(X: Any, y: Layout) -> Layout:
     return -4 * (_centred(X @ (X.T @ y)) - y @ (y.T @ y))
 
 
+def principal_energy(X: Any, y: Layout) -> float:
+    """Return |C (G_X - G_Y) C|^2 - |C G_X C|^2, of which y changes nothing but this.
+
+    It is 0 for points on one spot.  Its minimum is minus the sum of the squares of
+    the d largest eigenvalues of C G_X C.  Only D x d and d x d products are needed;
+    the term that is left out would take D x D.
+
+    Parameters
+    ----------
+    X : (N, D) array or sparse matrix
+        Rows whose inner products pull.
+    y : (N, d) array
+        The layout.
+    """
+    y = _centred(y)
+    return float(((y.T @ y) ** 2).sum() - 2 * ((X.T @ y) ** 2).sum())
+
+
 def low_rank_rows(X: Any, rank: int, rng: np.random.Generator) -> Layout:
     """Return rows B, (N, rank), such that B B^T approximates C G_X C (Lemma 3).
 
@@ -103,7 +128,8 @@ def low_rank_rows(X: Any, rank: int, rng: np.random.Generator) -> Layout:
     width = min(rank + _OVERSAMPLING, *X.shape)
     random = _centred(rng.normal(size=(X.shape[0], width)))
     basis, _ = np.linalg.qr(_centred(X @ (X.T @ random)))
-    left, singular, _ = np.linalg.svd((X.T @ basis).T, full_matrices=False)
+    # Columns beyond the rank of the data are any, and need not have mean 0.
+    left, singular, _ = np.linalg.svd((X.T @ _centred(basis)).T, full_matrices=False)
     rows: Layout = basis @ (left[:, :rank] * singular[:rank])
     return rows
 
