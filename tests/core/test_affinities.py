@@ -39,7 +39,7 @@ def dense(found):
 
 @pytest.mark.parametrize("affinity", sorted(set(AFFINITIES) - {"lle"}))
 def test_edges_are_symmetric_and_weigh_2nk_in_all(graph, affinity):
-    found = edges(graph, affinity)
+    found = edges(graph, affinity, X=np.ones((N, 1)))
     weights = dense(found)
     np.testing.assert_allclose(weights, weights.T, rtol=1e-6)
     assert weights.sum() == pytest.approx(2 * N * K, rel=1e-5)
@@ -177,6 +177,15 @@ def test_entropic_edges_look_at_three_perplexities_of_neighbours():
         n_searched("entropic", 15, 0.0, 1000)
 
 
-def test_lle_edges_need_the_rows(graph):
-    with pytest.raises(InputError, match="rows of the data"):
-        edges(graph, "lle")
+@pytest.mark.parametrize("affinity", ["lle", "inner_products"])
+def test_some_edges_need_the_rows(graph, affinity):
+    with pytest.raises(InputError, match=f'"{affinity}" needs the rows of the data'):
+        edges(graph, affinity)
+
+
+def test_edges_of_inner_products_carry_the_rows_beside_uniform_ones(graph):
+    X = np.ones((N, 6))
+    found = edges(graph, "inner_products", X=X)
+    assert found.rows is X
+    assert (found.matrix() != edges(graph, "uniform").matrix()).nnz == 0
+    assert edges(graph, "fuzzy", X=X).rows is None

@@ -29,6 +29,9 @@ from napari_embedding_game.core.types import APPROXIMATIONS, GameSettings, Start
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-10}
 CPU = torch.device("cpu")
 OFFERED = [(name, a) for name, m in MEMBERS.items() for a in m.approximations]
+NOT_PAIRWISE = {"pca", "pca_low_rank"}
+"""Members whose forces are inner products: tests/core/test_principal_members.py."""
+PAIRWISE = [(name, a) for name, a in OFFERED if name not in NOT_PAIRWISE]
 L = 9
 
 
@@ -46,6 +49,8 @@ def torch_in_blocks(edges, member):
 
 def problem_of(make_problem, member, n=70, d=2, dtype=np.float64):
     profiles = (member.attraction, member.kernel)
+    if not member.kernel:
+        return make_problem(n, d, L, member.affinity, dtype)
     return make_problem(n, d, L, member.affinity, dtype, profiles=profiles)
 
 
@@ -71,7 +76,7 @@ def difference(found, wanted):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("forces", [chosen, compiled, torch_in_blocks])
-@pytest.mark.parametrize(("name", "approximation"), OFFERED)
+@pytest.mark.parametrize(("name", "approximation"), PAIRWISE)
 def test_value_and_gradients_are_those_of_the_formula(
     make_problem, name, approximation, forces, d, dtype
 ):
@@ -89,7 +94,7 @@ def test_value_and_gradients_are_those_of_the_formula(
         assert difference(z_gradient, z.grad) < TOLERANCE[dtype]
 
 
-@pytest.mark.parametrize(("name", "approximation"), OFFERED)
+@pytest.mark.parametrize(("name", "approximation"), PAIRWISE)
 def test_gradients_are_the_slopes_of_the_value(make_problem, name, approximation):
     member = MEMBERS[name]
     problem = problem_of(make_problem, member)
@@ -127,7 +132,7 @@ def test_umap_repulsion_has_no_end_where_two_points_meet():
     assert all(math.isfinite(KERNELS[name].value(0 * at_zero)) for name in others)
 
 
-@pytest.mark.parametrize(("name", "approximation"), OFFERED)
+@pytest.mark.parametrize(("name", "approximation"), PAIRWISE)
 def test_turning_shifting_and_renaming_points_changes_nothing(
     make_problem, name, approximation
 ):
@@ -229,7 +234,7 @@ def test_pressure_of_ee_is_the_papers_closed_form(make_problem):
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "approximation"), OFFERED)
+@pytest.mark.parametrize(("name", "approximation"), PAIRWISE)
 def test_without_repulsion_nothing_is_pressured(make_problem, name, approximation):
     member = MEMBERS[name]
     problem = problem_of(make_problem, member)
@@ -321,6 +326,14 @@ def test_umap_parameters_are_those_of_umap_learn():
 
 
 # --- Choosing
+
+
+def test_all_members_but_pca_have_an_attraction_and_a_kernel():
+    for name, member in MEMBERS.items():
+        assert (
+            bool(member.attraction) == bool(member.kernel) == (name not in NOT_PAIRWISE)
+        )
+        assert member.moved_by or member.kernel
 
 
 def test_the_first_approximation_is_the_methods_own():

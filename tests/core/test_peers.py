@@ -60,6 +60,15 @@ def test_opentsne_is_seen_to_move_and_can_be_left(cloud):
     game.close()
 
 
+def test_a_line_has_its_nearest_landmarks(cloud):
+    need("opentsne")
+    start = resolve(StartSettings(perplexity=10.0, n_components=1), "opentsne")
+    edges, layout = steps.place(steps.neighbors(cloud[0], start), cloud[0], start)
+    first = next(steps.begin(edges, layout, start, GameSettings(method="opentsne")))
+    apart = abs(first.embedding - first.landmarks.T)
+    np.testing.assert_array_equal(first.labels, apart.argmin(axis=1))
+
+
 def test_a_library_that_is_missing_is_named_with_the_way_to_get_it(cloud, monkeypatch):
     monkeypatch.setattr(family, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"openTSNE .* pip install"):

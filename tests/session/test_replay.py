@@ -61,6 +61,21 @@ def test_steered_and_played_on(acts):
     assert again.n_iter == last.n_iter
 
 
+@pytest.mark.parametrize("until", [0, 15, 30, 60, 130])
+@pytest.mark.parametrize("method", ["pca", "pca_low_rank"])
+def test_pca_stopped_on_the_way_and_while_landmarks_settle(method, until):
+    start = replace(START, affinity="inner_products")
+    run = Run(X, start, GameSettings(method=method, max_iter=30), pace=UNPACED)
+    for frame in run.frames():
+        if frame.snapshot is not None:
+            last = frame.snapshot
+            if last.iteration >= until or last.finished:
+                run.stop()
+    assert last.iteration == until
+    assert last.finished == (until == 130)
+    assert same(replay(X, record(run, last)), last)
+
+
 def test_paused_stepped_and_stopped_in_the_middle():
     run = Run(X, START, GAME, pace=UNPACED)
     shown, is_held = [], threading.Event()

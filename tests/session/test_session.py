@@ -69,7 +69,7 @@ def test_game_settings_steer_and_start_settings_make_the_run_stale(session, engi
     assert stale == [True, False]
 
 
-@pytest.mark.parametrize("method", ["tsne", "umap_learn"])
+@pytest.mark.parametrize("method", ["tsne", "umap_learn", "pca"])
 def test_a_method_with_other_edges_waits_for_the_next_run(session, engine, method):
     _, frames = play(session, until=10)
     session.settings.choose_method(method)
@@ -92,8 +92,9 @@ def test_a_method_on_the_same_edges_acts_at_once(session, engine):
     assert engine.games[-1].method == "umap"
 
 
-def test_a_library_cannot_be_steered(session, engine):
-    session.settings.choose_method("umap_learn")
+@pytest.mark.parametrize("method", ["umap_learn", "pca"])
+def test_what_the_game_does_not_move_cannot_be_steered(session, engine, method):
+    session.settings.choose_method(method)
     _, frames = play(session, until=10)
     session.settings.n_landmarks = 7
     assert session.stale

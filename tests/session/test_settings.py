@@ -43,5 +43,20 @@ def test_a_method_brings_its_own_edges_repulsion_and_approximation():
     assert (settings.strength, settings.approximation) == (None, None)
 
 
+def test_edges_that_a_method_cannot_be_played_on_are_left_to_it():
+    settings = Settings()
+    settings.affinity = "uniform"
+    settings.choose_method("tsne")
+    assert settings.affinity == "uniform"
+    settings.choose_method("pca")
+    assert settings.affinity == "auto"
+    assert settings.start().affinity == "inner_products"
+    settings.affinity = "inner_products"
+    settings.choose_method("pca_low_rank")
+    assert settings.affinity == "inner_products"
+    settings.choose_method("game")
+    assert settings.start().affinity == "mixed"
+
+
 def test_the_slider_of_the_game_goes_from_ten_to_ten_thousand():
     assert strength_range("game") == pytest.approx((10.0, 10_000.0))

@@ -9,11 +9,14 @@ that are each other's neighbours pull twice, as in the paper and unlike in UMAP'
 union.  ``python benchmarks/quality.py`` compares the three.
 ``entropic`` is that of SNE and t-SNE: Gaussians that are as wide at each point
 as its perplexity asks.  ``lle`` are the signed weights of two-kernel LLE.
+``inner_products`` is PCA's: every row pulls every other by their inner product.  Its
+edges carry the rows, from which products with those N x N numbers are found, beside
+uniform edges between neighbours, by which landmarks are merged into clusters.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,12 +48,15 @@ class Edges:
         Their sum is 2 N K; of ``lle``, where some are below 0, it is what it is.
     scale : float
         What the affinity's own symmetric weights were multiplied by.
+    rows : (N, D) array or sparse matrix, or None
+        The data, where their inner products attract instead of the edges.
     """
 
     indptr: NDArray[np.uint32]
     indices: NDArray[np.uint32]
     weights: NDArray[np.floating]
     scale: float = 1.0
+    rows: Any = None
 
     @property
     def n_points(self) -> int:
@@ -95,14 +101,14 @@ def edges(
     affinity : str
         One of ``types.AFFINITIES``.
     X : (N, D) array or sparse matrix, optional
-        The rows themselves, which only "lle" asks for.
+        The rows themselves, which only "lle" and "inner_products" ask for.
     perplexity : float, optional
         For "entropic"; a third of the neighbours, if not given.
 
     Raises
     ------
     InputError
-        ``affinity`` is not one of ``types.AFFINITIES``.
+        ``affinity`` is not one of ``types.AFFINITIES``, or needs ``X``.
     """
     if affinity == "uniform":
         directed = np.ones(graph.indices.shape, dtype=np.float32)
@@ -116,8 +122,18 @@ def edges(
     if affinity == "entropic":
         return _scaled(_entropic(graph, perplexity or graph.n_neighbors / 3), graph)
     if affinity == "lle":
-        return Edges.from_matrix(_signed(graph, X))
+        return Edges.from_matrix(_signed(graph, _given(X, affinity)))
+    if affinity == "inner_products":
+        return replace(edges(graph), rows=_given(X, affinity))
     raise InputError(f"The affinity must be one of {AFFINITIES}, not {affinity!r}.")
+
+
+def _given(X: Any, affinity: str) -> Any:
+    if X is None:
+        raise InputError(
+            f'The affinity "{affinity}" needs the rows of the data themselves.'
+        )
+    return X
 
 
 def _matrix(graph: NeighborGraph, weights: NDArray[np.float32]) -> sparse.csr_matrix:
@@ -167,8 +183,6 @@ def _entropic(graph: NeighborGraph, perplexity: float) -> sparse.csr_matrix:
 
 def _signed(graph: NeighborGraph, X: Any) -> sparse.csr_matrix:
     """Return W + W^T - W^T W without its diagonal (paper 3, Lemma 4)."""
-    if X is None:
-        raise InputError('The affinity "lle" needs the rows of the data themselves.')
     matrix = _matrix(graph, reconstruction_weights(X, graph.indices))
     signed = matrix + matrix.T - matrix.T @ matrix
     signed = sparse.csr_matrix(signed - sparse.diags(signed.diagonal()))

@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import (
+    check_affinity,
     member,
     n_searched,
     per_point,
@@ -57,7 +58,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         methods, UMAP), a factor on its repulsion.
     affinity : str, default="auto"
         Edge weights: all 1 as in the game's paper ("uniform"), UMAP's ("fuzzy"),
-        a mixture of both ("mixed"), t-SNE's ("entropic") or signed ("lle");
+        a mixture of both ("mixed"), t-SNE's ("entropic") or signed ("lle"), or
+        PCA's, which only PCA has ("inner_products");
         "auto" is the method's own, for the game "mixed": see :mod:`affinities`.
     schedule : {"fast", "paper"}, default="fast"
         At most 500 iterations with momentum, or the paper's 6,000 without.
@@ -83,7 +85,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         None draws a seed; the seed used is kept in ``random_state_``.
     method : str, default="game"
         Any of :data:`family.MEMBERS`: "game", "ee", "ssne", "tsne", "umap",
-        "umap_exact", "two_kernel_lle" or "two_kernel_pca".
+        "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank";
+        with the extra ``peers`` "umap_learn" and "opentsne".
     approximation : str, optional
         How the repulsion of all pairs is found: by "landmarks" (Eq. 3), "sampled_edges"
         (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is the method's own.
@@ -98,7 +101,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     labels_ : (N,) int32
         Index of each row's nearest landmark (Eq. 7).
     pressure_ : (N,) float32
-        How badly each point is stuck, in units of the map; 0 is not at all.
+        How badly each point is stuck, in units of the map; 0 is not at all, and for
+        PCA, which has no kernel, not defined.
     energy_ : float
         The energy that the method minimises; for the game the bound of Eq. 3.
     repulsion_ : float
@@ -231,6 +235,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
         )
         start = resolve(start, self.method)
+        check_affinity(self.method, start.affinity)
         return replace(start, n_neighbors=self._n_neighbors(start.affinity, n_rows))
 
     def _n_neighbors(self, affinity: str, n_rows: int) -> int:

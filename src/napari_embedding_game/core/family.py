@@ -27,6 +27,9 @@ meet, so that S_zz, the landmarks' own, is infinite and the bound is 0.  (Made
 finite there, as the compiled loops make it, it is positive semi-definite:
 log(1 + 1 / (a s^b)) = integral over 0 < t < 1 of 1 / (a s^b + t) is completely
 monotone in s for b <= 1.  Its bound then depends on how it was made finite.)
+
+A few members are moved by something else than the game, see :mod:`movers`.  Of
+those, PCA has no attraction f and no kernel k: its forces are inner products.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from typing import TYPE_CHECKING, Literal
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import (
+    AFFINITIES,
     APPROXIMATIONS,
     DEFAULT_AFFINITY,
     Affinity,
@@ -64,7 +68,8 @@ class Member:
     title : str
         As a window names it.
     attraction, kernel : str
-        Keys of ``profiles.ATTRACTIONS`` and ``profiles.KERNELS``.
+        Keys of ``profiles.ATTRACTIONS`` and ``profiles.KERNELS``; "" for a method
+        whose forces are no function of distances, which has no pressure either.
     unit : callable
         Takes the edges and returns the lambda that a strength of 1 stands for.
     strength : float
@@ -78,8 +83,11 @@ class Member:
         Those it is offered with; the first is its own.
     learning_rate, landmark_learning_rate : float, optional
         Of the fast schedule, where they are not the schedule's.
+    moved_by : str
+        A key of ``movers.MOVERS``: what moves the points in place of the game.  Such
+        a method cannot be steered.
     library : str
-        The module of another library that moves the points, see :mod:`peers`.
+        The module of another library that this needs.
     """
 
     title: str
@@ -93,6 +101,7 @@ class Member:
     approximations: tuple[Approximation, ...] = APPROXIMATIONS
     learning_rate: float | None = None
     landmark_learning_rate: float | None = None
+    moved_by: str = ""
     library: str = ""
 
 
@@ -129,6 +138,11 @@ def unscaled(edges: Edges) -> float:
 def squared_difference(edges: Edges) -> float:
     """Return the lambda that makes the energy sum (k_x - k_y)^2, up to a factor."""
     return edges.scale / 4
+
+
+def as_written(edges: Edges) -> float:
+    """Return 1: attraction and repulsion are of the same kind, and as strong."""
+    return 1.0
 
 
 # --- The methods --------------------------------------------------------------------
@@ -219,6 +233,7 @@ MEMBERS: dict[str, Member] = {
         affinity="fuzzy",
         approximations=("sampled_edges",),
         source="umap-learn",
+        moved_by="umap_learn",
         library="umap",
     ),
     "opentsne": Member(
@@ -231,7 +246,30 @@ MEMBERS: dict[str, Member] = {
         affinity="entropic",
         approximations=("landmarks",),
         source="openTSNE",
+        moved_by="opentsne",
         library="openTSNE",
+    ),
+    "pca": Member(
+        title="PCA by attraction and repulsion",
+        attraction="",
+        kernel="",
+        unit=as_written,
+        strength=1.0,
+        affinity="inner_products",
+        approximations=("exact",),
+        source="paper 3, Eq. 4",
+        moved_by="principal",
+    ),
+    "pca_low_rank": Member(
+        title="PCA by attraction and repulsion, low rank",
+        attraction="",
+        kernel="",
+        unit=as_written,
+        strength=1.0,
+        affinity="inner_products",
+        approximations=("exact",),
+        source="paper 3, Lemma 3",
+        moved_by="low_rank_principal",
     ),
 }
 
@@ -250,7 +288,7 @@ def member(method: str) -> Member:
 
 
 def is_installed(found: Member) -> bool:
-    """Return whether the library is there that plays the member, if one does."""
+    """Return whether the library is there that the member needs, if it does."""
     return not found.library or find_spec(found.library) is not None
 
 
@@ -286,6 +324,23 @@ def choose(
 
 def _or(names: tuple[str, ...]) -> str:
     return " or ".join(names)
+
+
+def affinities(method: str) -> tuple[Affinity, ...]:
+    """Return the edges that a method can be played on."""
+    along_edges = tuple(name for name in AFFINITIES if name != "inner_products")
+    own = member(method).affinity
+    return along_edges if own in along_edges else (own,)
+
+
+def check_affinity(method: str, affinity: str) -> None:
+    """Raise :class:`InputError` for edges that the method cannot be played on."""
+    offered = affinities(method)
+    if affinity in AFFINITIES and affinity not in offered:
+        raise InputError(
+            f"{member(method).title} cannot be played with the affinity "
+            f"{affinity!r}: choose auto or {_or(offered)}."
+        )
 
 
 def strength_of(settings: GameSettings) -> float:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Generator
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,9 +27,9 @@ from napari_embedding_game.core.collapse import collapse_warning
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import Member, choose, member, strength_of
 from napari_embedding_game.core.forces import Forces, make_forces
+from napari_embedding_game.core.movers import play_moved
 from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
-from napari_embedding_game.core.peers import play_peer
 from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.threads import one_torch_thread
 from napari_embedding_game.core.types import GameSettings, Snapshot
@@ -117,22 +118,17 @@ def play(
         A setting is out of range, or the points left every finite position.
     """
     settings = settings or GameSettings()
-    if member(settings.method).library:
-        driving = {"device": device, "n_jobs": n_jobs, "diagnose": diagnose}
-        yield from play_peer(
-            _play, edges, layout, settings, random_state=random_state, **driving
-        )
-        return
-    yield from _play(
-        edges,
-        layout,
-        settings,
-        random_state=random_state,
-        device=device,
-        n_jobs=n_jobs,
-        diagnose=diagnose,
-        frame_iterations=frame_iterations,
-    )
+    driving: dict[str, Any] = {
+        "random_state": random_state,
+        "device": device,
+        "n_jobs": n_jobs,
+        "diagnose": diagnose,
+        "frame_iterations": frame_iterations,
+    }
+    if member(settings.method).moved_by:
+        yield from play_moved(_play, edges, layout, settings, **driving)
+    else:
+        yield from _play(edges, layout, settings, **driving)
 
 
 def _play(
@@ -233,6 +229,10 @@ class _Game:
     def _choose_objective(self, n_landmarks: int) -> None:
         settings = self._settings
         method, approximation = choose(settings.method, settings.approximation)
+        if not method.kernel:
+            raise InputError(
+                f"{method.title} cannot take over from a game: begin a new one with it."
+            )
         self._repulsion = method.unit(self._edges) * strength_of(settings)
         # Drawing samples for large data takes half a second: not at every steer.
         if (settings.method, approximation, n_landmarks) != self._drawn_for:

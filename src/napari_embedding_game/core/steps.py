@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.affinities import Edges, edges
-from napari_embedding_game.core.family import n_searched
+from napari_embedding_game.core.family import check_affinity, n_searched
 from napari_embedding_game.core.game import play
 from napari_embedding_game.core.graph import NeighborGraph, knn_graph
 from napari_embedding_game.core.initialization import start_layout
@@ -55,7 +55,14 @@ def begin(
     diagnose: bool = True,
     frame_iterations: int | Callable[[int], int] | None = None,
 ) -> Generator[Snapshot, GameSettings | None, None]:
-    """Begin the game; see :func:`~.game.play` for what it takes and yields."""
+    """Begin the game; see :func:`~.game.play` for what it takes and yields.
+
+    Raises
+    ------
+    InputError
+        The method is not played on such edges; and what ``play`` raises.
+    """
+    check_affinity(settings.method, start.affinity)
     return play(
         edges,
         layout,

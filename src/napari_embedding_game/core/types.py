@@ -20,8 +20,10 @@ IntArray = NDArray[np.integer]
 Approximation = Literal["landmarks", "sampled_edges", "sampled_landmarks", "exact"]
 Update = Literal["momentum", "omd", "optimistic"]
 ScheduleName = Literal["fast", "paper"]
-Affinity = Literal["mixed", "uniform", "fuzzy", "entropic", "lle"]
-AffinityChoice = Literal["auto", "mixed", "uniform", "fuzzy", "entropic", "lle"]
+Affinity = Literal["mixed", "uniform", "fuzzy", "entropic", "lle", "inner_products"]
+AffinityChoice = Literal[
+    "auto", "mixed", "uniform", "fuzzy", "entropic", "lle", "inner_products"
+]
 Init = Literal[
     "spectral",
     "pca",
@@ -43,7 +45,7 @@ APPROXIMATIONS: tuple[Approximation, ...] = (
 )
 UPDATES: tuple[Update, ...] = ("momentum", "omd", "optimistic")
 SCHEDULES: tuple[ScheduleName, ...] = ("fast", "paper")
-AFFINITIES: tuple[Affinity, ...] = ("mixed", "uniform", "fuzzy", "entropic", "lle")
+AFFINITIES: tuple[Affinity, ...] = get_args(Affinity)
 INITS: tuple[Init, ...] = get_args(Init)
 
 DEFAULT_AFFINITY: Affinity = "mixed"
@@ -113,9 +115,11 @@ class Snapshot:
     labels: NDArray[np.int32]
     """(N,) index of each point's nearest landmark (Eq. 7)."""
     pressure: NDArray[np.float32]
-    """(N,) pressure of each point, in units of the map; 0 where there is none."""
+    """(N,) pressure of each point, in units of the map; 0 where there is none, and
+    under methods without a kernel."""
     warning: str = ""
-    """A sentence when the picture cannot be trusted (the points collapse)."""
+    """A sentence when the picture cannot be trusted (the points collapse, or are
+    still on their way)."""
     finished: bool = False
     """True on the last snapshot of a schedule."""
 

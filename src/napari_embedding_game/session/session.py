@@ -309,12 +309,12 @@ class Session:
     def _needs_restart(self) -> bool:
         """Whether what is played cannot become what is chosen.
 
-        The method has other edges, or either is played by a library.
+        The method has other edges, or something else than the game moves the points.
         """
         if self.run is None:
             return False
         methods = self.run.game.method, self.settings.method
-        if any(member(method).library for method in methods):
+        if any(member(method).moved_by for method in methods):
             return self.run.game != self.settings.game()
         return self.run.start.affinity != self.settings.start().affinity
 

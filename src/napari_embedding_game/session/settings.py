@@ -8,6 +8,7 @@ from typing import ClassVar
 from psygnal import SignalGroupDescriptor
 
 from napari_embedding_game.core.family import (
+    affinities,
     choose,
     member,
     per_point,
@@ -76,10 +77,15 @@ class Settings:
         return GameSettings(**{name: getattr(self, name) for name in GAME_FIELDS})
 
     def choose_method(self, method: str) -> None:
-        """Take a method with its own repulsion, and its own way to find it."""
+        """Take a method with its own repulsion, and its own way to find it.
+
+        Edges that it cannot be played on are left to it as well.
+        """
         own = choose(method, None)[0].approximations
         if self.approximation not in (None, *own):
             self.approximation = None
+        if self.affinity not in ("auto", *affinities(method)):
+            self.affinity = "auto"
         self.strength = None
         self.method = method
 

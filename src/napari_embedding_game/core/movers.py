@@ -1,0 +1,377 @@
+"""Points that something else than the game moves, played like a game.
+
+Two libraries, on our edges and from our start, and the principal steps of
+:mod:`principal`.  A map of theirs then gets landmarks, which settle on it as in a
+game whose points stand still, so that it has clusters like every other, and
+pressure where the method has a kernel.  openTSNE and the principal steps are seen
+to move and can be stopped at every few iterations.  umap-learn has no such hook:
+it is seen when it is done, and stopping waits for that.  None can be steered.
+
+The principal steps end when the layout has settled: when over ``_LOOK_EVERY``
+iterations neither the energy nor the square of the length of any axis of the map
+changes by more than ``SETTLED`` of itself.  The energy alone would not do: where
+the second component is far shorter than the first, it hardly tells a saddle on the
+way from the end.  Otherwise they end after the iterations of the schedule, with a
+warning.  They are shown in the unit of a game's map instead of that of the data,
+which may be any: the layout is multiplied by one number, such that the first
+component has a standard deviation of ``SPREAD``.  The energy is that of the data.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+
+from napari_embedding_game.core import _kernels
+from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import (
+    Member,
+    choose,
+    is_installed,
+    member,
+    strength_of,
+)
+from napari_embedding_game.core.forces import make_forces
+from napari_embedding_game.core.objective import Objective, make_objective
+from napari_embedding_game.core.optimizer import resolve_schedule
+from napari_embedding_game.core.principal import (
+    START,
+    low_rank_rows,
+    principal_energy,
+    principal_steps,
+)
+from napari_embedding_game.core.profiles import UMAP_A, UMAP_B
+from napari_embedding_game.core.types import GameSettings, Snapshot
+
+Game = Generator[Snapshot, GameSettings | None, None]
+Play = Callable[..., Game]
+FrameIterations = int | Callable[[int], int] | None
+
+SETTLED = 1e-9
+"""Relative change below which a layout of principal steps has settled."""
+SPREAD = 10.0
+"""Standard deviation of the first principal component, in units of the map: that of
+the digits in the embedding game and in t-SNE, by which landmarks tile well."""
+LOW_RANK = 30
+"""Of the inner products that pull in Lemma 3; that of the data where it is lower."""
+_LOOK_EVERY = 5
+_SETTLING = 100
+"""Iterations in which the landmarks settle on a finished map."""
+_SHOWN_EVERY = 10
+_EARLY, _LATE = 250, 500
+_EXAGGERATION = 12
+"""openTSNE's own numbers: iterations with exaggeration, and after it."""
+_UMAP_SIDE = 10.0
+_MANY_POINTS = 10_000
+"""umap-learn's own: the span of its start, and where it halves its epochs."""
+
+
+class Frame(NamedTuple):
+    """Where the points stand on their way."""
+
+    iteration: int
+    n_iter: int
+    """Iterations there will have been at the end, as far as known now."""
+    positions: NDArray[np.float32]
+    """(N, d)."""
+    energy: float | None = None
+    """None: to be worked out from the method's attraction and kernel."""
+    warning: str = ""
+
+
+def play_moved(
+    play: Play,
+    edges: Edges,
+    layout: NDArray[np.floating],
+    settings: GameSettings,
+    *,
+    random_state: int,
+    frame_iterations: FrameIterations,
+    **driving: Any,
+) -> Game:
+    """Let the points be laid out, then let landmarks settle; yield snapshots.
+
+    ``play`` and ``driving`` play the landmarks: see :func:`~.game.play`, of
+    which this takes the place.  Settings that are sent are not used.
+
+    Raises
+    ------
+    InputError
+        The method's library is not installed or cannot make such a map, a setting
+        is out of its range, or the edges have not what the method needs.
+    """
+    found = member(settings.method)
+    _check(found, settings)
+    rng = np.random.default_rng(random_state)
+    n_landmarks = min(settings.n_landmarks, len(layout))
+    members = rng.choice(len(layout), n_landmarks, replace=False)
+    frame = Frame(0, 1, np.asarray(layout, np.float32))
+    objective = None
+    if found.kernel:
+        objective = _objective(edges, settings, n_landmarks, random_state)
+    for frame in MOVERS[found.moved_by](edges, layout, settings, random_state):
+        yield _moving(frame, members, objective)
+    settling = play(
+        edges,
+        frame.positions,
+        _still(settings, found),
+        random_state=random_state,
+        frame_iterations=_counted_from(frame.iteration, frame_iterations),
+        **driving,
+    )
+    next(settling)  # the points where the frame before has shown them
+    for snapshot in settling:
+        yield _settled(snapshot, frame)
+
+
+def _check(found: Member, settings: GameSettings) -> None:
+    if not is_installed(found):
+        raise InputError(
+            f"{found.title} is not installed: install it with "
+            f'pip install "napari-embedding-game[peers]", or choose another method.'
+        )
+    if not found.kernel and strength_of(settings) != found.strength:
+        raise InputError(
+            f"The repulsion of {found.title} is part of its formula: leave it at "
+            f"{found.strength:g}."
+        )
+
+
+def _still(settings: GameSettings, found: Member) -> GameSettings:
+    """Return the settings with which landmarks settle: points do not move."""
+    still = replace(settings, learning_rate=0.0, schedule="fast", max_iter=_SETTLING)
+    if found.kernel:
+        return still
+    # Without a kernel of its own the method borrows the game's.
+    return replace(still, method="game", approximation=None, strength=None)
+
+
+def _counted_from(first: int, most: FrameIterations) -> FrameIterations:
+    """Return ``most`` for a game of which the iterations count from 0."""
+    if not callable(most):
+        return most
+    return lambda iteration: most(first + iteration)
+
+
+def _settled(snapshot: Snapshot, frame: Frame) -> Snapshot:
+    """Return a snapshot of settling landmarks as part of the whole."""
+    counted = replace(
+        snapshot,
+        iteration=frame.iteration + snapshot.iteration,
+        n_iter=frame.n_iter + _SETTLING,
+    )
+    if frame.energy is None:
+        return counted
+    return replace(
+        counted,
+        energy=frame.energy,
+        pressure=np.zeros_like(snapshot.pressure),
+        warning=frame.warning,
+    )
+
+
+def _objective(
+    edges: Edges, settings: GameSettings, n_landmarks: int, random_state: int
+) -> Objective:
+    """Return the energy that the library lowers, as we work it out."""
+    found, approximation = choose(settings.method, None)
+    forces = make_forces(edges, torch.device("cpu"), 1, found.attraction, found.kernel)
+    repulsion = found.unit(edges) * found.strength
+    return make_objective(
+        approximation, forces, repulsion, n_landmarks, random_state, found.aggregate
+    )
+
+
+def _moving(
+    frame: Frame, members: NDArray[np.integer], objective: Objective | None
+) -> Snapshot:
+    """Return a snapshot of points on their way, with some of them as landmarks."""
+    positions = _in_the_plane(frame.positions)
+    landmarks = positions[members]
+    labels = np.empty(len(positions), np.int32)
+    _kernels.nearest_landmark(positions, np.ascontiguousarray(landmarks.T), labels)
+    energy = frame.energy
+    if energy is None:
+        assert objective is not None
+        y, z = torch.from_numpy(positions), torch.from_numpy(landmarks)
+        energy, _, _ = objective.evaluate(y, z, True)
+    return Snapshot(
+        iteration=frame.iteration,
+        n_iter=frame.n_iter + _SETTLING,
+        embedding=frame.positions,
+        landmarks=frame.positions[members],
+        energy=energy,
+        labels=labels,
+        pressure=np.zeros(len(positions), np.float32),
+        warning=frame.warning,
+    )
+
+
+def _in_the_plane(positions: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return a line as a line in the plane: the loops know 2 and 3 dimensions."""
+    if positions.shape[1] > 1:
+        return positions
+    return np.column_stack([positions, np.zeros_like(positions)])
+
+
+# --- Our own steps -----------------------------------------------------------------
+
+
+def _principal(
+    edges: Edges,
+    layout: NDArray[np.floating],
+    settings: GameSettings,
+    random_state: int,
+) -> Iterator[Frame]:
+    """Yield the way to the principal components."""
+    rows = _rows_of(edges, settings)
+    yield from _principal_frames(rows, layout, settings, random_state)
+
+
+def _low_rank_principal(
+    edges: Edges,
+    layout: NDArray[np.floating],
+    settings: GameSettings,
+    random_state: int,
+) -> Iterator[Frame]:
+    """Yield the way to the components of the data's low-rank approximation."""
+    rows = _rows_of(edges, settings)
+    rng = np.random.default_rng(random_state)
+    rows = low_rank_rows(rows, min(LOW_RANK, *rows.shape), rng)
+    yield from _principal_frames(rows, layout, settings, random_state)
+
+
+def _rows_of(edges: Edges, settings: GameSettings) -> Any:
+    """Return the rows in double precision, so that no product copies them anew."""
+    if edges.rows is None:
+        raise InputError(
+            f"{member(settings.method).title} needs the rows of the data: make the "
+            "edges with the affinity inner_products."
+        )
+    rows = edges.rows
+    return rows.astype(np.float64) if sparse.issparse(rows) else np.asarray(rows, float)
+
+
+def _principal_frames(
+    rows: Any, layout: NDArray[np.floating], settings: GameSettings, random_state: int
+) -> Iterator[Frame]:
+    n_components = layout.shape[1]
+    steps = principal_steps(rows, n_components, start=layout, random_state=random_state)
+    most = resolve_schedule(settings).n_iter
+    before, unit = None, 0.0
+    for iteration, y in enumerate(steps):
+        if iteration == 0:
+            unit = SPREAD * START / y.std()
+        is_last = iteration == most
+        if iteration % _LOOK_EVERY and not is_last:
+            continue
+        energy = principal_energy(rows, y)
+        now = np.array([energy, *np.linalg.eigvalsh(y.T @ y)])
+        has_settled = before is not None and _is_near(now, before)
+        before = now
+        done = is_last or has_settled
+        yield Frame(
+            iteration,
+            iteration if done else most,
+            (unit * y).astype(np.float32),
+            energy,
+            "" if has_settled or not is_last else _unsettled(most),
+        )
+        if done:
+            return
+
+
+def _is_near(now: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
+    return bool((np.abs(now - before) <= SETTLED * np.abs(now)).all())
+
+
+def _unsettled(n_iter: int) -> str:
+    return (
+        f"The points were still moving after {n_iter:,} iterations: "
+        "allow more iterations."
+    )
+
+
+# --- Libraries ---------------------------------------------------------------------
+
+
+def _opentsne(
+    edges: Edges,
+    layout: NDArray[np.floating],
+    settings: GameSettings,
+    random_state: int,
+) -> Iterator[Frame]:
+    """Yield openTSNE's layout every few iterations."""
+    from openTSNE import TSNEEmbedding
+    from openTSNE.affinity import PrecomputedAffinities
+
+    if layout.shape[1] > 2:
+        raise InputError("openTSNE draws maps of 2 dimensions: choose 2.")
+    affinities = PrecomputedAffinities(edges.matrix().astype(np.float64))
+    start = layout / layout.std(axis=0)[0] * 1e-4
+    embedding = TSNEEmbedding(start.astype(np.float64), affinities, n_jobs=1)
+    embedding.random_state = random_state
+    n_iter = _EARLY + _LATE
+    for iteration in range(0, n_iter, _SHOWN_EVERY):
+        early = iteration < _EARLY
+        yield Frame(iteration, n_iter, np.array(embedding, np.float32))
+        embedding.optimize(
+            _SHOWN_EVERY,
+            inplace=True,
+            exaggeration=_EXAGGERATION if early else None,
+            momentum=0.5 if early else 0.8,
+        )
+    yield Frame(n_iter, n_iter, np.array(embedding, np.float32))
+
+
+def _umap_learn(
+    edges: Edges,
+    layout: NDArray[np.floating],
+    settings: GameSettings,
+    random_state: int,
+) -> Iterator[Frame]:
+    """Yield the start and, when it is done, umap-learn's layout."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Tensorflow not installed", ImportWarning)
+        from umap.umap_ import simplicial_set_embedding
+
+    n_epochs = 200 if len(layout) > _MANY_POINTS else 500
+    start = layout - layout.min(axis=0)
+    start = (start * _UMAP_SIDE / start.max()).astype(np.float32)
+    yield Frame(0, n_epochs, start)
+    found, _ = simplicial_set_embedding(
+        None,
+        (edges.matrix() / edges.scale).tocoo(),
+        layout.shape[1],
+        1.0,
+        UMAP_A,
+        UMAP_B,
+        1.0,
+        5,
+        n_epochs,
+        start,
+        np.random.RandomState(random_state),
+        "euclidean",
+        {},
+        False,
+        {},
+        False,
+    )
+    yield Frame(n_epochs, n_epochs, np.asarray(found, np.float32))
+
+
+MOVERS: dict[str, Callable[..., Iterator[Frame]]] = {
+    "opentsne": _opentsne,
+    "umap_learn": _umap_learn,
+    "principal": _principal,
+    "low_rank_principal": _low_rank_principal,
+}
+"""What moves the points, by the name in :attr:`family.Member.moved_by`."""
