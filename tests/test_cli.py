@@ -65,6 +65,22 @@ def test_fit_writes_the_map(table, out):
     assert not parameters["interrupted"]
 
 
+def test_fit_by_pca_says_that_there_is_no_pressure(table, out):
+    result = run("fit", table, "--out", out, "--method", "pca", "--n-neighbors", 5)
+    assert result.exit_code == 0, result.output
+    assert "no pressure in this method" in result.stdout
+    parameters = anndata.read_h5ad(out).uns["embedding_game"]["parameters"]
+    assert (parameters["method"], parameters["affinity"]) == ("pca", "inner_products")
+
+
+def test_fit_by_pca_with_other_edges_is_refused(table, out):
+    result = run(
+        "fit", table, "--out", out, "--method", "pca", "--affinity", "fuzzy", *FEW
+    )
+    assert result.exit_code == 2
+    assert "affinity 'fuzzy': choose auto or inner_products" in result.stderr
+
+
 def test_same_seed_same_map(table, tmp_path):
     maps = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):

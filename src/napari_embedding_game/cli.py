@@ -44,7 +44,16 @@ def _choices(name: str, *values: str) -> Any:
 
 
 Sample = _choices("Sample", "digits", "pbmc", "nuclei", "mnist")
-Affinity = _choices("Affinity", "auto", "mixed", "uniform", "fuzzy", "entropic", "lle")
+Affinity = _choices(
+    "Affinity",
+    "auto",
+    "mixed",
+    "uniform",
+    "fuzzy",
+    "entropic",
+    "lle",
+    "inner_products",
+)
 Approximation = _choices(
     "Approximation",
     "auto",
@@ -179,7 +188,8 @@ def fit(
         int, typer.Option(min=1, help="Neighbours that attract each point.")
     ] = 15,
     method: Annotated[
-        str, typer.Option(help="game, ee, ssne, tsne, umap and more: see the README.")
+        str,
+        typer.Option(help="game, ee, ssne, tsne, umap, pca and more: see the README."),
     ] = "game",
     approximation: Annotated[
         Approximation,
@@ -274,7 +284,7 @@ def _play_and_write(
     if snapshot is None:
         raise KeyboardInterrupt
     _write(dataset, _result(game, dataset, snapshot, missing, interrupted), out)
-    _report(dataset, snapshot, out)
+    _report(dataset, snapshot, out, game.method)
     if interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
 
@@ -359,8 +369,11 @@ def _write(dataset: Dataset, result: EmbeddingResult, out: Path) -> None:
     write(dataset, result, out)
 
 
-def _report(dataset: Dataset, snapshot: Snapshot, out: Path) -> None:
+def _report(dataset: Dataset, snapshot: Snapshot, out: Path, method: str) -> None:
     """Tell what was written, and what to beware of."""
+    from napari_embedding_game.core.family import member
+
+    pressured = f"{snapshot.pressured_share:.0%} under pressure"
     if snapshot.warning:
         typer.echo(f"Warning: {snapshot.warning}", err=True)
     if not snapshot.finished:
@@ -368,7 +381,7 @@ def _report(dataset: Dataset, snapshot: Snapshot, out: Path) -> None:
     typer.echo(
         f"{out}: {len(snapshot.embedding):,} points of {dataset.name} "
         f"({dataset.space}), {_state(snapshot)}, "
-        f"{snapshot.pressured_share:.0%} under pressure"
+        f"{pressured if member(method).kernel else 'no pressure in this method'}"
     )
 
 
@@ -451,7 +464,7 @@ def warm_up() -> None:
                 n_components, affinity=affinity, max_iter=3, random_state=0
             ).fit(X)
     for name, member in MEMBERS.items():
-        for approximation in () if member.library else member.approximations:
+        for approximation in () if member.moved_by else member.approximations:
             EmbeddingGame(
                 method=name,
                 approximation=approximation,

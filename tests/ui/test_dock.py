@@ -86,6 +86,38 @@ def test_number_and_slider_of_the_repulsion_agree(dock, session):
     assert dock.game.paper_lambda.text() == "lambda = 1.75"
 
 
+def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(dock, session):
+    game = dock.game
+    game.affinity.value = "uniform"
+    assert "inner_products" not in game.affinity.choices
+    game.method.value = "pca"
+    assert game.affinity.choices == ("auto", "inner_products")
+    assert session.settings.affinity == "auto"
+    assert not game.strength.enabled
+    assert game.paper_lambda.text() == "cannot be steered"
+    game.affinity.value = "inner_products"
+    game.method.value = "pca_low_rank"
+    assert game.affinity.value == "inner_products"
+    game.method.value = "game"
+    assert game.affinity.value == session.settings.affinity == "auto"
+    assert "inner_products" not in game.affinity.choices
+
+
+def test_pca_comes_to_rest_without_pressure(play, session, dock):
+    dock.game.method.value = "pca"
+    play()
+    assert "come to rest" in dock.run.stage.text()
+    assert "no pressure in this method" in dock.run.status.text()
+
+
+def test_settings_of_a_restored_map_are_shown_with_its_edges(dock, session):
+    session.settings.choose_method("pca")
+    session.settings.affinity = "inner_products"
+    dock.game.show_settings()
+    assert dock.game.method.value == "pca"
+    assert dock.game.affinity.value == "inner_products"
+
+
 def test_every_setting_of_the_engine_has_its_control(dock, session):
     game, settings = dock.game, session.settings
     game.approximation.value = "sampled_edges"

@@ -14,6 +14,7 @@ from superqt import QCollapsible
 from napari_embedding_game.core.classical import CLASSICAL
 from napari_embedding_game.core.family import (
     MEMBERS,
+    affinities,
     choose,
     is_installed,
     member,
@@ -41,6 +42,7 @@ AFFINITIES = [
     ("All the same", "uniform"),
     ("By chance (entropic)", "entropic"),
     ("By reconstruction (LLE)", "lle"),
+    ("All rows, by inner products", "inner_products"),
 ]
 INITS = [
     ("Spectral (keeps the large picture)", "spectral"),
@@ -129,7 +131,7 @@ class GamePart(Part):
     def _make_more(self) -> None:
         settings = self._settings
         self.affinity = ComboBox(
-            choices=AFFINITIES,
+            choices=self._affinities,
             value=settings.affinity,
             tooltip="Whether nearer neighbours attract more strongly, or all of them "
             "the same, as in the paper.",
@@ -250,7 +252,7 @@ class GamePart(Part):
     def show_settings(self) -> None:
         """Show the settings as they are, when something else has changed them."""
         for field, widget in self._plain_fields().items():
-            if field != "approximation":
+            if field not in ("approximation", "affinity"):
                 with widget.changed.blocked():
                     widget.value = getattr(self._settings, field)
         for field, widget in self._automatic_fields().items():
@@ -260,8 +262,11 @@ class GamePart(Part):
         self._show_method()
 
     def _show_method(self) -> None:
-        """Show what goes with the method: its approximations and its repulsion."""
+        """Show what goes with the method: its edges, approximations and repulsion."""
         settings = self._settings
+        with self.affinity.changed.blocked():
+            self.affinity.reset_choices()
+            self.affinity.value = settings.affinity
         with self.method.changed.blocked(), self.approximation.changed.blocked():
             self.method.value = settings.method
             self.approximation.reset_choices()
@@ -276,14 +281,18 @@ class GamePart(Part):
             self.strength_slider.max = math.log10(high)
             self.strength.value = self._strength
             self.strength_slider.value = math.log10(self._strength)
-        # A library is not steered.
+        # What something else than the game moves is not steered.
         for widget in (self.strength, self.strength_slider, self.approximation):
-            widget.enabled = not member(settings.method).library
+            widget.enabled = not member(settings.method).moved_by
         self._tell_lambda()
 
     def _approximations(self, widget: Any = None) -> list[tuple[str, str]]:
         offered = choose(self._settings.method, None)[0].approximations
         return [choice for choice in APPROXIMATIONS if choice[1] in offered]
+
+    def _affinities(self, widget: Any = None) -> list[tuple[str, str]]:
+        offered = ("auto", *affinities(self._settings.method))
+        return [choice for choice in AFFINITIES if choice[1] in offered]
 
     @property
     def _strength(self) -> float:
@@ -352,7 +361,7 @@ class GamePart(Part):
         if dataset is None:
             show_text(self.paper_lambda, "lambda × N")
             return
-        if member(self._settings.method).library:
+        if member(self._settings.method).moved_by:
             show_text(self.paper_lambda, "cannot be steered")
             return
         if not has_lambda(self._settings.method):

@@ -23,6 +23,7 @@ changes in a window with a canvas has all of the window put together anew."""
 RESTORED = "The map as it was saved. Restart plays anew."
 FINISHED = "Finished. Move Repulsion to play on."
 LAID_OUT = "Finished. The library has laid the map out."
+AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
 STOPPED_EARLY = "Stopped before there was a map."
 
@@ -129,8 +130,7 @@ class RunPart(Part):
         if state == "stopped" and self._session.snapshot is None:
             return STOPPED_EARLY
         run = self._session.run
-        by_library = run is not None and bool(member(run.game.method).library)
-        finished = LAID_OUT if by_library else FINISHED
+        finished = FINISHED if run is None else _finished_text(run.game.method)
         return {"finished": finished, "stopped": STOPPED}.get(state, "")
 
     def _on_progress(self, progress: Progress) -> None:
@@ -155,7 +155,9 @@ class RunPart(Part):
 
     def _tell_snapshot(self, snapshot: Snapshot) -> None:
         self._move_bar(snapshot)
-        self.status.setText(_status_text(snapshot))
+        played = self._session.played
+        has_pressure = played is None or bool(member(played.game.method).kernel)
+        self.status.setText(_status_text(snapshot, has_pressure))
         self.curve.set_energies(self._session.energies)
 
     def _on_message(self, message: str) -> None:
@@ -163,10 +165,18 @@ class RunPart(Part):
         show_text(self.message, message, "error" if failed else "warning")
 
 
-def _status_text(snapshot: Snapshot) -> str:
+def _finished_text(method: str) -> str:
+    played = member(method)
+    if played.library:
+        return LAID_OUT
+    return AT_REST if played.moved_by else FINISHED
+
+
+def _status_text(snapshot: Snapshot, has_pressure: bool) -> str:
+    pressured = f"{snapshot.pressured_share:.0%} under pressure"
     return (
         f"{snapshot.iteration:,} of {snapshot.n_iter:,} iterations  ·  "
-        f"{snapshot.pressured_share:.0%} under pressure"
+        f"{pressured if has_pressure else 'no pressure in this method'}"
     )
 
 
