@@ -63,6 +63,9 @@ the digits in the embedding game and in t-SNE, by which landmarks tile well."""
 LOW_RANK = 30
 """Of the inner products that pull in Lemma 3; that of the data where it is lower."""
 _LOOK_EVERY = 5
+_FORESEEN = 200
+"""Iterations that are foreseen for the principal steps, until twice as many as there
+have been are more: most data take fewer, and a small map is shown at that pace."""
 _SETTLING = 100
 """Iterations in which the landmarks settle on a finished map."""
 _SHOWN_EVERY = 10
@@ -280,7 +283,7 @@ def _principal_frames(
         done = is_last or has_settled
         yield Frame(
             iteration,
-            iteration if done else most,
+            iteration if done else min(most, max(_FORESEEN, 2 * iteration)),
             (unit * y).astype(np.float32),
             energy,
             "" if has_settled or not is_last else _unsettled(most),
