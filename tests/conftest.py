@@ -13,7 +13,6 @@ from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.merging import Merging
 
-
 WINDOWS = Path(__file__).parent / "ui"
 
 
