@@ -10,27 +10,29 @@ it is done, and stopping waits for that.  Neither can be steered.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import choose, is_installed, member
 from napari_embedding_game.core.forces import make_forces
 from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.profiles import UMAP_A, UMAP_B
-from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.core.settling import (
+    Frame,
+    Game,
+    Play,
+    draw_members,
+    moving,
+    settle,
+)
+from napari_embedding_game.core.types import GameSettings
 
-Game = Generator[Snapshot, GameSettings | None, None]
-Play = Callable[..., Game]
-_SETTLING = 100
-"""Iterations in which the landmarks settle on a finished map."""
 _SHOWN_EVERY = 10
 _EARLY, _LATE = 250, 500
 _EXAGGERATION = 12
@@ -38,14 +40,6 @@ _EXAGGERATION = 12
 _UMAP_SIDE = 10.0
 _MANY_POINTS = 10_000
 """umap-learn's own: the span of its start, and where it halves its epochs."""
-
-
-class Frame(NamedTuple):
-    """Where the library stands: iteration, of how many, (N, d) positions."""
-
-    iteration: int
-    n_iter: int
-    positions: NDArray[np.float32]
 
 
 def play_peer(
@@ -72,18 +66,14 @@ def play_peer(
             f"{found.title} is not installed: install it with "
             f'pip install "napari-embedding-game[peers]", or choose another method.'
         )
-    rng = np.random.default_rng(random_state)
-    n_landmarks = min(settings.n_landmarks, len(layout))
-    members = rng.choice(len(layout), n_landmarks, replace=False)
+    members = draw_members(len(layout), settings.n_landmarks, random_state)
     frame = Frame(0, 1, np.asarray(layout, np.float32))
-    objective = _objective(edges, settings, n_landmarks, random_state)
+    objective = _objective(edges, settings, len(members), random_state)
     for frame in _FRAMES[found.library](edges, layout, random_state):
-        yield _moving(frame, members, objective)
-    still = replace(settings, learning_rate=0.0, schedule="fast", max_iter=_SETTLING)
-    settling = play(edges, frame.positions, still, random_state=random_state, **driving)
-    for snapshot in settling:
-        iteration = frame.iteration + snapshot.iteration
-        yield replace(snapshot, iteration=iteration, n_iter=frame.n_iter + _SETTLING)
+        y = torch.from_numpy(frame.positions)
+        yield moving(frame, members, objective.evaluate(y, y[members], True)[0])
+    driving["random_state"] = random_state
+    yield from settle(play, edges, frame, settings, **driving)
 
 
 def _objective(
@@ -95,27 +85,6 @@ def _objective(
     repulsion = found.unit(edges) * found.strength
     return make_objective(
         approximation, forces, repulsion, n_landmarks, random_state, found.aggregate
-    )
-
-
-def _moving(
-    frame: Frame, members: NDArray[np.integer], objective: Objective
-) -> Snapshot:
-    """Return a snapshot of points on their way, with some of them as landmarks."""
-    landmarks = frame.positions[members]
-    labels = np.empty(len(frame.positions), np.int32)
-    columns = np.ascontiguousarray(landmarks.T)
-    _kernels.nearest_landmark(frame.positions, columns, labels)
-    y, z = torch.from_numpy(frame.positions), torch.from_numpy(landmarks)
-    energy, _, _ = objective.evaluate(y, z, True)
-    return Snapshot(
-        iteration=frame.iteration,
-        n_iter=frame.n_iter + _SETTLING,
-        embedding=frame.positions,
-        landmarks=landmarks,
-        energy=energy,
-        labels=labels,
-        pressure=np.zeros(len(frame.positions), np.float32),
     )
 
 
