@@ -309,10 +309,14 @@ class Session:
     def _needs_restart(self) -> bool:
         """Whether what is played cannot become what is chosen.
 
-        The method has other edges, or either is played by a library.
+        The method has other edges, or either is played by a library, or one by the
+        game's own steps and the other by a minimiser.
         """
         if self.run is None:
             return False
+        optimizers = self.run.game.optimizer, self.settings.optimizer
+        if "game" in optimizers and optimizers[0] != optimizers[1]:
+            return True
         methods = self.run.game.method, self.settings.method
         if any(member(method).library for method in methods):
             return self.run.game != self.settings.game()

@@ -10,6 +10,7 @@ from psygnal import SignalGroupDescriptor
 from napari_embedding_game.core.family import (
     choose,
     member,
+    optimizers,
     per_point,
     resolve,
     strength_of,
@@ -19,6 +20,7 @@ from napari_embedding_game.core.types import (
     Approximation,
     GameSettings,
     Init,
+    OptimizerName,
     ScheduleName,
     StartSettings,
     Update,
@@ -62,6 +64,7 @@ class Settings:
     landmark_update: Update = "momentum"
     schedule: ScheduleName = "fast"
     max_iter: int | None = None
+    optimizer: OptimizerName = "game"
 
     def start(self) -> StartSettings:
         """Return what a new run is built from, with the edges of the method."""
@@ -78,10 +81,18 @@ class Settings:
     def choose_method(self, method: str) -> None:
         """Take a method with its own repulsion, and its own way to find it."""
         own = choose(method, None)[0].approximations
+        if self.optimizer not in optimizers(method):
+            self.optimizer = "game"
         if self.approximation not in (None, *own):
             self.approximation = None
         self.strength = None
         self.method = method
+
+    def choose_optimizer(self, optimizer: OptimizerName) -> None:
+        """Take an optimiser; a minimiser goes through all pairs."""
+        self.optimizer = optimizer
+        if optimizer != "game":
+            self.approximation = None
 
 
 def strength_range(method: str) -> tuple[float, float]:
