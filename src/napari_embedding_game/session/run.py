@@ -255,6 +255,7 @@ class _Clock:
     def __init__(self, duration: float) -> None:
         self._duration = duration
         self._seconds_each = 0.0
+        self._is_open = False
         self._begun: float | None = None
         self._first = 0
 
@@ -269,7 +270,10 @@ class _Clock:
             self.restart(snapshot)
             # The pace of the first schedule also holds for what is played after.
             self._seconds_each = self._duration / (snapshot.n_iter or _USUAL_ITER)
+            self._is_open = not snapshot.n_iter
         due = self._seconds_each * (snapshot.iteration - self._first)
+        if self._is_open:  # there may be many more iterations than were reckoned with
+            due = min(due, self._duration)
         return max(0.0, due - self._passed())
 
     def left(self, snapshot: Snapshot) -> float | None:
