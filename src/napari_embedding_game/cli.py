@@ -473,7 +473,7 @@ def warm_up() -> None:
     import numpy as np
 
     from napari_embedding_game.core.estimator import EmbeddingGame
-    from napari_embedding_game.core.family import MEMBERS
+    from napari_embedding_game.core.family import MEMBERS, optimizers
 
     X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
     for n_components in (2, 3):
@@ -486,6 +486,14 @@ def warm_up() -> None:
             EmbeddingGame(
                 method=name,
                 approximation=approximation,
+                perplexity=10.0,
+                max_iter=2,
+                random_state=0,
+            ).fit(X)
+        for optimizer in optimizers(name)[1:]:
+            EmbeddingGame(
+                method=name,
+                optimizer=optimizer,
                 perplexity=10.0,
                 max_iter=2,
                 random_state=0,

@@ -60,12 +60,13 @@ from napari_embedding_game.core.threads import one_torch_thread
 from napari_embedding_game.core.types import GameSettings, OptimizerName, Snapshot
 
 MOST_POINTS: dict[OptimizerName, int] = {
-    "spectral_direction": 20_000,
+    "spectral_direction": 10_000,
     "lbfgs": 20_000,
-    "homotopy": 20_000,
+    "homotopy": 10_000,
     "pressured_points": 10_000,
 }
-"""Largest maps: a step takes up to 2 s (``benchmarks/descents.py``)."""
+"""Largest maps: a step takes up to 2 s, and to factor the Laplacian for the spectral
+direction half a minute, all of it on one core (``benchmarks/descents.py``)."""
 NO_CHANGE = (
     "The game's own steps and a minimiser cannot take turns in one run: begin a new "
     "run to use another optimizer."

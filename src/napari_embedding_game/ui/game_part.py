@@ -143,7 +143,7 @@ class GamePart(Part):
             tooltip="How the points find their places. The game's own steps are quick "
             "and suit all data; the others go downhill over all pairs of points, for "
             "some thousand rows at most: pressured points frees those that are stuck, "
-            "homotopy is the slowest and finds the lowest energies.",
+            "homotopy lets the repulsion grow from next to nothing.",
         )
         self.learning_rate = automatic_float(
             0.0, 10.0, 0.01, "Step length of the points in each iteration."
