@@ -65,8 +65,9 @@ MOST_POINTS: dict[OptimizerName, int] = {
     "homotopy": 10_000,
     "pressured_points": 10_000,
 }
-"""Largest maps: a step takes up to 2 s, and to factor the Laplacian for the spectral
-direction half a minute, all of it on one core (``benchmarks/descents.py``)."""
+"""Largest maps, of 10,000 digits of MNIST and 20,000: a step takes 1 s on one slow core,
+and factoring the Laplacian for the spectral direction 13 s, which cannot be stopped
+(``python benchmarks/descents.py``).  Both grow with the square and more."""
 NO_CHANGE = (
     "The game's own steps and a minimiser cannot take turns in one run: begin a new "
     "run to use another optimizer."
