@@ -81,6 +81,27 @@ def test_fit_by_pca_with_other_edges_is_refused(table, out):
     assert "affinity 'fuzzy': choose auto or inner_products" in result.stderr
 
 
+def test_fit_takes_the_players_steps_and_another_optimiser(table, tmp_path):
+    maps, wanted = [], {"learning_rate": 0.2, "momentum": 0.5}
+    steps = ["--learning-rate", 0.2, "--momentum", 0.5, "--update", "optimistic"]
+    landmarks = ["--landmark-learning-rate", 0.4, "--landmark-update", "omd"]
+    wanted |= {"landmark_learning_rate": 0.4, "landmark_update": "omd"}
+    for name, options in (
+        ("plain", []),
+        ("own", [*steps, *landmarks]),
+        ("lbfgs", ["--optimizer", "lbfgs"]),
+    ):
+        path = tmp_path / f"{name}.h5ad"
+        assert run("fit", table, "--out", path, *options, *FEW).exit_code == 0
+        maps.append(anndata.read_h5ad(path))
+    found = maps[1].uns["embedding_game"]["parameters"]
+    assert {name: found[name] for name in wanted} == wanted
+    assert found["update"] == "optimistic"
+    assert maps[2].uns["embedding_game"]["parameters"]["optimizer"] == "lbfgs"
+    first, *others = (one.obsm["X_embedding_game"] for one in maps)
+    assert not any(np.array_equal(first, other) for other in others)
+
+
 def test_same_seed_same_map(table, tmp_path):
     maps = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
@@ -192,6 +213,11 @@ def test_missing_and_unknown_files(tmp_path, out):
         ["--strength", "3", "--repulsion", "1"],
         ["--metric", "no-such-distance"],
         ["--device", "no-such-device"],
+        ["--learning-rate", "-1"],
+        ["--landmark-learning-rate", "inf"],
+        ["--momentum", "1"],
+        ["--optimizer", "homotopy"],
+        ["--optimizer", "lbfgs", "--approximation", "landmarks"],
     ],
 )
 def test_settings_that_cannot_be_used(table, out, options):
@@ -208,6 +234,8 @@ def test_settings_that_cannot_be_used(table, out, options):
         ["fit", "cells.csv", "--out", "o.h5ad", "--n-neighbors", "0"],
         ["fit", "cells.csv", "--out", "o.h5ad", "--schedule", "slow"],
         ["fit", "cells.csv", "--out", "o.h5ad", "--missing", "fill"],
+        ["fit", "cells.csv", "--out", "o.h5ad", "--optimizer", "adam"],
+        ["fit", "cells.csv", "--out", "o.h5ad", "--update", "none"],
         ["--sample", "cifar"],
         ["no-such-command"],
     ],

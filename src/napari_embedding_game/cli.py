@@ -62,6 +62,10 @@ Approximation = _choices(
     "sampled_landmarks",
     "exact",
 )
+Optimizer = _choices(
+    "Optimizer", "game", "spectral_direction", "lbfgs", "homotopy", "pressured_points"
+)
+Update = _choices("Update", "momentum", "omd", "optimistic")
 Schedule = _choices("Schedule", "fast", "paper")
 Init = _choices(
     "Init", "spectral", "pca", "random", "gradient_pca", "random_projection",
@@ -195,6 +199,10 @@ def fit(
         Approximation,
         typer.Option(help="How the repulsion of all pairs is found."),
     ] = Approximation.auto,
+    optimizer: Annotated[
+        Optimizer,
+        typer.Option(help="The game's own steps, or a minimiser over all pairs."),
+    ] = Optimizer.game,
     perplexity: Annotated[
         float, typer.Option(help="Neighbours that count, for entropic attraction.")
     ] = 30.0,
@@ -220,6 +228,22 @@ def fit(
     max_iter: Annotated[
         int | None, typer.Option(min=1, help="Iterations; the schedule's own.")
     ] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Steps of the points; the schedule's own.")
+    ] = None,
+    landmark_learning_rate: Annotated[
+        float | None, typer.Option(help="Steps of the landmarks; the schedule's own.")
+    ] = None,
+    momentum: Annotated[
+        float | None,
+        typer.Option(help="Share of a step in the next, 0 to 1; the schedule's own."),
+    ] = None,
+    update: Annotated[
+        Update, typer.Option(help="How the points turn forces into steps.")
+    ] = Update.momentum,
+    landmark_update: Annotated[
+        Update, typer.Option(help="How the landmarks turn forces into steps.")
+    ] = Update.momentum,
     init: Annotated[Init, typer.Option(help="Layout to start from.")] = Init.spectral,
     metric: Annotated[
         str, typer.Option(help="Distance between rows, such as cosine.")
@@ -247,7 +271,7 @@ def fit(
         from napari_embedding_game.core.family import choose, per_point
 
         how = None if approximation == "auto" else approximation.value
-        chosen, _ = choose(method, how)
+        chosen, _ = choose(method, how, optimizer.value)
         if strength is not None:
             has_lambda = chosen.unit is per_point
             repulsion = strength / (dataset.X.shape[0] if has_lambda else 1)
@@ -264,6 +288,11 @@ def fit(
             affinity=affinity.value,
             schedule=schedule.value,
             max_iter=max_iter,
+            learning_rate=learning_rate,
+            landmark_learning_rate=landmark_learning_rate,
+            momentum=momentum,
+            update=update.value,
+            landmark_update=landmark_update.value,
             init=init.value,
             metric=metric,
             device=device,
@@ -271,6 +300,7 @@ def fit(
             random_state=random_state,
             method=method,
             approximation=how,
+            optimizer=optimizer.value,
             perplexity=perplexity,
         )
         _play_and_write(game, dataset, missing.value, out)
@@ -327,7 +357,7 @@ def _play(snapshots: Iterable[Snapshot]) -> tuple[Snapshot | None, bool]:
                 bar.update(
                     task,
                     description="Game",
-                    total=snapshot.n_iter,
+                    total=snapshot.n_iter or None,
                     completed=snapshot.iteration,
                     state=_state(snapshot),
                 )
@@ -337,7 +367,8 @@ def _play(snapshots: Iterable[Snapshot]) -> tuple[Snapshot | None, bool]:
 
 
 def _state(snapshot: Snapshot) -> str:
-    done = f"iteration {snapshot.iteration} of {snapshot.n_iter}"
+    of_all = f" of {snapshot.n_iter}" if snapshot.n_iter else ""
+    done = f"iteration {snapshot.iteration}{of_all}"
     return f"{done}, energy {snapshot.energy:.4g}"
 
 
@@ -455,7 +486,7 @@ def warm_up() -> None:
     import numpy as np
 
     from napari_embedding_game.core.estimator import EmbeddingGame
-    from napari_embedding_game.core.family import MEMBERS
+    from napari_embedding_game.core.family import MEMBERS, optimizers
 
     X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
     for n_components in (2, 3):
@@ -468,6 +499,14 @@ def warm_up() -> None:
             EmbeddingGame(
                 method=name,
                 approximation=approximation,
+                perplexity=10.0,
+                max_iter=2,
+                random_state=0,
+            ).fit(X)
+        for optimizer in optimizers(name)[1:]:
+            EmbeddingGame(
+                method=name,
+                optimizer=optimizer,
                 perplexity=10.0,
                 max_iter=2,
                 random_state=0,

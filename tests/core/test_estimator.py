@@ -76,6 +76,18 @@ def test_every_combination_of_settings_maps(cloud, d, init, approximation):
     assert np.isfinite(found).all()
 
 
+@pytest.mark.parametrize("optimizer", ["lbfgs", "pressured_points"])
+def test_a_minimiser_ends_with_less_energy_than_the_game(cloud, optimizer):
+    game = small(approximation="exact").fit(cloud)
+    fitted = small(optimizer=optimizer, max_iter=None).fit(cloud)
+    assert fitted.energy_ < game.energy_
+    assert fitted.landmarks_.shape == (10, 2)
+    again = clone(fitted).fit_transform(cloud)
+    np.testing.assert_array_equal(again, fitted.embedding_)
+    with pytest.raises(InputError, match="choose the approximation exact"):
+        small(optimizer=optimizer, approximation="landmarks").fit(cloud)
+
+
 def test_a_given_repulsion_is_the_papers_lambda(cloud):
     given = small(repulsion=0.05).fit(cloud)
     assert given.repulsion_ == pytest.approx(0.05)

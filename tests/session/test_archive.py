@@ -116,6 +116,21 @@ def test_a_restored_session_shows_the_same_and_goes_on(folder):
     assert "doublets" in {c.name for c in other.clusters.clusters}
 
 
+def test_a_file_from_before_there_were_optimisers_is_opened(folder, tmp_path):
+    path, _, saved = folder
+
+    def without(content):
+        values = json.loads(content)
+        played = values["record"]
+        of_steering = [steering["game"] for steering in played["steered"]]
+        for game in (values["game"], played["game"], *of_steering):
+            assert game.pop("optimizer") == "game"
+        return json.dumps(values).encode()
+
+    old = rewritten(path / "work.zip", tmp_path / "x.zip", {"maps/0/map.json": without})
+    assert_same_map(archive.load(old).maps[0], saved)
+
+
 def test_the_recorded_run_can_be_replayed(folder):
     path, session, _ = folder
     found = archive.with_data(archive.load(path / "work.zip").maps[0], path)

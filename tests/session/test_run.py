@@ -17,6 +17,7 @@ from napari_embedding_game.session.run import (
     WAITING,
     Pace,
     Run,
+    _Clock,
 )
 
 X = np.zeros((40, 5), np.float32)
@@ -184,6 +185,19 @@ def test_time_left_is_foretold_and_pauses_do_not_count(drive):
     left = [f.seconds_left for f in one.frames if f.snapshot and f.snapshot.iteration]
     assert all(0 <= seconds <= 0.6 for seconds in left if seconds is not None)
     assert left[-1] == 0
+
+
+def test_what_has_no_known_end_is_slowed_for_a_while_and_nothing_is_foretold(
+    make_snapshot,
+):
+    clock = _Clock(2.0)
+    assert clock.ahead(make_snapshot(0, 0)) == 0
+    assert clock.ahead(make_snapshot(20, 0)) == pytest.approx(0.2, abs=0.1)
+    assert clock.left(make_snapshot(20, 0)) is None
+    assert clock.ahead(make_snapshot(5_000, 0)) <= 2.0
+    # The landmarks settle, and their number of iterations is known.
+    assert clock.ahead(make_snapshot(5_010, 5_100)) <= 2.0
+    assert clock.left(make_snapshot(5_010, 5_100)) > 0
 
 
 def test_an_error_reaches_whoever_iterates(engine):

@@ -92,6 +92,24 @@ def test_a_method_on_the_same_edges_acts_at_once(session, engine):
     assert engine.games[-1].method == "umap"
 
 
+def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
+    session.settings.approximation = "sampled_edges"
+    play(session)
+    session.settings.choose_optimizer("lbfgs")
+    assert session.stale
+    run = session.begin()
+    frames = run.frames()
+    while len(engine.games) < 2:
+        session.receive(run, next(frames))
+    assert not session.stale
+    session.settings.choose_optimizer("pressured_points")
+    session.receive(run, next(frames))
+    sent = [game.optimizer for game in engine.games]
+    assert sent == ["game", "lbfgs", "pressured_points"]
+    session.settings.choose_optimizer("game")
+    assert session.stale
+
+
 @pytest.mark.parametrize("method", ["umap_learn", "pca"])
 def test_what_the_game_does_not_move_cannot_be_steered(session, engine, method):
     session.settings.choose_method(method)

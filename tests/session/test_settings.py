@@ -58,5 +58,18 @@ def test_edges_that_a_method_cannot_be_played_on_are_left_to_it():
     assert settings.start().affinity == "mixed"
 
 
+def test_a_minimiser_brings_all_pairs_and_leaves_a_method_that_has_none():
+    settings, heard = Settings(), []
+    settings.approximation = "sampled_edges"
+    settings.choose_optimizer("lbfgs")
+    assert settings.game() == GameSettings(optimizer="lbfgs")
+    settings.events.connect(lambda info: heard.append(info.signal.name))
+    settings.choose_method("tsne")
+    assert settings.optimizer == "lbfgs"
+    settings.choose_method("umap")
+    assert settings.optimizer == "game"
+    assert heard == ["method", "optimizer", "method"]
+
+
 def test_the_slider_of_the_game_goes_from_ten_to_ten_thousand():
     assert strength_range("game") == pytest.approx((10.0, 10_000.0))

@@ -9,6 +9,7 @@ from qtpy.QtWidgets import QProgressBar, QWidget
 
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
+from napari_embedding_game.session.engine import CoreEngine
 from napari_embedding_game.session.sources import Loaded, Wish
 from napari_embedding_game.ui.colors import to_hex
 from napari_embedding_game.ui.sweep import STEP_MS, STEPS, Sweep, move_bar
@@ -143,6 +144,46 @@ def test_every_setting_of_the_engine_has_its_control(dock, session):
     game.max_iter.value = 0
     game.momentum.value = game.momentum.min
     assert (settings.max_iter, settings.momentum) == (None, None)
+
+
+def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):
+    session._engine = CoreEngine()
+    game = docked.game
+    game.more.expand()
+    assert "homotopy" not in game.optimizer.choices
+    game.method.value = "ee"
+    assert len(game.optimizer.choices) == 5
+    game.optimizer.value = "pressured_points"
+    assert game.approximation.value == "exact"
+    of_the_players = (game.update, game.landmark_rate, game.schedule)
+    assert not any(w.enabled for w in (game.approximation, *of_the_players))
+    assert game.strength.enabled
+    docked.run.run.native.click()
+    qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
+    before = session.snapshot
+    assert session.played.game.optimizer == "pressured_points"
+    game.optimizer.value = "homotopy"
+    qtbot.waitUntil(lambda: session.state == "running", timeout=20_000)
+    qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
+    assert session.snapshot.iteration > before.iteration
+    assert game.stale.isHidden()
+    game.method.value = "umap"
+    assert game.optimizer.choices == ("game",)
+    assert session.settings.optimizer == "game"
+    assert all(w.enabled for w in of_the_players)
+    session.stop()
+
+
+def test_work_of_which_nobody_knows_the_end_is_told_without_one(
+    dock, session, make_snapshot
+):
+    session.dataset_changed.emit(session.dataset)
+    dock.run._tell_snapshot(make_snapshot(iteration=1_200, n_iter=0))
+    assert dock.run.status.text().startswith("1,200 iterations")
+    assert dock.run.bar.value == 0
+    dock.run._tell_snapshot(make_snapshot(iteration=10, n_iter=50))
+    assert dock.run.status.text().startswith("10 of 50 iterations")
+    assert (dock.run.bar.value, dock.run.bar.max) == (10, 50)
 
 
 def test_what_needs_a_restart_says_so(play, dock):

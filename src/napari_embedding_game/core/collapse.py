@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.family import choose
+from napari_embedding_game.core.family import NEEDS_PULL, approximation_of
 from napari_embedding_game.core.types import GameSettings
 
 CELLS = 64
@@ -58,7 +58,9 @@ def collapse_warning(
 def _way_out(
     settings: GameSettings, learning_rate: float, landmark_learning_rate: float
 ) -> str:
-    approximation = choose(settings.method, settings.approximation)[1]
+    if settings.optimizer in NEEDS_PULL:
+        return "choose the optimizer lbfgs, or the game's own steps"
+    approximation = approximation_of(settings)
     if approximation == "sampled_landmarks":
         return "sampled landmarks do this; choose landmarks that move"
     if approximation == "landmarks":
@@ -68,6 +70,6 @@ def _way_out(
             return f"raise the landmarks' learning rate above {learning_rate:g}"
         if landmark_learning_rate < learning_rate:
             return f"lower the points' learning rate below {landmark_learning_rate:g}"
-    if settings.n_landmarks < _FEW_LANDMARKS:
+    if approximation != "exact" and settings.n_landmarks < _FEW_LANDMARKS:
         return f"raise the number of landmarks above {_FEW_LANDMARKS}"
     return "raise the repulsion (lambda x N)"

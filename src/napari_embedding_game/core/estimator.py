@@ -27,6 +27,7 @@ from napari_embedding_game.core.types import (
     Approximation,
     GameSettings,
     Init,
+    OptimizerName,
     ScheduleName,
     Snapshot,
     StartSettings,
@@ -90,6 +91,10 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     approximation : str, optional
         How the repulsion of all pairs is found: by "landmarks" (Eq. 3), "sampled_edges"
         (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is the method's own.
+    optimizer : str, default="game"
+        Who moves the points: "game", their own steps, or a minimiser over all pairs,
+        "spectral_direction", "lbfgs", "homotopy" or "pressured_points", for some
+        thousand rows: see :mod:`descents`.  ``max_iter`` is then the most steps.
     perplexity : float, default=30.0
         For entropic edges: how many neighbours count, softly.  Three times as
         many are looked at, whatever ``n_neighbors`` is.
@@ -110,6 +115,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     affinity_ : str
         The edge weights that were used.
     n_iter_ : int
+        Under a minimiser, with those in which the landmarks settle at the end.
     n_features_in_ : int
     random_state_ : int
 
@@ -141,6 +147,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         method: str = "game",
         approximation: Approximation | None = None,
+        optimizer: OptimizerName = "game",
         perplexity: float = 30.0,
         update: Update = "momentum",
         landmark_update: Update = "momentum",
@@ -162,6 +169,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.method = method
         self.approximation = approximation
+        self.optimizer = optimizer
         self.perplexity = perplexity
         self.update = update
         self.landmark_update = landmark_update
@@ -255,6 +263,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         settings = GameSettings(
             method=self.method,
             approximation=self.approximation,
+            optimizer=self.optimizer,
             strength=strength,
             n_landmarks=self.n_landmarks,
             learning_rate=self.learning_rate,

@@ -38,6 +38,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from numbers import Integral
 from typing import TYPE_CHECKING, Literal
 
 from napari_embedding_game.core.errors import InputError
@@ -45,9 +46,11 @@ from napari_embedding_game.core.types import (
     AFFINITIES,
     APPROXIMATIONS,
     DEFAULT_AFFINITY,
+    OPTIMIZERS,
     Affinity,
     Approximation,
     GameSettings,
+    OptimizerName,
     StartSettings,
 )
 
@@ -57,6 +60,16 @@ if TYPE_CHECKING:
 Aggregate = Literal["sum", "log"]
 NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
 """Kernels for which landmarks (Eq. 3) bound nothing, and why."""
+NO_CHANGE = (
+    "The game's own steps and a minimiser cannot take turns in one run: begin a new "
+    "run to use another optimizer."
+)
+NEEDS_PULL: tuple[OptimizerName, ...] = (
+    "spectral_direction",
+    "homotopy",
+    "pressured_points",
+)
+"""Optimisers that follow the spectral direction, which edges that push do not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,16 +306,29 @@ def is_installed(found: Member) -> bool:
 
 
 def choose(
-    method: str, approximation: Approximation | None
+    method: str, approximation: Approximation | None, optimizer: OptimizerName = "game"
 ) -> tuple[Member, Approximation]:
     """Return a method and how its repulsion is found; None is the method's own.
+
+    An optimiser other than the game's own steps goes through all pairs: under it,
+    None is "exact".
 
     Raises
     ------
     InputError
-        There is no such method or approximation, or they do not go together.
+        There is no such method, approximation or optimiser, or they do not go
+        together.
     """
     found = member(method)
+    if optimizer != "game":
+        check_optimizer(found, optimizer)
+        if approximation not in (None, "exact"):
+            raise InputError(
+                f"The optimizer {optimizer} goes through all pairs of points, not "
+                f"{approximation}: choose the approximation exact, or the optimizer "
+                "game."
+            )
+        return found, "exact"
     if approximation is None:
         return found, found.approximations[0]
     if approximation not in APPROXIMATIONS:
@@ -320,6 +346,47 @@ def choose(
             f"choose {_or(found.approximations)}."
         )
     return found, approximation
+
+
+def approximation_of(settings: GameSettings) -> Approximation:
+    """Return how the settings, or else their method, find the repulsion."""
+    return choose(settings.method, settings.approximation, settings.optimizer)[1]
+
+
+def optimizers(method: str) -> tuple[OptimizerName, ...]:
+    """Return what can optimise a method; the game's own steps come first."""
+    found = member(method)
+    return tuple(name for name in OPTIMIZERS if not _objection(found, name))
+
+
+def check_optimizer(found: Member, optimizer: OptimizerName) -> None:
+    """Raise InputError unless the optimiser exists and can optimise the method."""
+    if optimizer not in OPTIMIZERS:
+        raise InputError(
+            f"The optimizer must be one of {OPTIMIZERS}, not {optimizer!r}."
+        )
+    objection = _objection(found, optimizer)
+    if objection:
+        offered = [name for name in OPTIMIZERS if not _objection(found, name)]
+        raise InputError(
+            f"{found.title} does not take the optimizer {optimizer}: {objection}. "
+            f"Choose {_or(tuple(offered))}."
+        )
+
+
+def _objection(found: Member, optimizer: OptimizerName) -> str:
+    """Return why the optimiser cannot optimise the method, or ""."""
+    if optimizer == "game":
+        return ""
+    if found.moved_by:
+        return "its points are moved in a way of its own"
+    if "exact" not in found.approximations:
+        return "it is not defined for all pairs of points"
+    if optimizer in NEEDS_PULL and found.affinity == "lle":
+        return "some of its edges push"
+    if optimizer == "homotopy" and found.attraction != "quadratic":
+        return "even under a weak repulsion it has many minima"
+    return ""
 
 
 def _or(names: tuple[str, ...]) -> str:
@@ -347,6 +414,21 @@ def strength_of(settings: GameSettings) -> float:
     """Return the strength that the settings or else their method asks for."""
     own = member(settings.method).strength
     return own if settings.strength is None else settings.strength
+
+
+def check_numbers(settings: GameSettings) -> None:
+    """Raise InputError unless repulsion and number of landmarks are in their range."""
+    strength = strength_of(settings)
+    if not (math.isfinite(strength) and strength > 0):
+        raise InputError(
+            f"The repulsion (lambda x N) must be a number above 0, not {strength}."
+        )
+    n_landmarks = settings.n_landmarks
+    if not (isinstance(n_landmarks, Integral) and n_landmarks >= 1):
+        raise InputError(
+            "The number of landmarks must be a whole number, at least 1, "
+            f"not {n_landmarks}."
+        )
 
 
 def n_searched(affinity: str, n_neighbors: int, perplexity: float, n_rows: int) -> int:

@@ -25,8 +25,17 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.collapse import collapse_warning
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import Member, choose, member, strength_of
+from napari_embedding_game.core.family import (
+    NO_CHANGE,
+    Member,
+    check_numbers,
+    check_optimizer,
+    choose,
+    member,
+    strength_of,
+)
 from napari_embedding_game.core.forces import Forces, make_forces
+from napari_embedding_game.core.frames import FRAME_SECONDS, Diagnosis
 from napari_embedding_game.core.movers import play_moved
 from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
@@ -34,12 +43,8 @@ from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.threads import one_torch_thread
 from napari_embedding_game.core.types import GameSettings, Snapshot
 
-FRAME_SECONDS = 0.04
-"""Longest stretch of iterations between two snapshots."""
 _SETTLED = 0.6
 """Share of the schedule after which points that lie close are a collapse."""
-_DIAGNOSIS_SHARE = 0.2
-"""Share of the time that labels and pressure may take while the game runs."""
 
 
 def resolve_device(device: str) -> torch.device:
@@ -84,8 +89,9 @@ def play(
     """Play the game from ``layout`` and yield snapshots of it.
 
     The first snapshot is the start; each further one comes after at most
-    40 ms of iterations.  Sending settings steers: all of them act at once, and
-    the learning rates come back to half-way so that there is time to react.
+    40 ms of iterations, or after one that takes longer.  Sending settings steers:
+    all of them act at once, and the learning rates come back to half-way so that
+    there is time to react.
     After the snapshot with ``finished=True``, ``send(settings)`` plays on and
     ``next()`` ends the game.
 
@@ -118,6 +124,9 @@ def play(
         A setting is out of range, or the points left every finite position.
     """
     settings = settings or GameSettings()
+    check_optimizer(member(settings.method), settings.optimizer)
+    resolve_device(device)  # refuses one that is not there
+    given = (edges, layout, settings)
     driving: dict[str, Any] = {
         "random_state": random_state,
         "device": device,
@@ -126,9 +135,14 @@ def play(
         "frame_iterations": frame_iterations,
     }
     if member(settings.method).moved_by:
-        yield from play_moved(_play, edges, layout, settings, **driving)
+        yield from play_moved(_play, *given, **driving)
+    elif settings.optimizer != "game":
+        # Here, as its linear algebra takes a while to load.
+        from napari_embedding_game.core.descents import play_descent
+
+        yield from play_descent(_play, *given, **(driving | {"device": "cpu"}))
     else:
-        yield from _play(edges, layout, settings, **driving)
+        yield from _play(*given, **driving)
 
 
 def _play(
@@ -195,7 +209,7 @@ class _Game:
         self._labels: NDArray[np.int32] = np.zeros(n, np.int32)
         self._pressure: NDArray[np.float32] = np.zeros(n, np.float32)
         self._warning = ""
-        self._next_diagnosis = 0.0
+        self._diagnosis = Diagnosis()
         self._drawn_for: tuple[str, str, int] | None = None
         self._settings = settings
         self._apply(settings)
@@ -208,21 +222,13 @@ class _Game:
         self._position = min(self._position, self._schedule.n_iter // 2)
 
     def _apply(self, settings: GameSettings) -> None:
+        if settings.optimizer != "game":
+            raise InputError(NO_CHANGE)
         schedule = resolve_schedule(settings)
-        strength = strength_of(settings)
-        if not (np.isfinite(strength) and strength > 0):
-            raise InputError(
-                f"The repulsion (lambda x N) must be a number above 0, not {strength}."
-            )
-        n_landmarks = settings.n_landmarks
-        if not (isinstance(n_landmarks, (int, np.integer)) and n_landmarks >= 1):
-            raise InputError(
-                "The number of landmarks must be a whole number, at least 1, "
-                f"not {n_landmarks}."
-            )
+        check_numbers(settings)
         self._settings = settings
         self._schedule: Schedule = schedule
-        self._set_landmarks(min(n_landmarks, len(self._y)))
+        self._set_landmarks(min(settings.n_landmarks, len(self._y)))
         self._choose_objective(len(self._z))
         self._objective.follow(self._y, self._z)
 
@@ -325,7 +331,8 @@ class _Game:
             )
         self._objective.repulsion = self._repulsion
         if diagnose or self._has_lost_landmarks:
-            self._diagnose(embedding)
+            must = self.finished or self._has_lost_landmarks
+            self._diagnosis(lambda: self._diagnose(embedding), must)
         return Snapshot(
             iteration=self._iteration,
             n_iter=self._iteration + self._schedule.n_iter - self._position,
@@ -343,15 +350,9 @@ class _Game:
             return float(self._objective(self._y, self._z, value=True))
 
     def _diagnose(self, embedding: NDArray[np.float32]) -> None:
-        """Work out labels and pressure, unless their share of the time is used up."""
-        begin = time.perf_counter()
-        is_due = begin >= self._next_diagnosis or self._has_lost_landmarks
-        if not (is_due or self.finished):
-            return
+        """Work out labels and pressure, and whether the points collapse."""
         self._labels, self._pressure = pressure(self._objective, self._y, self._z)
         self._warning = self._collapse(embedding)
-        now = time.perf_counter()
-        self._next_diagnosis = now + (now - begin) / _DIAGNOSIS_SHARE
 
     @property
     def _has_lost_landmarks(self) -> bool:

@@ -103,8 +103,11 @@ def spectral_direction(
     *,
     tolerance: float = TOLERANCE,
     max_iter: int = MAX_ITER,
+    direct: SpectralDirection | None = None,
 ) -> Iterator[Step]:
     """Follow the spectral direction, each step at first as long as the last.
+
+    ``direct``: the direction for these edges, if it has been factored already.
 
     Raises
     ------
@@ -112,7 +115,7 @@ def spectral_direction(
         The objective has landmarks, or edges that push.
     """
     energy_of = PointEnergy(objective)
-    direct = SpectralDirection(objective.forces.edges)
+    direct = direct or SpectralDirection(objective.forces.edges)
     least, longest = least_fall(objective, tolerance), longest_step(objective)
     y = start_of(objective, layout)
     return _descend(energy_of, direct, y, least, longest, max_iter)

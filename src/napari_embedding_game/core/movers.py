@@ -20,16 +20,15 @@ component has a standard deviation of ``SPREAD``.  The energy is that of the dat
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import (
@@ -49,11 +48,16 @@ from napari_embedding_game.core.principal import (
     principal_steps,
 )
 from napari_embedding_game.core.profiles import UMAP_A, UMAP_B
+from napari_embedding_game.core.settling import (
+    Frame,
+    Game,
+    Play,
+    draw_members,
+    in_the_plane,
+    moving,
+    settle,
+)
 from napari_embedding_game.core.types import GameSettings, Snapshot
-
-Game = Generator[Snapshot, GameSettings | None, None]
-Play = Callable[..., Game]
-FrameIterations = int | Callable[[int], int] | None
 
 SETTLED = 1e-9
 """Relative change below which a layout of principal steps has settled."""
@@ -66,8 +70,6 @@ _LOOK_EVERY = 5
 _FORESEEN = 200
 """Iterations that are foreseen for the principal steps, until twice as many as there
 have been are more: most data take fewer, and a small map is shown at that pace."""
-_SETTLING = 100
-"""Iterations in which the landmarks settle on a finished map."""
 _SHOWN_EVERY = 10
 _EARLY, _LATE = 250, 500
 _EXAGGERATION = 12
@@ -77,19 +79,6 @@ _MANY_POINTS = 10_000
 """umap-learn's own: the span of its start, and where it halves its epochs."""
 
 
-class Frame(NamedTuple):
-    """Where the points stand on their way."""
-
-    iteration: int
-    n_iter: int
-    """Iterations there will have been at the end, as far as known now."""
-    positions: NDArray[np.float32]
-    """(N, d)."""
-    energy: float | None = None
-    """None: to be worked out from the method's attraction and kernel."""
-    warning: str = ""
-
-
 def play_moved(
     play: Play,
     edges: Edges,
@@ -97,7 +86,6 @@ def play_moved(
     settings: GameSettings,
     *,
     random_state: int,
-    frame_iterations: FrameIterations,
     **driving: Any,
 ) -> Game:
     """Let the points be laid out, then let landmarks settle; yield snapshots.
@@ -113,26 +101,17 @@ def play_moved(
     """
     found = member(settings.method)
     _check(found, settings)
-    rng = np.random.default_rng(random_state)
-    n_landmarks = min(settings.n_landmarks, len(layout))
-    members = rng.choice(len(layout), n_landmarks, replace=False)
+    members = draw_members(len(layout), settings.n_landmarks, random_state)
     frame = Frame(0, 1, np.asarray(layout, np.float32))
     objective = None
     if found.kernel:
-        objective = _objective(edges, settings, n_landmarks, random_state)
+        objective = _objective(edges, settings, len(members), random_state)
     for frame in MOVERS[found.moved_by](edges, layout, settings, random_state):
-        yield _moving(frame, members, objective)
-    settling = play(
-        edges,
-        frame.positions,
-        _still(settings, found),
-        random_state=random_state,
-        frame_iterations=_counted_from(frame.iteration, frame_iterations),
-        **driving,
-    )
-    next(settling)  # the points where the frame before has shown them
-    for snapshot in settling:
-        yield _settled(snapshot, frame)
+        yield moving(frame, members, _energy(frame, members, objective))
+    driving["random_state"] = random_state
+    energy = frame.energy
+    for snapshot in settle(play, edges, frame, _borrowed(settings, found), **driving):
+        yield snapshot if energy is None else _without_kernel(snapshot, frame, energy)
 
 
 def _check(found: Member, settings: GameSettings) -> None:
@@ -148,34 +127,18 @@ def _check(found: Member, settings: GameSettings) -> None:
         )
 
 
-def _still(settings: GameSettings, found: Member) -> GameSettings:
-    """Return the settings with which landmarks settle: points do not move."""
-    still = replace(settings, learning_rate=0.0, schedule="fast", max_iter=_SETTLING)
+def _borrowed(settings: GameSettings, found: Member) -> GameSettings:
+    """Return what landmarks settle by: the game's kernel where there is none."""
     if found.kernel:
-        return still
-    # Without a kernel of its own the method borrows the game's.
-    return replace(still, method="game", approximation=None, strength=None)
+        return settings
+    return replace(settings, method="game", approximation=None, strength=None)
 
 
-def _counted_from(first: int, most: FrameIterations) -> FrameIterations:
-    """Return ``most`` for a game of which the iterations count from 0."""
-    if not callable(most):
-        return most
-    return lambda iteration: most(first + iteration)
-
-
-def _settled(snapshot: Snapshot, frame: Frame) -> Snapshot:
-    """Return a snapshot of settling landmarks as part of the whole."""
-    counted = replace(
-        snapshot,
-        iteration=frame.iteration + snapshot.iteration,
-        n_iter=frame.n_iter + _SETTLING,
-    )
-    if frame.energy is None:
-        return counted
+def _without_kernel(snapshot: Snapshot, frame: Frame, energy: float) -> Snapshot:
+    """Return a snapshot of landmarks that have settled by another method's kernel."""
     return replace(
-        counted,
-        energy=frame.energy,
+        snapshot,
+        energy=energy,
         pressure=np.zeros_like(snapshot.pressure),
         warning=frame.warning,
     )
@@ -193,36 +156,15 @@ def _objective(
     )
 
 
-def _moving(
+def _energy(
     frame: Frame, members: NDArray[np.integer], objective: Objective | None
-) -> Snapshot:
-    """Return a snapshot of points on their way, with some of them as landmarks."""
-    positions = _in_the_plane(frame.positions)
-    landmarks = positions[members]
-    labels = np.empty(len(positions), np.int32)
-    _kernels.nearest_landmark(positions, np.ascontiguousarray(landmarks.T), labels)
-    energy = frame.energy
-    if energy is None:
-        assert objective is not None
-        y, z = torch.from_numpy(positions), torch.from_numpy(landmarks)
-        energy, _, _ = objective.evaluate(y, z, True)
-    return Snapshot(
-        iteration=frame.iteration,
-        n_iter=frame.n_iter + _SETTLING,
-        embedding=frame.positions,
-        landmarks=frame.positions[members],
-        energy=energy,
-        labels=labels,
-        pressure=np.zeros(len(positions), np.float32),
-        warning=frame.warning,
-    )
-
-
-def _in_the_plane(positions: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return a line as a line in the plane: the loops know 2 and 3 dimensions."""
-    if positions.shape[1] > 1:
-        return positions
-    return np.column_stack([positions, np.zeros_like(positions)])
+) -> float:
+    if frame.energy is not None:
+        return frame.energy
+    assert objective is not None
+    y = torch.from_numpy(in_the_plane(frame.positions))
+    energy, _, _ = objective.evaluate(y, y[members], True)
+    return energy
 
 
 # --- Our own steps -----------------------------------------------------------------

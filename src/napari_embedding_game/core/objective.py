@@ -253,7 +253,7 @@ class Objective:
     ) -> tuple[float, Tensor, Tensor]:
         """Return the energy (NaN unless ``value``) and its gradients in y and z."""
         found = self.pairs.sums(y, z)
-        slope = self.repulsion * (1.0 if self.aggregate == "sum" else 1 / found.total)
+        slope = self.repulsion * self._slope(found.total)
         y_gradient = found.attraction.add_(
             found.repulsion, alpha=slope * found.multiplicity
         )
@@ -267,10 +267,18 @@ class Objective:
         """Say what pushes the points, for :mod:`pressure`."""
         return self.pairs.repellers(y, z)
 
+    def _slope(self, total: float) -> float:
+        if self.aggregate == "sum":
+            return 1.0
+        return 1 / total if total > 0 else 0.0
+
     def _energy(self, y: Tensor, total: float, value: bool) -> float:
         if not value:
             return math.nan
-        aggregate = total if self.aggregate == "sum" else math.log(total)
+        aggregate = total
+        if self.aggregate == "log":
+            # Points so far apart that their sum is lost in rounding: not to go there.
+            aggregate = math.log(total) if total > 0 else math.inf
         return self.forces.attraction_energy(y) + self.repulsion * aggregate
 
 

@@ -70,6 +70,7 @@ def pressured_points(
     tolerance: float = TOLERANCE,
     max_iter: int = MAX_ITER,
     step: float | None = None,
+    direct: SpectralDirection | None = None,
 ) -> Iterator[PressuredStep]:
     """Optimise a map by way of its pressured points, with spectral directions.
 
@@ -81,6 +82,8 @@ def pressured_points(
     ----------
     step : float, optional
         m, between two values of mu; the mean degree, if not given.
+    direct : SpectralDirection, optional
+        That of the edges, if it has been factored already.
 
     Raises
     ------
@@ -92,7 +95,7 @@ def pressured_points(
             "Pressured points need to know all that push them: choose the "
             "approximation exact."
         )
-    task = _Task(objective, step)
+    task = _Task(objective, step, direct)
     start = start_of(objective, layout)
     return _optimise(task, start, least_fall(objective, tolerance), max_iter)
 
@@ -149,11 +152,16 @@ class _State:
 class _Task:
     """An objective, and what is pressured under it."""
 
-    def __init__(self, objective: Objective, step: float | None) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        step: float | None,
+        direct: SpectralDirection | None = None,
+    ) -> None:
         assert isinstance(objective.pairs, AllPairs)
         self._objective = objective
         self._energy_of = PointEnergy(objective)
-        self._direct = SpectralDirection(objective.forces.edges)
+        self._direct = direct or SpectralDirection(objective.forces.edges)
         self._matrix = objective.forces.edges.matrix()
         dtype = self._matrix.dtype
         self._shape = np.array(SHAPE, dtype)

@@ -25,6 +25,12 @@ Array = NDArray[np.float64]
 
 _DENSE = 0.25
 """Share of entries from which the Laplacian is factored as a full matrix."""
+_CROWDED = 30
+"""Entries of a row from which the factor of a neighbour graph fills up so far that a
+full one is found sooner: 2.7 s instead of 17 s for 5,000 digits of MNIST with
+entropic edges."""
+_MOST_FULL = 10_000
+"""Largest full factor: 0.8 GB."""
 _SMALLEST = 1e-4
 """What keeps the Laplacian invertible, in mean degrees.
 
@@ -96,6 +102,11 @@ def _factored(matrix: sparse.spmatrix) -> Callable[[Array], Array]:
     if matrix.nnz > _DENSE * n * n:
         # One product is far quicker than two triangular solves of few columns.
         return partial(np.matmul, linalg.inv(matrix.toarray()))
+    if n <= _MOST_FULL and matrix.nnz > _CROWDED * n:
+        full = linalg.cho_factor(
+            matrix.toarray(), lower=True, overwrite_a=True, check_finite=False
+        )
+        return partial(linalg.cho_solve, full)
     factors = splu(
         sparse.csc_matrix(matrix),
         permc_spec="MMD_AT_PLUS_A",

@@ -20,6 +20,9 @@ IntArray = NDArray[np.integer]
 Approximation = Literal["landmarks", "sampled_edges", "sampled_landmarks", "exact"]
 Update = Literal["momentum", "omd", "optimistic"]
 ScheduleName = Literal["fast", "paper"]
+OptimizerName = Literal[
+    "game", "spectral_direction", "lbfgs", "homotopy", "pressured_points"
+]
 Affinity = Literal["mixed", "uniform", "fuzzy", "entropic", "lle", "inner_products"]
 AffinityChoice = Literal[
     "auto", "mixed", "uniform", "fuzzy", "entropic", "lle", "inner_products"
@@ -45,6 +48,7 @@ APPROXIMATIONS: tuple[Approximation, ...] = (
 )
 UPDATES: tuple[Update, ...] = ("momentum", "omd", "optimistic")
 SCHEDULES: tuple[ScheduleName, ...] = ("fast", "paper")
+OPTIMIZERS: tuple[OptimizerName, ...] = get_args(OptimizerName)
 AFFINITIES: tuple[Affinity, ...] = get_args(Affinity)
 INITS: tuple[Init, ...] = get_args(Init)
 
@@ -83,6 +87,11 @@ class GameSettings:
     the method's own; a learning rate, momentum or ``max_iter`` the schedule's.
     ``update`` and ``landmark_update`` say how each player learns, see
     :class:`optimizer.PlayerRMS`.
+
+    ``optimizer`` says who moves the points: "game" their own steps against the
+    landmarks', the others a minimiser over all pairs, see :mod:`descents`.  Under
+    these the learning rates, momentum, updates and schedule have no say,
+    ``max_iter`` is the most steps, and an approximation of ``None`` means "exact".
     """
 
     method: str = "game"
@@ -96,6 +105,7 @@ class GameSettings:
     landmark_update: Update = "momentum"
     schedule: ScheduleName = "fast"
     max_iter: int | None = None
+    optimizer: OptimizerName = "game"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +115,8 @@ class Snapshot:
     iteration: int
     """Iterations done since the start layout (0 is the start layout itself)."""
     n_iter: int
-    """Iterations this game will have done when it ends, as far as known now."""
+    """Iterations this game will have done when it ends, as far as known now; 0 while
+    nobody knows."""
     embedding: NDArray[np.float32]
     """(N, d) positions of the points."""
     landmarks: NDArray[np.float32]

@@ -54,6 +54,8 @@ class Pace:
         return min(self.seconds, max(self.shortest, self.deadline - prepared_in))
 
 
+_USUAL_ITER = 200
+"""Iterations that the pace reckons with where nobody knows how many there will be."""
 UNPACED = Pace(seconds=0.0, shortest=0.0)
 
 
@@ -253,6 +255,7 @@ class _Clock:
     def __init__(self, duration: float) -> None:
         self._duration = duration
         self._seconds_each = 0.0
+        self._is_open = False
         self._begun: float | None = None
         self._first = 0
 
@@ -266,14 +269,17 @@ class _Clock:
         if self._begun is None:
             self.restart(snapshot)
             # The pace of the first schedule also holds for what is played after.
-            self._seconds_each = self._duration / max(snapshot.n_iter, 1)
+            self._seconds_each = self._duration / (snapshot.n_iter or _USUAL_ITER)
+            self._is_open = not snapshot.n_iter
         due = self._seconds_each * (snapshot.iteration - self._first)
+        if self._is_open:  # there may be many more iterations than were reckoned with
+            due = min(due, self._duration)
         return max(0.0, due - self._passed())
 
     def left(self, snapshot: Snapshot) -> float | None:
         """Return the seconds left, None while nothing is known."""
         done = snapshot.iteration - self._first
-        if self._begun is None or done <= 0:
+        if self._begun is None or done <= 0 or not snapshot.n_iter:
             return None
         each = max(self._passed() / done, self._seconds_each)
         return each * (snapshot.n_iter - snapshot.iteration)

@@ -309,10 +309,14 @@ class Session:
     def _needs_restart(self) -> bool:
         """Whether what is played cannot become what is chosen.
 
-        The method has other edges, or something else than the game moves the points.
+        The method has other edges, or something else than the game moves the points
+        of either, or a minimiser those of one.
         """
         if self.run is None:
             return False
+        optimizers = self.run.game.optimizer, self.settings.optimizer
+        if "game" in optimizers and optimizers[0] != optimizers[1]:
+            return True
         methods = self.run.game.method, self.settings.method
         if any(member(method).moved_by for method in methods):
             return self.run.game != self.settings.game()

@@ -11,6 +11,7 @@ from napari_embedding_game.core.family import (
     affinities,
     choose,
     member,
+    optimizers,
     per_point,
     resolve,
     strength_of,
@@ -20,6 +21,7 @@ from napari_embedding_game.core.types import (
     Approximation,
     GameSettings,
     Init,
+    OptimizerName,
     ScheduleName,
     StartSettings,
     Update,
@@ -63,6 +65,7 @@ class Settings:
     landmark_update: Update = "momentum"
     schedule: ScheduleName = "fast"
     max_iter: int | None = None
+    optimizer: OptimizerName = "game"
 
     def start(self) -> StartSettings:
         """Return what a new run is built from, with the edges of the method."""
@@ -82,12 +85,20 @@ class Settings:
         Edges that it cannot be played on are left to it as well.
         """
         own = choose(method, None)[0].approximations
+        if self.optimizer not in optimizers(method):
+            self.optimizer = "game"
         if self.approximation not in (None, *own):
             self.approximation = None
         if self.affinity not in ("auto", *affinities(method)):
             self.affinity = "auto"
         self.strength = None
         self.method = method
+
+    def choose_optimizer(self, optimizer: OptimizerName) -> None:
+        """Take an optimiser; a minimiser goes through all pairs."""
+        self.optimizer = optimizer
+        if optimizer != "game":
+            self.approximation = None
 
 
 def strength_range(method: str) -> tuple[float, float]:

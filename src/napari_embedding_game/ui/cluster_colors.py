@@ -49,7 +49,8 @@ class ClusterColors:
 
     def follow(self, snapshot: Snapshot) -> None:
         """Give colours to the landmarks that have none yet."""
-        if not self._settled and 4 * snapshot.iteration >= snapshot.n_iter:
+        is_known = snapshot.n_iter > 0
+        if not self._settled and is_known and 4 * snapshot.iteration >= snapshot.n_iter:
             self._by_place, self._settled = self._by_place[:0], True
         # Never shortened: clusters may be a little older than the landmarks.
         if len(self._by_place) < len(snapshot.landmarks):

@@ -11,11 +11,9 @@ from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 from superqt import QCollapsible
 
-from napari_embedding_game.core.classical import CLASSICAL
 from napari_embedding_game.core.family import (
     MEMBERS,
-    affinities,
-    choose,
+    approximation_of,
     is_installed,
     member,
     strength_of,
@@ -27,41 +25,28 @@ from napari_embedding_game.session.settings import (
     paper_lambda,
     strength_range,
 )
+from napari_embedding_game.ui.game_choices import (
+    DEVICES,
+    INITS,
+    METRICS,
+    SCHEDULES,
+    UPDATES,
+    affinities_of,
+    approximations_of,
+    automatic_float,
+    optimizers_of,
+)
 from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_label
 
-APPROXIMATIONS = [
-    ("Landmarks that move", "landmarks"),
-    ("Random pairs", "sampled_edges"),
-    ("Random landmarks", "sampled_landmarks"),
-    ("All pairs (slow)", "exact"),
-]
-AFFINITIES = [
-    ("As the method has it", "auto"),
-    ("Partly by closeness", "mixed"),
-    ("By closeness (fuzzy)", "fuzzy"),
-    ("All the same", "uniform"),
-    ("By chance (entropic)", "entropic"),
-    ("By reconstruction (LLE)", "lle"),
-    ("All rows, by inner products", "inner_products"),
-]
-INITS = [
-    ("Spectral (keeps the large picture)", "spectral"),
-    ("At random", "random"),
-    *((method.title, name) for name, method in CLASSICAL.items()),
-]
-UPDATES = [
-    ("With momentum", "momentum"),
-    ("Looking ahead (optimistic)", "optimistic"),
-    ("Plain steps (as in the paper)", "omd"),
-]
-METRICS = ["euclidean", "cosine", "correlation", "manhattan"]
-DEVICES = [
-    ("Automatic", "auto"),
-    ("Processor", "cpu"),
-    ("NVIDIA graphics card", "cuda"),
-    ("Apple graphics", "mps"),
-]
-AUTOMATIC = "automatic"
+OF_THE_PLAYERS = (
+    "learning_rate",
+    "landmark_learning_rate",
+    "momentum",
+    "update",
+    "landmark_update",
+    "schedule",
+)
+"""Fields that say how the players of the game take their steps."""
 STALE = "Restart to use these settings: they hold for a new run."
 
 
@@ -88,8 +73,8 @@ class GamePart(Part):
             "suits most data, the others are known methods to compare it with.",
         )
         self.approximation = ComboBox(
-            choices=self._approximations,
-            value=choose(settings.method, settings.approximation)[1],
+            choices=lambda _: approximations_of(self._settings.method),
+            value=approximation_of(settings.game()),
             tooltip="What pushes points apart: landmarks that fit themselves to the "
             "map (the game, Eq. 3), pairs drawn at random (Eq. 8), points drawn at "
             "random (Eq. 9), or all pairs of points, for a few thousand at most.",
@@ -131,7 +116,7 @@ class GamePart(Part):
     def _make_more(self) -> None:
         settings = self._settings
         self.affinity = ComboBox(
-            choices=self._affinities,
+            choices=lambda _: affinities_of(self._settings.method),
             value=settings.affinity,
             tooltip="Whether nearer neighbours attract more strongly, or all of them "
             "the same, as in the paper.",
@@ -147,22 +132,30 @@ class GamePart(Part):
             tooltip="Where the points stand before the game begins.",
         )
         self.schedule = ComboBox(
-            choices=[("Fast", "fast"), ("As in the paper (slow)", "paper")],
+            choices=SCHEDULES,
             value=settings.schedule,
             tooltip="How step lengths go down during the game: 500 quick iterations, "
             "or the paper's 6,000.",
         )
-        self.learning_rate = _automatic_float(
+        self.optimizer = ComboBox(
+            choices=lambda _: optimizers_of(self._settings.method),
+            value=settings.optimizer,
+            tooltip="How the points find their places. The game's own steps are quick "
+            "and suit all data; the others go downhill over all pairs of points, for "
+            "some thousand rows at most: pressured points frees those that are stuck, "
+            "homotopy lets the repulsion grow from next to nothing.",
+        )
+        self.learning_rate = automatic_float(
             0.0, 10.0, 0.01, "Step length of the points in each iteration."
         )
-        self.landmark_rate = _automatic_float(
+        self.landmark_rate = automatic_float(
             0.0,
             10.0,
             0.01,
             "Step length of the landmarks; far too long a step makes the points "
             "collapse.",
         )
-        self.momentum = _automatic_float(
+        self.momentum = automatic_float(
             -0.05, 0.99, 0.05, "How much of the last step is carried on into the next."
         )
         self.update = ComboBox(
@@ -176,7 +169,12 @@ class GamePart(Part):
             tooltip="How the landmarks turn the forces on them into steps; looking "
             "ahead follows the points a little more closely. Acts at once.",
         )
-        self.max_iter = _automatic_float(0, 20_000, 100, "Iterations of the game.")
+        self.max_iter = automatic_float(
+            0,
+            20_000,
+            100,
+            "Iterations of the game, or the most that an optimiser takes.",
+        )
         self.max_iter.native.setDecimals(0)
         self.seed = SpinBox(
             min=0,
@@ -207,6 +205,7 @@ class GamePart(Part):
         inside = QWidget()
         rows = form()
         inside.setLayout(rows)
+        add_row(rows, "Optimiser", self.optimizer)
         add_row(rows, "Points' learning rate", self.learning_rate)
         add_row(rows, "Landmarks' learning rate", self.landmark_rate)
         add_row(rows, "Momentum", self.momentum)
@@ -237,6 +236,7 @@ class GamePart(Part):
 
     def _connect(self) -> None:
         self.method.changed.connect(self._on_method)
+        self.optimizer.changed.connect(self._on_optimizer)
         self.strength_slider.changed.connect(self._on_slider)
         self.strength.changed.connect(self._on_strength)
         for field, widget in self._plain_fields().items():
@@ -262,17 +262,18 @@ class GamePart(Part):
         self._show_method()
 
     def _show_method(self) -> None:
-        """Show what goes with the method: its edges, approximations and repulsion."""
+        """Show what goes with the method: its choices and its repulsion."""
         settings = self._settings
-        with self.affinity.changed.blocked():
-            self.affinity.reset_choices()
-            self.affinity.value = settings.affinity
-        with self.method.changed.blocked(), self.approximation.changed.blocked():
-            self.method.value = settings.method
-            self.approximation.reset_choices()
-            self.approximation.value = choose(settings.method, settings.approximation)[
-                1
-            ]
+        chosen = {
+            self.method: settings.method,
+            self.approximation: approximation_of(settings.game()),
+            self.optimizer: settings.optimizer,
+            self.affinity: settings.affinity,
+        }
+        for widget, value in chosen.items():
+            with widget.changed.blocked():
+                widget.reset_choices()
+                widget.value = value
         low, high = strength_range(settings.method)
         with self.strength.changed.blocked(), self.strength_slider.changed.blocked():
             self.strength.native.setDecimals(max(0, 1 - math.floor(math.log10(low))))
@@ -281,18 +282,19 @@ class GamePart(Part):
             self.strength_slider.max = math.log10(high)
             self.strength.value = self._strength
             self.strength_slider.value = math.log10(self._strength)
-        # What something else than the game moves is not steered.
-        for widget in (self.strength, self.strength_slider, self.approximation):
-            widget.enabled = not member(settings.method).moved_by
+        self._enable()
         self._tell_lambda()
 
-    def _approximations(self, widget: Any = None) -> list[tuple[str, str]]:
-        offered = choose(self._settings.method, None)[0].approximations
-        return [choice for choice in APPROXIMATIONS if choice[1] in offered]
-
-    def _affinities(self, widget: Any = None) -> list[tuple[str, str]]:
-        offered = ("auto", *affinities(self._settings.method))
-        return [choice for choice in AFFINITIES if choice[1] in offered]
+    def _enable(self) -> None:
+        """Let only what acts be changed."""
+        is_steered = not member(self._settings.method).moved_by
+        by_game = self._settings.optimizer == "game"
+        # What moves by itself is not steered, and a minimiser goes through all pairs.
+        for widget in (self.strength, self.strength_slider, self.optimizer):
+            widget.enabled = is_steered
+        self.approximation.enabled = by_game and is_steered
+        for field in OF_THE_PLAYERS:
+            self._fields()[field].enabled = by_game
 
     @property
     def _strength(self) -> float:
@@ -301,6 +303,13 @@ class GamePart(Part):
     def _on_method(self, method: str) -> None:
         self._settings.choose_method(method)
         self._show_method()
+
+    def _on_optimizer(self, optimizer: Any) -> None:
+        self._settings.choose_optimizer(optimizer)
+        self._show_method()
+
+    def _fields(self) -> dict[str, ValueWidget]:
+        return {**self._plain_fields(), **self._automatic_fields()}
 
     def _plain_fields(self) -> dict[str, ValueWidget]:
         return {
@@ -369,15 +378,6 @@ class GamePart(Part):
             return
         value = paper_lambda(self._settings.game(), dataset.X.shape[0])
         show_text(self.paper_lambda, f"lambda = {value:.3g}")
-
-
-def _automatic_float(low: float, high: float, step: float, tip: str) -> FloatSpinBox:
-    """Return a number that is chosen automatically at its lowest value."""
-    spin = FloatSpinBox(
-        min=low, max=high, step=step, value=low, tooltip=f"{tip} Acts at once."
-    )
-    spin.native.setSpecialValueText(AUTOMATIC)
-    return spin
 
 
 def round_to(value: float, digits: int) -> float:

@@ -149,9 +149,12 @@ class RunPart(Part):
         self._tell_snapshot(snapshot)
 
     def _move_bar(self, snapshot: Snapshot) -> None:
+        if not snapshot.n_iter and self._session.state == "running":
+            self._sweep.begin()
+            return
         self._sweep.end()
-        top = max(snapshot.n_iter, 1)
-        move_bar(self.bar.native, min(snapshot.iteration, top), top)
+        done = min(snapshot.iteration, snapshot.n_iter)
+        move_bar(self.bar.native, done, max(snapshot.n_iter, 1))
 
     def _tell_snapshot(self, snapshot: Snapshot) -> None:
         self._move_bar(snapshot)
@@ -173,9 +176,10 @@ def _finished_text(method: str) -> str:
 
 
 def _status_text(snapshot: Snapshot, has_pressure: bool) -> str:
+    of_all = f" of {snapshot.n_iter:,}" if snapshot.n_iter else ""
     pressured = f"{snapshot.pressured_share:.0%} under pressure"
     return (
-        f"{snapshot.iteration:,} of {snapshot.n_iter:,} iterations  ·  "
+        f"{snapshot.iteration:,}{of_all} iterations  ·  "
         f"{pressured if has_pressure else 'no pressure in this method'}"
     )
 
