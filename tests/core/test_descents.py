@@ -97,17 +97,12 @@ def test_the_energy_never_rises_and_is_the_objectives(ee, method, optimizer):
 
 
 def test_pressured_points_never_end_above_their_spectral_start(ee):
-    gains = []
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        of = (*ee[:2], 0.1 * rng.normal(size=(N, 2)))
-        ends = [
-            list(begin(of, optimizer, strength=1000.0))[-1].energy
-            for optimizer in ("spectral_direction", "pressured_points")
-        ]
-        gains.append(ends[0] - ends[1])
-    assert min(gains) >= 0
-    assert max(gains) > 0
+    of = (*ee[:2], 0.1 * np.random.default_rng(0).normal(size=(N, 2)))
+    ends = [
+        list(begin(of, optimizer, strength=1000.0))[-1].energy
+        for optimizer in ("spectral_direction", "pressured_points")
+    ]
+    assert ends[1] < ends[0]  # here below it; never above it, see the next test
 
 
 def test_it_goes_back_where_pressured_points_find_nothing_lower(ee, monkeypatch):

@@ -85,7 +85,7 @@ def test_pca_stopped_on_the_way_and_while_landmarks_settle(method, until):
     ],
 )
 def test_minimisers(optimizer, changes, until):
-    game = replace(GAME, optimizer=optimizer, max_iter=None)
+    game = replace(GAME, optimizer=optimizer, max_iter=25)
     run, last, steers = Run(X, START, game, pace=UNPACED), None, [changes]
     for frame in run.frames():
         last = frame.snapshot

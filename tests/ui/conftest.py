@@ -1,5 +1,7 @@
 """A viewer with the docks in it, driven by the fake engine, and no thread left."""
 
+from functools import partial
+
 import pytest
 from napari.components import ViewerModel
 
@@ -10,11 +12,21 @@ from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.inspector import InspectorDock
 from napari_embedding_game.ui.worker import running_workers
 
+PATIENCE_MS = 20_000
+"""How long a test waits for what must come: other tests run beside it."""
+
+
+@pytest.fixture
+def qtbot(qtbot):
+    """Wait longer than pytest-qt does by itself."""
+    qtbot.waitUntil = partial(qtbot.waitUntil, timeout=PATIENCE_MS)
+    return qtbot
+
 
 @pytest.fixture(autouse=True)
 def no_thread_left(qtbot):
     yield
-    qtbot.waitUntil(lambda: running_workers() == 0, timeout=2000)
+    qtbot.waitUntil(lambda: running_workers() == 0)
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +89,7 @@ def click_run(qtbot, session):
 
     def start(dock, until="finished"):
         dock.run.run.native.click()
-        qtbot.waitUntil(lambda: session.state == until, timeout=5000)
+        qtbot.waitUntil(lambda: session.state == until)
         return dock.player.layers
 
     return start

@@ -23,7 +23,7 @@ def report_of(qtbot, inspector, clusters):
     def arrived():
         return inspector.report is not None and inspector.report.clusters == clusters
 
-    qtbot.waitUntil(arrived, timeout=3000)
+    qtbot.waitUntil(arrived)
     return inspector.report
 
 
@@ -235,7 +235,7 @@ def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     played.show()
     played.members.tabs.setCurrentWidget(played.members.markers)
     session.selection.select(0)
-    qtbot.waitUntil(lambda: played.members.markers.result is not None, timeout=5000)
+    qtbot.waitUntil(lambda: played.members.markers.result is not None)
     found = played.members.markers.result
     assert found.n_inside == 10
     assert found.n_outside == 30
@@ -244,7 +244,7 @@ def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     against = played.members.markers.against
     against.setCurrentIndex(against.findData(2))
     against.activated.emit(against.currentIndex())
-    qtbot.waitUntil(lambda: played.members.markers.result.n_outside == 10, timeout=5000)
+    qtbot.waitUntil(lambda: played.members.markers.result.n_outside == 10)
     session.selection.select_points(np.array([1]))
     assert played.members.markers.result is None
     assert played.members.markers.state.text().startswith("Select two or more")

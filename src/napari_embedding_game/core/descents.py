@@ -71,9 +71,9 @@ MOST_POINTS: dict[OptimizerName, int] = {
     "homotopy": 10_000,
     "pressured_points": 10_000,
 }
-"""Largest maps, of 10,000 digits of MNIST and 20,000: a step takes 1 s on a slow core,
-and factoring the Laplacian for the spectral direction 13 s, which cannot be stopped
-(``python benchmarks/descents.py``).  Both grow with the square and more."""
+"""Largest maps.  With digits of MNIST a step takes 1 s on one slow core, and factoring
+the Laplacian for the spectral direction 13 s, which cannot be stopped
+(``python benchmarks/descents.py``)."""
 
 
 def play_descent(
