@@ -13,6 +13,7 @@ from napari_embedding_game import cli
 from napari_embedding_game.cli import app
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session import engine
 
 FEW = ["--max-iter", "5", "--n-neighbors", "5", "--n-landmarks", "10"]
 
@@ -376,8 +377,12 @@ def test_version():
     assert shown.stdout.strip() == metadata.version("napari-embedding-game")
 
 
-def test_warm_up():
+def test_warm_up_also_compiles_what_the_window_needs(monkeypatch):
+    asked = []
+    own = engine.warm_up
+    monkeypatch.setattr(engine, "warm_up", lambda: asked.append(own()))
     assert run("warm-up").exit_code == 0
+    assert asked == [None]
 
 
 @pytest.mark.parametrize(

@@ -487,7 +487,9 @@ def warm_up() -> None:
 
     from napari_embedding_game.core.estimator import EmbeddingGame
     from napari_embedding_game.core.family import MEMBERS, optimizers
+    from napari_embedding_game.session import engine
 
+    engine.warm_up()  # all that the window needs, in the types that it needs them in
     X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
     for n_components in (2, 3):
         for affinity in ("uniform", "mixed"):
