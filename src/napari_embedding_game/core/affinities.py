@@ -73,6 +73,13 @@ class Edges:
         )
         return sparse.csr_matrix(parts, shape=shape)
 
+    def in_order(self, order: NDArray[np.intp]) -> Edges:
+        """Return the edges between points in another order; without ``rows``."""
+        if (order == np.arange(len(order))).all():
+            return self
+        matrix = self.matrix()[order][:, order]
+        return Edges.from_matrix(matrix, self.scale)
+
     @classmethod
     def from_matrix(cls, matrix: Any, scale: float = 1.0) -> Edges:
         """Take a symmetric scipy matrix."""

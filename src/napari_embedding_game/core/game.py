@@ -36,6 +36,7 @@ from napari_embedding_game.core.family import (
 )
 from napari_embedding_game.core.forces import Forces, make_forces
 from napari_embedding_game.core.frames import FRAME_SECONDS, Diagnosis
+from napari_embedding_game.core.memory_order import inverse, memory_order
 from napari_embedding_game.core.movers import play_moved
 from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
@@ -191,7 +192,6 @@ class _Game:
         self._seed = random_state
         self._rng = np.random.default_rng(random_state)
         self._device = resolve_device(device)
-        self._edges = edges
         self._n_jobs = n_jobs
         self._forces: Forces | None = None
         self._n_components = layout.shape[1]
@@ -199,6 +199,11 @@ class _Game:
         if self._n_components == 1:
             # A line in the plane: nothing pushes a point off it.
             layout = np.column_stack([layout, np.zeros_like(layout)])
+        # Inside, the points have an order of their own; outside, that of the data.
+        order = memory_order(layout)
+        self._places = inverse(order)
+        self._edges = edges.in_order(order)
+        layout = layout[order]
         self._y = torch.nn.Parameter(torch.tensor(layout, device=self._device))
         self._z = torch.nn.Parameter(self._y.detach()[:0].clone())
         self._optimizer = PlayerRMS([{"params": [self._y]}])
@@ -270,7 +275,8 @@ class _Game:
         n_new = max(0, n_landmarks - n_old)
         drawn = self._rng.choice(len(self._y), n_new, replace=False)
         keep = torch.as_tensor(kept, device=self._device)
-        new = self._y.detach()[torch.as_tensor(drawn, device=self._device)]
+        places = torch.as_tensor(self._places[drawn], device=self._device)
+        new = self._y.detach()[places]
         velocity = self._optimizer.state.pop(self._z, {}).get("velocity")
         self._z = torch.nn.Parameter(torch.cat([old[keep], new]))
         self._optimizer.param_groups[1]["params"] = [self._z]
@@ -323,7 +329,7 @@ class _Game:
     # --- What is seen of it
 
     def snapshot(self, diagnose: bool) -> Snapshot:
-        embedding = self._copy(self._y)
+        embedding = self._copy(self._y)[self._places]
         landmarks = self._copy(self._z)
         if not (np.isfinite(embedding).all() and np.isfinite(landmarks).all()):
             raise InputError(
@@ -351,7 +357,8 @@ class _Game:
 
     def _diagnose(self, embedding: NDArray[np.float32]) -> None:
         """Work out labels and pressure, and whether the points collapse."""
-        self._labels, self._pressure = pressure(self._objective, self._y, self._z)
+        labels, pressures = pressure(self._objective, self._y, self._z)
+        self._labels, self._pressure = labels[self._places], pressures[self._places]
         self._warning = self._collapse(embedding)
 
     @property

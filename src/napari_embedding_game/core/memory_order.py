@@ -1,0 +1,40 @@
+"""The order in which a game keeps its points.
+
+An iteration reads the place of every neighbour of every point.  In the order of
+the data these lie anywhere; with points that are near on the start layout beside
+one another most of them are in the processor's nearest memory: ``python
+benchmarks/layout_speed.py`` is a tenth quicker for it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+FEWEST = 20_000
+"""Points; fewer are near in memory in any order."""
+CELL = 1024
+"""Points of a cell, about: as many as a loop takes at a time."""
+
+
+def memory_order(layout: NDArray[np.floating]) -> NDArray[np.intp]:
+    """Return the order, cell by cell of the start layout (N, d), d > 1.
+
+    The points are cut into strips along the first coordinate, as many in each, and
+    every strip is sorted along the second: 1,024 points in a row are about a square.
+    """
+    n = len(layout)
+    if n < FEWEST:
+        return np.arange(n)
+    rank = np.empty(n, np.intp)
+    rank[np.argsort(layout[:, 0], kind="stable")] = np.arange(n)
+    n_strips = round(np.sqrt(n / CELL))
+    order: NDArray[np.intp] = np.lexsort((layout[:, 1], rank * n_strips // n))
+    return order
+
+
+def inverse(order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return where each point has come to."""
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return places

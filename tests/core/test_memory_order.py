@@ -1,0 +1,53 @@
+"""Inside a game the points have another order, and nobody sees it."""
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.core import memory_order as module
+from napari_embedding_game.core.affinities import edges
+from napari_embedding_game.core.game import play
+from napari_embedding_game.core.graph import knn_graph
+from napari_embedding_game.core.initialization import start_layout
+from napari_embedding_game.core.memory_order import inverse, memory_order
+from napari_embedding_game.core.types import GameSettings
+
+
+@pytest.fixture
+def played():
+    """Return the last snapshot of a short game on 300 points."""
+    X = np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32)
+    weighted = edges(knn_graph(X), "fuzzy")
+    layout = start_layout(weighted, X)
+
+    def last(**changes):
+        settings = GameSettings(max_iter=5, n_landmarks=20, **changes)
+        return list(play(weighted, layout, settings))[-1]
+
+    return last
+
+
+def test_points_in_a_row_are_near_on_the_layout():
+    layout = np.random.default_rng(0).random((30_000, 2))
+    order = memory_order(layout)
+    assert sorted(order) == list(range(30_000))
+    cells = layout[order][: 29 * 1024].reshape(29, 1024, 2)
+    assert np.median(np.ptp(cells, axis=1)) < 0.35
+    np.testing.assert_array_equal(order[inverse(order)], np.arange(30_000))
+
+
+def test_few_points_keep_their_order():
+    layout = np.random.default_rng(0).random((1000, 2))
+    np.testing.assert_array_equal(memory_order(layout), np.arange(1000))
+
+
+@pytest.mark.parametrize("method", ["game", "tsne"])
+def test_what_comes_out_is_in_the_order_of_the_data(played, monkeypatch, method):
+    plain = played(method=method)
+    monkeypatch.setattr(module, "FEWEST", 10)
+    monkeypatch.setattr(module, "CELL", 30)
+    sorted_inside = played(method=method)
+    for name in ("embedding", "landmarks", "pressure"):
+        mine, other = getattr(sorted_inside, name), getattr(plain, name)
+        np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-4)
+    assert (sorted_inside.labels == plain.labels).mean() > 0.99
+    assert sorted_inside.energy == pytest.approx(plain.energy, rel=1e-4)
