@@ -180,7 +180,7 @@ def _status_text(snapshot: Snapshot, has_pressure: bool) -> str:
     pressured = f"{snapshot.pressured_share:.0%} under pressure"
     return (
         f"{snapshot.iteration:,}{of_all} iterations  ·  "
-        f"{pressured if has_pressure else 'no pressure in this method'}"
+        f"{pressured if has_pressure else 'pressure undefined'}"
     )
 
 
