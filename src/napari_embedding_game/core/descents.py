@@ -58,6 +58,7 @@ from napari_embedding_game.core.settling import (
     Game,
     Play,
     draw_members,
+    in_the_plane,
     moving,
     settle,
 )
@@ -127,10 +128,7 @@ class _Descent:
         self._edges = edges
         self._driving = driving
         self._n_components = layout.shape[1]
-        if self._n_components == 1:
-            # A line in the plane, as in the game: nothing pushes a point off it.
-            layout = np.column_stack([layout, np.zeros_like(layout)])
-        self._y = np.array(layout, edges.weights.dtype, order="C")
+        self._y = np.array(in_the_plane(layout), edges.weights.dtype, order="C")
         self._iteration = 0
         self._reached = 0.0
         self._settings = settings

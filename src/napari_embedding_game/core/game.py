@@ -41,6 +41,7 @@ from napari_embedding_game.core.movers import play_moved
 from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
 from napari_embedding_game.core.pressure import pressure
+from napari_embedding_game.core.settling import in_the_plane
 from napari_embedding_game.core.threads import one_torch_thread
 from napari_embedding_game.core.types import GameSettings, Snapshot
 
@@ -195,10 +196,7 @@ class _Game:
         self._n_jobs = n_jobs
         self._forces: Forces | None = None
         self._n_components = layout.shape[1]
-        layout = np.asarray(layout, edges.weights.dtype)
-        if self._n_components == 1:
-            # A line in the plane: nothing pushes a point off it.
-            layout = np.column_stack([layout, np.zeros_like(layout)])
+        layout = in_the_plane(np.asarray(layout, edges.weights.dtype))
         # Inside, the points have an order of their own; outside, that of the data.
         order = memory_order(layout)
         self._places = inverse(order)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -175,22 +176,13 @@ def _principal(
     layout: NDArray[np.floating],
     settings: GameSettings,
     random_state: int,
+    low_rank: int | None = None,
 ) -> Iterator[Frame]:
-    """Yield the way to the principal components."""
+    """Yield the way to the principal components, or to those of a low rank."""
     rows = _rows_of(edges, settings)
-    yield from _principal_frames(rows, layout, settings, random_state)
-
-
-def _low_rank_principal(
-    edges: Edges,
-    layout: NDArray[np.floating],
-    settings: GameSettings,
-    random_state: int,
-) -> Iterator[Frame]:
-    """Yield the way to the components of the data's low-rank approximation."""
-    rows = _rows_of(edges, settings)
-    rng = np.random.default_rng(random_state)
-    rows = low_rank_rows(rows, min(LOW_RANK, *rows.shape), rng)
+    if low_rank is not None:
+        rng = np.random.default_rng(random_state)
+        rows = low_rank_rows(rows, min(low_rank, *rows.shape), rng)
     yield from _principal_frames(rows, layout, settings, random_state)
 
 
@@ -317,6 +309,6 @@ MOVERS: dict[str, Callable[..., Iterator[Frame]]] = {
     "opentsne": _opentsne,
     "umap_learn": _umap_learn,
     "principal": _principal,
-    "low_rank_principal": _low_rank_principal,
+    "low_rank_principal": partial(_principal, low_rank=LOW_RANK),
 }
 """What moves the points, by the name in :attr:`family.Member.moved_by`."""

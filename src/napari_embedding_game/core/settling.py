@@ -71,8 +71,11 @@ def moving(
     )
 
 
-def in_the_plane(positions: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return a line as a line in the plane: the loops know 2 and 3 dimensions."""
+def in_the_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return a line as a line in the plane: the loops know 2 and 3 dimensions.
+
+    Nothing pushes a point off it.
+    """
     if positions.shape[1] > 1:
         return positions
     return np.column_stack([positions, np.zeros_like(positions)])

@@ -60,7 +60,7 @@ def check_inflates(path: Path, times: int = 1) -> None:
 
     The file is only unpacked, block by block, where its size allows so much.
     """
-    most = budget() // times
+    most = part_of_budget(times)
     if path.stat().st_size * DEFLATE_RATIO <= most:
         return
     n_bytes, check = 0, check_of_taken(path.name, most)

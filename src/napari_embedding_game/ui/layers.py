@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from napari.layers import Points
+from napari.layers import Layer, Points
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
@@ -242,10 +242,7 @@ class MapLayers:
         self._is_blank = False
 
     def _draw(self, layer: Points) -> None:
-        # napari's list of layers would be drawn anew too, and where it stands on a
-        # canvas's window all of the window with it.
-        with self._viewer.layers.events.blocker():
-            layer.refresh(thumbnail=False, highlight=False, extent=False)
+        draw(self._viewer, layer)
 
     def _remove_own(self) -> None:
         own = [self.points, self.landmarks]
@@ -275,6 +272,16 @@ class MapLayers:
     ) -> None:
         layer.face_color[:] = colors
         layer.size[:] = self._frame.unit * point_size(len(layer.data)) * magnification
+
+
+def draw(viewer: napari.Viewer, layer: Layer) -> None:
+    """Draw a layer of which the arrays were written in place, and nothing else.
+
+    napari's list of layers would be drawn anew too, and with it all of the window, as
+    it has a canvas in it.
+    """
+    with viewer.layers.events.blocker():
+        layer.refresh(thumbnail=False, highlight=False, extent=False)
 
 
 def unwrapped(viewer: object) -> object:

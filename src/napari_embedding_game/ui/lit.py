@@ -13,6 +13,7 @@ from qtpy.QtCore import QTimer
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.colors import from_hex
+from napari_embedding_game.ui.layers import draw
 from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest
 from napari_embedding_game.ui.measure_panel import OWN
 
@@ -185,7 +186,7 @@ class LitObjects:
             self._make(labels, np.zeros(pixels.shape, np.uint8))
         assert self.layer is not None
         light(self.layer.data, pixels, objects, points)
-        self.layer.refresh(thumbnail=False, highlight=False, extent=False)
+        draw(self._viewer, self.layer)
 
     def _fade(self, labels: Labels | None) -> None:
         """Let the other objects step back, or come forward again."""
