@@ -100,6 +100,16 @@ def test_edges_that_push_have_no_spectral_direction_but_lbfgs():
     assert steps[-1].energy < steps[0].energy
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_inverse_gives_the_direction_that_a_factor_gives(dtype):
+    found = edges(knn_graph(rows(), 40, n_jobs=1), "entropic")
+    found = replace(found, weights=found.weights.astype(dtype))
+    by_factor = SpectralDirection(found)(start())
+    by_inverse = SpectralDirection(found, invert=True)(start())
+    within = 2000 * np.finfo(dtype).eps * np.abs(by_factor).max()
+    np.testing.assert_allclose(by_inverse, by_factor, rtol=0, atol=within)
+
+
 @pytest.mark.parametrize("n_neighbors", [5, 40])
 def test_the_direction_solves_the_attractions_hessian(n_neighbors):
     found = edges(knn_graph(rows(), n_neighbors, n_jobs=1), "entropic")

@@ -3,8 +3,8 @@
 Where :mod:`_kernels` fuses attraction and repulsion of the default game in one
 pass, these loops go through a row of squared distances once for each step, so
 that one body serves every profile of :mod:`_profiles`.  A sum over points and
-landmarks, over pairs of points, or over pairs of landmarks is the same loop:
-every *target* against all *others*.
+landmarks or over pairs of landmarks is the same loop: every *target* against all
+*others*.  Pairs of points, of which there are most, are looked at once each.
 
 Chunks own the partial sums, as in :mod:`_kernels`, and are smaller here: all
 pairs of a few thousand points are already a lot of work.
@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit, prange
+from numpy.typing import NDArray
 
 from napari_embedding_game.core._profiles import (
     attraction_energy_row,
@@ -31,6 +32,7 @@ from napari_embedding_game.core._profiles import (
 )
 
 CHUNK = 64
+_TRIANGLE_CHUNKS = 16
 
 _FAST: dict[str, Any] = {
     "fastmath": True,
@@ -44,6 +46,15 @@ _PARALLEL: dict[str, Any] = {**_FAST, "parallel": True}
 def n_chunks(n_targets: int) -> int:
     """Return the number of chunks that ``n_targets`` targets fall into."""
     return -(-n_targets // CHUNK)
+
+
+def triangle(n_points: int) -> NDArray[np.int64]:
+    """Return where chunks of rows begin that hold about as many pairs each, and N.
+
+    Row i holds the pairs of point i with the points before it.
+    """
+    shares = np.sqrt(np.linspace(0, 1, _TRIANGLE_CHUNKS + 1))
+    return np.round(n_points * shares).astype(np.int64)
 
 
 @njit(**_FAST)
@@ -106,43 +117,59 @@ def field_parallel(profile, shape, targets, others, gradient, sums):
         _field(c, profile, shape, targets, others, gradient, sums)
 
 
+# --- Every point against all other points -------------------------------------------
+
+
 @njit(**_FAST)
-def _weighted_field(c, profile, shape, far, targets, others, gradient, sums):
-    s = np.empty(others.shape[1], targets.dtype)
+def _between(c, n_rows, profile, shape, far, points, columns, own, across, sums):
+    s = np.empty(n_rows[c + 1], points.dtype)
     value = np.empty_like(s)
     slope = np.empty_like(s)
-    two = targets.dtype.type(2)
+    across[c, :, : n_rows[c + 1]] = 0
     total = 0.0
-    for i in range(c * CHUNK, min((c + 1) * CHUNK, targets.shape[0])):
-        _squared_to_all(i, targets, others, s)
-        kernel_row(profile, shape, s, value, slope)
-        own = far[i]
-        part = targets.dtype.type(0)
-        for j in range(s.shape[0]):
-            part += own[j] * value[j]
+    for i in range(n_rows[c], n_rows[c + 1]):
+        others, force = s[:i], slope[:i]
+        _squared_to_all(i, points, columns, others)
+        part = kernel_row(profile, shape, others, value, slope)
+        if far.shape[0] > 0:
+            weights = far[i]
+            part = points.dtype.type(0)
+            for j in range(i):
+                part += weights[j] * value[j]
+                force[j] *= weights[j]
         total += part
-        for k in range(others.shape[0]):
-            x = targets[i, k]
-            row = others[k]
-            g = targets.dtype.type(0)
-            for j in range(s.shape[0]):
-                g += own[j] * slope[j] * (x - row[j])
-            gradient[i, k] = two * g
+        for k in range(columns.shape[0]):
+            x = points[i, k]
+            row = columns[k]
+            back = across[c, k]
+            g = points.dtype.type(0)
+            for j in range(i):
+                f = force[j] * (x - row[j])
+                g += f
+                back[j] -= f
+            own[i, k] = g
     sums[c] = total
 
 
 @njit(**_FAST)
-def weighted_field_serial(profile, shape, far, targets, others, gradient, sums):
-    """Like :func:`field_serial`, each pair times its weight ``far`` (n, m)."""
+def between_serial(n_rows, profile, shape, far, points, columns, own, across, sums):
+    """Write the sum of k over pairs of points, and half its gradient, in two parts.
+
+    A pair is looked at once and moves both of its points: the one of the higher
+    number in ``own`` (n, d), the other in ``across`` (chunks, d, n), of which a
+    chunk fills what its rows can reach.  ``n_rows``: where the chunks begin, and n;
+    ``columns``: the points by coordinate; ``far``: (n, n) weights of the pairs, or
+    (0, 0) where they are 1.
+    """
     for c in range(sums.shape[0]):
-        _weighted_field(c, profile, shape, far, targets, others, gradient, sums)
+        _between(c, n_rows, profile, shape, far, points, columns, own, across, sums)
 
 
 @njit(**_PARALLEL)
-def weighted_field_parallel(profile, shape, far, targets, others, gradient, sums):
-    """Like :func:`weighted_field_serial`."""
+def between_parallel(n_rows, profile, shape, far, points, columns, own, across, sums):
+    """Like :func:`between_serial`."""
     for c in prange(sums.shape[0]):
-        _weighted_field(c, profile, shape, far, targets, others, gradient, sums)
+        _between(c, n_rows, profile, shape, far, points, columns, own, across, sums)
 
 
 # --- Along edges ------------------------------------------------------------------

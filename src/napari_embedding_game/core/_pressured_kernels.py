@@ -17,31 +17,33 @@ from napari_embedding_game.core._profiles import kernel_row
 
 
 @njit(**_FAST)
-def push_of_all(profile, shape, far, targets, others, push):
-    """Write -sum_j v_ij k'(|t_i - t_j|^2) over j != i; return the sum of v_ij k.
+def push_of_all(profile, shape, far, points, columns, push):
+    """Write -sum_j v_ij k'(|y_i - y_j|^2) over j != i; return the sum of v_ij k.
 
-    ``targets`` (n, d), ``others`` (d, n) the same points, ``push`` (n,) float64,
-    ``far`` (n, n) the weights v, or (0, 0) where they are 1.
+    ``points`` (n, d), ``columns`` (d, n) the same by coordinate, ``push`` (n,)
+    float64, ``far`` (n, n) the symmetric weights v, or (0, 0) where they are 1.
     """
-    s = np.empty(others.shape[1], targets.dtype)
+    n = points.shape[0]
+    s = np.empty(n, points.dtype)
     value = np.empty_like(s)
     slope = np.empty_like(s)
+    back = np.zeros_like(s)
     total = 0.0
-    for i in range(targets.shape[0]):
-        _squared_to_all(i, targets, others, s)
-        kernel_row(profile, shape, s, value, slope)
-        value[i] = 0
-        slope[i] = 0
+    for i in range(n):
+        _squared_to_all(i, points, columns, s[:i])
+        part = kernel_row(profile, shape, s[:i], value, slope)
         if far.shape[0] > 0:
-            own = far[i]
-            for j in range(s.shape[0]):
-                value[j] *= own[j]
-                slope[j] *= own[j]
-        part = targets.dtype.type(0)
-        steep = targets.dtype.type(0)
-        for j in range(s.shape[0]):
-            part += value[j]
+            weights = far[i]
+            part = points.dtype.type(0)
+            for j in range(i):
+                part += weights[j] * value[j]
+                slope[j] *= weights[j]
+        steep = points.dtype.type(0)
+        for j in range(i):
             steep += slope[j]
+            back[j] += slope[j]
         total += part
         push[i] = -steep
-    return total
+    for i in range(n):
+        push[i] -= back[i]
+    return 2 * total

@@ -148,28 +148,31 @@ class CompiledForces:
     def all_pairs(
         self, y: Tensor, weights: NDArray[np.floating] | None = None
     ) -> tuple[float, Tensor]:
-        total, gradient = self._field(y, y, weights)
-        if weights is None:
-            total -= len(y) * self._at_zero
-        # Each pair counts twice, and moves with both of its points.
-        return total, 2 * gradient
+        points = y.detach().numpy()
+        n, d = points.shape
+        columns = np.ascontiguousarray(points.T)
+        n_rows = _pair_kernels.triangle(n)
+        own = np.empty_like(points)
+        across = np.empty((len(n_rows) - 1, d, n), points.dtype)
+        sums = np.empty(len(across))
+        far = np.empty((0, 0), points.dtype) if weights is None else weights
+        work = _ROW_STEPS * n * n // 2
+        rows = (n_rows, self._k, self._shape, far, points, columns)
+        self._run(_pair_kernels, "between", work, *rows, own, across, sums)
+        for chunk, end in zip(across, n_rows[1:], strict=True):
+            own[:end] += chunk[:, :end].T
+        # Each pair counts twice, and each of the two is felt by both of its points.
+        return 2 * float(sums.sum()), torch.from_numpy(4 * own)
 
-    @property
-    def _at_zero(self) -> float:
-        return float(KERNELS[self.kernel].value(torch.zeros((), dtype=torch.float64)))
-
-    def _field(
-        self, targets: Tensor, others: Tensor, far: NDArray[np.floating] | None = None
-    ) -> tuple[float, Tensor]:
+    def _field(self, targets: Tensor, others: Tensor) -> tuple[float, Tensor]:
         """Return the sum of k over targets and others, its gradient in the targets."""
         points = targets.detach().numpy()
         columns = np.ascontiguousarray(others.detach().numpy().T)
         gradient = np.empty_like(points)
         sums = np.empty(_pair_kernels.n_chunks(len(points)))
-        name = "field" if far is None else "weighted_field"
-        own = (self._k, self._shape, *(() if far is None else (far,)))
         work = _ROW_STEPS * len(targets) * len(others)
-        self._run(_pair_kernels, name, work, *own, points, columns, gradient, sums)
+        rows = (self._k, self._shape, points, columns)
+        self._run(_pair_kernels, "field", work, *rows, gradient, sums)
         return float(sums.sum()), torch.from_numpy(gradient)
 
 

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from scipy.linalg import get_blas_funcs, lapack
 from scipy.sparse.linalg import cg, splu
 
 from napari_embedding_game.core.affinities import Edges
@@ -44,6 +45,15 @@ _CG_TOLERANCE = 0.1
 class SpectralDirection:
     """Directions for points, and for heights out of their map.
 
+    Parameters
+    ----------
+    edges : Edges
+        Those that attract.
+    invert : bool, default: False
+        Find the whole inverse, in the type of the weights, instead of a factor.
+        For 5,000 points that takes 5 s instead of 1.5 s, and then 9 ms a direction
+        instead of 34 ms: for many runs over the same edges.
+
     Attributes
     ----------
     degrees : (N,) float64
@@ -55,7 +65,7 @@ class SpectralDirection:
         Some edges push, so that the curvature is not positive.
     """
 
-    def __init__(self, edges: Edges) -> None:
+    def __init__(self, edges: Edges, invert: bool = False) -> None:
         weights = edges.matrix().astype(np.float64)
         if weights.nnz and weights.data.min() < 0:
             raise InputError(
@@ -67,7 +77,10 @@ class SpectralDirection:
         # Where there are no edges at all, the gradient itself is the direction.
         floor = 2 * _SMALLEST * float(self.degrees.mean()) or 1.0
         self._floor = floor
-        self._solve = _factored(self._curvature + floor * sparse.eye(len(self.degrees)))
+        matrix = self._curvature + floor * sparse.eye(len(self.degrees))
+        self._solve = (
+            _inverted(matrix, edges.weights.dtype) if invert else _factored(matrix)
+        )
 
     def __call__(self, gradient: NDArray[np.floating]) -> Array:
         """Return the (N, d) direction for an (N, d) gradient."""
@@ -106,7 +119,7 @@ def _factored(matrix: sparse.spmatrix) -> Callable[[Array], Array]:
         full = linalg.cho_factor(
             matrix.toarray(), lower=True, overwrite_a=True, check_finite=False
         )
-        return partial(linalg.cho_solve, full)
+        return partial(linalg.cho_solve, full, check_finite=False)
     factors = splu(
         sparse.csc_matrix(matrix),
         permc_spec="MMD_AT_PLUS_A",
@@ -114,3 +127,23 @@ def _factored(matrix: sparse.spmatrix) -> Callable[[Array], Array]:
         options={"SymmetricMode": True},
     )
     return factors.solve  # type: ignore[no-any-return]
+
+
+def _inverted(
+    matrix: sparse.spmatrix, dtype: np.dtype[np.floating]
+) -> Callable[[Array], Array]:
+    """Return what multiplies with the inverse of ``matrix``, of which half is read."""
+    full = matrix.toarray()
+    multiply = get_blas_funcs("symv", dtype=dtype)
+    factor, _ = linalg.cho_factor(
+        full, lower=True, overwrite_a=True, check_finite=False
+    )
+    inverse = np.asfortranarray(lapack.dpotri(factor, lower=1, overwrite_c=1)[0], dtype)
+
+    def solve(b: Array) -> Array:
+        columns = [
+            multiply(1.0, inverse, np.asarray(column, dtype), lower=1) for column in b.T
+        ]
+        return np.column_stack(columns).astype(np.float64)
+
+    return solve

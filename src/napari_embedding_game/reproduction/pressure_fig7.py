@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.objective import Objective
+from napari_embedding_game.core.spectral import SpectralDirection
 
 from .parts import Parts
 from .pressure_parts import compare, last, objective_of, random_start
@@ -28,17 +29,24 @@ Runs = list[dict[str, Any]]
 
 
 class _Words:
-    """The objective, made when the first start is computed and not before."""
+    """What all starts share, made when the first is computed and not before."""
 
     def __init__(self, X: NDArray[np.float32]) -> None:
         self._X = X
-        self._objective: Objective | None = None
+
+    @cached_property
+    def _objective(self) -> Objective:
+        return objective_of(self._X, "ee", PERPLEXITY)
+
+    @cached_property
+    def _direct(self) -> SpectralDirection:
+        return SpectralDirection(self._objective.forces.edges, invert=True)
 
     def run(self, seed: int, max_iter: int) -> dict[str, Any]:
-        if self._objective is None:
-            self._objective = objective_of(self._X, "ee", PERPLEXITY)
         start = random_start(len(self._X), seed)
-        found = compare(self._objective, start, max_iter, from_random=False)
+        found = compare(
+            self._objective, start, max_iter, from_random=False, direct=self._direct
+        )
         for run in found.values():
             del run["y"]
         return found

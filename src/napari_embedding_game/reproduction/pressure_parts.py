@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from napari_embedding_game.core.homotopy import HomotopyStep
 from napari_embedding_game.core.minimizers import Step, spectral_direction
 from napari_embedding_game.core.objective import AllPairs, Objective
 from napari_embedding_game.core.pressured_points import PressuredStep, pressured_points
+from napari_embedding_game.core.spectral import SpectralDirection
 
 Points = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -105,14 +107,24 @@ def ended(steps: Iterable[Step | PressuredStep | HomotopyStep]) -> Run:
 
 
 def compare(
-    objective: Objective, start: Points, max_iter: int, from_random: bool = True
+    objective: Objective,
+    start: Points,
+    max_iter: int,
+    from_random: bool = True,
+    direct: SpectralDirection | None = None,
 ) -> dict[str, Any]:
-    """Run SD, PP from where SD ended and, if asked, PP from the start too."""
-    sd = ended(spectral_direction(objective, start, max_iter=max_iter))
-    after = ended(pressured_points(objective, sd.y, max_iter=max_iter))
+    """Run SD, PP from where SD ended and, if asked, PP from the start too.
+
+    ``direct``: the spectral direction for the objective's edges, if it is known.
+    """
+    direct = direct or SpectralDirection(objective.forces.edges)
+    minimize = partial(spectral_direction, max_iter=max_iter, direct=direct)
+    by_pressure = partial(pressured_points, max_iter=max_iter, direct=direct)
+    sd = ended(minimize(objective, start))
+    after = ended(by_pressure(objective, sd.y))
     found = {"SD": sd.plain(), "PP from SD": after.plain()}
     if from_random:
-        instead = ended(pressured_points(objective, start, max_iter=max_iter))
+        instead = ended(by_pressure(objective, start))
         found["PP from random"] = instead.plain()
     return found
 
