@@ -229,5 +229,33 @@ def test_one_symbol_for_all_is_handed_over_once_and_others_one_by_one(
     assert len(layers.points._view_symbol) == 40
 
 
+def test_what_is_handed_over_without_a_copy_is_what_napari_hands_over(
+    viewer, layers, make_snapshot
+):
+    def views(points, of):
+        return {
+            name: getattr(of, f"_view_{name}").fget(points)
+            for name in ("data", "face_color", "border_color", "symbol")
+        }
+
+    layers.show(make_snapshot(), np.linspace(0, 1, 160).reshape(40, 4))
+    points = layers.points
+    own, napari_s = views(points, type(points)), views(points, Points)
+    assert own["data"] is points.data
+    assert own["face_color"] is points.face_color
+    assert len(own["border_color"]) == len(own["symbol"]) == 1
+    for name, whole in napari_s.items():
+        np.testing.assert_array_equal(np.broadcast_to(own[name], whole.shape), whole)
+
+    points.border_width = 0.1
+    points.border_color = np.roll(points.face_color, 1, axis=0)
+    viewer.dims.order = (1, 0)  # what was across the map is now along it
+    own, napari_s = views(points, type(points)), views(points, Points)
+    assert len(own["border_color"]) == 40
+    np.testing.assert_array_equal(own["data"], points.data[:, ::-1])
+    for name, whole in napari_s.items():
+        np.testing.assert_array_equal(np.broadcast_to(own[name], whole.shape), whole)
+
+
 def test_to_napari_and_to_its_files_the_map_is_points(layers):
     assert layers.points.as_layer_data_tuple()[2] == "points"

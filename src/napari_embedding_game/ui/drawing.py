@@ -227,7 +227,8 @@ class Drawing(QObject):
             return colors
         faded = colors.copy()
         is_value = self._legend is not None and self._legend.limits is not None
-        faded[~self._session.selection.points, 3] = FADED_VALUE if is_value else FADED
+        alpha = FADED_VALUE if is_value else FADED
+        np.copyto(faded[:, 3], alpha, where=~self._session.selection.points)
         return faded
 
     def _magnification(self, snapshot: Snapshot) -> NDArray[np.floating] | float:

@@ -18,22 +18,47 @@ LARGEST = 10_000.0
 
 
 class MapPoints(Points):
-    """A Points layer that napari draws quickly while all points have one symbol.
+    """A Points layer that napari draws quickly, as nothing is copied needlessly.
 
-    napari makes a word, then a number of the symbol of each point for each drawing,
-    which takes longer than all else; of one symbol for all it makes one.  A napari
-    that asks for symbols in another way than by ``_view_symbol`` is only slower.
+    For each drawing napari copies positions and colours of the points in view, and
+    makes a word, then a number of each symbol, which takes longer than the drawing.
+    Here all points are in view and, as a rule, of one symbol without a border.  A
+    napari that asks for its views by other names is only slower.
     """
+
+    _compared: tuple[NDArray[np.object_], bool] | None = None
+    """The symbols that were compared last, and whether they are all the same."""
 
     @property
     def _type_string(self) -> str:
         return "points"  # what its files and its icon go by
 
     @property
+    def _shows_all(self) -> bool:
+        """Whether all points are in view, their coordinates in order."""
+        in_order = list(self._slice_input.displayed) == list(range(self.ndim))
+        return in_order and len(self._view_indices) == len(self.data)
+
+    @property
+    def _view_data(self) -> NDArray[np.floating]:
+        return self.data if self._shows_all else super()._view_data
+
+    @property
+    def _view_face_color(self) -> NDArray[np.floating]:
+        return self.face_color if self._shows_all else super()._view_face_color
+
+    @property
+    def _view_border_color(self) -> NDArray[np.floating]:
+        # Of borders without a width no colour is seen.
+        has_borders = bool(self.border_width.any()) or not len(self.data)
+        return super()._view_border_color if has_borders else self.border_color[:1]
+
+    @property
     def _view_symbol(self) -> NDArray[np.object_]:
-        first = self.symbol[:1]
-        is_one = bool((self.symbol == first).all())
-        return first if is_one else super()._view_symbol
+        symbols = self.symbol  # another array whenever one of them changes
+        if self._compared is None or self._compared[0] is not symbols:
+            self._compared = symbols, bool((symbols == symbols[:1]).all())
+        return symbols[:1] if self._compared[1] else super()._view_symbol
 
 
 def point_size(n_points: int) -> float:
