@@ -10,6 +10,7 @@ import pytest
 from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.session.engine import COMPUTING
 from napari_embedding_game.session.run import (
+    MOVING,
     NEIGHBORS,
     PLACING,
     PLAYING,
@@ -26,8 +27,9 @@ X = np.zeros((40, 5), np.float32)
 class Driven:
     """A run that is iterated in a thread."""
 
-    def __init__(self, engine, pace=UNPACED):
-        self.run = Run(X, StartSettings(), GameSettings(), engine=engine, pace=pace)
+    def __init__(self, engine, pace=UNPACED, game=None):
+        game = game or GameSettings()
+        self.run = Run(X, StartSettings(), game, engine=engine, pace=pace)
         self.frames = []
         self.thread = threading.Thread(target=self._iterate, daemon=True)
         self.thread.start()
@@ -83,6 +85,15 @@ def test_stages_in_their_order_and_idle_at_the_end(drive):
     assert one.stays_at(50)
     assert one.thread.is_alive()
     assert [i for i, _ in one.run.energies] == [0, 10, 20, 30, 40, 50]
+
+
+@pytest.mark.parametrize(
+    "game", [GameSettings(method="pca"), GameSettings(method="ee", optimizer="lbfgs")]
+)
+def test_without_a_game_the_stage_does_not_speak_of_one(drive, game):
+    one = drive(game=game)
+    one.wait_for(50)
+    assert one.frames[-1].stage == MOVING
 
 
 def test_steering_after_the_end_plays_on(drive, engine):

@@ -108,7 +108,7 @@ def test_pca_comes_to_rest_without_pressure(play, session, dock):
     dock.game.method.value = "pca"
     play()
     assert "come to rest" in dock.run.stage.text()
-    assert "pressure undefined" in dock.run.status.text()
+    assert "no pressure in this method" in dock.run.status.text()
 
 
 def test_settings_of_a_restored_map_are_shown_with_its_edges(dock, session):

@@ -353,6 +353,11 @@ def approximation_of(settings: GameSettings) -> Approximation:
     return choose(settings.method, settings.approximation, settings.optimizer)[1]
 
 
+def is_played(settings: GameSettings) -> bool:
+    """Return whether points and landmarks play, rather than the points be moved."""
+    return settings.optimizer == "game" and not member(settings.method).moved_by
+
+
 def optimizers(method: str) -> tuple[OptimizerName, ...]:
     """Return what can optimise a method; the game's own steps come first."""
     found = member(method)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from napari_embedding_game.core.family import is_played
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.session.clustering import Grouping
 from napari_embedding_game.session.engine import COMPUTING, CoreEngine, Engine, Game
@@ -23,6 +24,8 @@ WAITING = "Waiting for earlier work to end"
 NEIGHBORS = "Finding neighbours"
 PLACING = "Placing the start layout"
 PLAYING = "Playing the game"
+MOVING = "Moving the points"
+"""By a minimiser or by another library: there is no game."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +167,7 @@ class Run:
         while snapshot is not None:
             self.energies.append((snapshot.iteration, snapshot.energy))
             yield Progress(
-                stage=PLAYING,
+                stage=PLAYING if is_played(self.game) else MOVING,
                 snapshot=snapshot,
                 seconds_left=clock.left(snapshot),
                 merging=regroup.look(snapshot),

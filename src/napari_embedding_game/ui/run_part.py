@@ -7,7 +7,7 @@ from qtpy.QtWidgets import QGridLayout
 
 from napari_embedding_game.core.family import member
 from napari_embedding_game.core.types import Snapshot
-from napari_embedding_game.session.run import PLAYING, Progress
+from napari_embedding_game.session.run import Progress
 from napari_embedding_game.session.session import ALIVE, Session, State
 from napari_embedding_game.ui.energy_curve import EnergyCurve
 from napari_embedding_game.ui.parts import Part, show_text, text_label
@@ -180,14 +180,14 @@ def _status_text(snapshot: Snapshot, has_pressure: bool) -> str:
     pressured = f"{snapshot.pressured_share:.0%} under pressure"
     return (
         f"{snapshot.iteration:,}{of_all} iterations  ·  "
-        f"{pressured if has_pressure else 'pressure undefined'}"
+        f"{pressured if has_pressure else 'no pressure in this method'}"
     )
 
 
 def _stage_text(progress: Progress, state: State) -> str:
     if state == "paused":
         return "Paused"
-    if progress.stage != PLAYING or progress.seconds_left is None:
+    if progress.seconds_left is None:
         return progress.stage
     return f"{progress.stage}, {_left(progress.seconds_left)}"
 
