@@ -341,11 +341,22 @@ def choose(
             f"nothing: {NO_BOUND[found.kernel]}. Choose {_or(found.approximations)}."
         )
     if approximation not in found.approximations:
+        others = "".join(f", or the method {x}" for x in _with(found, approximation))
         raise InputError(
             f"{found.title} is not defined for {approximation}: "
-            f"choose {_or(found.approximations)}."
+            f"choose {_or(found.approximations)}{others}."
         )
     return found, approximation
+
+
+def _with(found: Member, approximation: Approximation) -> list[str]:
+    """Return the methods of the same repulsion that have the approximation."""
+    return [
+        name
+        for name, other in MEMBERS.items()
+        if (other.kernel, other.moved_by) == (found.kernel, "")
+        and approximation in other.approximations
+    ]
 
 
 def approximation_of(settings: GameSettings) -> Approximation:
@@ -400,9 +411,12 @@ def _or(names: tuple[str, ...]) -> str:
 
 def affinities(method: str) -> tuple[Affinity, ...]:
     """Return the edges that a method can be played on."""
-    along_edges = tuple(name for name in AFFINITIES if name != "inner_products")
-    own = member(method).affinity
-    return along_edges if own in along_edges else (own,)
+    found = member(method)
+    if found.affinity == "inner_products":
+        return (found.affinity,)
+    # A library takes its edges for probabilities, and some of LLE's push.
+    left_out = {"inner_products", *(("lle",) if found.library else ())}
+    return tuple(name for name in AFFINITIES if name not in left_out)
 
 
 def check_affinity(method: str, affinity: str) -> None:

@@ -34,6 +34,7 @@ def start_layout(
     n_components: int = 2,
     init: Init = "spectral",
     random_state: int = 0,
+    n_neighbors: int = 15,
 ) -> NDArray[np.float32]:
     """Return the start layout, (N, d) float32, every dimension of unit variance.
 
@@ -47,10 +48,11 @@ def start_layout(
     n_components : int
         d.
     init : str
-        "spectral", "random" or a name of :data:`classical.CLASSICAL`; those with a
-        neighbour graph take as many neighbours as ``edges`` has.
+        "spectral", "random" or a name of :data:`classical.CLASSICAL`.
     random_state : int
         The same seed gives the same layout.
+    n_neighbors : int
+        Of the classical starts that have a neighbour graph of their own.
 
     Raises
     ------
@@ -66,7 +68,7 @@ def start_layout(
     elif init == "random":
         layout = rng.normal(size=(edges.n_points, n_components))
     elif init in INITS:
-        layout = _classical(init, edges, X, n_components, random_state)
+        layout = _classical(init, X, n_components, n_neighbors, random_state)
     else:
         raise InputError(f"The start must be one of {', '.join(INITS)}, not {init!r}.")
     layout = _unit_variance(layout)
@@ -83,17 +85,15 @@ def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _classical(
-    init: str, edges: Edges, X: Any, n_components: int, random_state: int
+    init: str, X: Any, n_components: int, n_neighbors: int, random_state: int
 ) -> NDArray[np.float64]:
     from napari_embedding_game.core.classical import classical_layout
 
-    n_points = edges.n_points
-    n_neighbors = round(float(edges.weights.sum()) / (2 * n_points))
     layout = classical_layout(
         init,
         X,
         n_components,
-        n_neighbors=min(max(n_neighbors, 1), n_points - 1),
+        n_neighbors=min(n_neighbors, X.shape[0] - 1),
         random_state=random_state,
     )
     return layout.astype(np.float64)

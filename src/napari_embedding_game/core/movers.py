@@ -34,6 +34,7 @@ from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import (
     Member,
+    check_numbers,
     choose,
     is_installed,
     member,
@@ -101,7 +102,7 @@ def play_moved(
         is out of its range, or the edges have not what the method needs.
     """
     found = member(settings.method)
-    _check(found, settings)
+    check(found, settings)
     members = draw_members(len(layout), settings.n_landmarks, random_state)
     frame = Frame(0, 1, np.asarray(layout, np.float32))
     objective = None
@@ -115,15 +116,18 @@ def play_moved(
         yield snapshot if energy is None else _without_kernel(snapshot, frame, energy)
 
 
-def _check(found: Member, settings: GameSettings) -> None:
+def check(found: Member, settings: GameSettings) -> None:
+    """Raise InputError unless the method is there and the settings are in range."""
     if not is_installed(found):
         raise InputError(
             f"{found.title} is not installed: install it with "
             f'pip install "napari-embedding-game[peers]", or choose another method.'
         )
-    if not found.kernel and strength_of(settings) != found.strength:
+    check_numbers(settings)
+    resolve_schedule(settings)
+    if strength_of(settings) != found.strength:
         raise InputError(
-            f"The repulsion of {found.title} is part of its formula: leave it at "
+            f"{found.title} cannot be steered: leave the repulsion at its own, "
             f"{found.strength:g}."
         )
 

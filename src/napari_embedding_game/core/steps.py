@@ -42,7 +42,12 @@ def place(
     perplexity = min(start.perplexity, graph.n_neighbors / 3)
     weighted = edges(graph, start.affinity, X=X, perplexity=perplexity)
     return weighted, start_layout(
-        weighted, X, start.n_components, start.init, start.random_state
+        weighted,
+        X,
+        start.n_components,
+        start.init,
+        start.random_state,
+        graph.n_neighbors,
     )
 
 

@@ -13,6 +13,7 @@ from superqt import QCollapsible
 
 from napari_embedding_game.core.family import (
     MEMBERS,
+    NO_BOUND,
     approximation_of,
     is_installed,
     member,
@@ -47,6 +48,15 @@ OF_THE_PLAYERS = (
     "schedule",
 )
 """Fields that say how the players of the game take their steps."""
+OF_THE_POINTS = ("learning_rate", "update")
+"""Those that say how the points do: with no say where something else moves them."""
+OF_THE_END = ("schedule", "max_iter")
+"""Those that say when it ends: with no say in another library."""
+PUSHED_BY = (
+    "What pushes points apart: landmarks that fit themselves to the map (the game, "
+    "Eq. 3), pairs drawn at random (Eq. 8), points drawn at random (Eq. 9), or all "
+    "pairs of points, for a few thousand at most."
+)
 STALE = "Restart to use these settings: they hold for a new run."
 
 
@@ -75,9 +85,7 @@ class GamePart(Part):
         self.approximation = ComboBox(
             choices=lambda _: approximations_of(self._settings.method),
             value=approximation_of(settings.game()),
-            tooltip="What pushes points apart: landmarks that fit themselves to the "
-            "map (the game, Eq. 3), pairs drawn at random (Eq. 8), points drawn at "
-            "random (Eq. 9), or all pairs of points, for a few thousand at most.",
+            tooltip=PUSHED_BY,
         )
         tip = (
             "Repulsion: low values draw the map together into lines and branches, "
@@ -287,14 +295,24 @@ class GamePart(Part):
 
     def _enable(self) -> None:
         """Let only what acts be changed."""
-        is_steered = not member(self._settings.method).moved_by
+        found = member(self._settings.method)
+        is_steered = not found.moved_by
         by_game = self._settings.optimizer == "game"
         # What moves by itself is not steered, and a minimiser goes through all pairs.
         for widget in (self.strength, self.strength_slider, self.optimizer):
             widget.enabled = is_steered
         self.approximation.enabled = by_game and is_steered
-        for field in OF_THE_PLAYERS:
-            self._fields()[field].enabled = by_game
+        idle = {
+            *(() if by_game else OF_THE_PLAYERS),
+            *(() if is_steered else OF_THE_POINTS),
+            *(OF_THE_END if found.library else ()),
+        }
+        for field in (*OF_THE_PLAYERS, *OF_THE_END):
+            self._fields()[field].enabled = field not in idle
+        reason = NO_BOUND.get(found.kernel)
+        self.approximation.tooltip = (
+            f"{PUSHED_BY} Not landmarks: {reason}." if reason else PUSHED_BY
+        )
 
     @property
     def _strength(self) -> float:
