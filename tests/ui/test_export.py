@@ -1,5 +1,8 @@
 """What is taken away, and what is brought back."""
 
+import json
+import zipfile
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -197,6 +200,40 @@ def test_a_damaged_session_says_so(qtbot, dock, tmp_path):
     dock.player.open_session(tmp_path / "work.zip")
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
     assert "work.zip" in dock.data.trouble.text()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [({"game": {"method": "zzz"}}, "method is 'zzz'"),
+     ({"start": {"n_components": -5}}, "not -5")],
+)  # fmt: skip
+def test_settings_of_a_session_that_nobody_knows_are_told_and_the_next_file_opens(
+    qtbot, dock, named, answer, again, tmp_path, change, sentence
+):
+    path = answer("work.zip")
+    with qtbot.waitSignal(dock.player.saved):
+        action(dock, "Session").trigger()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "x.zip", "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "maps/0/map.json":
+                text = json.loads(content)
+                for part, values in change.items():
+                    text[part] |= values
+                content = json.dumps(text).encode()
+            new.writestr(name, content)
+    other = again()
+    session = other.player.session
+    other.player.open_session(tmp_path / "x.zip")
+    qtbot.waitUntil(lambda: not other.data.trouble.isHidden())
+    assert "x.zip is damaged" in other.data.trouble.text()
+    assert sentence in other.data.trouble.text()
+    assert session.dataset is None
+    assert session.settings == Session().settings
+    other.player.open_session(path)
+    qtbot.waitUntil(lambda: session.snapshot is not None)
+    assert other.data.trouble.isHidden()
+    assert other.game.strength.value == 700
 
 
 @pytest.mark.parametrize(

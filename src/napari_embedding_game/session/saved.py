@@ -15,6 +15,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.automatic import BookState
 from napari_embedding_game.session.clustering import suitable
+from napari_embedding_game.session.look import Look
 from napari_embedding_game.session.merging import Merging
 from napari_embedding_game.session.origin import Origin
 from napari_embedding_game.session.record import RunRecord
@@ -45,7 +46,7 @@ class SavedMap:
     selected: tuple[int, ...] = ()
     drawn: NDArray[np.bool_] | None = None
     """(n,) points that were selected one by one."""
-    look: Mapping[str, Any] = field(default_factory=dict)
+    look: Look = field(default_factory=Look)
     view: Mapping[str, Any] = field(default_factory=dict)
     """What only the window knows, such as the camera, in values for JSON."""
 
