@@ -262,6 +262,50 @@ def test_work_is_saved_on_the_quiet(qtbot, dock, named, autosave_folder):
     qtbot.waitUntil(lambda: keeper._worker is None)
 
 
+def recolor(dock, session):
+    session.look.color_by = "a"
+
+
+def limit(dock, session):
+    session.look.limits = (0.5, 1.5)
+
+
+def select(dock, session):
+    session.selection.select(1)
+
+
+def choose(dock, session):
+    session.settings.n_neighbors = 9
+
+
+def zoom(dock, session):
+    dock.player._viewer.scene.camera.zoom = 7.5
+
+
+@pytest.mark.parametrize("change", [recolor, limit, select, choose, zoom])
+def test_whatever_a_person_changes_is_saved_on_the_quiet(
+    qtbot, dock, named, autosave_folder, change
+):
+    keeper = dock.player.keeper
+
+    def save():
+        keeper._autosave._next = 0.0
+        keeper.tick()
+        qtbot.waitUntil(lambda: keeper._worker is None)
+
+    save()
+    was_saved = keeper._autosave.path.stat().st_mtime_ns
+    save()
+    assert keeper._autosave.path.stat().st_mtime_ns == was_saved
+    change(dock, named)
+    save()
+    saved, present = archive.load(keeper._autosave.path), keeper.capture()
+    for name in ("look", "selected", "start", "view"):
+        found, expected = (getattr(one.maps[0], name) for one in (saved, present))
+        assert found == expected
+    assert keeper._autosave.path.stat().st_mtime_ns != was_saved
+
+
 def test_closing_saves_and_leaves_nothing_to_be_offered(
     dock, named, autosave_folder, again
 ):
