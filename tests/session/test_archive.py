@@ -16,6 +16,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.session import archive, packing, usable
+from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.replay import replay, same
 from napari_embedding_game.session.run import UNPACED
 from napari_embedding_game.session.saved import SavedSession
@@ -166,6 +167,11 @@ def test_missing_or_changed_data_are_told_and_the_map_is_shown(folder, tmp_path)
     session.restore(away)
     assert session.snapshot.iteration == 60
     session.clusters.rename(session.clusters.clusters[0].id, "still editable")
+    rows = session.dataset
+    assert rows.notes == (rows.missing_reason,)
+    session.dataset = replace(rows, notes=(*rows.notes, "something else"))
+    with pytest.raises(DataError, match="are not loaded"):
+        MapTree(session).embed(np.arange(50), "some")
     with pytest.raises(DataError, match="are not loaded"):
         session.begin()
 

@@ -80,6 +80,7 @@ def dataset_of(
         texts=texts(obs),
         profile=None if whole else profile,
         profile_names=() if whole else names,
+        has_expression=profile is not None,
     )
     check_values(dataset.X, f"{where} ({parts.space})")
     return dataset
@@ -112,6 +113,7 @@ def _of_metadata(
         dataset,
         profile=as_float32(parts.x)[dataset.kept],
         profile_names=tuple(map(str, parts.var_names)),
+        has_expression=True,
     )
 
 

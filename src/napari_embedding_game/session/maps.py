@@ -268,7 +268,7 @@ def _part(parent: Dataset, mask: NDArray[np.bool_], other: Dataset | None) -> Da
             f"select {FEWEST} or more."
         )
     if not parent.X.shape[1]:
-        raise DataError(parent.notes[-1])
+        raise DataError(parent.missing_reason)
     if other is None:
         return parent.subset(mask)
     if other.n_source_rows != parent.n_source_rows or not np.array_equal(

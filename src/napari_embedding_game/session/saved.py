@@ -108,7 +108,7 @@ def rows_only(
     objects : Objects, optional
         Labels and boxes of the source's rows.
     """
-    notes = () if X is not None else (reason,)
+    reason = "" if X is not None else reason
     X = np.zeros((len(names), 0), np.float32) if X is None else X
     generic = tuple(f"column {i + 1}" for i in range(X.shape[1]))
     all_names = np.full(len(kept), "", dtype=object)
@@ -123,7 +123,8 @@ def rows_only(
         n_source_rows=len(kept),
         kept=kept,
         source_obs_names=pd.Index(all_names),
-        notes=notes,
+        notes=(reason,) if reason else (),
+        missing_reason=reason,
         provenance=origin.provenance,
         source_objects=objects,
     )

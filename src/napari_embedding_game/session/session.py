@@ -104,7 +104,7 @@ class Session:
         if self.dataset is None:
             raise DataError("Load some data first: there is nothing to map yet.")
         if not self.dataset.X.shape[1]:
-            raise DataError(self.dataset.notes[-1])
+            raise DataError(self.dataset.missing_reason)
         self.stop()
         self.run = Run(
             self.dataset.X,
