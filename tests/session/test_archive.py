@@ -15,7 +15,7 @@ from napari_embedding_game.data import samples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.data.readers import read
-from napari_embedding_game.session import archive, packing, usable
+from napari_embedding_game.session import archive, origin, packing, usable
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.replay import replay, same
 from napari_embedding_game.session.run import UNPACED
@@ -228,6 +228,20 @@ def test_chosen_columns_and_parts_are_read_again(folder, tmp_path):
     found = archive.with_data(stored(part, tmp_path / "x.zip"), tmp_path).dataset
     np.testing.assert_array_equal(found.X, part.X)
     assert found.obs.index.tolist() == part.obs.index.tolist()
+
+
+@pytest.mark.parametrize("most", [1000, 1])
+def test_a_table_read_without_repetitions_is_read_again(
+    folder, tmp_path, monkeypatch, most
+):
+    monkeypatch.setattr(origin, "_MOST_COLUMNS", most)
+    table = pd.read_csv(folder[0] / "cells.csv").dropna().assign(e=lambda t: t["a"] / 9)
+    table.to_csv(tmp_path / "cells.csv", index=False)
+    once = read(tmp_path / "cells.csv", duplicates="drop")
+    found = archive.with_data(stored(once, tmp_path / "x.zip"), tmp_path).dataset
+    np.testing.assert_array_equal(found.X, once.X)
+    assert found.var_names == once.var_names == ("a", "b", "c", "d")
+    assert found.space == once.space
 
 
 def test_the_data_file_is_never_overwritten(folder):
