@@ -55,7 +55,7 @@ def quick(module, data, tmp_path):
 def test_where_pressure_is(module, titles, data, tmp_path):
     (rows,) = quick(module, data, tmp_path)
     assert [row[""] for row in rows] == titles
-    assert all(0 < row["pressured among the others"] for row in rows)
+    assert all(row["pressured among the others"] > 0 for row in rows)
 
 
 def test_the_optimisers(data, tmp_path):
