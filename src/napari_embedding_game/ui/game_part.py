@@ -303,7 +303,7 @@ class GamePart(Part):
                 widget.value = value
         low, high = strength_range(settings.method)
         with self.strength.changed.blocked(), self.strength_slider.changed.blocked():
-            self.strength.native.setDecimals(max(0, 1 - math.floor(math.log10(low))))
+            self.strength.native.setDecimals(max(0, -math.floor(math.log10(low))))
             self.strength.min, self.strength.max = low, high
             self.strength_slider.min = math.log10(low)
             self.strength_slider.max = math.log10(high)
