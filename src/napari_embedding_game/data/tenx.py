@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .columns import numbered_names
 from .dataset import Dataset
 from .errors import DataError, explain_damage
 from .memory import check_fits, check_inflates, check_shape_fits
@@ -67,9 +68,9 @@ def tenx_parts(path: Path) -> Stages[Parts]:
         genes = (kinds == _GENES).to_numpy()
         notes = (f"{np.count_nonzero(~genes):,} features that are no genes left out.",)
         counts, features = counts[:, genes], features[genes]
-    features.index = pd.Index(_unique(features.index))
+    names, repeats = numbered_names(features.index)
     obs = pd.DataFrame(index=pd.Index(barcodes))
-    return Parts("X", counts, obs, features.index, counts, notes)
+    return Parts("X", counts, obs, pd.Index(names), counts, (*notes, *repeats))
 
 
 def tenx_spaces(path: Path) -> list[str]:
@@ -191,10 +192,3 @@ def _check_size(matrix: Path, n_cells: int, n_genes: int) -> None:
             f"{matrix.name} is cut short: it says that it has {n_entries:,} counts, "
             "and there are fewer; copy or export it again."
         )
-
-
-def _unique(names: pd.Index) -> list[str]:
-    """Names of which the second "A" becomes "A-1", as AnnData does."""
-    from anndata.utils import make_index_unique
-
-    return list(map(str, make_index_unique(pd.Index(names.astype(str)))))
