@@ -181,5 +181,5 @@ def texts(obs: pd.DataFrame) -> Sequence[str] | None:
     """Return the column with a text or word for each row, if there is one."""
     for name in obs.columns:
         if _TEXT.match(str(name)):
-            return [str(value) for value in obs[name]]
+            return ["" if pd.isna(value) else str(value) for value in obs[name]]
     return None
