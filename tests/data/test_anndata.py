@@ -304,11 +304,17 @@ def test_texts_in_x(tmp_path):
         read_anndata(saved(adata, tmp_path), space="names")
 
 
-@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n"])
-def test_wrong_kind_of_file(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is empty: there is nothing in the file"),
+        (b"a,b\n1,2\n", "could not be read as an .h5ad"),
+    ],
+)
+def test_wrong_kind_of_file(tmp_path, content, sentence):
     path = tmp_path / "cells.h5ad"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"cells\.h5ad could not be read as an .h5ad"):
+    with pytest.raises(DataError, match=rf"cells\.h5ad {sentence}"):
         read_anndata(path)
 
 

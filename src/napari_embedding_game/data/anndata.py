@@ -24,7 +24,7 @@ from .contents import (
 from .contents import split_space as _split
 from .counts import looks_like_counts
 from .dataset import Dataset
-from .errors import DataError, explain_damage
+from .errors import DataError, check_filled, explain_damage
 from .parts import Genes, Parts, dataset_of
 from .stages import Stage, Stages, finish
 from .stored import (
@@ -150,6 +150,7 @@ def open_store(path: Path) -> Iterator[Any]:
     """Open an .h5ad file or a .zarr folder for reading, after a look at its links."""
     import h5py
 
+    check_filled(path)
     if path.is_dir():
         yield open_zarr(path)
         return
