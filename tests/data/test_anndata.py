@@ -12,6 +12,7 @@ from napari_embedding_game.core.markers import markers
 from napari_embedding_game.data.anndata import (
     anndata_columns,
     anndata_spaces,
+    anndata_stages,
     from_anndata,
     read_anndata,
 )
@@ -195,9 +196,13 @@ def test_counts_of_raw_are_not_compared_where_x_has_their_logarithm(counts, tmp_
     counts.raw = counts
     counts.X = counts.X.log1p()
     counts.obsm["X_pca"] = counts.X[:, :4].toarray()
-    dataset = read_anndata(saved(counts, tmp_path))
-    assert dataset.profile.max() < 10
-    assert dataset.notes == ("Genes: 300 from X, as .raw holds counts.",)
+    path = saved(counts, tmp_path)
+    for dataset in (read_anndata(path), from_anndata(counts, "cells")):
+        assert dataset.profile.max() < 10
+        assert dataset.notes == (
+            "Genes are not compared by .raw, because it holds counts.",
+        )
+    assert "Reading .raw" not in [stage.text for stage in anndata_stages(path)]
     counts.X = counts.X.toarray() - 1
     dataset = read_anndata(saved(counts, tmp_path))
     np.testing.assert_array_equal(dataset.profile.toarray(), counts.raw.X.toarray())
@@ -220,7 +225,7 @@ def test_raw_too_large_to_compare_genes_is_not_read(tmp_path, monkeypatch):
     dataset = read_anndata(path)
     assert dataset.profile_names == tuple(adata.var_names)
     assert dataset.notes == (
-        "The genes of .raw are not compared, because it is too large.",
+        "Genes are not compared by .raw, because it is too large.",
     )
 
 

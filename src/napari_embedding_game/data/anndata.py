@@ -22,15 +22,16 @@ from .contents import (
     object_contents,
 )
 from .contents import split_space as _split
-from .counts import looks_like_counts
+from .counts import are_counts
 from .dataset import Dataset
 from .errors import DataError, check_filled, explain_damage
-from .parts import Genes, Parts, dataset_of
+from .parts import RAW_HOLDS_COUNTS, Genes, Parts, dataset_of, goes_below_0
 from .stages import Stage, Stages, finish
 from .stored import (
     check_links,
     check_part,
     declared_bytes,
+    first_values,
     is_array,
     members,
     read_matrix,
@@ -212,10 +213,9 @@ def _stored_parts(group: Any, space: str | None, where: str) -> Stages[Parts]:
     obs = _read_frame(group, "obs", where)
     yield Stage("Reading the table of genes (var)")
     var = _read_frame(group, "var", where)
-    raw, notes = yield from _stored_raw(group, where)
-    compares_x = raw is None or looks_like_counts(raw.values)
+    raw, notes = yield from _stored_raw(group, where, fits)
     x = None
-    if chosen == "X" or (fits and compares_x):
+    if chosen == "X" or (fits and raw is None):
         x = yield from read_matrix(group["X"], where, "X")
     values = x
     if place:
@@ -225,15 +225,22 @@ def _stored_parts(group: Any, space: str | None, where: str) -> Stages[Parts]:
     return Parts(chosen, values, obs, var.index, x, notes, raw)
 
 
-def _stored_raw(group: Any, where: str) -> Stages[tuple[Genes | None, tuple[str, ...]]]:
-    """Read the genes of .raw; a note instead, if they are too large to compare."""
+def _stored_raw(
+    group: Any, where: str, x_fits: bool
+) -> Stages[tuple[Genes | None, tuple[str, ...]]]:
+    """Read the genes of .raw, or tell why X is what to compare them by."""
     if "raw" not in group or not has_matrix(group["raw"]):
         return None, ()
-    if declared_bytes(group["raw"]["X"]) > _LARGEST_PROFILE:
-        return None, ("The genes of .raw are not compared, because it is too large.",)
+    raw = group["raw"]["X"]
+    if declared_bytes(raw) > _LARGEST_PROFILE:
+        return None, ("Genes are not compared by .raw, because it is too large.",)
+    yield Stage("Looking at .raw")
+    x_compares = x_fits and not goes_below_0(first_values(group["X"], where, "X"))
+    if x_compares and are_counts(first_values(raw, where, ".raw")):
+        return None, (RAW_HOLDS_COUNTS,)
     yield Stage("Reading the table of genes of .raw")
     var = _read_frame(group["raw"], "var", where)
-    values = yield from read_matrix(group["raw"]["X"], where, ".raw")
+    values = yield from read_matrix(raw, where, ".raw")
     return Genes(values, var.index), ()
 
 

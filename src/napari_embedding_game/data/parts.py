@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from .columns import chosen_places, listed, numbered_names, texts, unique_names
 from .contents import OBS, split_space
-from .counts import counts_advice, looks_like_counts
+from .counts import are_counts, counts_advice
 from .dataset import Dataset, Matrix
 from .errors import DataError
 from .tables import from_frame
@@ -25,6 +25,8 @@ from .validation import (
     check_values,
     usable_rows,
 )
+
+RAW_HOLDS_COUNTS = "Genes are not compared by .raw, because it holds counts."
 
 
 @dataclass(frozen=True)
@@ -116,13 +118,14 @@ def _of_metadata(
         dataset, space=OBS, obs=obs[dataset.kept], source_obs=obs, texts=texts(obs)
     )
     profile, names, gene_notes = _compared(parts, None)
+    notes = (*dataset.notes, *parts.notes, *gene_notes)
     if profile is None:
-        return dataset
+        return replace(dataset, notes=notes)
     return replace(
         dataset,
         profile=profile[dataset.kept],
         profile_names=tuple(names),
-        notes=(*dataset.notes, *gene_notes),
+        notes=notes,
     )
 
 
@@ -136,9 +139,7 @@ def _compared(
     """
     x, origin = (parts.x, "X") if embedded is None else (embedded, parts.space)
     raw = parts.raw
-    if raw is not None and (
-        x is None or _goes_below_0(x) or not looks_like_counts(raw.values)
-    ):
+    if raw is not None and (x is None or goes_below_0(x) or not are_counts(raw.values)):
         names, notes = numbered_names(raw.names)
         told = f"Genes: {len(names):,} from .raw."
         return as_float32(raw.values), names, [told, *notes]
@@ -146,9 +147,8 @@ def _compared(
         return None, [], []
     names, notes = numbered_names(parts.var_names)
     if raw is not None:
-        told = f"Genes: {len(names):,} from {origin}, as .raw holds counts."
-        notes = [told, *notes]
-    if _goes_below_0(x):
+        notes.append(RAW_HOLDS_COUNTS)
+    if goes_below_0(x):
         notes.append(
             f"{origin} has values below 0: fold changes of genes need unscaled values, "
             "which AnnData keeps in .raw."
@@ -156,7 +156,8 @@ def _compared(
     return as_float32(x) if embedded is None else x, names, notes
 
 
-def _goes_below_0(X: Matrix) -> bool:
+def goes_below_0(X: Matrix) -> bool:
+    """Tell whether there are values below 0, as there are where genes were scaled."""
     values = X.data if sp.issparse(X) else X
     return bool(np.fmin.reduce(values, axis=None, initial=0) < 0)
 

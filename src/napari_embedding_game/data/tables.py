@@ -175,6 +175,7 @@ def from_frame(
         scaling_notes = [_counts_note(names), *counts_advice(X[kept], space)]
     else:
         X, profile, names, scaling_notes = _measures(raw, list(found), kept, duplicates)
+    notes = [*read_notes, *name_notes, *column_notes, *empty_notes, *row_notes]
     return Dataset.from_rows(
         name=name,
         X=X,
@@ -183,14 +184,7 @@ def from_frame(
         space=space,
         kept=kept,
         source=source,
-        notes=[
-            *read_notes,
-            *name_notes,
-            *column_notes,
-            *empty_notes,
-            *row_notes,
-            *scaling_notes,
-        ],
+        notes=[*notes, *scaling_notes],
         texts=texts(metadata),
         profile=profile,
         profile_names=names,
