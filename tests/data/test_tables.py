@@ -218,7 +218,7 @@ def test_raw_counts_stay_as_they_are(tmp_path, counts, ending):
     assert dataset.profile is dataset.X
     assert dataset.var_names == tuple(counts.var_names)
     assert looks_like_counts(dataset)
-    assert any("as they are, because they look like raw" in n for n in dataset.notes)
+    assert any("Not standardised, because they look like" in n for n in dataset.notes)
     assert any("normalise" in note for note in dataset.notes)
 
 

@@ -43,6 +43,7 @@ def counts_advice(X: Any, space: str) -> list[str]:
     if space.startswith("obsm") or not looks_like_counts(X):
         return []
     return [
-        f"{space} looks like raw counts: normalise and compute principal components "
-        "first for a better map (scanpy: pp.normalize_total, pp.log1p, pp.pca)."
+        f"What is in {space} looks like raw counts: normalise and compute principal "
+        "components first for a better map (scanpy: pp.normalize_total, pp.log1p, "
+        "pp.pca)."
     ]

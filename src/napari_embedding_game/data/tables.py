@@ -347,8 +347,8 @@ def _standardised(
 
 def _counts_note(names: list[str]) -> str:
     return (
-        f"Embedded: {len(names):,} columns ({listed(names)}) as they are, because "
-        "they look like raw counts."
+        "Not standardised, because they look like raw counts: "
+        f"{len(names):,} columns ({listed(names)})."
     )
 
 
