@@ -47,6 +47,34 @@ def out(tmp_path):
     return tmp_path / "out.h5ad"
 
 
+@pytest.mark.parametrize("method", ["tsne", "umap", "two_kernel_lle"])
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_fit_by_another_method(table, out, method, dimensions):
+    few = [*FEW, "--perplexity", 5, "--n-components", dimensions]
+    result = run("fit", table, "--out", out, "--method", method, *few)
+    assert result.exit_code == 0, result.output
+    written = anndata.read_h5ad(out)
+    assert written.obsm["X_embedding_game"].shape == (60, dimensions)
+    assert written.uns["embedding_game"]["parameters"]["method"] == method
+
+
+def test_fit_tells_why_umap_has_no_landmarks(table, out):
+    told = one_sentence(
+        run(
+            "fit",
+            table,
+            "--out",
+            out,
+            "--method",
+            "umap",
+            "--approximation",
+            "landmarks",
+        )
+    )
+    assert "infinite where two points meet" in told
+    assert not out.exists()
+
+
 def test_fit_writes_the_map(table, out):
     result = run("fit", table, "--out", out, "--strength", 120, *FEW)
     assert result.exit_code == 0, result.output

@@ -190,14 +190,16 @@ def fit(
         Duplicates, typer.Option(help="Columns of a table that repeat another one.")
     ] = Duplicates.keep,
     n_components: Annotated[
-        int, typer.Option(min=2, max=3, help="Dimensions of the map.")
+        int, typer.Option(min=1, max=3, help="Dimensions of the map.")
     ] = 2,
     n_neighbors: Annotated[
         int, typer.Option(min=1, help="Neighbours that attract each point.")
     ] = 15,
     method: Annotated[
         str,
-        typer.Option(help="game, ee, ssne, tsne, umap, pca and more: see the README."),
+        typer.Option(
+            help="game, ee, ssne, tsne, umap, pca and more: see docs/methods.md."
+        ),
     ] = "game",
     approximation: Annotated[
         Approximation,

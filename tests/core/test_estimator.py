@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import MEMBERS, is_installed
 from napari_embedding_game.core.metrics import knn_accuracy
 
 
@@ -33,6 +34,27 @@ def cloud():
 def small(**changes):
     settings = {"n_landmarks": 10, "max_iter": 40, "random_state": 0}
     return EmbeddingGame(**{**settings, **changes})
+
+
+@pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")
+@pytest.mark.filterwarnings("ignore:The points were still moving")
+@pytest.mark.parametrize("method", MEMBERS)
+def test_every_method_is_fitted(method, cloud):
+    if not is_installed(MEMBERS[method]):
+        pytest.skip("installed with the extra peers")
+    model = small(method=method, perplexity=8.0).fit(cloud)
+    assert model.embedding_.shape == (120, 2)
+    assert np.isfinite(model.embedding_).all()
+    assert (model.embedding_.std(axis=0) > 0).all()
+    assert len(np.unique(model.labels_)) > 1
+    assert np.isfinite(model.energy_)
+
+
+def test_landmarks_that_bound_nothing_are_refused_with_the_reason(cloud):
+    with pytest.raises(InputError, match="infinite where two points meet"):
+        small(method="umap", approximation="landmarks").fit(cloud)
+    with pytest.raises(InputError, match="or the method umap_exact"):
+        small(method="umap", approximation="exact").fit(cloud)
 
 
 def test_neighbours_on_the_map_of_the_digits_are_the_same_digit(digits, fitted):

@@ -5,12 +5,12 @@ from scipy.linalg import subspace_angles
 from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.sparse.linalg import eigsh
 
-from napari_embedding_game.core import initialization
+from napari_embedding_game.core import classical, initialization, steps
 from napari_embedding_game.core.affinities import Edges, edges
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.initialization import start_layout
-from napari_embedding_game.core.types import INITS
+from napari_embedding_game.core.types import INITS, StartSettings
 
 
 def blobs(sizes, distance, n_dims=4, seed=0):
@@ -152,3 +152,20 @@ def test_an_unknown_start_is_told(one_cloud, settings, says):
     X, found = one_cloud
     with pytest.raises(InputError, match=says):
         start_layout(found, X, **settings)
+
+
+@pytest.mark.parametrize("affinity", ["uniform", "fuzzy", "mixed", "lle"])
+def test_a_classical_start_has_the_neighbours_that_were_asked_for(
+    affinity, monkeypatch
+):
+    asked = []
+
+    def layout(init, X, n_components, *, n_neighbors, random_state):
+        asked.append((init, n_neighbors))
+        return np.random.default_rng(random_state).normal(size=(len(X), n_components))
+
+    monkeypatch.setattr(classical, "classical_layout", layout)
+    X = np.random.default_rng(0).normal(size=(60, 20)).astype(np.float32)
+    start = StartSettings(affinity=affinity, n_neighbors=12, init="isomap")
+    steps.place(steps.neighbors(X, start), X, start)
+    assert asked == [("isomap", 12)]

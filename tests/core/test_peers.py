@@ -26,6 +26,8 @@ def game_of(X, method, **settings):
 
 
 def need(method):
+    if not MEMBERS[method].library:
+        return
     pytest.importorskip(
         MEMBERS[method].library,
         reason="installed with the extra peers",
@@ -49,6 +51,37 @@ def test_a_library_maps_and_landmarks_settle_on_it(cloud, method):
     laid_out = snapshots[-2].embedding
     np.testing.assert_array_equal(last.embedding, laid_out)
     assert [s.iteration for s in snapshots] == sorted(s.iteration for s in snapshots)
+
+
+MOVED = [name for name, member in MEMBERS.items() if member.moved_by]
+
+
+@pytest.mark.parametrize("method", MOVED)
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ({"strength": 7.0}, "cannot be steered"),
+        ({"strength": -7.0}, "repulsion .* above 0"),
+        ({"n_landmarks": 0}, "number of landmarks"),
+        ({"learning_rate": -1.0}, "learning rate"),
+        ({"schedule": "x"}, "schedule"),
+        ({"update": "x"}, "update"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_moves(
+    cloud, method, setting, sentence
+):
+    need(method)
+    with pytest.raises(InputError, match=sentence):
+        next(game_of(cloud[0], method, **setting))
+
+
+@pytest.mark.parametrize("method", PEERS)
+def test_edges_that_push_are_not_for_a_library(cloud, method):
+    start = StartSettings(affinity="lle", random_state=0)
+    edges, layout = steps.place(steps.neighbors(cloud[0], start), cloud[0], start)
+    with pytest.raises(InputError, match="cannot be played with the affinity 'lle'"):
+        next(steps.begin(edges, layout, start, GameSettings(method=method)))
 
 
 def test_opentsne_is_seen_to_move_and_can_be_left(cloud):

@@ -144,7 +144,7 @@ def test_no_other_method_has_inner_products(X, method):
 
 
 def test_a_repulsion_of_ones_own_is_refused(X):
-    with pytest.raises(InputError, match="part of its formula"):
+    with pytest.raises(InputError, match="cannot be steered"):
         EmbeddingGame(method="pca", repulsion=3.0).fit(X)
 
 

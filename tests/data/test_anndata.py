@@ -1,3 +1,5 @@
+import warnings
+
 import h5py
 import numpy as np
 import pandas as pd
@@ -6,12 +8,16 @@ import scipy.sparse as sp
 from anndata import AnnData
 from anndata.io import write_elem
 
+from napari_embedding_game.core.markers import markers
 from napari_embedding_game.data.anndata import (
+    anndata_columns,
     anndata_spaces,
+    anndata_stages,
     from_anndata,
     read_anndata,
 )
 from napari_embedding_game.data.contents import is_legacy
+from napari_embedding_game.data.counts import looks_like_counts
 from napari_embedding_game.data.errors import DataError
 
 
@@ -138,6 +144,126 @@ def test_counts_get_advice(tmp_path):
     assert read_anndata(saved(adata, tmp_path)).notes == ()
 
 
+def with_raw(counts, tmp_path, ending="h5ad"):
+    """File with scaled X, as scanpy's pp.scale leaves it, and logarithms in raw."""
+    sc = pytest.importorskip("scanpy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sc.pp.log1p(counts)
+        counts.raw = counts
+        counts = counts[:, 20:80].copy()
+        sc.pp.scale(counts)
+        counts.obsm["X_pca"] = counts.X[:, :4]
+        path = tmp_path / f"cells.{ending}"
+        (counts.write_h5ad if ending == "h5ad" else counts.write_zarr)(path)
+    return counts, path
+
+
+@pytest.mark.parametrize("ending", ["h5ad", "zarr"])
+@pytest.mark.parametrize("space", ["X_pca", "X", "obs"])
+def test_genes_of_raw_are_compared(counts, tmp_path, ending, space):
+    adata, path = with_raw(counts, tmp_path, ending)
+    for dataset in (
+        read_anndata(path, space=space),
+        from_anndata(adata, "cells", space=space),
+    ):
+        np.testing.assert_array_equal(dataset.profile.toarray(), adata.raw.X.toarray())
+        assert dataset.profile_names == tuple(adata.raw.var_names)
+        assert "Genes: 300 from .raw." in dataset.notes
+        assert not any("below 0" in note for note in dataset.notes)
+        assert dataset.X.shape[1] == {"X_pca": 4, "X": 60, "obs": 1}[space]
+
+
+def test_markers_are_those_of_scanpy_which_looks_at_raw(counts, tmp_path):
+    adata, path = with_raw(counts, tmp_path)
+    sc = pytest.importorskip("scanpy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sc.tl.rank_genes_groups(adata, "kind", groups=["A"], method="wilcoxon")
+        expected = sc.get.rank_genes_groups_df(adata, "A").set_index("names")
+    dataset = read_anndata(path)
+    inside = (dataset.obs["kind"] == "A").to_numpy()
+    names = dataset.profile_names
+    table = markers(dataset.profile, inside, None, names, n_top=None)
+    expected = expected.loc[list(table.names)]
+    for figure in ("scores", "logfoldchanges", "pvals_adj"):
+        np.testing.assert_allclose(
+            getattr(table, figure), expected[figure], rtol=1e-6, atol=1e-12
+        )
+
+
+def test_counts_of_raw_are_not_compared_where_x_has_their_logarithm(counts, tmp_path):
+    counts.raw = counts
+    counts.X = counts.X.log1p()
+    counts.obsm["X_pca"] = counts.X[:, :4].toarray()
+    path = saved(counts, tmp_path)
+    for dataset in (read_anndata(path), from_anndata(counts, "cells")):
+        assert dataset.profile.max() < 10
+        assert dataset.notes == (
+            "Genes are not compared by .raw, because it holds counts.",
+        )
+    assert "Reading .raw" not in [stage.text for stage in anndata_stages(path)]
+    counts.X = counts.X.toarray() - 1
+    dataset = read_anndata(saved(counts, tmp_path))
+    np.testing.assert_array_equal(dataset.profile.toarray(), counts.raw.X.toarray())
+
+
+def test_counts_in_x_are_seen_beside_raw(counts, tmp_path):
+    logarithms = counts.copy()
+    logarithms.X = counts.X.log1p()
+    counts.raw = logarithms
+    dataset = read_anndata(saved(counts, tmp_path))
+    assert looks_like_counts(dataset)
+    assert "Genes: 300 from .raw." in dataset.notes
+
+
+def test_raw_too_large_to_compare_genes_is_not_read(tmp_path, monkeypatch):
+    adata = cells(X_pca=4)
+    adata.raw = cells(genes=60)
+    path = saved(adata, tmp_path)
+    monkeypatch.setattr("napari_embedding_game.data.anndata._LARGEST_PROFILE", 1000)
+    dataset = read_anndata(path)
+    assert dataset.profile_names == tuple(adata.var_names)
+    assert dataset.notes == (
+        "Genes are not compared by .raw, because it is too large.",
+    )
+
+
+def test_raw_of_other_cells_is_damage(tmp_path):
+    adata = cells(X_pca=4)
+    adata.raw = adata
+    path = saved(adata, tmp_path)
+    with h5py.File(path, "r+") as file:
+        del file["raw/X"]
+        write_elem(file["raw"], "X", np.ones((5, 6)))
+    with pytest.raises(DataError, match="damaged"):
+        read_anndata(path)
+
+
+def test_scaled_genes_without_raw_are_told(tmp_path):
+    adata = cells(X_pca=4)
+    adata.X = adata.layers["dense"]
+    assert read_anndata(saved(adata, tmp_path)).notes == (
+        "X has values below 0: fold changes of genes need unscaled values, which "
+        "AnnData keeps in .raw.",
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Variable names are not unique")
+def test_names_of_genes_that_occur_again_are_numbered(tmp_path):
+    adata = cells(X_pca=4)
+    adata.var_names = ["g", "a", "g", "b", "g-1", "c"]
+    path = saved(adata, tmp_path)
+    numbered = ("g", "a", "g-2", "b", "g-1", "c")
+    told = 'Genes of the same name are numbered: the second "g" is "g-2".'
+    for dataset in (read_anndata(path), from_anndata(adata, "cells")):
+        assert dataset.profile_names == numbered
+        assert dataset.notes == (told,)
+    genes = read_anndata(path, space="X", columns=["g-2"])
+    np.testing.assert_array_equal(genes.X.toarray(), adata.X[:, [2]].toarray())
+    assert anndata_columns(path, "X") == list(numbered)
+
+
 def test_file_without_x(tmp_path):
     adata = AnnData(obs=pd.DataFrame(index=[f"c{i}" for i in range(5)]))
     adata.obsm["X_pca"] = np.random.default_rng(0).normal(size=(5, 3))
@@ -183,11 +309,17 @@ def test_texts_in_x(tmp_path):
         read_anndata(saved(adata, tmp_path), space="names")
 
 
-@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n"])
-def test_wrong_kind_of_file(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is empty: there is nothing in the file"),
+        (b"a,b\n1,2\n", "could not be read as an .h5ad"),
+    ],
+)
+def test_wrong_kind_of_file(tmp_path, content, sentence):
     path = tmp_path / "cells.h5ad"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"cells\.h5ad could not be read as an .h5ad"):
+    with pytest.raises(DataError, match=rf"cells\.h5ad {sentence}"):
         read_anndata(path)
 
 

@@ -108,6 +108,29 @@ def test_rows_with_missing_values_are_left_out_everywhere(tmp_path, numbers):
     assert dataset.expand(dataset.X, np.nan).shape == (12, 5)
 
 
+def test_what_no_column_can_hold_is_left_out(tmp_path, numbers):
+    path = saved(
+        tmp_path,
+        X=numbers,
+        record=np.zeros(12, [("a", "f4")]),
+        wave=np.full(12, 1j),
+        bytes=np.zeros(12, "V3"),
+        unitless=np.full(12, "NaT", "M8"),
+        day=np.arange(12).astype("M8[D]"),
+    )
+    dataset = read_array(path)
+    assert dataset.obs.columns.tolist() == ["day"]
+    assert dataset.notes == (
+        "Not read, because they hold neither numbers nor texts nor times: record, "
+        "wave, bytes, unitless.",
+    )
+
+
+def test_archive_without_arrays(tmp_path):
+    with pytest.raises(DataError, match=r"data\.npz is empty: there is no array"):
+        read_array(saved(tmp_path))
+
+
 class Bomb:
     def __reduce__(self):
         return print, ("a pickle was run",)

@@ -462,5 +462,5 @@ def test_zarr_without_cells(tmp_path):
     with pytest.raises(DataError, match=r"b\.zarr .*without cells"):
         read(tmp_path / "b.zarr")
     (tmp_path / "empty.zarr").mkdir()
-    with pytest.raises(DataError, match=r"empty\.zarr could not be read"):
+    with pytest.raises(DataError, match=r"empty\.zarr is empty: .* the folder"):
         read(tmp_path / "empty.zarr")

@@ -300,7 +300,7 @@ def test_a_list_that_is_left_out_is_told(tmp_path):
     table = pa.table({"a": [1.0, 2.0, 4.0], "genes": [["x"], [], ["y", "z"]]})
     pq.write_table(table, tmp_path / "a.parquet")
     dataset = read(tmp_path / "a.parquet")
-    assert "Not read, because they hold lists: genes." in dataset.notes
+    assert "Not read, because they hold lists or nested values: genes." in dataset.notes
 
 
 PACKERS = {

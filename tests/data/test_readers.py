@@ -51,6 +51,16 @@ def test_file_without_permission(table, monkeypatch):
         read(table)
 
 
+@pytest.mark.parametrize("function", [read, spaces])
+def test_file_in_a_folder_without_permission(table, monkeypatch, function):
+    def refuse(self, **_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(table), "exists", refuse)
+    with pytest.raises(DataError, match="permissions or those of its folder"):
+        function(table)
+
+
 def test_can_read():
     assert can_read("a/b.H5AD")
     assert can_read("b.csv.gz")

@@ -25,6 +25,8 @@ def test_pbmc():
     assert dataset.space == "obsm['X_pca']"
     assert dataset.profile.shape == (700, 765)
     assert "CD8B" in dataset.profile_names
+    assert dataset.profile.min() == 0  # logarithms of .raw, not scaled values
+    assert dataset.notes == ("Genes: 765 from .raw.",)
     assert {"bulk_labels", "louvain"} <= set(dataset.obs)
     assert dataset.source is None
 

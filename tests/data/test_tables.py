@@ -2,12 +2,18 @@ import gzip
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from napari_embedding_game.data.anndata import from_anndata
+from napari_embedding_game.data.counts import looks_like_counts
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.stages import finish
 from napari_embedding_game.data.tables import (
     from_features,
     read_table,
@@ -64,6 +70,7 @@ def test_columns_are_standardised_and_it_says_so(tmp_path, cells):
     np.testing.assert_allclose(dataset.X.mean(axis=0), 0, atol=1e-6)
     np.testing.assert_allclose(dataset.X.std(axis=0), 1, atol=1e-6)
     assert dataset.notes == (
+        "Taken as row names: name.",
         "Embedded: 2 columns (area, count), each with mean 0 and standard deviation "
         "1, because units differ.",
     )
@@ -104,6 +111,9 @@ def test_commas_inside_tabbed_words_are_no_decimals(tmp_path):
 def test_row_names_as_r_writes_them(tmp_path):
     dataset = read_table(text(tmp_path, "a,b\nc1,1,2\nc2,2,3\n"))
     assert dataset.obs.index.tolist() == ["c1", "c2"]
+    assert dataset.notes[0] == (
+        "Taken as row names: the first value of each line, which has no heading."
+    )
     assert dataset.var_names == ("a", "b")
 
 
@@ -112,12 +122,127 @@ def test_row_names_as_pandas_writes_them(tmp_path):
     frame.to_csv(tmp_path / "cells.csv")
     dataset = read_table(tmp_path / "cells.csv")
     assert dataset.obs.index.tolist() == ["7", "9"]
+    assert not any("row names" in note for note in dataset.notes)
     assert dataset.var_names == ("a", "b")
 
 
 def test_separator_at_the_end_of_lines_is_not_taken_for_row_names(tmp_path):
-    with pytest.raises(DataError, match=r"cells\.csv could not be read"):
+    with pytest.raises(DataError, match="has a comma at the end of each line"):
         read_table(text(tmp_path, "a,b\n1,2,\n2,3,\n"))
+    with pytest.raises(DataError, match="has a tab at the end of each line"):
+        read_table(text(tmp_path, "a\tb\n1\t2\t\n2\t3\t\n", "cells.tsv"))
+
+
+def test_commas_between_columns_and_in_numbers(tmp_path):
+    with pytest.raises(DataError) as error:
+        read_table(text(tmp_path, "a,b\n1,5,2,5\n3,5,4,5\n"))
+    assert str(error.value) == (
+        "cells.csv has 4 values in a line and 2 column names: give each column a name; "
+        "where numbers have decimal commas (1,5), export the table with semicolons "
+        "between columns."
+    )
+
+
+def test_an_empty_line_of_a_single_column_is_a_row(tmp_path):
+    dataset = read_table(text(tmp_path, "a\n1\n\n3\n4\n\n"), missing="drop")
+    assert dataset.n_source_rows == 4
+    assert dataset.obs.index.tolist() == ["1", "3", "4"]
+    dataset = read_table(text(tmp_path, ' \n"a, b"\n1\n\n3\n4\n'), missing="drop")
+    assert dataset.n_source_rows == 4
+    # Among several columns it is none.
+    assert read_table(text(tmp_path, "a,b\n1,2\n\n3,4\n")).X.shape == (2, 2)
+
+
+def test_lines_inside_quotation_marks_are_told(tmp_path):
+    lines = ["x\t1", '"y\t2', 'z"\t3', "w\t4"]
+    path = text(tmp_path, "\n".join(["name\tarea", *lines]), "cells.tsv")
+    dataset = read_table(path)
+    assert dataset.n_source_rows == 3
+    assert dataset.notes[0] == (
+        "Read as the rest of a text in quotation marks: 1 of 5 lines; if rows are "
+        "missing, look for a mark too much."
+    )
+    quoted = text(tmp_path, 'name,area\r\n"x",1\r\n"y",2\r\n\r\n"z",3\r\n')
+    assert not any("quotation" in note for note in read_table(quoted).notes)
+
+
+@pytest.mark.parametrize("content", ["größe,b\n1,2\n3,5\n", "µm\n1\n2\n"])
+def test_other_encodings_are_named(tmp_path, content):
+    path = tmp_path / "cells.csv"
+    for encoding, told in (("latin-1", "Latin-1"), ("utf-16", "UTF-16")):
+        path.write_bytes(content.encode(encoding))
+        with pytest.raises(DataError, match=f"in {told}.* UTF-8: .*CSV UTF-8"):
+            read_table(path)
+    path.write_bytes(content.encode("utf-8-sig"))
+    assert read_table(path).var_names[0] == content.split("\n")[0].split(",")[0]
+
+
+def test_levels_of_row_names_are_joined(cells):
+    frame = cells.set_index(["type", "name"])
+    dataset = from_features(frame, "cells")
+    assert dataset.obs.index[1] == "T, cell 1"
+    assert dataset.notes[0] == "Taken as row names: type, name."
+
+
+def parquet(tmp_path, **columns):
+    pq.write_table(pa.table(columns), tmp_path / "cells.parquet")
+    return tmp_path / "cells.parquet"
+
+
+def test_nested_columns_of_parquet_are_left_out(tmp_path):
+    path = parquet(
+        tmp_path,
+        a=[[1], [2], [3]],
+        s=[{"x": 1, "y": 2}] * 3,
+        **{"a.b": [1.0, 2, 4], "s.z": [3.0, 1, 0]},
+    )
+    dataset = read_table(path)
+    assert dataset.var_names == ("a.b", "s.z")
+    assert dataset.obs.columns.tolist() == []
+    assert "Not read, because they hold lists or nested values: a, s." in dataset.notes
+
+
+def test_only_nested_columns_in_parquet(tmp_path):
+    path = parquet(tmp_path, a=[[1], [2]], s=[{"x": 1}, {"x": 2}])
+    for function in (read_table, table_columns):
+        with pytest.raises(DataError, match=r"only lists or nested values \(a, s\)"):
+            function(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "csv.gz"])
+def test_raw_counts_stay_as_they_are(tmp_path, counts, ending):
+    frame = counts.to_df().astype(int)
+    frame.insert(0, "cell", counts.obs_names)
+    dataset = read_table(written(frame, tmp_path / f"cells.{ending}"))
+    np.testing.assert_array_equal(dataset.X, counts.X.toarray())
+    assert dataset.profile is dataset.X
+    assert dataset.var_names == tuple(counts.var_names)
+    assert looks_like_counts(dataset)
+    assert any("Not standardised, because they look like" in n for n in dataset.notes)
+    assert any("normalise" in note for note in dataset.notes)
+
+
+def test_the_recipe_makes_of_a_table_what_it_makes_of_the_counts(tmp_path, counts):
+    pytest.importorskip("scanpy")
+    frame = counts.to_df()
+    frame.to_csv(tmp_path / "cells.csv")
+    recipe = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=5)
+    ours = finish(apply_recipe(read_table(tmp_path / "cells.csv"), recipe))
+    theirs = finish(apply_recipe(from_anndata(counts, "cells"), recipe))
+    np.testing.assert_allclose(ours.X, theirs.X, rtol=1e-5, atol=1e-5)
+    assert ours.profile_names == theirs.profile_names
+    assert not any("normalise and" in note for note in ours.notes)
+
+
+@pytest.mark.parametrize("change", ["few columns", "a fraction", "below 0"])
+def test_whole_numbers_that_are_no_counts_are_standardised(counts, change):
+    frame = counts.to_df()
+    if change == "few columns":
+        frame = frame.iloc[:, 20:80]
+    else:
+        frame.iloc[3, 40] = {"a fraction": 0.5, "below 0": -1.0}[change]
+    X = from_features(frame, "cells").X
+    np.testing.assert_allclose(X.std(axis=0), 1, rtol=1e-5)
 
 
 def test_columns_with_the_same_name_stay_apart():
@@ -211,7 +336,8 @@ def test_constant_and_empty_columns_are_left_out(tmp_path):
         ("a,b\n1,2\n", "only one row"),
         ("a,b\n1,2\n1,2\n1,2\n", "is constant: all 3 rows"),
         ("a,b\n,\n,\n,\n", r"no value in any of its columns of numbers \(a, b\)"),
-        ("a,b\n1,2\n1,2,3,4\n", "could not be read as a .csv table"),
+        ("a,b\n1,2\n1,2,3,4\n", "4 values in line 3 and 2 in those before it: put"),
+        ('a,b\n1,2\n3,"4\n5,6\n', "quotation mark in row 2 that is never closed"),
     ],
 )
 def test_tables_that_give_no_map(tmp_path, content, sentence):

@@ -80,6 +80,7 @@ def test_same_as_scanpy(request, kind):
     assert dataset.var_names[-1] == "gene0-1"
     assert dataset.obs.index.tolist() == adata.obs_names.tolist()
     assert "1 features that are no genes left out." in dataset.notes
+    assert any('second "gene0" is "gene0-1"' in note for note in dataset.notes)
     assert any("looks like raw counts" in note for note in dataset.notes)
     assert spaces(path) == ["X"]
     assert columns(path) == list(dataset.var_names)
@@ -119,12 +120,40 @@ def test_what_is_missing_is_named(folder, tmp_path):
     with pytest.raises(DataError, match='no space "X_pca": it has only counts'):
         read(folder, space="X_pca")
     (folder / "barcodes.tsv.gz").unlink()
-    with pytest.raises(DataError, match=r"no barcodes\.tsv beside its matrix"):
+    with pytest.raises(DataError, match=r"no barcodes\.tsv beside matrix\.mtx"):
         read(folder)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["weights"] = [1, 2]
     with pytest.raises(DataError, match="without counts of 10x Genomics"):
         read(tmp_path / "a.h5")
+
+
+def test_a_matrix_of_another_name(folder):
+    expected = read(folder).X.toarray()
+    (folder / "matrix.mtx.gz").rename(folder / "lone.mtx.gz")
+    np.testing.assert_array_equal(read(folder / "lone.mtx.gz").X.toarray(), expected)
+    (folder / "barcodes.tsv.gz").unlink()
+    with pytest.raises(DataError, match=r"has no barcodes\.tsv beside lone\.mtx\.gz:"):
+        read(folder / "lone.mtx.gz")
+
+
+def test_an_anndata_that_ends_in_h5(tmp_path, counts):
+    counts.X = counts.X.toarray()
+    counts.write_h5ad(tmp_path / "a.h5ad")
+    (tmp_path / "a.h5ad").rename(tmp_path / "a.h5")
+    with pytest.raises(DataError, match=r"a\.h5 holds an AnnData: rename .* \.h5ad"):
+        read(tmp_path / "a.h5")
+
+
+def test_empty_files(folder, tmp_path):
+    (tmp_path / "a.h5").touch()
+    with pytest.raises(DataError, match=r"a\.h5 is empty"):
+        read(tmp_path / "a.h5")
+    for name in ("matrix.mtx", "barcodes.tsv"):
+        (folder / f"{name}.gz").unlink()
+        (folder / name).touch()
+        with pytest.raises(DataError, match=rf"{name} is empty"):
+            read(folder)
 
 
 def test_names_that_do_not_fit(h5):

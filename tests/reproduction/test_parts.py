@@ -54,6 +54,14 @@ def test_a_part_of_another_origin_is_computed_again(tmp_path, change):
     Parts(tmp_path, ORIGIN)("a", compute)
     Parts(tmp_path, ORIGIN | change)("a", compute)
     assert compute.calls == 2
+    Parts(tmp_path, ORIGIN)("a", compute)  # which is still there
+    assert compute.calls == 2
+
+
+def test_names_that_files_write_alike_are_two_parts(tmp_path):
+    parts = Parts(tmp_path, ORIGIN)
+    found = [parts(name, Counted(x=name))["x"] for name in ("a b", "a_b")]
+    assert found == ["a b", "a_b"]
 
 
 def test_again_computes_what_is_there(tmp_path):

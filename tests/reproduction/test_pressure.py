@@ -45,12 +45,17 @@ def quick(module, data, tmp_path):
     return [table["rows"] for table in facts["tables"]]
 
 
-@pytest.mark.parametrize("module", [pressure_fig3, pressure_fig4])
-def test_where_pressure_is(module, data, tmp_path):
+@pytest.mark.parametrize(
+    ("module", "titles"),
+    [
+        (pressure_fig3, ["twisted roll, s-SNE", "COIL-20 midway, EE"]),
+        (pressure_fig4, ["300 digits, t-SNE"]),
+    ],
+)
+def test_where_pressure_is(module, titles, data, tmp_path):
     (rows,) = quick(module, data, tmp_path)
-    for row in rows:
-        assert row["chance"] == row["in the wrong place"] / row["points"]
-        assert 0 <= row["recall by the highest pressure"] <= 1
+    assert [row[""] for row in rows] == titles
+    assert all(row["pressured among the others"] > 0 for row in rows)
 
 
 def test_the_optimisers(data, tmp_path):
@@ -69,7 +74,8 @@ def test_the_optimisers(data, tmp_path):
 def test_the_words(data, tmp_path):
     (rows,) = quick(pressure_fig7, data, tmp_path)
     assert [row["optimiser"] for row in rows] == ["SD", "PP from SD"]
-    assert all(row["least"] <= row["median"] <= row["most"] for row in rows)
+    assert all(0 < row["least"] < row["most"] < EE_LAMBDA for row in rows)
+    assert all(row["iterations, mean"] <= 60 for row in rows)
     parts = (tmp_path / "pressure-fig7" / "parts").iterdir()
     assert len(list(parts)) == 4
 

@@ -8,6 +8,7 @@ from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtWidgets import QProgressBar, QWidget
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import MEMBERS, is_installed
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.engine import CoreEngine
@@ -103,6 +104,61 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(dock, sessio
     game.method.value = "game"
     assert game.affinity.value == session.settings.affinity == "auto"
     assert "inner_products" not in game.affinity.choices
+
+
+def test_entropic_edges_are_asked_for_their_perplexity_and_others_for_neighbours(
+    dock, session
+):
+    def shown():
+        asked = {"neighbours": game.neighbors, "perplexity": game.perplexity}
+        return [n for n, w in asked.items() if not w.native.isHidden()]
+
+    game = dock.game
+    assert shown() == ["neighbours"]
+    game.method.value = "tsne"
+    assert shown() == ["perplexity"]
+    game.perplexity.value = 12
+    assert session.settings.start().perplexity == 12
+    game.affinity.value = "uniform"
+    assert shown() == ["neighbours"]
+    game.affinity.value = "auto"
+    game.method.value = "game"
+    assert shown() == ["neighbours"]
+    session.settings.method = "ssne"
+    game.show_settings()
+    assert shown() == ["perplexity"]
+
+
+@pytest.mark.parametrize(
+    ("method", "idle"),
+    [
+        ("opentsne", {"learning_rate", "update", "schedule", "max_iter"}),
+        ("umap_learn", {"learning_rate", "update", "schedule", "max_iter"}),
+        ("pca", {"learning_rate", "update"}),
+        ("tsne", set()),
+    ],
+)
+def test_what_has_no_say_in_a_method_cannot_be_changed(dock, method, idle):
+    if not is_installed(MEMBERS[method]):
+        pytest.skip("installed with the extra peers")
+    game = dock.game
+    game.method.value = method
+    fields = {**game._plain_fields(), **game._automatic_fields()}
+    asked = {"learning_rate", "update", "landmark_update", "schedule", "max_iter"}
+    content = game.more.content()  # folded away, so that none of them acts
+    idling = {n for n in asked if not fields[n].native.isEnabledTo(content)}
+    assert idling == idle
+    assert game.strength.enabled == (method == "tsne")
+
+
+def test_without_landmarks_the_reason_is_told(dock):
+    game = dock.game
+    assert "Not landmarks" not in game.approximation.tooltip
+    game.method.value = "umap"
+    assert "landmarks" not in game.approximation.choices
+    assert "infinite where two points meet" in game.approximation.tooltip
+    game.method.value = "tsne"
+    assert "Not landmarks" not in game.approximation.tooltip
 
 
 def test_pca_comes_to_rest_without_pressure(play, session, dock):

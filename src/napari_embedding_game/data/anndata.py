@@ -1,7 +1,7 @@
 """AnnData (.h5ad, .zarr): cells, their spaces (``obsm``), genes and metadata.
 
-Only the parts that are needed are read: metadata, the embedded space, and ``X``
-for comparing genes if it fits.
+Only the parts that are needed are read: metadata, the embedded space, and ``raw``,
+or ``X`` without it, for comparing genes if it fits.
 """
 
 from __future__ import annotations
@@ -12,16 +12,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .contents import OBS, Contents, file_contents, is_legacy, object_contents
+from .columns import unique_names
+from .contents import (
+    OBS,
+    Contents,
+    file_contents,
+    has_matrix,
+    is_legacy,
+    object_contents,
+)
 from .contents import split_space as _split
+from .counts import are_counts
 from .dataset import Dataset
-from .errors import DataError, explain_damage
-from .parts import Parts, dataset_of
+from .errors import DataError, check_filled, explain_damage
+from .parts import RAW_HOLDS_COUNTS, Genes, Parts, dataset_of, goes_below_0
 from .stages import Stage, Stages, finish
 from .stored import (
     check_links,
     check_part,
     declared_bytes,
+    first_values,
     is_array,
     members,
     read_matrix,
@@ -32,7 +42,7 @@ from .zarr_files import open_zarr, split_table, table_names
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_LARGEST_PROFILE = 2 << 30  # bytes of X that are read only to compare genes
+_LARGEST_PROFILE = 2 << 30  # bytes that are read only to compare genes
 
 
 def read_anndata(
@@ -133,7 +143,7 @@ def _stored_columns(group: Any, space: str, where: str) -> list[str]:
         width = item.shape[1] if is_array(item) else item.attrs["shape"][1]
         label = place[1].removeprefix("X_")
         return [f"{label} {i + 1}" for i in range(int(width))]
-    return list(map(str, _read_frame(group, "var", where).index))
+    return unique_names(_read_frame(group, "var", where).index)
 
 
 @contextmanager
@@ -141,6 +151,7 @@ def open_store(path: Path) -> Iterator[Any]:
     """Open an .h5ad file or a .zarr folder for reading, after a look at its links."""
     import h5py
 
+    check_filled(path)
     if path.is_dir():
         yield open_zarr(path)
         return
@@ -202,15 +213,35 @@ def _stored_parts(group: Any, space: str | None, where: str) -> Stages[Parts]:
     obs = _read_frame(group, "obs", where)
     yield Stage("Reading the table of genes (var)")
     var = _read_frame(group, "var", where)
+    raw, notes = yield from _stored_raw(group, where, fits)
     x = None
-    if chosen == "X" or fits:
+    if chosen == "X" or (fits and raw is None):
         x = yield from read_matrix(group["X"], where, "X")
     values = x
     if place:
         values = yield from read_matrix(group[place[0]][place[1]], where, chosen)
-    too_large = contents.has_x and x is None
-    notes = ("Genes are not compared, because X is too large.",) if too_large else ()
-    return Parts(chosen, values, obs, var.index, x, notes)
+    if contents.has_x and x is None and raw is None:
+        notes = (*notes, "Genes are not compared, because X is too large.")
+    return Parts(chosen, values, obs, var.index, x, notes, raw)
+
+
+def _stored_raw(
+    group: Any, where: str, x_fits: bool
+) -> Stages[tuple[Genes | None, tuple[str, ...]]]:
+    """Read the genes of .raw, or tell why X is what to compare them by."""
+    if "raw" not in group or not has_matrix(group["raw"]):
+        return None, ()
+    raw = group["raw"]["X"]
+    if declared_bytes(raw) > _LARGEST_PROFILE:
+        return None, ("Genes are not compared by .raw, because it is too large.",)
+    yield Stage("Looking at .raw")
+    x_compares = x_fits and not goes_below_0(first_values(group["X"], where, "X"))
+    if x_compares and are_counts(first_values(raw, where, ".raw")):
+        return None, (RAW_HOLDS_COUNTS,)
+    yield Stage("Reading the table of genes of .raw")
+    var = _read_frame(group["raw"], "var", where)
+    values = yield from read_matrix(raw, where, ".raw")
+    return Genes(values, var.index), ()
 
 
 def _read_frame(group: Any, key: str, where: str) -> Any:
@@ -223,4 +254,7 @@ def _object_parts(adata: AnnData, space: str | None, where: str) -> Parts:
     chosen = object_contents(adata).choose(space, where)
     place = _split(chosen)
     values = getattr(adata, place[0])[place[1]] if place else adata.X
-    return Parts(chosen, values, adata.obs, adata.var_names, adata.X)
+    raw = None
+    if adata.raw is not None:
+        raw = Genes(adata.raw.X, adata.raw.var_names)
+    return Parts(chosen, values, adata.obs, adata.var_names, adata.X, raw=raw)

@@ -73,7 +73,7 @@ def array_stages(
         places = chosen_places(var_names, columns, path.name)
         X, var_names = X[:, places], [var_names[place] for place in places]
         notes = [*notes, f"Embedded: {len(places)} columns ({listed(var_names)})."]
-    obs = _metadata(arrays, n_rows)
+    obs, obs_notes = _metadata(arrays, n_rows)
     kept, row_notes = usable_rows(
         X, path.name, row_names=obs.index, var_names=var_names, missing=missing
     )
@@ -85,7 +85,7 @@ def array_stages(
         space=chosen,
         kept=kept,
         source=path,
-        notes=[*notes, *row_notes],
+        notes=[*notes, *obs_notes, *row_notes],
         images=pictures,
         texts=texts(obs),
     )
@@ -154,16 +154,36 @@ def _matrix(
     return X, [f"column {i + 1}" for i in range(X.shape[1])]
 
 
-def _metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
-    """Arrays with one value a row, spelled out where another array has the names."""
-    described = {
-        name: _spelled_out(name, _decoded(array), arrays)
+def _metadata(arrays: Arrays, n_rows: int) -> tuple[pd.DataFrame, list[str]]:
+    """Arrays with one value a row, spelled out where another array has the names.
+
+    And a note on those of other types, such as records, which no column can hold.
+    """
+    of_rows = {
+        name: array
         for name, array in arrays.items()
         if not sp.issparse(array) and array.shape == (n_rows,)
     }
+    others = [name for name, array in of_rows.items() if not _tells_a_value(array)]
+    described = {
+        name: _spelled_out(name, _decoded(array), arrays)
+        for name, array in of_rows.items()
+        if name not in others
+    }
     obs = pd.DataFrame(described, index=[str(i + 1) for i in range(n_rows)])
-    return pd.DataFrame({name: as_metadata(obs[name]) for name in obs},
-                        index=obs.index)  # fmt: skip
+    obs = pd.DataFrame({name: as_metadata(obs[name]) for name in obs},
+                       index=obs.index)  # fmt: skip
+    if not others:
+        return obs, []
+    told = "Not read, because they hold neither numbers nor texts nor times"
+    return obs, [f"{told}: {listed(others)}."]
+
+
+def _tells_a_value(array: NDArray[Any]) -> bool:
+    """Tell whether these are numbers, texts, or times with a unit."""
+    if array.dtype.kind in "mM":
+        return np.datetime_data(array.dtype)[0] != "generic"
+    return array.dtype.kind in "biufSU"
 
 
 def _decoded(array: NDArray[Any]) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -149,6 +150,27 @@ def chosen_places(
     return np.flatnonzero(np.isin(np.asarray(names, dtype=object), list(wanted)))
 
 
+def unique_names(names: pd.Index) -> list[str]:
+    """Names of which the second "A" becomes "A-1", as AnnData does."""
+    from anndata.utils import make_index_unique
+
+    with warnings.catch_warnings():
+        # There may be an "A-1" already; the next number is taken then.
+        warnings.filterwarnings("ignore", message="Suffix used")
+        return list(map(str, make_index_unique(pd.Index(names.astype(str)))))
+
+
+def numbered_names(names: pd.Index) -> tuple[list[str], list[str]]:
+    """Names of genes that tell them apart, and a note if they did not before."""
+    unique, again = unique_names(names), np.flatnonzero(names.duplicated())
+    if not len(again):
+        return unique, []
+    return unique, [
+        f'Genes of the same name are numbered: the second "{names[again[0]]}" is '
+        f'"{unique[again[0]]}".'
+    ]
+
+
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Names with commas between them, the first few of many."""
     shown = ", ".join(names[:most])
@@ -159,5 +181,5 @@ def texts(obs: pd.DataFrame) -> Sequence[str] | None:
     """Return the column with a text or word for each row, if there is one."""
     for name in obs.columns:
         if _TEXT.match(str(name)):
-            return [str(value) for value in obs[name]]
+            return ["" if pd.isna(value) else str(value) for value in obs[name]]
     return None

@@ -14,7 +14,7 @@ import pandas as pd
 from .columns import as_metadata, texts
 from .dataset import Dataset
 from .errors import DataError
-from .table_files import read_frame
+from .table_files import NOTES, read_frame
 
 _NAMES = ("_text", "_texts", "_obs", "_metadata")
 _ENDINGS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", ".parquet.gz")
@@ -42,6 +42,7 @@ def add_table(dataset: Dataset, path: Path) -> Dataset:
         If the table has another number of rows or cannot be read.
     """
     frame = read_frame(path)
+    notes = frame.attrs.get(NOTES, [])
     if len(frame) != dataset.n_source_rows:
         raise DataError(
             f"{path.name} has {len(frame):,} rows and {dataset.name} has "
@@ -64,5 +65,5 @@ def add_table(dataset: Dataset, path: Path) -> Dataset:
         obs=obs,
         source_obs=source_obs,
         texts=texts(obs) if dataset.texts is None else dataset.texts,
-        notes=(*dataset.notes, f"With {', '.join(new)} from {path.name}."),
+        notes=(*dataset.notes, f"With {', '.join(new)} from {path.name}.", *notes),
     )

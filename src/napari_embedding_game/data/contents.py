@@ -104,8 +104,13 @@ def file_contents(file: Any) -> Contents:
     return Contents(
         {key: width for key, width in obsm.items() if width},
         [key for key, _ in members(file["layers"])] if "layers" in file else [],
-        "X" in file and file["X"].attrs.get("encoding-type") != "null",
+        has_matrix(file),
     )
+
+
+def has_matrix(group: Any) -> bool:
+    """Tell whether an AnnData, or its ``raw``, holds X."""
+    return "X" in group and group["X"].attrs.get("encoding-type") != "null"
 
 
 def _stored_width(item: Any) -> int:

@@ -22,7 +22,12 @@ def looks_like_counts(source: Any) -> bool:
         2,000 rows spread over the matrix are enough to tell.
     """
     X = getattr(source, "X", source)
-    if X is None or X.shape[1] < _FEWEST_GENES or X.dtype.kind not in "buif":
+    return X is not None and X.shape[1] >= _FEWEST_GENES and are_counts(X)
+
+
+def are_counts(X: Any) -> bool:
+    """Tell the same of a matrix of any width, or of some of its values."""
+    if X.dtype.kind not in "buif":
         return False
     step = max(1, X.shape[0] // _SAMPLED_ROWS)
     if sp.issparse(X):
@@ -38,6 +43,7 @@ def counts_advice(X: Any, space: str) -> list[str]:
     if space.startswith("obsm") or not looks_like_counts(X):
         return []
     return [
-        f"{space} looks like raw counts: normalise and compute principal components "
-        "first for a better map (scanpy: pp.normalize_total, pp.log1p, pp.pca)."
+        f"What is in {space} looks like raw counts: normalise and compute principal "
+        "components first for a better map (scanpy: pp.normalize_total, pp.log1p, "
+        "pp.pca)."
     ]

@@ -29,6 +29,19 @@ class MissingValuesError(DataError):
         return f"{self._sentence} ({way})."
 
 
+def check_filled(path: Path) -> None:
+    """Raise DataError if there is nothing in a file, or in a folder."""
+    if path.is_dir():
+        kind, is_empty = "folder", next(path.iterdir(), None) is None
+    else:
+        kind, is_empty = "file", path.stat().st_size == 0
+    if is_empty:
+        raise DataError(
+            f"{path.name} is empty: there is nothing in the {kind}; copy or export it "
+            "again."
+        )
+
+
 # What h5py, anndata, numpy, pandas and pyarrow raise on damaged bytes.
 _PARSER_ERRORS = (
     OSError,
@@ -56,7 +69,8 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
         raise
     except PermissionError as error:
         raise DataError(
-            f"{path} may not be read by this user: change its permissions, or copy it."
+            f"{path} may not be read by this user: change its permissions or those of "
+            "its folder, or copy it."
         ) from error
     except MemoryError as error:
         raise DataError(

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .archives import check_archive, read_member
-from .errors import DataError, explain_damage
+from .errors import DataError, check_filled, explain_damage
 from .memory import check_shape_fits
 from .stages import Stage, Stages
 from .stored import checked_sparse
@@ -31,9 +31,8 @@ def load(path: Path) -> Stages[tuple[Arrays, list[str]]]:
     """All arrays of the file by name, and a note on those that are not read."""
     yield Stage(f"Reading {path.name}")
     with explain_damage(path, f"a NumPy {path.suffix.lower()} file"):
+        check_filled(path)
         size = path.stat().st_size
-        if size == 0:
-            raise DataError(f"{path.name} is empty: there is nothing in the file.")
         with path.open("rb") as file:
             start = file.read(2)
             file.seek(0)
@@ -59,6 +58,11 @@ def _members(file: BinaryIO, path: Path) -> Stages[tuple[Arrays, list[str]]]:
                 objects.append(name)
     if objects and not arrays:
         raise PickleError(path.name)
+    if not arrays:
+        raise DataError(
+            f"{path.name} is empty: there is no array in it; save one with a row for "
+            "each cell, image or text."
+        )
     if set(arrays) >= _SPARSE:
         return {path.stem: _sparse(arrays)}, []
     note = f"Not read, because they hold Python objects: {', '.join(objects)}."

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
-from .columns import chosen_places, listed, texts
+from .columns import chosen_places, listed, numbered_names, texts, unique_names
 from .contents import OBS, split_space
-from .counts import counts_advice
+from .counts import are_counts, counts_advice
 from .dataset import Dataset, Matrix
 from .errors import DataError
 from .tables import from_frame
@@ -25,6 +26,16 @@ from .validation import (
     usable_rows,
 )
 
+RAW_HOLDS_COUNTS = "Genes are not compared by .raw, because it holds counts."
+
+
+@dataclass(frozen=True)
+class Genes:
+    """Expression (cells x genes) with the names of the genes."""
+
+    values: Any
+    names: pd.Index
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -36,6 +47,7 @@ class Parts:
     var_names: pd.Index
     x: Any | None
     notes: tuple[str, ...] = ()
+    raw: Genes | None = None
 
 
 def dataset_of(
@@ -54,9 +66,8 @@ def dataset_of(
     X, var_names = _matrix(parts, where)
     _check_fit(X, parts, where)
     in_genes = X.shape[1] == len(parts.var_names) and not parts.space.startswith("obsm")
-    profile = X if in_genes else None if parts.x is None else as_float32(parts.x)
-    names = list(map(str, parts.var_names if in_genes or parts.x is not None else []))
-    notes = list(parts.notes)
+    profile, names, gene_notes = _compared(parts, X if in_genes else None)
+    notes = [*parts.notes, *gene_notes]
     if chosen is not None:
         places = chosen_places(var_names, chosen, where)
         notes.append(
@@ -107,21 +118,57 @@ def _of_metadata(
     dataset = replace(
         dataset, space=OBS, obs=obs[dataset.kept], source_obs=obs, texts=texts(obs)
     )
-    if parts.x is None:
-        return dataset
+    profile, names, gene_notes = _compared(parts, None)
+    notes = (*dataset.notes, *parts.notes, *gene_notes)
+    if profile is None:
+        return replace(dataset, notes=notes)
     return replace(
         dataset,
-        profile=as_float32(parts.x)[dataset.kept],
-        profile_names=tuple(map(str, parts.var_names)),
+        profile=profile[dataset.kept],
+        profile_names=tuple(names),
         has_expression=True,
+        notes=notes,
     )
+
+
+def _compared(
+    parts: Parts, embedded: Matrix | None
+) -> tuple[Matrix | None, list[str], list[str]]:
+    """Genes to compare clusters by, their names, and notes; None without genes.
+
+    As in scanpy those of .raw, which stay unscaled; but not its counts where X has
+    the logarithm of them.  `embedded` are the numbers of genes that make the map.
+    """
+    x, origin = (parts.x, "X") if embedded is None else (embedded, parts.space)
+    raw = parts.raw
+    if raw is not None and (x is None or goes_below_0(x) or not are_counts(raw.values)):
+        names, notes = numbered_names(raw.names)
+        told = f"Genes: {len(names):,} from .raw."
+        return as_float32(raw.values), names, [told, *notes]
+    if x is None:
+        return None, [], []
+    names, notes = numbered_names(parts.var_names)
+    if raw is not None:
+        notes.append(RAW_HOLDS_COUNTS)
+    if goes_below_0(x):
+        notes.append(
+            f"{origin} has values below 0: fold changes of genes need unscaled values, "
+            "which AnnData keeps in .raw."
+        )
+    return as_float32(x) if embedded is None else x, names, notes
+
+
+def goes_below_0(X: Matrix) -> bool:
+    """Tell whether there are values below 0, as there are where genes were scaled."""
+    values = X.data if sp.issparse(X) else X
+    return bool(np.fmin.reduce(values, axis=None, initial=0) < 0)
 
 
 def _matrix(parts: Parts, where: str) -> tuple[Matrix, list[str]]:
     """Return the space as a float32 matrix, and the names of its columns."""
     values = parts.values
     place = split_space(parts.space)
-    names = list(map(str, parts.var_names))
+    names = unique_names(parts.var_names)
     if isinstance(values, pd.DataFrame):
         values = values.select_dtypes("number")
         names = list(map(str, values.columns))
@@ -142,7 +189,9 @@ def _check_fit(X: Matrix, parts: Parts, where: str) -> None:
     """Raise DataError if the parts of a file are of different size."""
     n_cells, n_genes = len(parts.obs), len(parts.var_names)
     x_fits = parts.x is None or parts.x.shape == (n_cells, n_genes)
-    if X.shape[0] != n_cells or not x_fits:
+    raw = parts.raw
+    raw_fits = raw is None or raw.values.shape == (n_cells, len(raw.names))
+    if X.shape[0] != n_cells or not x_fits or not raw_fits:
         raise DataError(
             f"{where} is damaged: {parts.space} has {X.shape[0]} rows, and the file "
             f"describes {n_cells} cells and {n_genes} genes; export it again."

@@ -10,7 +10,7 @@ from typing import Any
 from .anndata import anndata_columns, anndata_spaces, anndata_stages
 from .arrays import array_columns, array_spaces, array_stages
 from .dataset import Dataset
-from .errors import DataError
+from .errors import DataError, explain_damage
 from .stages import Stages, finish
 from .tables import table_columns, table_spaces, table_stages
 from .tenx import matrix_file, tenx_columns, tenx_spaces, tenx_stages
@@ -137,6 +137,11 @@ def can_read(path: str | Path) -> bool:
 
 
 def _kind(path: Path) -> _Kind:
+    with explain_damage(path, "a file or folder"):
+        return _kind_of(path)
+
+
+def _kind_of(path: Path) -> _Kind:
     if not path.exists():
         raise DataError(f"{path} does not exist: check the name and the folder.")
     if path.is_dir():

@@ -147,6 +147,12 @@ def read_array(
     return values
 
 
+def first_values(item: Any, where: str, what: str) -> NDArray[Any]:
+    """About one block of the values of a stored matrix, dense or sparse."""
+    values = check_part(item if is_array(item) else item["data"], where, what)
+    return np.asarray(values[: _rows_at_once(values)])
+
+
 def _rows_at_once(array: Any) -> int:
     """Rows of about one block, in whole chunks, so that none is unpacked twice."""
     row_bytes = max(1, math.prod(map(int, array.shape[1:])) * array.dtype.itemsize)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import re
@@ -10,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from .columns import listed
 from .errors import DataError, explain_damage
 from .memory import (
     check_fits,
@@ -28,14 +30,18 @@ _FIRST_ROWS, _MOST_ROWS, _PARTS = 16, 65_536, 8
 """Rows of a parquet file that are looked at first, and that are read at a time at
 most: those that take an eighth of the memory, if they are like the first."""
 _SEPARATORS = (b",", b"\t", b";")
-LISTS = "columns of lists"
+_CALLED = {",": "comma", "\t": "tab", ";": "semicolon"}
+_LONGER_LINE = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+_OPEN_QUOTE = re.compile(r"EOF inside string starting at row (\d+)")
+_QUOTED = re.compile(r'"[^"]*"')
+NOTES = "notes"
 """Key among the ``attrs`` of a frame."""
 
 
 def read_frame(path: Path) -> pd.DataFrame:
     """Read .csv, .tsv or .parquet, also with .gz behind it, as it is.
 
-    ``attrs[LISTS]`` of the frame names columns of lists, which are not read.
+    ``attrs[NOTES]`` of the frame tells, in sentences, what was read otherwise.
     """
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     with explain_damage(path, f"a {kind} table"):
@@ -45,7 +51,7 @@ def read_frame(path: Path) -> pd.DataFrame:
         if kind == ".parquet":
             return _parse_parquet(content, path.name)
         check_fits(_parsed_size(content), path.name, "its table")
-        return _parse_text(content.decode("utf-8-sig"), kind, path.name)
+        return _parse_text(_decoded(content, path.name), kind, path.name)
 
 
 def _content(path: Path) -> bytes:
@@ -75,9 +81,7 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     shape = (file.metadata.num_rows, max(1, file.metadata.num_columns))
     check_shape_fits(shape, 2 * _PARSED, where, "its table")
     columns = [file.schema.column(i) for i in range(len(file.schema))]
-    # The few bytes of a list may stand for any number of values, in one row.
-    lists = {c.path.split(".")[0] for c in columns if c.max_repetition_level}
-    read = [c.path for c in columns if c.path.split(".")[0] not in lists]
+    read = _plain_columns(columns)
     check_fits(_unpacked(file), where, "its table")
     # A text that is repeated is then held once, as in the file.
     texts = _text_columns(file)
@@ -87,8 +91,31 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
         frame[name] = frame[name].astype(object)
     if isinstance(frame.index, pd.CategoricalIndex):
         frame.index = frame.index.astype(object)
-    frame.attrs[LISTS] = sorted(lists)
+    left_out = [name for name in file.schema_arrow.names if name not in read]
+    if left_out and frame.shape[1] == 0:
+        raise DataError(
+            f"{where} holds only lists or nested values ({listed(left_out)}): write "
+            "each number into a column of its own."
+        )
+    if left_out:
+        told = "Not read, because they hold lists or nested values"
+        frame.attrs[NOTES] = [f"{told}: {listed(left_out)}."]
     return frame
+
+
+def _plain_columns(columns: list[Any]) -> list[str]:
+    """Names of the columns with one value a row, of all stored columns.
+
+    The few bytes of a list may stand for any number of values in one row; and
+    pyarrow reads ``a.b``, part of a nested ``a`` or not, where ``a`` is asked for.
+    """
+    plain = [c.path for c in columns if c.name == c.path and not c.max_repetition_level]
+    nested = [c.path for c in columns if c.name != c.path or c.max_repetition_level]
+    return [
+        name
+        for name in plain
+        if not any(path == name or path.startswith(f"{name}.") for path in nested)
+    ]
 
 
 def _read_piecewise(file: Any, columns: list[str], where: str) -> Any:
@@ -133,6 +160,22 @@ def _text_columns(file: Any) -> list[str]:
     return [c.path for c in columns if c.path in plain]
 
 
+def _decoded(content: bytes, where: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            encoding = "UTF-16"
+        elif b"\0" not in content:
+            encoding = "Latin-1 (Windows-1252)"
+        else:  # no text at all
+            raise
+        raise DataError(
+            f"{where} is written in {encoding}, not in UTF-8: save it as UTF-8 text, "
+            'which Excel calls "CSV UTF-8".'
+        ) from error
+
+
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
     heading = text.lstrip().splitlines()[0]
@@ -143,14 +186,77 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
             "text in each row, and its measurements in columns."
         )
     comma = separator != "," and re.search(r"\d,\d", text[:_SNIFF_CHARACTERS])
-    frame = pd.read_csv(
-        io.StringIO(text),
-        sep=separator,
-        decimal="," if comma else ".",
-        low_memory=False,  # types from the whole column, not from parts of it
-    )
-    # With one heading too few, pandas reads row names (as R writes them); a
-    # separator at each line's end looks the same and would shift all columns.
-    if not isinstance(frame.index, pd.RangeIndex) and frame.iloc[:, -1].isna().all():
-        raise ValueError("a separator at the end of each line")
+    # In a single column an empty line is an empty value; elsewhere it is none.
+    is_single = separator not in _QUOTED.sub("", heading)
+    if is_single:
+        text = text.lstrip().rstrip("\r\n")
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text),
+            sep=separator,
+            decimal="," if comma else ".",
+            low_memory=False,  # types from the whole column, not from parts of it
+            skip_blank_lines=not is_single,
+        )
+    except pd.errors.ParserError as error:
+        raise _uneven(str(error), separator, where) from error
+    frame.attrs[NOTES] = [
+        *_row_name_notes(frame, separator, where),
+        *_joined_notes(frame, text, is_single),
+    ]
     return frame
+
+
+def _uneven(told: str, separator: str, where: str) -> ValueError:
+    """Say why pandas could not tell the values of a line, if it told."""
+    if longer := _LONGER_LINE.search(told):
+        expected, line, found = longer.groups()
+        return DataError(
+            f"{where} has {found} values in line {line} and {expected} in those before "
+            f"it: put what has a {_CALLED[separator]} in it into quotation marks, or "
+            "remove what is too much."
+        )
+    if opened := _OPEN_QUOTE.search(told):
+        return DataError(
+            f"{where} has a quotation mark in row {opened[1]} that is never closed: "
+            "remove it, or close it."
+        )
+    return ValueError(told)
+
+
+def _row_name_notes(frame: pd.DataFrame, separator: str, where: str) -> list[str]:
+    """Note on lines with one value more than the heading, which begin with a name.
+
+    R writes them so.  A separator at each line's end looks the same and would shift
+    all columns, and so do commas between columns and in numbers alike.
+    """
+    if isinstance(frame.index, pd.RangeIndex):
+        return []
+    n_names, n_values = frame.shape[1], frame.shape[1] + frame.index.nlevels
+    if n_values > n_names + 1:
+        raise DataError(
+            f"{where} has {n_values} values in a line and {n_names} column names: give "
+            "each column a name; where numbers have decimal commas (1,5), export the "
+            "table with semicolons between columns."
+        )
+    if frame.iloc[:, -1].isna().all():
+        raise DataError(
+            f"{where} has a {_CALLED[separator]} at the end of each line, as if more "
+            "values followed: remove it, or add one to the line of names too."
+        )
+    return ["Taken as row names: the first value of each line, which has no heading."]
+
+
+def _joined_notes(frame: pd.DataFrame, text: str, is_single: bool) -> list[str]:
+    """Note on lines that pandas took for the rest of a text in quotation marks."""
+    if '"' not in text:
+        return []
+    lines = io.StringIO(text, newline=None)
+    n_lines = sum(is_single or bool(line.strip(" \n")) for line in lines)
+    n_joined = n_lines - 1 - len(frame)
+    if n_joined < 1:
+        return []
+    return [
+        f"Read as the rest of a text in quotation marks: {n_joined:,} of {n_lines:,} "
+        "lines; if rows are missing, look for a mark too much."
+    ]

@@ -19,10 +19,11 @@ from .columns import (
     numbers,
     texts,
 )
-from .dataset import Dataset
+from .counts import counts_advice, looks_like_counts
+from .dataset import Dataset, Matrix
 from .errors import DataError
 from .stages import Stage, Stages, finish
-from .table_files import LISTS, read_frame
+from .table_files import NOTES, read_frame
 from .validation import (
     Duplicates,
     Missing,
@@ -30,6 +31,7 @@ from .validation import (
     check_duplicates,
     check_missing,
     check_shape,
+    check_values,
     check_varies,
     column_range,
     first_of_equals,
@@ -126,7 +128,8 @@ def table_columns(path: Path, space: str | None = None) -> list[str]:
 
 def number_columns(frame: pd.DataFrame, where: str) -> list[str]:
     """Names of the columns of numbers, names and groups such as ``id`` included."""
-    frame = _with_row_names(frame)
+    check_shape(frame.shape, where)
+    frame, _ = _with_row_names(frame)
     return [c for c in frame.columns if numbers(frame[c], where) is not None]
 
 
@@ -147,16 +150,18 @@ def from_frame(
 ) -> Dataset:
     """Dataset from a table; `where` is the subject of what is told about it.
 
-    Embeds the `chosen` columns, or those that `space` names, or all measurements.
+    Embeds the `chosen` columns, or those that `space` names, or all measurements:
+    standardised, unless they are raw counts.
     """
     check_missing(missing)
     check_duplicates(duplicates)
     check_shape(frame.shape, where)
-    lists = frame.attrs.get(LISTS, [])
-    frame = _with_row_names(frame)
+    read_notes = frame.attrs.get(NOTES, [])
+    frame, name_notes = _with_row_names(frame)
     if chosen is None and space is not None and space != _space_name(name):
         chosen = _split_names(frame, space)
-    found, notes = _number_columns(frame, where, chosen)
+    space = f"columns {', '.join(chosen)} of {name}" if chosen else _space_name(name)
+    found, column_notes = _number_columns(frame, where, chosen)
     metadata = _metadata(frame, found)
     found, empty_notes = _without_empty(found, where)
     raw = np.column_stack(list(found.values()))
@@ -164,54 +169,66 @@ def from_frame(
         raw, where, row_names=frame.index, var_names=list(found), missing=missing
     )
     check_varies(raw[kept], where)
-    varying, constant_notes = _varying(raw[kept], list(found))
-    raw, names = raw[:, varying], _where(list(found), varying)
-    X = _standardised(raw, kept)
-    first, duplicate_notes = first_of_equals(X[kept], names, duplicates)
-    X, raw, names = X[:, first], raw[:, first], _where(names, first)
+    if looks_like_counts(raw[kept]):
+        X, profile, names = as_float32(raw), None, list(found)
+        check_values(X[kept], where)
+        scaling_notes = [_counts_note(names), *counts_advice(X[kept], space)]
+    else:
+        X, profile, names, scaling_notes = _measures(raw, list(found), kept, duplicates)
+    notes = [*read_notes, *name_notes, *column_notes, *empty_notes, *row_notes]
     return Dataset.from_rows(
         name=name,
         X=X,
         obs=metadata,
         var_names=names,
-        space=_space_name(name)
-        if chosen is None
-        else f"columns {', '.join(chosen)} of {name}",
+        space=space,
         kept=kept,
         source=source,
-        notes=[
-            *(
-                [f"Not read, because they hold lists: {listed(lists)}."]
-                if lists
-                else []
-            ),
-            *notes,
-            *empty_notes,
-            *row_notes,
-            *constant_notes,
-            *duplicate_notes,
-            _scaling_note(names),
-        ],
+        notes=[*notes, *scaling_notes],
         texts=texts(metadata),
-        profile=as_float32(raw),
+        profile=profile,
         profile_names=names,
     )
+
+
+def _measures(
+    raw: NDArray[np.float64],
+    names: list[str],
+    kept: NDArray[np.bool_],
+    duplicates: Duplicates,
+) -> tuple[Matrix, Matrix, list[str], list[str]]:
+    """Columns that vary: standardised, in their own units, their names, and notes."""
+    varying, constant_notes = _varying(raw[kept], names)
+    raw, names = raw[:, varying], _where(names, varying)
+    X = _standardised(raw, kept)
+    first, duplicate_notes = first_of_equals(X[kept], names, duplicates)
+    X, raw, names = X[:, first], raw[:, first], _where(names, first)
+    notes = [*constant_notes, *duplicate_notes, _scaling_note(names)]
+    return X, as_float32(raw), names, notes
 
 
 def _where(names: list[str], used: NDArray[np.bool_]) -> list[str]:
     return [name for name, is_used in zip(names, used, strict=True) if is_used]
 
 
-def _with_row_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with unique column headings and row names as its index."""
+def _with_row_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Frame with unique column headings and its row names as index, and a note."""
     frame = frame.set_axis(_unique(frame.columns), axis="columns")
     first = frame.iloc[:, 0]
     numbered = isinstance(frame.index, pd.RangeIndex)
-    if numbered and frame.shape[1] > 1 and is_row_name(first):
+    taken: list[object] = []
+    if isinstance(frame.index, pd.MultiIndex):
+        taken = list(frame.index.names)
+        joined = [", ".join(map(str, levels)) for levels in frame.index]
+        frame = frame.set_axis(joined, axis="index")
+    elif numbered and frame.shape[1] > 1 and is_row_name(first):
+        taken = [first.name]
         frame = frame.iloc[:, 1:].set_axis(first, axis="index")
     elif numbered:
         frame = frame.set_axis(range(1, len(frame) + 1), axis="index")
-    return frame.set_axis(frame.index.astype(str).rename(None), axis="index")
+    named = [str(n) for n in taken if n and not str(n).startswith("Unnamed: 0")]
+    notes = [f"Taken as row names: {listed(named)}."] if named else []
+    return frame.set_axis(frame.index.astype(str).rename(None), axis="index"), notes
 
 
 def _metadata(frame: pd.DataFrame, embedded: Numbers) -> pd.DataFrame:
@@ -328,8 +345,11 @@ def _standardised(
     return standardised
 
 
-def _lists_note(lists: Sequence[str]) -> list[str]:
-    return [f"Not read, because they hold lists: {listed(lists)}."] if lists else []
+def _counts_note(names: list[str]) -> str:
+    return (
+        "Not standardised, because they look like raw counts: "
+        f"{len(names):,} columns ({listed(names)})."
+    )
 
 
 def _scaling_note(names: list[str]) -> str:

@@ -13,12 +13,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .columns import numbered_names
 from .dataset import Dataset
-from .errors import DataError, explain_damage
+from .errors import DataError, check_filled, explain_damage
 from .memory import check_fits, check_inflates, check_shape_fits
 from .parts import Parts, dataset_of
 from .stages import Stage, Stages, finish
-from .stored import check_links, check_part, checked_sparse, members, read_sparse
+from .stored import (
+    check_links,
+    check_part,
+    checked_sparse,
+    is_array,
+    members,
+    read_sparse,
+)
 from .validation import Missing
 
 _GENES = "Gene Expression"
@@ -67,9 +75,9 @@ def tenx_parts(path: Path) -> Stages[Parts]:
         genes = (kinds == _GENES).to_numpy()
         notes = (f"{np.count_nonzero(~genes):,} features that are no genes left out.",)
         counts, features = counts[:, genes], features[genes]
-    features.index = pd.Index(_unique(features.index))
+    names, repeats = numbered_names(features.index)
     obs = pd.DataFrame(index=pd.Index(barcodes))
-    return Parts("X", counts, obs, features.index, counts, notes)
+    return Parts("X", counts, obs, pd.Index(names), counts, (*notes, *repeats))
 
 
 def tenx_spaces(path: Path) -> list[str]:
@@ -93,6 +101,7 @@ def matrix_file(path: Path) -> Path | None:
 def _read_h5(path: Path) -> Stages[tuple[Any, list[str], pd.DataFrame]]:
     import h5py
 
+    check_filled(path)
     with h5py.File(path) as file:
         check_links(file, path.name)
         group = _matrix_group(file, path.name)
@@ -112,7 +121,8 @@ def _read_h5(path: Path) -> Stages[tuple[Any, list[str], pd.DataFrame]]:
 def _matrix_group(file: Any, where: str) -> Any:
     if "matrix" in file:
         return file["matrix"]
-    genomes = [group for _, group in members(file) if "barcodes" in group]
+    groups = [part for _, part in members(file) if not is_array(part)]
+    genomes = [group for group in groups if "barcodes" in group]
     if len(genomes) == 1:
         return genomes[0]
     if genomes:
@@ -120,9 +130,13 @@ def _matrix_group(file: Any, where: str) -> Any:
             f"{where} holds several genomes, which have no common map: write one of "
             "them to a file of its own (scanpy's read_10x_h5 with genome=...)."
         )
+    if "obs" in file and "var" in file:
+        raise DataError(
+            f"{where} holds an AnnData: rename it so that it ends in .h5ad."
+        )
     raise DataError(
-        f"{where} is an HDF5 file without counts of 10x Genomics: rename it to .h5ad "
-        "if it holds an AnnData, or export it as .h5ad or .csv."
+        f"{where} is an HDF5 file without counts of 10x Genomics: export what it holds "
+        "as .h5ad or .csv."
     )
 
 
@@ -138,10 +152,11 @@ def _read_folder(path: Path) -> Stages[tuple[Any, list[str], pd.DataFrame]]:
     matrix = matrix_file(path)
     if matrix is None:
         raise DataError(f"{path} holds no matrix.mtx or matrix.mtx.gz.")
-    folder = matrix.parent
-    prefix = matrix.name.removesuffix(".gz").removesuffix("matrix.mtx")
-    barcodes = _read_tsv(folder, prefix, ("barcodes.tsv",))
-    features = _read_tsv(folder, prefix, ("features.tsv", "genes.tsv"))
+    name = matrix.name.removesuffix(".gz")
+    is_prefixed = name.endswith("matrix.mtx")
+    prefix = name.removesuffix("matrix.mtx") if is_prefixed else ""
+    barcodes = _read_tsv(matrix, prefix, ("barcodes.tsv",))
+    features = _read_tsv(matrix, prefix, ("features.tsv", "genes.tsv"))
     _check_size(matrix, len(barcodes), len(features))
     yield Stage(f"Reading {matrix.name}, which may take a minute")
     with _open(matrix) as file:
@@ -159,20 +174,23 @@ def _open(path: Path, times: int = 1) -> Any:
     return gzip.open(path)
 
 
-def _read_tsv(folder: Path, prefix: str, names: Sequence[str]) -> pd.DataFrame:
+def _read_tsv(matrix: Path, prefix: str, names: Sequence[str]) -> pd.DataFrame:
+    folder = matrix.parent
     for name in (prefix + n + end for n in names for end in ("", ".gz")):
         if (folder / name).is_file():
             check_fits(_NAME_RATIO * (folder / name).stat().st_size, name, "its names")
+            check_filled(folder / name)
             with _open(folder / name, _NAME_RATIO) as file:
                 return pd.read_csv(file, sep="\t", header=None, dtype=str, quoting=3)
     raise DataError(
-        f"{folder} has no {prefix}{names[0]} beside its matrix: put it there as Cell "
-        "Ranger writes it."
+        f"{folder} has no {prefix}{names[0]} beside {matrix.name}: put it there as "
+        "Cell Ranger writes it."
     )
 
 
 def _check_size(matrix: Path, n_cells: int, n_genes: int) -> None:
     """Compare what the heading of a matrix says with the names, and with the memory."""
+    check_filled(matrix)
     with _open(matrix) as file:
         line = file.readline(_LINE)
         while line.startswith(b"%"):
@@ -191,10 +209,3 @@ def _check_size(matrix: Path, n_cells: int, n_genes: int) -> None:
             f"{matrix.name} is cut short: it says that it has {n_entries:,} counts, "
             "and there are fewer; copy or export it again."
         )
-
-
-def _unique(names: pd.Index) -> list[str]:
-    """Names of which the second "A" becomes "A-1", as AnnData does."""
-    from anndata.utils import make_index_unique
-
-    return list(map(str, make_index_unique(pd.Index(names.astype(str)))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import time
 from collections.abc import Callable
@@ -26,7 +27,7 @@ class Parts:
     folder : Path
         Where the parts are kept, one JSON file each.
     origin : dict
-        What the parts depend on.  A part with another origin is computed again.
+        What the parts depend on.  Parts of another origin are others.
     tell : callable, optional
         Is told how far the computation is.
     again : bool
@@ -71,7 +72,7 @@ class Parts:
         """
         self._name = name
         self.tell()
-        path = self._folder / f"{_file_name(name)}.json"
+        path = self._folder / _file_name(name, self._origin)
         kept = None if self._again else self._read(path, name)
         if kept is None:
             kept = self._compute(name, compute)
@@ -108,9 +109,14 @@ class Parts:
         return kept if is_wanted else None
 
 
-def _file_name(name: str) -> str:
-    """Turn the name of a part into one that every file system takes."""
-    return "".join(c if c.isalnum() or c in "-_.=" else "_" for c in name)
+def _file_name(name: str, origin: dict[str, Any]) -> str:
+    """Return a name that every file system takes, another for every origin.
+
+    So a quick run leaves the parts of a long one as they are.
+    """
+    plain = "".join(c if c.isalnum() or c in "-_.=" else "_" for c in name)
+    whole = json.dumps([name, origin], sort_keys=True)
+    return f"{plain}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}.json"
 
 
 def _write(path: Path, kept: dict[str, Any]) -> None:

@@ -31,6 +31,7 @@ from . import (
 from .parts import Parts, Tell
 from .protocol import Inputs, Reproduction
 from .report import origin, write
+from .sources import SOURCES
 
 REPRODUCTIONS: dict[str, Reproduction] = {
     each.name: each
@@ -77,12 +78,24 @@ def reproduce(
     DataError, InputError
         Data or folder cannot be used.
     """
+    _check_data(reproduction, inputs.data)
     folder = out / reproduction.name
     _make(folder / "parts")
     known = origin(reproduction, inputs)
     parts = Parts(folder / "parts", known, tell, again)
     result = reproduction.run(inputs, parts)
     return write(reproduction, result, inputs, parts, folder)
+
+
+def _check_data(reproduction: Reproduction, data: Path | None) -> None:
+    """Refuse one file where several sets are needed: it would be taken for all."""
+    names = (reproduction.data or "").split(", ")
+    if len(names) > 1 and data is not None and data.is_file():
+        files = " and ".join(SOURCES[name] for name in names if SOURCES[name])
+        raise DataError(
+            f"{reproduction.name} needs {files}: name the folder they lie in, and not "
+            "one file."
+        )
 
 
 def find(name: str) -> Reproduction:

@@ -37,7 +37,14 @@ from napari_embedding_game.ui.game_choices import (
     automatic_float,
     optimizers_of,
 )
-from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_label
+from napari_embedding_game.ui.parts import (
+    Part,
+    add_row,
+    form,
+    show_row,
+    show_text,
+    text_label,
+)
 
 OF_THE_PLAYERS = (
     "learning_rate",
@@ -70,6 +77,7 @@ class GamePart(Part):
         self._make_main()
         self._make_more()
         self._build()
+        self._show_reach()
         self._connect()
         self._tell_lambda()
 
@@ -118,6 +126,15 @@ class GamePart(Part):
             tooltip="How many most similar rows attract each point: more keep the "
             "large picture together, fewer show fine detail (K in the paper).",
         )
+        self.perplexity = FloatSpinBox(
+            min=2,
+            max=200,
+            step=5,
+            value=settings.perplexity,
+            tooltip="How many similar rows attract each point, counting those further "
+            "away for less; three times as many are looked at.",
+        )
+        self.perplexity.native.setDecimals(0)
         self.paper_lambda = text_label(wraps=False)
         self.paper_lambda.setToolTip("Lambda as the paper gives it: repulsion / rows.")
 
@@ -205,6 +222,8 @@ class GamePart(Part):
         main.addRow("", self.paper_lambda)
         add_row(main, "Landmarks", self.landmarks)
         add_row(main, "Neighbours", self.neighbors)
+        add_row(main, "Perplexity", self.perplexity)
+        self._main = main
         self.column.addLayout(main)
         self.more = QCollapsible("", expandedIcon=QIcon(), collapsedIcon=QIcon())
         self.more.setDuration(0)
@@ -284,13 +303,14 @@ class GamePart(Part):
                 widget.value = value
         low, high = strength_range(settings.method)
         with self.strength.changed.blocked(), self.strength_slider.changed.blocked():
-            self.strength.native.setDecimals(max(0, 1 - math.floor(math.log10(low))))
+            self.strength.native.setDecimals(max(0, -math.floor(math.log10(low))))
             self.strength.min, self.strength.max = low, high
             self.strength_slider.min = math.log10(low)
             self.strength_slider.max = math.log10(high)
             self.strength.value = self._strength
             self.strength_slider.value = math.log10(self._strength)
         self._enable()
+        self._show_reach()
         self._tell_lambda()
 
     def _enable(self) -> None:
@@ -314,6 +334,12 @@ class GamePart(Part):
             f"{PUSHED_BY} Not landmarks: {reason}." if reason else PUSHED_BY
         )
 
+    def _show_reach(self) -> None:
+        """Show what says how far the attraction of the edges reaches."""
+        is_entropic = self._settings.start().affinity == "entropic"
+        show_row(self._main, self.neighbors, not is_entropic)
+        show_row(self._main, self.perplexity, is_entropic)
+
     @property
     def _strength(self) -> float:
         return strength_of(self._settings.game())
@@ -334,6 +360,7 @@ class GamePart(Part):
             "approximation": self.approximation,
             "n_landmarks": self.landmarks,
             "n_neighbors": self.neighbors,
+            "perplexity": self.perplexity,
             "affinity": self.affinity,
             "metric": self.metric,
             "init": self.init,
@@ -354,6 +381,8 @@ class GamePart(Part):
 
     def _set(self, field: str, value: Any) -> None:
         setattr(self._settings, field, value)
+        if field == "affinity":
+            self._show_reach()
 
     def _set_automatic(self, field: str, value: float, lowest: float) -> None:
         chosen = int(value) if field == "max_iter" else value

@@ -81,6 +81,12 @@ def add_row(layout: QFormLayout, label: str, widget: ValueWidget | QWidget) -> N
     layout.addRow(caption, native)
 
 
+def show_row(layout: QFormLayout, widget: ValueWidget, shown: bool) -> None:
+    """Show or hide a widget together with its label."""
+    layout.labelForField(widget.native).setVisible(shown)
+    widget.native.setVisible(shown)
+
+
 class Fold(QCollapsible):
     """Something used now and then, folded away under a line of text."""
 

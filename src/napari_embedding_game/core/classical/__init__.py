@@ -1,4 +1,4 @@
-"""The classical methods by name: maps of their own, and starts for a game.
+"""The classical methods by name: starts for a game, and maps for reproductions.
 
 To add one: a function in a module beside this one, and a line in :data:`CLASSICAL`.
 The table is light: a window reads it before anything is computed.
