@@ -168,6 +168,19 @@ def test_rows_with_missing_values(table, out):
     assert adata.n_obs == 60
 
 
+def test_columns_that_repeat_others(table, out):
+    pd.read_csv(table).assign(inches=lambda t: t["area"] / 2.54).to_csv(
+        table, index=False
+    )
+    result = run("fit", table, "--out", out, *FEW)
+    assert "count twice: 1 column that repeats others (inches = area)" in result.stderr
+    result = run("fit", table, "--out", out, "--duplicates", "drop", "--force", *FEW)
+    assert result.exit_code == 0, result.output
+    assert "Left out: 1 column that repeats others (inches = area)" in result.stderr
+    parameters = anndata.read_h5ad(out).uns["embedding_game"]
+    assert parameters["parameters"]["duplicates"] == "drop"
+
+
 def test_existing_result_is_kept_unless_forced(table, out):
     out.write_text("an earlier result")
     assert "exists: choose another name, or add --force" in one_sentence(

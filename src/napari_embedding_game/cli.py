@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -72,6 +72,7 @@ Init = _choices(
     "le", "ale", "vrle", "isomap", "lle",
 )  # fmt: skip
 MissingValues = _choices("MissingValues", "error", "drop")
+Duplicates = _choices("Duplicates", "keep", "drop")
 
 
 def main() -> None:
@@ -185,6 +186,9 @@ def fit(
     missing: Annotated[
         MissingValues, typer.Option(help="Rows with missing or infinite values.")
     ] = MissingValues.error,
+    duplicates: Annotated[
+        Duplicates, typer.Option(help="Columns of a table that repeat another one.")
+    ] = Duplicates.keep,
     n_components: Annotated[
         int, typer.Option(min=1, max=3, help="Dimensions of the map.")
     ] = 2,
@@ -267,7 +271,8 @@ def fit(
         _check_strength(strength, repulsion)
         from napari_embedding_game.data.readers import read
 
-        dataset = read(source, space=space, missing=missing.value)
+        reading = {"missing": missing.value, "duplicates": duplicates.value}
+        dataset = read(source, space=space, **reading)
         for note in dataset.notes:
             typer.echo(note, err=True)
         from napari_embedding_game.core.family import choose, per_point
@@ -305,17 +310,17 @@ def fit(
             optimizer=optimizer.value,
             perplexity=perplexity,
         )
-        _play_and_write(game, dataset, missing.value, out)
+        _play_and_write(game, dataset, reading, out)
 
 
 def _play_and_write(
-    game: EmbeddingGame, dataset: Dataset, missing: str, out: Path
+    game: EmbeddingGame, dataset: Dataset, reading: Mapping[str, str], out: Path
 ) -> None:
     """Play to the end or to Ctrl-C, and write the last layout there was."""
     snapshot, interrupted = _play(game.iter_fit(dataset.X))
     if snapshot is None:
         raise KeyboardInterrupt
-    _write(dataset, _result(game, dataset, snapshot, missing, interrupted), out)
+    _write(dataset, _result(game, dataset, snapshot, reading, interrupted), out)
     _report(dataset, snapshot, out, game.method)
     if interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
@@ -378,7 +383,7 @@ def _result(
     game: EmbeddingGame,
     dataset: Dataset,
     snapshot: Snapshot,
-    missing: str,
+    reading: Mapping[str, str],
     interrupted: bool,
 ) -> EmbeddingResult:
     from napari_embedding_game.session.provenance import result_of
@@ -388,7 +393,7 @@ def _result(
         "repulsion": game.repulsion_,
         "affinity": game.affinity_,
         "space": dataset.space,
-        "missing": missing,
+        **reading,
         "n_iter": snapshot.iteration,
         "interrupted": interrupted,
     }

@@ -394,3 +394,13 @@ def test_numbers_of_obs_are_a_space_only_when_asked_for(tmp_path):
     np.testing.assert_allclose(dataset.X.std(), 1, rtol=1e-6)
     assert dataset.profile_names[0] == "gene0"
     assert "type" in dataset.obs
+
+
+def test_genes_are_expression_and_components_alone_are_not():
+    rows = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    whole = AnnData(np.abs(rows), obsm={"X_pca": rows}, obs={"size": rows[:, 0]})
+    for space in ("X", "X_pca", "obs"):
+        assert from_anndata(whole, "cells", space=space).has_expression
+    bare = AnnData(obsm={"X_pca": rows}, obs=whole.obs)
+    for space in ("X_pca", "obs"):
+        assert not from_anndata(bare, "cells", space=space).has_expression

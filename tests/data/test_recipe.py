@@ -1,4 +1,5 @@
 import warnings
+from dataclasses import replace
 from importlib.metadata import version
 
 import anndata
@@ -51,6 +52,13 @@ def by_scanpy(counts):
         sc.pp.scale(adata, max_value=10)
         sc.pp.pca(adata, n_comps=10, random_state=0)
     return lognorm, adata
+
+
+def test_what_it_makes_is_expression_whatever_held_the_counts(counts):
+    cells = from_anndata(counts, "cells")
+    assert cells.has_expression
+    table = replace(cells, has_expression=False)
+    assert finish(apply_recipe(table, SMALL)).has_expression
 
 
 def test_same_numbers_as_scanpy(counts):

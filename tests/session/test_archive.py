@@ -15,7 +15,8 @@ from napari_embedding_game.data import samples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.data.readers import read
-from napari_embedding_game.session import archive, packing
+from napari_embedding_game.session import archive, origin, packing, usable
+from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.replay import replay, same
 from napari_embedding_game.session.run import UNPACED
 from napari_embedding_game.session.saved import SavedSession
@@ -54,6 +55,7 @@ def folder(tmp_path_factory):
     session.clusters.set_n_clusters(4)
     session.selection.select_points(np.array([1, 5, 77]))
     session.look.size_by_pressure = True
+    session.look.color_by, session.look.limits = "a", (-2.5, 4.0)
     session.settings.n_neighbors = 9
     saved = session.capture(view={"camera": {"zoom": 2.5, "center": [0, 1.5]}})
     archive.save(SavedSession(maps=(saved,)), folder / "work.zip")
@@ -101,6 +103,7 @@ def test_a_restored_session_shows_the_same_and_goes_on(folder):
     assert other.state == "stopped"
     assert other.clusters.clusters == session.clusters.clusters
     assert other.settings == session.settings
+    assert other.look == session.look
     assert other.selection.rows.tolist() == [1, 5, 77]
     assert other.energies == session.energies
     ours, theirs = other.result(), session.result()
@@ -164,6 +167,11 @@ def test_missing_or_changed_data_are_told_and_the_map_is_shown(folder, tmp_path)
     session.restore(away)
     assert session.snapshot.iteration == 60
     session.clusters.rename(session.clusters.clusters[0].id, "still editable")
+    rows = session.dataset
+    assert rows.notes == (rows.missing_reason,)
+    session.dataset = replace(rows, notes=(*rows.notes, "something else"))
+    with pytest.raises(DataError, match="are not loaded"):
+        MapTree(session).embed(np.arange(50), "some")
     with pytest.raises(DataError, match="are not loaded"):
         session.begin()
 
@@ -220,6 +228,20 @@ def test_chosen_columns_and_parts_are_read_again(folder, tmp_path):
     found = archive.with_data(stored(part, tmp_path / "x.zip"), tmp_path).dataset
     np.testing.assert_array_equal(found.X, part.X)
     assert found.obs.index.tolist() == part.obs.index.tolist()
+
+
+@pytest.mark.parametrize("most", [1000, 1])
+def test_a_table_read_without_repetitions_is_read_again(
+    folder, tmp_path, monkeypatch, most
+):
+    monkeypatch.setattr(origin, "_MOST_COLUMNS", most)
+    table = pd.read_csv(folder[0] / "cells.csv").dropna().assign(e=lambda t: t["a"] / 9)
+    table.to_csv(tmp_path / "cells.csv", index=False)
+    once = read(tmp_path / "cells.csv", duplicates="drop")
+    found = archive.with_data(stored(once, tmp_path / "x.zip"), tmp_path).dataset
+    np.testing.assert_array_equal(found.X, once.X)
+    assert found.var_names == once.var_names == ("a", "b", "c", "d")
+    assert found.space == once.space
 
 
 def test_the_data_file_is_never_overwritten(folder):
@@ -284,6 +306,57 @@ def test_texts_that_do_not_fit(folder, tmp_path, name, change, sentence):
     path = rewritten(folder[0] / "work.zip", tmp_path / "x.zip", {name: change})
     with pytest.raises(DataError, match=sentence):
         archive.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (text(game__method="zzz"), "method is 'zzz', which .* update napari-"),
+        (text(game__optimizer="zzz"), "optimizer is 'zzz', which .* update napari-"),
+        (text(game__approximation="zzz"), "approximation is 'zzz', which this version"),
+        (text(start__affinity="zzz"), "affinity is 'zzz', which this version"),
+        (text(game__method="ee", game__approximation="exact", game__optimizer="zzz"),
+         "optimizer is 'zzz'"),
+        (text(game__method="pca", game__optimizer="lbfgs"), "later version .* lbfgs"),
+        (text(game__method="pca", start__affinity="fuzzy"), "later version .* 'fuzzy'"),
+        (text(start__n_components=-5), "1, 2 or 3 dimensions, not -5"),
+        (text(start__n_neighbors=0), "neighbours .* not 0"),
+        (text(start__affinity="entropic", start__perplexity=0.5), "perplexity .* 0.5"),
+        (text(start__random_state=-1), "seed .* not -1"),
+        (text(game__strength=-3.0), "repulsion .* not -3.0"),
+        (text(game__n_landmarks=0), "landmarks .* not 0"),
+        (text(game__learning_rate=-1.0), "learning rate .* not -1.0"),
+        (text(game__momentum=1.5), "momentum .* not 1.5"),
+        (text(game__max_iter=0), "iterations .* not 0"),
+        (text(record__game__method="zzz"), "method is 'zzz'"),
+        (text(record__steered__0__game__method="zzz"), "method is 'zzz'"),
+        (text(record__start__n_components=-5), "not -5"),
+        (text(look__limits=[2.0, 1.0]), "its colours"),
+        (text(look__color_by=3), "color_by is 3"),
+    ],
+)  # fmt: skip
+def test_settings_that_no_run_can_have_are_named(folder, tmp_path, change, sentence):
+    changes = {"maps/0/map.json": change}
+    path = rewritten(folder[0] / "work.zip", tmp_path / "x.zip", changes)
+    with pytest.raises(DataError, match=rf"^x\.zip is damaged.*{sentence}"):
+        archive.load(path)
+
+
+def test_a_method_that_is_not_installed_is_named_but_its_runs_are_shown(
+    folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(usable, "is_installed", lambda found: not found.library)
+    other = text(game__method="umap_learn", game__strength=None)
+    path = rewritten(
+        folder[0] / "work.zip", tmp_path / "x.zip", {"maps/0/map.json": other}
+    )
+    with pytest.raises(DataError, match=r"x\.zip .* umap-learn .* not installed here"):
+        archive.load(path)
+    other = text(record__game__method="umap_learn", record__game__strength=None)
+    path = rewritten(
+        folder[0] / "work.zip", tmp_path / "y.zip", {"maps/0/map.json": other}
+    )
+    assert archive.load(path).maps[0].record.game.method == "umap_learn"
 
 
 def array(change):

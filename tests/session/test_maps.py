@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from psygnal import EmitLoopError
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -85,6 +86,58 @@ def test_there_and_back(tree, session, child):
         ("", 0, 40),
         (child, 1, 20),
     ]
+
+
+@pytest.fixture
+def elsewhere(engine):
+    """All maps of another session, with settings of its own."""
+    other = Session(engine, UNPACED)
+    other.load(read(n=60))
+    other.settings.n_neighbors = 77
+    other.look.color_by = "Pressure"
+    return MapTree(other).capture()
+
+
+def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhere):
+    session.selection.select(1)
+    session.clusters.rename(1, "CD4")
+    session.look.color_by, session.look.limits = "3", (0.5, 2.0)
+    session.settings.strength = 123.0
+    before, places, path = session.capture(), tree.places, tree.path
+
+    @session.restored.connect
+    def refuse(saved):
+        if saved.start.n_neighbors == 77:
+            raise ValueError("no place for 77")
+
+    with pytest.raises(EmitLoopError, match="no place for 77"):
+        tree.restore(elsewhere)
+    assert (tree.places, tree.path) == (places, path)
+    after = session.capture()
+    for name in ("dataset", "start", "game", "record", "snapshot", "look", "selected"):
+        assert getattr(after, name) == getattr(before, name), name
+    assert after.energies == before.energies
+    assert names(session) == {"CD4": 5}
+    assert session.clusters.history.undo_label == "Undo rename of 1"
+    session.restored.disconnect(refuse)
+    tree.restore(elsewhere)
+    assert (len(tree.places), session.settings.n_neighbors) == (1, 77)
+    assert session.look.limits is None
+
+
+def test_what_cannot_be_shown_leaves_a_session_without_data_empty(engine, elsewhere):
+    session = Session(engine, UNPACED)
+    tree = MapTree(session)
+
+    @session.restored.connect
+    def refuse(saved):
+        raise ValueError("no place at all")
+
+    with pytest.raises(EmitLoopError, match="no place at all"):
+        tree.restore(elsewhere)
+    assert (session.dataset, tree.places) == (None, [])
+    assert session.settings == Session().settings
+    assert session.look == Session().look
 
 
 def test_names_given_in_a_child_show_in_its_parent(tree, session, child):

@@ -38,12 +38,6 @@ def test_no_more_than_wanted(search):
     assert len(search.find("a", most=2)) == 2
 
 
-def test_a_list_follows_what_it_names(search):
-    search.update("cluster", ["Alveolar macrophages"])
-    assert search.find("alv") == [Hit("cluster", 0, "Alveolar macrophages")]
-    assert search.find("macro")[0].name == "Alveolar macrophages"
-
-
 NAMES = st.lists(st.text(alphabet="aAbß ", max_size=5), max_size=12)
 
 

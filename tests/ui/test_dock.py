@@ -7,6 +7,7 @@ import pytest
 from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtWidgets import QProgressBar, QWidget
 
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import MEMBERS, is_installed
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
@@ -343,6 +344,16 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
     assert dock.data.trouble.isHidden()
     assert source.asked == [(None, "error"), (None, "drop")]
     assert "40 rows × 5 values, from X" in dock.data.summary.text()
+
+
+@pytest.mark.parametrize("error", [DataError("No map."), InputError("No map.")])
+def test_what_is_refused_after_reading_is_told(qtbot, dock, dataset, error):
+    def refuse():
+        raise error
+
+    dock.player.load(Table(dataset), Wish(missing="drop"), then=refuse)
+    qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
+    assert dock.data.trouble.text() == "No map."
 
 
 def test_another_space_is_read_at_once(qtbot, dock, dataset):

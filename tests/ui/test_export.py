@@ -1,5 +1,8 @@
 """What is taken away, and what is brought back."""
 
+import json
+import zipfile
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -200,6 +203,40 @@ def test_a_damaged_session_says_so(qtbot, dock, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("change", "sentence"),
+    [({"game": {"method": "zzz"}}, "method is 'zzz'"),
+     ({"start": {"n_components": -5}}, "not -5")],
+)  # fmt: skip
+def test_settings_of_a_session_that_nobody_knows_are_told_and_the_next_file_opens(
+    qtbot, dock, named, answer, again, tmp_path, change, sentence
+):
+    path = answer("work.zip")
+    with qtbot.waitSignal(dock.player.saved):
+        action(dock, "Session").trigger()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "x.zip", "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "maps/0/map.json":
+                text = json.loads(content)
+                for part, values in change.items():
+                    text[part] |= values
+                content = json.dumps(text).encode()
+            new.writestr(name, content)
+    other = again()
+    session = other.player.session
+    other.player.open_session(tmp_path / "x.zip")
+    qtbot.waitUntil(lambda: not other.data.trouble.isHidden())
+    assert "x.zip is damaged" in other.data.trouble.text()
+    assert sentence in other.data.trouble.text()
+    assert session.dataset is None
+    assert session.settings == Session().settings
+    other.player.open_session(path)
+    qtbot.waitUntil(lambda: session.snapshot is not None)
+    assert other.data.trouble.isHidden()
+    assert other.game.strength.value == 700
+
+
+@pytest.mark.parametrize(
     "view",
     [{}, {"zoom": 1.0}, {"zoom": -1.0, "center": [0.0] * 3}, {"center": [1.0], "z": 2}],
 )
@@ -223,6 +260,50 @@ def test_work_is_saved_on_the_quiet(qtbot, dock, named, autosave_folder):
     given = [g.name for g in saved.maps[0].book.edits.given.values()]
     assert given == ["B cells"]
     qtbot.waitUntil(lambda: keeper._worker is None)
+
+
+def recolor(dock, session):
+    session.look.color_by = "a"
+
+
+def limit(dock, session):
+    session.look.limits = (0.5, 1.5)
+
+
+def select(dock, session):
+    session.selection.select(1)
+
+
+def choose(dock, session):
+    session.settings.n_neighbors = 9
+
+
+def zoom(dock, session):
+    dock.player._viewer.scene.camera.zoom = 7.5
+
+
+@pytest.mark.parametrize("change", [recolor, limit, select, choose, zoom])
+def test_whatever_a_person_changes_is_saved_on_the_quiet(
+    qtbot, dock, named, autosave_folder, change
+):
+    keeper = dock.player.keeper
+
+    def save():
+        keeper._autosave._next = 0.0
+        keeper.tick()
+        qtbot.waitUntil(lambda: keeper._worker is None)
+
+    save()
+    was_saved = keeper._autosave.path.stat().st_mtime_ns
+    save()
+    assert keeper._autosave.path.stat().st_mtime_ns == was_saved
+    change(dock, named)
+    save()
+    saved, present = archive.load(keeper._autosave.path), keeper.capture()
+    for name in ("look", "selected", "start", "view"):
+        found, expected = (getattr(one.maps[0], name) for one in (saved, present))
+        assert found == expected
+    assert keeper._autosave.path.stat().st_mtime_ns != was_saved
 
 
 def test_closing_saves_and_leaves_nothing_to_be_offered(

@@ -5,11 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
+from anndata import AnnData
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel
 
+from napari_embedding_game.data.anndata import from_anndata
+from napari_embedding_game.data.tables import from_features
 from napari_embedding_game.ui.cluster_model import ID_ROLE
+from napari_embedding_game.ui.markers_pane import is_log1p
 
 
 @pytest.fixture
@@ -229,6 +234,27 @@ def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, se
     played.refresh()
     assert bar.value() == 0
     assert session.selection.clusters == (lowest,)
+
+
+def expression(values):
+    obs = pd.DataFrame(index=[f"c{i}" for i in range(values.shape[0])])
+    return from_anndata(AnnData(values, obs=obs), "cells")
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_expression_in_logarithms_is_told_from_counts_and_measures(form):
+    counts = np.random.default_rng(0).poisson(1.0, (40, 7)).astype(np.float32)
+    assert is_log1p(expression(form(np.log1p(counts))))
+    assert not is_log1p(expression(form(counts)))
+    assert not is_log1p(expression(form(np.exp(3 + counts))))
+    assert not is_log1p(expression(np.log1p(counts) - 1))
+
+
+def test_measures_from_0_to_1_are_no_expression():
+    shares = np.linspace(0, 1, 80).reshape(40, 2) ** [1, 3]
+    table = from_features(pd.DataFrame(shares, columns=["red", "blue"]), "nuclei")
+    assert table.profile.min() == 0
+    assert not is_log1p(table)
 
 
 def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):

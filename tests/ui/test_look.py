@@ -99,7 +99,7 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
 
 def test_a_restored_look_is_shown(dock, session):
     saved = session.capture()
-    look = {**saved.look, "show_names": False, "size_by_pressure": True}
+    look = replace(saved.look, show_names=False, size_by_pressure=True)
     session.restore(replace(saved, look=look))
     assert not dock.look.names.value
     assert dock.look.size_by.value

@@ -59,12 +59,16 @@ class Dataset:
     """
     profile_names: tuple[str, ...] = ()
     """(G,) names of the columns of ``profile``."""
+    has_expression: bool = False
+    """Whether ``profile`` is expression: counts of genes, or what was made of them."""
     source_obs: pd.DataFrame | None = None
     """(n_source_rows rows) metadata of all rows, where it is at hand."""
     source_objects: Objects | None = None
     """(n_source_rows,) labels and boxes of all rows, if they are objects."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """What was done to the source, such as the recipe with every number of it."""
+    missing_reason: str = ""
+    """Where ``X`` has no columns: a sentence that says why, and the way out."""
 
     def __post_init__(self) -> None:
         if self.profile is None:
@@ -145,6 +149,7 @@ class Dataset:
         texts: Sequence[str] | None = None,
         profile: Matrix | None = None,
         profile_names: Sequence[object] = (),
+        has_expression: bool = False,
         objects: Objects | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> Dataset:
@@ -174,6 +179,7 @@ class Dataset:
             texts=usable(texts_array),
             profile=usable(profile),
             profile_names=tuple(map(str, profile_names)),
+            has_expression=has_expression,
             source_obs=obs,
             source_objects=objects,
             provenance=provenance or {},

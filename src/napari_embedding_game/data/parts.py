@@ -91,6 +91,7 @@ def dataset_of(
         texts=texts(obs),
         profile=None if whole else profile,
         profile_names=() if whole else names,
+        has_expression=profile is not None,
     )
     check_values(dataset.X, f"{where} ({parts.space})")
     return dataset
@@ -125,6 +126,7 @@ def _of_metadata(
         dataset,
         profile=profile[dataset.kept],
         profile_names=tuple(names),
+        has_expression=True,
         notes=notes,
     )
 

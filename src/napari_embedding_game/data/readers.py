@@ -124,6 +124,11 @@ def columns(path: str | Path, space: str | None = None) -> list[str]:
     return _kind(path).columns(path, space)
 
 
+def can_drop_duplicates(path: str | Path) -> bool:
+    """Tell whether `duplicates` has a say here: whether it is a table."""
+    return _kind(Path(path)).has_duplicates
+
+
 def can_read(path: str | Path) -> bool:
     """Tell whether this is the name of a file, or a folder, that may be read."""
     if str(path).lower().endswith((*ENDINGS, *FOLDER_ENDINGS)):

@@ -188,6 +188,7 @@ def _with_components(
         space=f"{dataset.space}, {components.shape[1]} principal components",
         profile=sp.csr_matrix(lognorm, dtype=np.float32),
         profile_names=tuple(map(str, names)),
+        has_expression=True,
     )
 
 

@@ -21,6 +21,8 @@ Missing = Literal["error", "drop"]
 MISSING: tuple[Missing, ...] = ("error", "drop")
 Duplicates = Literal["keep", "drop"]
 DUPLICATES: tuple[Duplicates, ...] = ("keep", "drop")
+COUNT_TWICE = "Kept, so that they count twice"
+"""How the note on columns begins that repeat others."""
 
 # Squared differences of larger numbers overflow single precision.
 _LARGEST = 1e18
@@ -72,7 +74,7 @@ def first_of_equals(
     listed = ", ".join(pairs[:6]) + (", ..." if len(pairs) > 6 else "")
     if duplicates == "drop":
         return used, [f"Left out: {told} ({listed})."]
-    return np.ones_like(used), [f"Kept, so that they count twice: {told} ({listed})."]
+    return np.ones_like(used), [f"{COUNT_TWICE}: {told} ({listed})."]
 
 
 def check_shape(shape: tuple[int, ...], where: str) -> None:

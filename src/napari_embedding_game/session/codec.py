@@ -63,6 +63,14 @@ def decode(kind: Any, value: Any, where: str) -> Any:
         raise DataError(f"{where} is damaged: {error}.") from error
 
 
+def unknown(name: str, value: str) -> str:
+    """Return what is wrong with a name that is none of those that are known here."""
+    return (
+        f"{name} is {_short(value)}, which this version does not know; if a later one "
+        "wrote it, update napari-embedding-game"
+    )
+
+
 class _WrongError(Exception):
     """What is wrong with a value."""
 
@@ -78,7 +86,10 @@ def _decode(kind: Any, value: Any, name: str) -> Any:
     if origin is Literal:
         if value in options and type(value) in {type(o) for o in options}:
             return value
-        raise _WrongError(f"{name} is {_short(value)}")
+        is_text = isinstance(value, str)
+        raise _WrongError(
+            unknown(name, value) if is_text else f"{name} is {_short(value)}"
+        )
     if origin in (Union, types.UnionType):
         return _decode_union(options, value, name)
     if origin is tuple:

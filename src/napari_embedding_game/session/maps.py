@@ -186,11 +186,18 @@ class MapTree:
         )
 
     def restore(self, saved: SavedSession) -> None:
-        """Take up all maps of a session file, and open the one that was shown."""
-        self._maps = {one.key: one for one in saved.maps}
-        self._trails = {}
+        """Take up all maps of a session file, and open the one that was shown.
+
+        Where this fails, the maps stay those that there were.
+        """
+        former = self._maps, self._trails
+        self._maps, self._trails = {one.key: one for one in saved.maps}, {}
         shown = saved[saved.current]
-        self._go(shown.key, lambda: self._session.restore(shown, shown.dataset))
+        try:
+            self._go(shown.key, lambda: self._session.restore(shown, shown.dataset))
+        except Exception:
+            self._maps, self._trails = former
+            raise
         self.changed.emit()
 
     # Inside
@@ -202,10 +209,14 @@ class MapTree:
             self.changed.emit()
 
     def _go(self, key: str, move: Any) -> None:
+        former = self._current, self._view
         self._current, self._view = key, {}
         self._is_moving = True
         try:
             move()
+        except Exception:
+            self._current, self._view = former
+            raise
         finally:
             self._is_moving = False
 
@@ -257,7 +268,7 @@ def _part(parent: Dataset, mask: NDArray[np.bool_], other: Dataset | None) -> Da
             f"select {FEWEST} or more."
         )
     if not parent.X.shape[1]:
-        raise DataError(parent.notes[-1])
+        raise DataError(parent.missing_reason)
     if other is None:
         return parent.subset(mask)
     if other.n_source_rows != parent.n_source_rows or not np.array_equal(

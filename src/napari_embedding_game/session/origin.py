@@ -107,6 +107,7 @@ def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Dataset:
             if not np.array_equal(dataset.kept, kept):
                 part = dataset.subset(kept[dataset.kept])
             if fingerprint(part.X) == origin.x_sha256:
+                part = part.named_space(origin.space)
                 _KNOWN[part] = origin
                 return part
     raise DataError(
@@ -145,7 +146,7 @@ def _readings(origin: Origin, path: Path) -> Iterator[Dataset]:
         options.append({"space": space})
     if origin.columns and recipe is None:
         options.append({"columns": origin.columns, "space": _in(space, known)})
-    options.append({})
+    options += [{}, {"duplicates": "drop"}]
     for one in options:
         yield finish(
             load(

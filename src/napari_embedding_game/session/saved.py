@@ -15,6 +15,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.automatic import BookState
 from napari_embedding_game.session.clustering import suitable
+from napari_embedding_game.session.look import Look
 from napari_embedding_game.session.merging import Merging
 from napari_embedding_game.session.origin import Origin
 from napari_embedding_game.session.record import RunRecord
@@ -45,7 +46,7 @@ class SavedMap:
     selected: tuple[int, ...] = ()
     drawn: NDArray[np.bool_] | None = None
     """(n,) points that were selected one by one."""
-    look: Mapping[str, Any] = field(default_factory=dict)
+    look: Look = field(default_factory=Look)
     view: Mapping[str, Any] = field(default_factory=dict)
     """What only the window knows, such as the camera, in values for JSON."""
 
@@ -107,7 +108,7 @@ def rows_only(
     objects : Objects, optional
         Labels and boxes of the source's rows.
     """
-    notes = () if X is not None else (reason,)
+    reason = "" if X is not None else reason
     X = np.zeros((len(names), 0), np.float32) if X is None else X
     generic = tuple(f"column {i + 1}" for i in range(X.shape[1]))
     all_names = np.full(len(kept), "", dtype=object)
@@ -122,7 +123,8 @@ def rows_only(
         n_source_rows=len(kept),
         kept=kept,
         source_obs_names=pd.Index(all_names),
-        notes=notes,
+        notes=(reason,) if reason else (),
+        missing_reason=reason,
         provenance=origin.provenance,
         source_objects=objects,
     )

@@ -71,10 +71,6 @@ class Search:
     def __init__(self, lists: Mapping[str, Sequence[str]]) -> None:
         self._lists = {kind: Names(names) for kind, names in lists.items()}
 
-    def update(self, kind: str, names: Sequence[str]) -> None:
-        """Put another list in the place of one, such as after a cluster's rename."""
-        self._lists[kind] = Names(names)
-
     def find(self, query: str, most: int = MOST_HITS) -> list[Hit]:
         """Return names that begin with the query, then names that contain it."""
         if not query.strip():

@@ -8,7 +8,7 @@ are called from one thread, the driver's own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -104,7 +104,7 @@ class Session:
         if self.dataset is None:
             raise DataError("Load some data first: there is nothing to map yet.")
         if not self.dataset.X.shape[1]:
-            raise DataError(self.dataset.notes[-1])
+            raise DataError(self.dataset.missing_reason)
         self.stop()
         self.run = Run(
             self.dataset.X,
@@ -240,14 +240,15 @@ class Session:
             book=self.clusters.state(),
             selected=self.selection.clusters,
             drawn=self.selection.points if self.selection.is_of_points else None,
-            look={f.name: getattr(self.look, f.name) for f in fields(self.look)},
+            look=replace(self.look),
             view=dict(view or {}),
         )
 
     def restore(self, saved: SavedMap, dataset: Dataset | None = None) -> None:
         """Go on where a stored map stopped: everything is as it was shown.
 
-        Its run cannot be played on; Run begins anew.
+        Its run cannot be played on; Run begins anew.  Where this fails, the map that
+        was open is shown again as it was, its run ended.
 
         Parameters
         ----------
@@ -256,12 +257,24 @@ class Session:
             The data where they could be read again; without them the map can be
             looked at and its clusters edited.
         """
-        self.load(dataset or saved.dataset)
-        for name, value in {**asdict(saved.start), **asdict(saved.game)}.items():
-            setattr(self.settings, name, value)
-        for name, value in saved.look.items():
-            if type(value) is type(getattr(self.look, name, None)):
-                setattr(self.look, name, value)
+        before, trail = self.capture(), self.clusters.history.trail
+        chosen = asdict(self.settings), replace(self.look)
+        try:
+            self._take_up(saved, dataset or saved.dataset)
+        except Exception:
+            if before is None:
+                self.load(None)
+                self._choose(*chosen)
+            else:
+                self._take_up(before, before.dataset)
+                self.clusters.history.take_up(trail)
+            raise
+
+    # Inside
+
+    def _take_up(self, saved: SavedMap, dataset: Dataset) -> None:
+        self.load(dataset)
+        self._choose({**asdict(saved.start), **asdict(saved.game)}, saved.look)
         self._restored, self.snapshot = saved, saved.snapshot
         self.merging = saved.merging
         self.clusters.restore(saved.book, *saved.landmark_labels, saved.merging)
@@ -273,7 +286,11 @@ class Session:
             self.selection.replace(saved.selected)
         self.restored.emit(saved)
 
-    # Inside
+    def _choose(self, settings: Mapping[str, Any], look: Look) -> None:
+        for name, value in settings.items():
+            setattr(self.settings, name, value)
+        for name, value in asdict(look).items():
+            setattr(self.look, name, value)
 
     def _follow(self, progress: Progress) -> None:
         """Let the clusters follow the game, unless nothing has been found since."""

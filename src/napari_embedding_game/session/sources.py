@@ -16,7 +16,7 @@ from napari_embedding_game.data.measure import FirstAxis, measure_stages
 from napari_embedding_game.data.nuclei import nuclei_stages
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.data.validation import Missing
+from napari_embedding_game.data.validation import COUNT_TWICE, Duplicates, Missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +40,8 @@ class Wish:
     columns: tuple[str, ...] | None = None
     """Only these columns of it."""
     missing: Missing = "error"
+    duplicates: Duplicates = "keep"
+    """Of columns of a table that repeat another one."""
     recipe: Recipe | None = None
     """Makes principal components of raw counts."""
 
@@ -53,6 +55,8 @@ class Loaded:
     """What can be embedded; one or none: there is no choice."""
     columns: Sequence[str] = ()
     """Columns of the space, of which some may be chosen."""
+    counts_twice: bool = False
+    """Whether there are columns that repeat another one, and may be left out."""
     is_counts: bool = False
     """Whether these are raw counts, which the recipe is meant for."""
     image: Any = None
@@ -91,6 +95,7 @@ class FileSource:
             space=wish.space,
             columns=wish.columns,
             missing=wish.missing,
+            duplicates=wish.duplicates,
             recipe=wish.recipe,
         )
         yield Stage("Looking what else is in it")
@@ -98,6 +103,8 @@ class FileSource:
             dataset=dataset,
             spaces=readers.spaces(self.path),
             columns=readers.columns(self.path, wish.space),
+            counts_twice=readers.can_drop_duplicates(self.path)
+            and _counts_twice(dataset),
             is_counts=wish.recipe is not None or looks_like_counts(dataset),
         )
 
@@ -124,12 +131,15 @@ class FeaturesSource:
             self.layer_name,
             columns=wish.columns,
             missing=wish.missing,
+            duplicates=wish.duplicates,
         )
         if self.labels is not None:
             yield Stage("Finding the objects")
             dataset = _linked(dataset, self.labels)
         columns = tables.number_columns(self.features, self.name)
-        return Loaded(dataset=dataset, columns=columns)
+        return Loaded(
+            dataset=dataset, columns=columns, counts_twice=_counts_twice(dataset)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +168,13 @@ class MeasuredSource:
             first_axis=self.first_axis,
             columns=wish.columns,
             missing=wish.missing,
+            duplicates=wish.duplicates,
         )
-        return Loaded(dataset=dataset, columns=dataset.profile_names)
+        return Loaded(
+            dataset=dataset,
+            columns=dataset.profile_names,
+            counts_twice=_counts_twice(dataset),
+        )
 
 
 @dataclass(frozen=True)
@@ -185,6 +200,10 @@ class SampleSource:
         return Loaded(
             dataset={"digits": samples.digits, "pbmc": samples.pbmc}[self.key]()
         )
+
+
+def _counts_twice(dataset: Dataset) -> bool:
+    return any(note.startswith(COUNT_TWICE) for note in dataset.notes)
 
 
 def _linked(dataset: Dataset, labels: Any) -> Dataset:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.session.clustering import Given, Grouping
+from napari_embedding_game.session.look import Look
 from napari_embedding_game.session.origin import Origin
 from napari_embedding_game.session.record import RunRecord
 
@@ -64,5 +65,5 @@ class MapText:
     has_x: bool = False
     n_axes: int = 0
     """Axes of the label image that the rows are objects of; 0: they are none."""
-    look: Mapping[str, Any]
+    look: Look
     view: Mapping[str, Any]

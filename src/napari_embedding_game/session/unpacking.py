@@ -21,6 +21,7 @@ from napari_embedding_game.session.container import Container
 from napari_embedding_game.session.merging import Merging
 from napari_embedding_game.session.saved import SavedMap, SavedSession, rows_only
 from napari_embedding_game.session.texts import MapText
+from napari_embedding_game.session.usable import check_record, check_settings
 
 
 class MapReader:
@@ -39,13 +40,17 @@ class MapReader:
         self._expect(len(names) == self._n >= 0, "its rows")
         kept = self._array("kept", "|b1", text.origin.n_source_rows)
         self._expect(np.count_nonzero(kept) == self._n, "its rows")
+        check_settings(text.start, text.game, self._file.name)
         snapshot = self._snapshot()
         n_landmarks = 0 if snapshot is None else len(snapshot.landmarks)
         if text.record is not None:
             self._expect(snapshot is not None, "its run")
             replay.check(text.record)
+            check_record(text.record, self._file.name)
         energies = self._array("energies", "<f8", None, 2)
         self._expect(bool(np.isfinite(energies).all()), "its energies")
+        limits = text.look.limits
+        self._expect(limits is None or limits[0] < limits[1], "its colours")
         reason = (
             f"The data of {text.origin.name} are not loaded: open the session again "
             "when the file is in its place, or load the data anew."

@@ -199,6 +199,7 @@ class DataPart(Part):
         self.layer_button.changed.connect(self.use_layer)
         self.cancel.changed.connect(player.cancel)
         self.space.changed.connect(self._on_space)
+        self.columns.once.changed.connect(self._on_once)
         self.drop.changed.connect(self._on_drop)
         self.recipe.wanted.connect(self._on_recipe)
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
@@ -228,6 +229,9 @@ class DataPart(Part):
 
     def _on_drop(self, drops: bool) -> None:
         self._reload(missing="drop" if drops else "error")
+
+    def _on_once(self, leaves_out: bool) -> None:
+        self._reload(duplicates="drop" if leaves_out else "keep")
 
     def _on_recipe(self, recipe: Recipe | None) -> None:
         self._reload(recipe=recipe)
@@ -264,6 +268,7 @@ class DataPart(Part):
         self.columns.set_columns(
             () if recipe is not None else self._columns, dataset.var_names
         )
+        self.columns.offer_once(loaded.counts_twice, self._wish.duplicates == "drop")
 
     def _on_cancelled(self) -> None:
         """Go back to what is on show."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from qtpy.QtCore import QObject, Signal
 
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session import archive
@@ -222,7 +223,10 @@ class Errands(QObject):
 
         def done(result: Any) -> None:
             self._end_errand()
-            then(result)
+            try:
+                then(result)
+            except (DataError, InputError) as error:
+                self.trouble.emit(sentence(error))
 
         def failed(error: BaseException) -> None:
             self._end_errand()

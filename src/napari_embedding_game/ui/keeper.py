@@ -72,6 +72,8 @@ class Keeper(QObject):
         self.maps = maps_of(session)
         self._autosave: Autosave | None = None
         self._worker: Worker | None = None
+        self._seen: tuple[Any, ...] = ()
+        """Where the camera was at the last tick."""
         self._timer = QTimer(self)
         self._timer.setInterval(TICK_MS)
         self._timer.timeout.connect(self.tick)
@@ -114,6 +116,10 @@ class Keeper(QObject):
         """Save in the background if it is time."""
         if self._autosave is None or self._worker is not None:
             return
+        # Looked at here, as the camera tells of every move of the mouse.
+        seen, self._seen = self._seen, _seen(self._viewer)
+        if seen != self._seen:
+            self._autosave.touch()
         job = self._autosave.tick()
         if job is not None:
             self._begin(job)
@@ -153,7 +159,14 @@ class Keeper(QObject):
 
     def _signals(self) -> tuple[Any, ...]:
         session = self._session
-        return (session.state_changed, session.clusters.changed, self.maps.changed)
+        return (
+            session.state_changed,
+            session.clusters.changed,
+            session.selection.changed,
+            session.settings.events,
+            session.look.events,
+            self.maps.changed,
+        )
 
     def _touch(self) -> None:
         if self._session.snapshot is None:
@@ -197,16 +210,22 @@ class Keeper(QObject):
             self.failed.emit(error)
 
     def _view(self) -> Mapping[str, Any]:
-        camera = _camera(self._viewer)
+        center, zoom = _seen(self._viewer)
         return {
-            "center": [float(x) for x in camera.center],
-            "zoom": float(camera.zoom),
+            "center": list(center),
+            "zoom": zoom,
             "layers": linked_layers(self._session).describe(),
         }
 
 
 def _camera(viewer: Any) -> Any:
     return getattr(viewer, "scene", viewer).camera  # napari 0.9 has moved it
+
+
+def _seen(viewer: Any) -> tuple[tuple[float, ...], float]:
+    """Return the centre and the zoom of the camera."""
+    camera = _camera(viewer)
+    return tuple(map(float, camera.center)), float(camera.zoom)
 
 
 def told(orphan: Orphan) -> str:

@@ -28,7 +28,8 @@ from napari_embedding_game.ui.worker import StageWorker
 HEADINGS = ("Name", "log2 fold", "p adjusted", "In", "Out")
 TIPS = (
     "Click a row to colour the map by it.",
-    "Log2 of how many times higher the mean is inside.",
+    "Log2 of how many times higher the mean is inside; of expression in logarithms "
+    "the mean is taken back to counts first, as in scanpy.",
     "Chance to see such a difference where there is none, corrected for the number "
     "of names (Benjamini-Hochberg).",
     "Share of the selected points with a value above 0.",
@@ -37,6 +38,8 @@ TIPS = (
 REST = -1
 LARGEST_LOG1P = 20.0
 """log1p of the largest count there is stays below this."""
+SAMPLED = 100_000
+"""Values that are enough to tell whether they were counted."""
 
 
 class MarkersPane(QWidget):
@@ -198,14 +201,20 @@ class MarkersPane(QWidget):
 
 
 def is_log1p(dataset: Dataset) -> bool:
-    """Return whether the profile looks like log1p of counts: from 0, never large."""
+    """Return whether the profile is expression, and looks like log1p of counts.
+
+    That is, from 0, never large, and no whole numbers.  The measures of a table may
+    look the same without being any.
+    """
     profile = dataset.profile
-    values = profile.data if sp.issparse(profile) else profile
-    if not values.size:
+    values = profile.data if sp.issparse(profile) else profile.ravel()
+    if not (dataset.has_expression and values.size):
         return False
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     has_zeros = sp.issparse(profile) or low == 0
-    return has_zeros and low >= 0 and high < LARGEST_LOG1P
+    some = values[:: max(1, values.size // SAMPLED)]
+    is_counted = np.array_equal(some, np.round(some))
+    return has_zeros and low >= 0 and high < LARGEST_LOG1P and not is_counted
 
 
 def _texts(found: MarkerTable, row: int) -> tuple[str, ...]:

@@ -1,0 +1,54 @@
+"""Plays in a window of napari, then chooses this and that; killed by a test.
+
+It saves on the quiet as anywhere, but every second instead of every minute.
+"""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import napari
+from qtpy.QtCore import QTimer
+
+from napari_embedding_game.session.autosave import Autosave
+from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.ui import keeper, player
+from napari_embedding_game.ui.plugin import open_docks
+
+SECONDS = 1.0
+
+
+def choose(dock, viewer):
+    """Change what no frame of the game tells of."""
+    session = dock.player.session
+    session.settings.n_neighbors = 9
+    session.look.color_by = "area"
+    session.look.limits = (1.5, 2.5)
+    session.selection.select(session.clusters.clusters[1].id)
+    viewer.scene.camera.zoom = 7.5
+
+
+def main(path):
+    keeper.Autosave = partial(Autosave, seconds=SECONDS)
+    player.engine.warm_up = lambda: None  # loaded where it runs
+    viewer = napari.Viewer()
+    dock = open_docks(viewer)
+    session = dock.player.session
+    session.settings.n_landmarks, session.settings.max_iter = 10, 50
+    dock.player.load(FileSource(Path(path)), then=dock.player.play)
+    timer = QTimer()
+
+    def choose_once_all_is_saved():
+        autosave = dock.player.keeper._autosave
+        is_played = session.state == "finished" and autosave is not None
+        if is_played and autosave.path.exists() and not autosave._is_dirty:
+            timer.stop()
+            choose(dock, viewer)
+
+    timer.timeout.connect(choose_once_all_is_saved)
+    timer.start(100)
+    napari.run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

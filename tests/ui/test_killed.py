@@ -1,0 +1,65 @@
+"""napari is killed, and the next one offers back what was on the screen."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_embedding_game.session import archive
+from napari_embedding_game.ui import plugin
+
+PLAYER = Path(__file__).with_name("killed_napari.py")
+PATIENCE = 120
+"""Seconds: it takes ten where nothing else is going on."""
+
+
+def saved(folder):
+    """Return the map that is saved on the quiet; None before."""
+    paths = [p for p in folder.glob("*.autosave.zip") if not p.name.startswith(".")]
+    return archive.load(paths[0]).maps[0] if paths else None
+
+
+@pytest.fixture
+def killed(tmp_path, autosave_folder):
+    """The map that was saved last before a kill."""
+    table = tmp_path / "cells.csv"
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    pd.DataFrame(rows, columns=["area", "width", "red"]).to_csv(table, index=False)
+    process = subprocess.Popen([sys.executable, PLAYER, table])
+    try:
+        end = time.monotonic() + PATIENCE
+        found = None
+        while found is None or found.view["zoom"] != 7.5:
+            assert process.poll() is None, "it ended by itself"
+            assert time.monotonic() < end, "what was chosen last is not saved"
+            time.sleep(0.2)
+            found = saved(autosave_folder)
+    finally:
+        process.kill()
+        process.wait()
+    return found
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
+def test_what_was_chosen_last_is_offered_after_a_kill(
+    killed, window, qtbot, monkeypatch
+):
+    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    dock = plugin.open_docks(window)
+    session, rescue = dock.player.session, dock.data.rescue
+    assert not rescue.isHidden()
+    rescue.back.native.click()
+    qtbot.waitUntil(lambda: session.snapshot is not None)
+    np.testing.assert_array_equal(session.snapshot.embedding, killed.snapshot.embedding)
+    assert session.settings.n_neighbors == 9
+    assert dock.game.neighbors.value == 9
+    assert (session.look.color_by, session.look.limits) == ("area", (1.5, 2.5))
+    assert session.selection.clusters == killed.selected != ()
+    assert window.scene.camera.zoom == 7.5
+    qtbot.waitUntil(lambda: dock.player.keeper._worker is None)
+    dock.player.keeper.close()
