@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.figure import Levels, PointColors
 from napari_embedding_game.data.linking import label_column
 from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.report import is_continuous
-from napari_embedding_game.ui.cluster_colors import ClusterColors
+from napari_embedding_game.ui.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.colors import (
     MISSING,
     Colors,
@@ -34,6 +35,8 @@ MAX_LEVELS = 60
 LISTED = "One colour for each cluster: the inspector lists them."
 MAX_LEGEND = 40
 """More clusters than this are not listed: the table has them all."""
+SHADES = 256
+"""Steps of the colour bar of a figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,10 @@ class Coloring(Protocol):
         """Return how to read the colours."""
         ...
 
+    def levels(self) -> Levels | None:
+        """Return the group that each point is in; None of a scale."""
+        ...
+
 
 class ByCluster:
     """The colour of the cluster that a point is in.
@@ -95,6 +102,12 @@ class ByCluster:
         levels = tuple((cluster.name, cluster.note) for cluster in clusters)
         return Legend(CLUSTER, levels, self._palette.of(clusters))
 
+    def levels(self) -> Levels:
+        """Return the cluster that each point is in."""
+        clusters = sorted(self._book.clusters, key=lambda cluster: cluster.id)
+        codes = places([c.id for c in clusters], self._book.labels)
+        return Levels(tuple(c.name for c in clusters), codes)
+
 
 class ByCategory:
     """One colour for each level of a metadata column."""
@@ -105,6 +118,7 @@ class ByCategory:
         levels = [c for c in coded.cat.categories if counts[c] > 0]
         codes = coded.cat.set_categories(levels).cat.codes.to_numpy()
         palette = category_colors(len(levels))
+        self._levels = Levels(tuple(map(str, levels)), codes)
         self._colors = np.concatenate([palette, MISSING[None]])[codes]
         self._legend = Legend(
             name, tuple((str(c), f"{counts[c]:,} points") for c in levels), palette
@@ -117,6 +131,10 @@ class ByCategory:
     def legend(self) -> Legend:
         """Return how to read the colours."""
         return self._legend
+
+    def levels(self) -> Levels:
+        """Return the level of each point."""
+        return self._levels
 
 
 class ByValue:
@@ -149,6 +167,9 @@ class ByValue:
         """Return how to read the colours."""
         return self._legend
 
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
 
 class ByPressure:
     """Viridis by the pressure of each point as it is now."""
@@ -166,6 +187,9 @@ class ByPressure:
     def legend(self) -> Legend:
         """Return how to read the colours."""
         return Legend(PRESSURE, limits=self._limits, extent=self._extent)
+
+    def levels(self) -> None:
+        """Return None: these are numbers."""
 
 
 def choices(dataset: Dataset | None) -> list[str]:
@@ -243,6 +267,15 @@ def coloring(
     if not is_continuous(values):
         return ByCategory(choice, values)
     return ByValue(choice, values.to_numpy(dtype=float, na_value=np.nan), limits)
+
+
+def for_figure(choice: str, coloring: Coloring, snapshot: Snapshot) -> PointColors:
+    """Return the colours of a map as a figure of it takes them."""
+    rgba, limits = coloring.colors(snapshot), coloring.legend().limits
+    if limits is None:
+        return PointColors(rgba, choice, coloring.levels())
+    scale = value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
+    return PointColors(rgba, choice, scale=scale, limits=limits)
 
 
 def gene_values(dataset: Dataset, name: str) -> NDArray[np.floating]:

@@ -11,6 +11,7 @@ import numpy as np
 from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.figure import PointColors
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session import archive
 from napari_embedding_game.session.autosave import Orphan
@@ -18,6 +19,7 @@ from napari_embedding_game.session.saved import SavedSession
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.sources import Loaded, Source, Wish
 from napari_embedding_game.ui.cluster_colors import palette_of
+from napari_embedding_game.ui.coloring import ByCluster, coloring, for_figure
 from napari_embedding_game.ui.keeper import Keeper, load_session
 from napari_embedding_game.ui.linked import (
     Linked,
@@ -30,6 +32,8 @@ from napari_embedding_game.ui.worker import StageWorker, Worker
 
 if TYPE_CHECKING:
     import napari
+
+FIGURES = (".png", ".svg")
 
 
 class Errands(QObject):
@@ -135,15 +139,14 @@ class Errands(QObject):
             self.trouble.emit("There is no map to save yet: press Run first.")
             return
         result = replace(result, cluster_colors=palette_of(self.session).by_id())
-        choice = self.session.look.color_by
-        known = choice in dataset.obs or choice in dataset.profile_names
-        color_by = choice if known else None
+        is_figure = path.suffix.lower() in FIGURES
+        colors = colors_of(self.session) if is_figure else None
 
         def write() -> None:
             from napari_embedding_game.data import writers
 
-            if path.suffix.lower() in (".png", ".svg"):
-                writers.write_figure(dataset, result, path, color_by=color_by)
+            if is_figure:
+                writers.write_figure(dataset, result, path, colors=colors)
             else:
                 writers.write(dataset, result, path)
 
@@ -236,3 +239,13 @@ class Errands(QObject):
         self._errand = None
         self.stage_changed.emit(None)
         self.busy_changed.emit("")
+
+
+def colors_of(session: Session) -> PointColors:
+    """Return the colours that the map of a session has on the screen."""
+    dataset, snapshot, look = session.dataset, session.snapshot, session.look
+    assert dataset is not None
+    assert snapshot is not None
+    by_cluster = ByCluster(session.clusters, palette_of(session))
+    present = coloring(look.color_by, dataset, by_cluster, look.limits)
+    return for_figure(look.color_by, present, snapshot)
