@@ -50,6 +50,7 @@ class Hover(QObject):
         self.card: HoverCard | None = None
         self._pictures = PictureModel()
         self._pictures.dataChanged.connect(self._show_picture)
+        self._pictures.failed.connect(player.trouble)
         self._looks = LooksWatch(self._on_linked)
         self.hovering = Hovering(viewer, self._find, self)
         self.hovering.changed.connect(self._on_row)

@@ -143,6 +143,7 @@ class InspectorDock(QWidget):
         self._describing.failed.connect(self._on_failed)
         self.members.column.changed.connect(self.refresh)
         self.members.another.changed.connect(self._draw_again)
+        self.members.thumbnails.pictures.failed.connect(self.clusters.tell)
         self._viewer.events.theme.connect(self._on_theme)
         # Their keys work wherever in this dock the cursor is.
         edits = self.clusters.edits
