@@ -23,9 +23,11 @@ from napari_embedding_game.ui.coloring import ByCluster, coloring, for_figure
 from napari_embedding_game.ui.keeper import Keeper, load_session
 from napari_embedding_game.ui.linked import (
     Linked,
+    Table,
     linked_layers,
     show_pictures,
     with_features,
+    with_rows,
 )
 from napari_embedding_game.ui.relink import Relinker
 from napari_embedding_game.ui.worker import StageWorker, Worker
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
     import napari
 
 FIGURES = (".png", ".svg")
+NO_TABLE = (
+    "There is no map of a layer's objects yet: take the table of a layer with From "
+    "layer, or measure the objects of a Labels layer, and press Run."
+)
 
 
 class Errands(QObject):
@@ -78,13 +84,14 @@ class Errands(QObject):
         wish: Wish | None = None,
         *,
         linked: Linked | None = None,
+        table: Table | None = None,
         then: Callable[[], None] | None = None,
     ) -> None:
         """Read a source in the background and take it up; the newest wish wins.
 
         What is loaded stays when reading fails or is cancelled.  ``linked`` are
-        the layers that show its objects; ``then`` is called afterwards if all
-        went well.
+        the layers that show its objects, ``table`` the one whose table it is;
+        ``then`` is called afterwards if all went well.
         """
         self.asked.emit(source)
 
@@ -97,7 +104,7 @@ class Errands(QObject):
                 layers = self._show_pictures(loaded)
             self.session.load(loaded.dataset)
             has_objects = loaded.dataset.objects is not None
-            self.linked.set(layers if has_objects else None)
+            self.linked.set(layers if has_objects else None, table)
             self.loaded.emit(source, loaded)
             if then is not None:
                 then()
@@ -157,20 +164,26 @@ class Errands(QObject):
         )
 
     def write_features(self) -> None:
-        """Write the clusters into the table of the Labels layer, beside what it has."""
+        """Write the clusters into the table of the layer, beside what it has.
+
+        By label into that of a Labels layer, else row by row.
+        """
         dataset, result = self.session.dataset, self.session.result()
-        linked = self.linked.current
-        if dataset is None or result is None or linked is None:
-            self.trouble.emit("There is no map of a Labels layer's objects yet.")
+        linked, table = self.linked.current, self.linked.table
+        layer = linked.labels if linked else table.layer if table else None
+        if dataset is None or result is None or layer is None:
+            self.trouble.emit(NO_TABLE)
             return
         try:
-            linked.labels.features = with_features(
-                linked.labels.features, dataset, result
-            )
+            if linked is None and table is not None:
+                found = with_rows(table, dataset, result)
+            else:
+                found = with_features(layer.features, dataset, result)
+            layer.features = found
         except DataError as error:
             self.trouble.emit(str(error))
         else:
-            self.saved.emit(f"columns of {linked.labels.name}")
+            self.saved.emit(f"columns of {layer.name}")
 
     def save_session(self, path: Path) -> None:
         """Write a session file, to go on later."""
