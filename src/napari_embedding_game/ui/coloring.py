@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 from weakref import WeakKeyDictionary
@@ -27,7 +28,10 @@ from napari_embedding_game.ui.colors import (
     value_limits,
 )
 
-CLUSTER, PRESSURE = "Cluster", "Pressure"
+CLUSTER, PRESSURE = BUILT_IN = "Cluster", "Pressure"
+OF_FILE = " (file)"
+GENE, COLUMN, MEASURE = "gene", "column", "measure"
+ARRAYS = (".npy", ".npz")
 PLACES = frozenset({"time", "z", "y", "x"})
 """Columns that say where an object lies, which the map does not."""
 MAX_LEVELS = 60
@@ -193,9 +197,12 @@ class ByPressure:
 
 
 def choices(dataset: Dataset | None) -> list[str]:
-    """Return what the points of a dataset can be coloured by, best known first."""
-    usable = () if dataset is None else _looked_at(dataset).usable
-    return [CLUSTER, PRESSURE, *usable]
+    """Return what the points of a dataset can be coloured by, best known first.
+
+    A column that is called as one of the first two is "(file)".
+    """
+    found = () if dataset is None else _looked_at(dataset).by_choice
+    return [*BUILT_IN, *found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +210,13 @@ class _Columns:
     """What takes long to find out of the metadata of many rows."""
 
     names: tuple[object, ...]
-    usable: tuple[str, ...]
+    by_choice: Mapping[str, str]
     label: str | None
+
+    @property
+    def usable(self) -> list[str]:
+        """The columns that tell something, names before numbers."""
+        return list(self.by_choice.values())
 
 
 _known: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
@@ -216,9 +228,20 @@ def _looked_at(dataset: Dataset) -> _Columns:
         usable = [c for c in obs.columns if _is_usable(obs[c])]
         usable.sort(key=lambda c: is_continuous(obs[c]))  # names before numbers
         label = label_column(obs) if dataset.objects is not None else None
-        known = _Columns(tuple(obs.columns), tuple(map(str, usable)), label)
+        known = _Columns(tuple(obs.columns), _told_apart(map(str, usable)), label)
         _known[dataset] = known
     return known
+
+
+def _told_apart(columns: Iterable[str]) -> dict[str, str]:
+    """Return each column by a choice that means nothing else."""
+    by_choice: dict[str, str] = {}
+    for column in columns:
+        choice = column
+        while choice in BUILT_IN or choice in by_choice:
+            choice += OF_FILE
+        by_choice[choice] = column
+    return by_choice
 
 
 def _is_usable(values: pd.Series) -> bool:
@@ -247,7 +270,47 @@ def composition_columns(dataset: Dataset) -> list[str]:
 
 def is_choice(choice: str, dataset: Dataset) -> bool:
     """Return whether points can be coloured by it: a gene is one too."""
-    return choice in choices(dataset) or choice in dataset.profile_names
+    return choice in BUILT_IN or name_of(choice, dataset) is not None
+
+
+def name_of(choice: str, dataset: Dataset) -> str | None:
+    """Return what a choice is called in the file; None if it is not of the file."""
+    by_choice = _looked_at(dataset).by_choice
+    return by_choice.get(choice) or _value_of(choice, dataset)
+
+
+def choice_of_column(name: str, dataset: Dataset) -> str:
+    """Return the choice that means a metadata column that tells something."""
+    by_choice = _looked_at(dataset).by_choice
+    return next(choice for choice, column in by_choice.items() if column == name)
+
+
+def choice_of_value(name: str, dataset: Dataset) -> str:
+    """Return the choice that means a gene, or another column of the profile."""
+    choice = name + OF_FILE if name in BUILT_IN else name
+    if choice in _looked_at(dataset).by_choice:
+        return f"{name} ({value_word(dataset)})"
+    return choice
+
+
+def value_word(dataset: Dataset) -> str:
+    """Return what a column of the profile is called."""
+    if dataset.source_objects is not None:
+        return MEASURE
+    if "recipe" in dataset.provenance:
+        return GENE
+    is_array = dataset.source is not None and dataset.source.suffix in ARRAYS
+    is_table = dataset.space.startswith("columns ")
+    return COLUMN if is_array or is_table else GENE
+
+
+def _value_of(choice: str, dataset: Dataset) -> str | None:
+    for ending in ("", OF_FILE, f" ({value_word(dataset)})"):
+        name = choice.removesuffix(ending)
+        is_known = name in dataset.profile_names
+        if is_known and choice_of_value(name, dataset) == choice:
+            return name
+    return None
 
 
 def coloring(
@@ -261,9 +324,12 @@ def coloring(
         return by_cluster
     if choice == PRESSURE:
         return ByPressure(limits)
-    if choice not in dataset.obs:
-        return ByValue(choice, gene_values(dataset, choice), limits)
-    values = dataset.obs[choice]
+    column = _looked_at(dataset).by_choice.get(choice)
+    if column is None:
+        gene = _value_of(choice, dataset)
+        assert gene is not None, choice
+        return ByValue(choice, gene_values(dataset, gene), limits)
+    values = dataset.obs[column]
     if not is_continuous(values):
         return ByCategory(choice, values)
     return ByValue(choice, values.to_numpy(dtype=float, na_value=np.nan), limits)

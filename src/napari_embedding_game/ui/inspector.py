@@ -14,7 +14,11 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.report import ClusterReport
 from napari_embedding_game.session.session import Session, State, sentence
 from napari_embedding_game.ui.cluster_pane import ClusterPane
-from napari_embedding_game.ui.coloring import composition_columns
+from napari_embedding_game.ui.coloring import (
+    choice_of_value,
+    composition_columns,
+    name_of,
+)
 from napari_embedding_game.ui.describing import Describing
 from napari_embedding_game.ui.dock import Closing
 from napari_embedding_game.ui.linked import linked_layers
@@ -160,7 +164,9 @@ class InspectorDock(QWidget):
         self.members.set_theme(colors)
 
     def _on_gene(self, name: str) -> None:
-        self._session.look.color_by = name
+        dataset = self._session.dataset
+        if dataset is not None:
+            self._session.look.color_by = choice_of_value(name, dataset)
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._describing.set_dataset(dataset)
@@ -176,8 +182,10 @@ class InspectorDock(QWidget):
         self.refresh()
 
     def _on_color_by(self, choice: str) -> None:
-        if choice in self.members.column.choices:
-            self.members.column.value = choice
+        dataset = self._session.dataset
+        name = None if dataset is None else name_of(choice, dataset)
+        if name in self.members.column.choices:
+            self.members.column.value = name
 
     def _on_state(self, state: State) -> None:
         if state == "running":
