@@ -107,10 +107,12 @@ class ByCluster:
         return Legend(CLUSTER, levels, self._palette.of(clusters))
 
     def levels(self) -> Levels:
-        """Return the cluster that each point is in."""
-        clusters = sorted(self._book.clusters, key=lambda cluster: cluster.id)
-        codes = places([c.id for c in clusters], self._book.labels)
-        return Levels(tuple(c.name for c in clusters), codes)
+        """Return the cluster that each point is in, in the order of the legend."""
+        clusters = self._book.clusters
+        ids = np.array([cluster.id for cluster in clusters])
+        order = np.argsort(ids)
+        codes = order[places(ids[order].tolist(), self._book.labels)]
+        return Levels(tuple(cluster.name for cluster in clusters), codes)
 
 
 class ByCategory:

@@ -11,7 +11,7 @@ from qtpy.QtGui import QKeyEvent, QKeySequence, QShortcut
 from qtpy.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.report import ClusterReport
+from napari_embedding_game.session.report import ClusterReport, as_levels
 from napari_embedding_game.session.session import Session, State, sentence
 from napari_embedding_game.ui.cluster_pane import ClusterPane
 from napari_embedding_game.ui.coloring import (
@@ -21,6 +21,7 @@ from napari_embedding_game.ui.coloring import (
 )
 from napari_embedding_game.ui.describing import Describing
 from napari_embedding_game.ui.dock import Closing
+from napari_embedding_game.ui.level_click import select_rows
 from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.markers_pane import MarkersPane
 from napari_embedding_game.ui.members import Members
@@ -146,6 +147,7 @@ class InspectorDock(QWidget):
         self._describing.outdated.connect(self.refresh)
         self._describing.failed.connect(self._on_failed)
         self.members.column.changed.connect(self.refresh)
+        self.members.composition.picked.connect(self._on_level)
         self.members.another.changed.connect(self._draw_again)
         self.members.thumbnails.pictures.failed.connect(self.clusters.tell)
         self._viewer.events.theme.connect(self._on_theme)
@@ -225,6 +227,13 @@ class InspectorDock(QWidget):
             self._session.selection.select_points(rows)
         finally:
             self._picked = False
+
+    def _on_level(self, level: str, is_added: bool) -> None:
+        """Select the points of one value of the column that is told by."""
+        dataset, column = self._session.dataset, self.members.column.value
+        if dataset is not None and column:
+            rows = (as_levels(dataset.obs[column]) == level).to_numpy()
+            select_rows(self._session.selection, rows, is_added=is_added)
 
     def _draw_again(self) -> None:
         self._draw_number += 1
