@@ -16,7 +16,6 @@ from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.archive import ENDING
-from napari_embedding_game.session.session import TICK_BOX
 from napari_embedding_game.session.sources import (
     SAMPLES,
     FeaturesSource,
@@ -211,6 +210,7 @@ class DataPart(Part):
         player.busy_changed.connect(self._on_busy)
         player.stage_changed.connect(self._on_stage)
         player.trouble.connect(self._on_trouble)
+        player.incomplete.connect(self.drop.native.show)
         player.session.dataset_changed.connect(self._show)
 
     # Asking
@@ -307,8 +307,6 @@ class DataPart(Part):
 
     def _on_trouble(self, sentence: str) -> None:
         show_text(self.trouble, sentence)
-        if TICK_BOX in sentence:
-            self.drop.native.show()
 
     def _show(self, dataset: Dataset | None) -> None:
         show_text(self.title, dataset.name if dataset else "")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from qtpy.QtCore import QObject, Signal
 
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.figure import PointColors
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session import archive
@@ -63,6 +63,8 @@ class Errands(QObject):
     """What is being read or written, "" when nothing is."""
     trouble = Signal(str)
     """A sentence about reading or writing that failed, "" when it is over."""
+    incomplete = Signal()
+    """Reading failed as rows have missing values, and may be done without them."""
     saved = Signal(str)
 
     def __init__(self, viewer: napari.Viewer, session: Session) -> None:
@@ -243,6 +245,8 @@ class Errands(QObject):
         def failed(error: BaseException) -> None:
             self._end_errand()
             self.trouble.emit(sentence(error))
+            if isinstance(error, MissingValuesError):
+                self.incomplete.emit()
 
         worker.returned.connect(done)
         worker.failed.connect(failed)
