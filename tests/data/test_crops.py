@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.crops import Channel, Thumbnails, thumbnail
+from napari_embedding_game.data.crops import Channel, Thumbnails, planes, thumbnail
 from napari_embedding_game.data.objects import find_objects
 
 RED, GREEN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
@@ -134,3 +134,18 @@ def test_sequence_makes_each_once(labels):
     assert len(list(thumbnails)) == 4
     with pytest.raises(IndexError):
         thumbnails[4]
+
+
+@pytest.mark.parametrize("axis", [0, -1], ids=["first", "last"])
+def test_channels_of_one_image_are_cut_one_by_one(labels, axis):
+    image = np.stack([labels == 3, labels == 7], axis=axis).astype(float)
+    red, green = planes(image, labels.shape)
+    assert red.shape == labels.shape
+    channels = [Channel(red, (0, 1), RED), Channel(green, (0, 1), GREEN)]
+    assert picture(labels, 1, channels, outline=None)[32, 32].tolist() == [255, 0, 0]
+    assert picture(labels, 2, channels, outline=None)[32, 32].tolist() == [0, 255, 0]
+
+
+def test_an_image_of_the_labels_shape_is_one_channel_and_another_is_none(labels):
+    assert planes(labels, labels.shape) == [labels]
+    assert planes(labels[1:], labels.shape) == []

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.data.anndata import from_anndata
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.figure import draw
+from napari_embedding_game.data.figure import Levels, PointColors, draw
 from napari_embedding_game.data.linking import link
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.result import EmbeddingResult
@@ -189,40 +188,47 @@ def test_figure(dataset, result, tmp_path, ending):
         assert first.startswith(b"\x89PNG")
 
 
-def test_points_of_the_figure_lie_as_on_the_screen(dataset, result):
-    (axes,) = draw(dataset, result).axes
-    drawn = np.concatenate([c.get_offsets() for c in axes.collections])
-    np.testing.assert_array_equal(drawn, [[1, 0], [3, 2], [5, 4]])
-    assert axes.yaxis_inverted()
-
-
 def test_names_that_mean_something_to_matplotlib(dataset, result, tmp_path):
     odd = replace(result, cluster_names={0: "_hidden", 2: "$broken^{"})
-    write_figure(dataset, odd, tmp_path / "a.svg", title="50 %")
+    write_figure(dataset, odd, tmp_path / "a.svg", title="$50^{ and $5")
     text = (tmp_path / "a.svg").read_text()
     assert "_hidden (2)" in text
     assert "$broken^{ (1)" in text.replace("\\", "")
+    assert "$50^{ and $5" in text.replace("\\", "")
 
 
-def test_figure_by_numbers_groups_and_genes(counts, result):
-    dataset = from_anndata(counts, "cells")
-    whole = replace(
-        result,
-        embedding=np.random.default_rng(0).random((60, 3)).astype(np.float32),
-        labels=np.zeros(60, np.int32),
-        pressure=np.zeros(60, np.float32),
-        clusters=None,
-    )
-    by_gene = draw(dataset, whole, color_by="gene3")
-    values = by_gene.axes[0].collections[0].get_array()
-    np.testing.assert_array_equal(values, counts.X[:, 3].toarray().ravel())
-    assert len(by_gene.axes) == 2
-    by_kind = draw(dataset, whole, color_by="kind")
-    legend = [t.get_text() for t in by_kind.axes[0].get_legend().get_texts()]
-    assert legend == ["A (20)", "B (20)", "C (20)"]
-    assert len(draw(dataset, whole, color_by="depth").axes) == 2
-    with pytest.raises(DataError, match='no column "moon"'):
-        draw(dataset, whole, color_by="moon")
+def texts(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_a_figure_names_its_groups_and_counts_what_is_in_none(dataset, result):
+    rgba = np.array([[1, 0, 0, 1], [0, 0, 1, 1], [0.5, 0.5, 0.5, 0.5]])
+    levels = Levels(("A", "empty", "B"), np.array([2, 0, -1]))
+    (axes,) = draw(dataset, result, colors=PointColors(rgba, "kind", levels)).axes
+    np.testing.assert_array_equal(axes.collections[0].get_facecolors(), rgba)
+    assert texts(axes) == ["A (1)", "B (1)", "missing (1)"]
+    assert axes.get_legend().get_title().get_text() == "kind"
+    shown = [disc.get_color() for disc in axes.get_legend().legend_handles]
+    np.testing.assert_array_equal(shown, rgba[[1, 0, 2]])
+
+
+def test_a_figure_in_3d_has_a_bar_with_the_limits_of_its_colors(dataset, result):
+    deep = replace(result, embedding=np.eye(3, dtype=np.float32))
+    rgba = np.eye(4)[:3]
+    scale = np.array([[0, 0, 0, 1], [1, 1, 1, 1]])
+    colors = PointColors(rgba, "tone", scale=scale, limits=(2.0, 5.0))
+    axes, bar = draw(dataset, deep, colors=colors).axes
+    assert bar.get_ylim() == (2, 5)
+    assert bar.get_ylabel() == "tone"
+    assert axes.get_legend() is None
+
+
+def test_a_figure_of_very_many_groups_says_that_it_lists_none(dataset, result):
+    codes = np.arange(60)
+    many = replace(result, embedding=np.zeros((60, 2)), labels=codes, clusters=codes)
+    (axes,) = draw(dataset, many).axes
+    assert axes.get_legend() is None
+    assert axes.get_xlabel() == "Cluster: 60 colours, too many to list"
 
 
 def test_ending_says_the_format(dataset, result, tmp_path):

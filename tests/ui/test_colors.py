@@ -9,8 +9,10 @@ from napari_embedding_game.ui import coloring as coloring_module
 from napari_embedding_game.ui.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.coloring import (
     ByPressure,
+    choice_of_value,
     choices,
     coloring,
+    is_choice,
     metadata_columns,
 )
 from napari_embedding_game.ui.colors import (
@@ -120,6 +122,43 @@ def test_what_can_colour_names_before_numbers(dataset):
         "counts",
     ]
     assert choices(None) == ["Cluster", "Pressure"]
+
+
+def test_columns_called_as_what_is_built_in_are_those_of_the_file(
+    dataset, make_snapshot
+):
+    numbers = np.linspace(0, 9, 40)
+    obs = dataset.obs.assign(Cluster=["x", "y"] * 20, Pressure=numbers)
+    obs["Cluster (file)"] = ["u", "v"] * 20
+    genes = ("a", "Pressure", "kind", "d", "Cluster")
+    both = replace(dataset, obs=obs, profile_names=genes)
+    assert choices(both)[:2] == ["Cluster", "Pressure"]
+    assert sorted(choices(both)[2:]) == [
+        "Cluster (file)",
+        "Cluster (file) (file)",
+        "Pressure (file)",
+        "counts",
+        "kind",
+    ]
+    legend = coloring("Cluster (file)", both, None).legend()
+    assert [name for name, _ in legend.levels] == ["x", "y"]
+    legend = coloring("Cluster (file) (file)", both, None).legend()
+    assert [name for name, _ in legend.levels] == ["u", "v"]
+    assert coloring("Pressure (file)", both, None).legend().extent == (0, 9)
+    assert isinstance(coloring("Pressure", both, None), ByPressure)
+
+
+def test_genes_called_as_something_else_can_be_reached(dataset):
+    genes = ("a", "Pressure", "kind", "d", "Cluster")
+    named = replace(dataset, profile_names=genes)
+    for place, choice in ((1, "Pressure (file)"), (2, "kind (gene)"), (0, "a")):
+        assert choice_of_value(genes[place], named) == choice
+        assert is_choice(choice, named)
+        values = dataset.profile[:, place]
+        extent = coloring(choice, named, None).legend().extent
+        assert extent == pytest.approx((values.min(), values.max()))
+    assert not is_choice("a (file)", named)
+    assert not is_choice("moon", named)
 
 
 def test_a_category_has_one_colour_and_its_legend_counts(dataset, make_snapshot):

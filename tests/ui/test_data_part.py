@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import FileSource, Loaded, SampleSource
 from napari_embedding_game.ui.linked import linked_layers, row_at
@@ -73,6 +74,20 @@ def test_after_cancelling_the_former_choices_are_back(qtbot, dock, load, tmp_pat
     with qtbot.waitSignal(dock.player.loaded):
         dock.data.space.value = spaces[1]
     assert dock.player.session.dataset.space == spaces[1]
+
+
+@pytest.mark.parametrize("kind", [MissingValuesError, DataError])
+def test_the_box_to_leave_out_rows_comes_for_missing_values_alone(qtbot, dock, kind):
+    class Broken:
+        name = "cells.csv"
+
+        def read(self, wish):
+            yield Stage("Opening")
+            raise kind("There is a column 'tick the box below'")
+
+    dock.player.load(Broken())
+    qtbot.waitUntil(lambda: "tick the box" in dock.data.trouble.text())
+    assert dock.data.drop.native.isHidden() == (kind is DataError)
 
 
 def test_a_zarr_folder_with_layers(qtbot, dock, session, load, tmp_path):

@@ -109,6 +109,79 @@ def test_without_a_labels_layer_no_columns_are_offered(play, dock):
     assert "Labels layer" in dock.data.trouble.text()
 
 
+@pytest.fixture(params=["points", "shapes", "tracks", "labels"])
+def layer(request, viewer):
+    """A layer with a table of three columns, of which one is empty in row 7."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc"))
+    rows.loc[7, "c"] = np.nan
+    places = rng.normal(size=(40, 2))
+    if request.param == "points":
+        return viewer.add_points(places, features=rows)
+    if request.param == "shapes":
+        boxes = [np.vstack([place, place + 1]) for place in places]
+        return viewer.add_shapes(boxes, features=rows)
+    if request.param == "labels":  # which do not show these rows
+        return viewer.add_labels(np.zeros((5, 5), np.int32), features=rows)
+    numbers = np.repeat(np.arange(4), 10), np.tile(np.arange(10), 4)
+    return viewer.add_tracks(np.column_stack([*numbers, places]), features=rows)
+
+
+@pytest.fixture
+def taken(qtbot, viewer, dock, layer):
+    """The layer, whose table was taken."""
+    viewer.layers.selection.active = layer
+    dock.data.use_layer()
+    qtbot.waitUntil(lambda: not dock.data.drop.native.isHidden())
+    with qtbot.waitSignal(dock.player.loaded):
+        dock.data.drop.native.click()
+    return layer
+
+
+def test_columns_go_to_the_table_that_was_taken(play, dock, session, taken):
+    play()
+    dock.run.save.menu.aboutToShow.emit()
+    assert action(dock, "Columns").isVisible()
+    action(dock, "Columns").trigger()
+    table = taken.features
+    cluster = table["embedding_game_cluster"]
+    assert cluster[7] == "unassigned"
+    expected = session.clusters.clustering.names
+    assert list(cluster.drop(7)) == list(expected)
+    x = table["embedding_game_x"].drop(7)
+    np.testing.assert_allclose(x, session.snapshot.embedding[:, 0])
+    action(dock, "Columns").trigger()
+    assert list(taken.features.columns) == list(table.columns)
+    assert dock.data.trouble.isHidden()
+
+
+@pytest.mark.parametrize("layer", ["points"], indirect=True)
+def test_columns_do_not_go_to_other_rows(play, dock, taken):
+    play()
+    taken.selected_data = {3}
+    taken.remove_selected()
+    dock.player.write_features()
+    assert "take it again" in dock.data.trouble.text()
+    assert "embedding_game_x" not in taken.features
+
+
+@pytest.mark.parametrize("layer", ["points"], indirect=True)
+def test_a_table_stays_when_other_rows_are_cancelled(qtbot, dock, taken, table):
+    dock.player.load(FileSource(table))
+    dock.player.cancel()
+    with qtbot.waitSignal(dock.player.loaded):
+        dock.data.drop.native.click()
+    assert dock.player.linked.table.layer is taken
+
+
+@pytest.mark.parametrize("layer", ["points"], indirect=True)
+def test_a_table_is_forgotten_with_its_rows(qtbot, dock, taken, table):
+    with qtbot.waitSignal(dock.player.loaded):
+        dock.player.load(FileSource(table))
+    dock.run.save.menu.aboutToShow.emit()
+    assert not action(dock, "Columns").isVisible()
+
+
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "cells.csv"

@@ -9,6 +9,7 @@ from napari.layers import Image, Labels
 from napari_embedding_game.data.objects import find_objects
 from napari_embedding_game.ui.linked import Linked
 from napari_embedding_game.ui.pictures import LooksWatch, pictures_of
+from napari_embedding_game.ui.thumbnails import PICTURE_ROLE
 
 
 @pytest.fixture
@@ -84,3 +85,35 @@ def test_the_inspector_shows_them_anew(
     linked.images[0].gamma = 2
     qtbot.waitUntil(lambda: model._pictures is not before)
     assert model.rowCount() == 10
+
+
+def test_a_layer_with_channels_first_shows_each_in_a_colour(objects, linked):
+    labels = linked.labels.data
+    stack = np.stack([labels == 1, labels == 2]).astype(np.float32)
+    layer = Image(stack, contrast_limits=(0, 1))
+    pictures = pictures_of(objects, Linked(linked.labels, (layer,)))
+    assert middle(pictures, 0).tolist() == [255, 0, 255]
+    assert middle(pictures, 1).tolist() == [0, 255, 0]
+    assert middle(pictures, 2).tolist() == [0, 0, 0]
+
+
+def test_an_image_of_another_shape_shows_none_of_the_objects(objects, linked):
+    layer = Image(np.ones((3, 9, 9), np.float32), contrast_limits=(0, 1))
+    pictures = pictures_of(objects, Linked(linked.labels, (layer,)))
+    assert middle(pictures, 0).tolist() == [0, 0, 0]
+
+
+def test_pictures_that_fail_are_told_of(qtbot, play, inspector):
+    class Gone:
+        def __getitem__(self, row):
+            raise OSError(f"no page {row}")
+
+    play()
+    view = inspector.members.thumbnails
+    view.pictures.set_pictures(Gone())
+    view.set_rows(np.arange(40))
+    view.pictures.index(0).data(PICTURE_ROLE)
+    message = inspector.clusters.message
+    qtbot.waitUntil(lambda: "no page 0" in message.text())
+    assert not message.isHidden()
+    assert "open the image and its labels again" in message.text()

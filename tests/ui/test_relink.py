@@ -60,6 +60,8 @@ def test_of_several_labels_the_one_of_the_same_name_is_taken(viewer, labels, ima
     assert find(viewer, wanted, objects).images == (dapi,)
     assert len(find(viewer, {}, objects).images) == 2
     assert find(viewer, {"images": [{"name": "rfp"}]}, objects).images == ()
+    stack = viewer.add_image(np.stack([image] * 3), name="rfp")
+    assert find(viewer, {"images": [{"name": "rfp"}]}, objects).images == (stack,)
 
 
 @pytest.mark.parametrize("hostile", [{}, {"labels": 3, "images": "x"}, {"images": [7]}])

@@ -5,6 +5,9 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.data.measure import measure
+from napari_embedding_game.data.tables import from_features
+
 
 @pytest.fixture
 def played(play, inspector):
@@ -36,6 +39,37 @@ def test_a_gene_and_a_column_colour_the_map(played, session, dock):
     assert colors[highest, 1] > colors[lowest, 1]  # viridis: yellow, not violet
     find(played, "kind")
     assert session.look.color_by == "kind"
+
+
+def kinds(inspector, text):
+    inspector.clusters.search.clear()
+    QTest.keyClicks(inspector.clusters.search, text)
+    return {hit.name: hit.kind for hit in inspector.clusters.search.hits}
+
+
+def test_what_is_found_is_called_what_it_is(played, session):
+    assert kinds(played, "d")["d"] == "gene"
+    table = {"size": np.arange(40.0) ** 2, "kind": ["a", "b"] * 20}
+    session.load(from_features(table, "cells"))
+    assert kinds(played, "i") == {"size": "column", "kind": "column"}
+    labels = np.kron(np.arange(1, 41).reshape(5, 8), np.ones((6, 6), int))
+    image = np.random.default_rng(0).random(labels.shape)
+    session.load(measure(image, labels))
+    assert kinds(played, "intensity_mean")["intensity_mean"] == "measure"
+
+
+def test_columns_of_a_table_colour_the_map(played, session):
+    table = {
+        "size": np.arange(40.0) ** 2,
+        "Pressure": np.arange(40.0),
+        "b": [*"xy"] * 20,
+    }
+    session.load(from_features(table, "cells"))
+    find(played, "pressure")
+    assert session.look.color_by == "Pressure (file)"
+    find(played, "b")
+    assert session.look.color_by == "b"
+    assert played.members.column.value == "b"
 
 
 def test_a_cell_is_selected_and_flown_to(played, session, viewer, dock):

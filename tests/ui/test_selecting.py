@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QLabel
 
 from napari_embedding_game.data.objects import Objects, find_objects
+from napari_embedding_game.session.report import as_levels
 from napari_embedding_game.session.sources import MeasuredSource
+from napari_embedding_game.ui.inside import ROW
 from napari_embedding_game.ui.lasso import inside
 from napari_embedding_game.ui.linked import Linked
 from napari_embedding_game.ui.lit import FADING, FEW, light
@@ -256,3 +259,76 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
     assert "lasso" not in viewer.layers
     np.testing.assert_array_equal(session.selection.points, embedding[:, 1] < 0.5)
     assert camera.center == before
+
+
+# Values
+
+
+def click_label(qtbot, dock, text, modifier=Qt.KeyboardModifier.NoModifier):
+    labels = dock.look.legend.findChildren(QLabel)
+    label = next(x for x in labels if x.text() == text)
+    dock.show()
+    qtbot.waitUntil(label.isVisible)
+    QTest.qWait(20)  # the layout of what has just come to be seen
+    qtbot.mouseClick(label, Qt.MouseButton.LeftButton, modifier)
+
+
+def test_a_level_of_the_legend_selects_its_points(qtbot, play, dock, session, dataset):
+    play()
+    dock.look.color_by.value = "kind"
+    click_label(qtbot, dock, "B")
+    is_b = (dataset.obs["kind"] == "B").to_numpy()
+    np.testing.assert_array_equal(session.selection.points, is_b)
+    click_label(qtbot, dock, "T", Qt.KeyboardModifier.ShiftModifier)
+    assert session.selection.points.all()
+    click_label(qtbot, dock, "B", Qt.KeyboardModifier.ControlModifier)
+    np.testing.assert_array_equal(session.selection.points, ~is_b)
+    labels = dock.look.legend.findChildren(QLabel)
+    assert any("Click to select" in label.toolTip() for label in labels)
+
+
+def test_a_cluster_of_the_legend_is_selected_whole(qtbot, play, dock, session):
+    play()
+    session.clusters.rename(2, "B cells")
+    click_label(qtbot, dock, "B cells")
+    assert session.selection.clusters == (2,)
+    session.clusters.rename(3, "T cells")
+    click_label(qtbot, dock, "T cells", Qt.KeyboardModifier.ControlModifier)
+    assert session.selection.clusters == (2, 3)
+
+
+@pytest.mark.parametrize("column", ["kind", "counts"])
+def test_a_bar_of_the_composition_selects_its_points_everywhere(
+    qtbot, play, inspector, session, dataset, column
+):
+    play()
+    inspector.members.column.value = column
+    session.selection.replace((1, 2))
+    qtbot.waitUntil(lambda: inspector.report is not None)
+    qtbot.waitUntil(lambda: inspector.report.column == column)
+    share = inspector.report.composition[1]
+    bars = inspector.members.composition
+    middle = QPoint(20, ROW + ROW // 2)
+    qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=middle)
+    rows = (as_levels(dataset.obs[column]) == share.level).to_numpy()
+    np.testing.assert_array_equal(session.selection.points, rows)
+    assert "Click to select" in bars.toolTip()
+    below = QPoint(20, 20 * ROW)
+    qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=below)
+    np.testing.assert_array_equal(session.selection.points, rows)
+
+
+def test_a_bar_clicked_with_shift_adds_its_points(qtbot, play, inspector, session):
+    play()
+    session.selection.select(1)
+    before = session.selection.points
+    qtbot.waitUntil(lambda: inspector.report is not None)
+    qtbot.mouseClick(
+        inspector.members.composition,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.ShiftModifier,
+        QPoint(20, 5),
+    )
+    after = session.selection.points
+    assert after[before].all()
+    assert after.sum() == 25

@@ -59,11 +59,16 @@ def test_pictures_that_cannot_be_made_leave_empty_cells(qtbot, view):
         def __getitem__(self, row):
             raise IndexError(row)
 
+    told = []
+    view.pictures.failed.connect(told.append)
     view.pictures.set_pictures(Gone())
     view.set_rows(np.arange(3))
     view.show()
     qtbot.waitUntil(lambda: view.pictures._pictures is None)
     assert view.pictures.index(0).data(PICTURE_ROLE) is None
+    qtbot.wait(20)
+    assert len(told) == 1
+    assert "IndexError" in told[0]
 
 
 @pytest.mark.parametrize("shape", [(5, 7), (5, 7, 3)], ids=["grey", "colour"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,39 @@ class Channel:
     """Share of its light that the channel gives."""
     rgb: bool = False
     """Whether the last axis holds red, green and blue, shown as they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """One of an image's channels as an image of its own, read where it is cut."""
+
+    image: Any
+    number: int
+    axis: Literal[0, -1]
+    """Where the image has its channels: first or last."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape without the axis of the channels."""
+        shape = tuple(self.image.shape)
+        return shape[1:] if self.axis == 0 else shape[:-1]
+
+    def __getitem__(self, place: tuple[Any, ...]) -> Any:
+        """Pixels at a place that has an index for every axis of the shape."""
+        number = self.number
+        return self.image[(number, *place) if self.axis == 0 else (*place, number)]
+
+
+def planes(image: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Channels of an image, each of the shape of the labels; none if it fits none."""
+    found = tuple(image.shape)
+    if found == shape:
+        return [image]
+    if found[:-1] == shape:
+        return [Plane(image, number, -1) for number in range(found[-1])]
+    if found[1:] == shape:
+        return [Plane(image, number, 0) for number in range(found[0])]
+    return []
 
 
 def thumbnail(

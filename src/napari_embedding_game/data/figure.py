@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .dataset import Dataset
@@ -19,22 +19,46 @@ _DPI = 200
 _MOST_IN_LEGEND = 40
 _MOST_DRAWN_AS_SHAPES = 5_000  # an .svg of more points is slow to open
 _GOLDEN_ANGLE = 0.618034
+_NO_VALUE = "missing"
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Named groups of points, each of one colour."""
+
+    names: tuple[str, ...]
+    codes: NDArray[np.integer]
+    """(n,) place of each point's group among the names, -1 where it has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointColors:
+    """The colour of every point, and how to read it."""
+
+    rgba: NDArray[np.floating]
+    """(n, 4) from 0 to 1."""
+    title: str = ""
+    """What the colours tell, such as the name of a gene."""
+    levels: Levels | None = None
+    scale: NDArray[np.floating] | None = None
+    """(K, 4) colours from the low to the high limit."""
+    limits: tuple[float, float] = (0.0, 1.0)
 
 
 def draw(
     dataset: Dataset,
     result: EmbeddingResult,
     *,
-    color_by: str | None = None,
+    colors: PointColors | None = None,
     title: str | None = None,
 ) -> Any:
-    """Draw the points, coloured by cluster, by a column of obs or by a gene.
+    """Draw the points, the first coordinate to the right and the second upwards.
 
     Parameters
     ----------
     dataset, result
-    color_by : str, optional
-        Name of a column of ``obs`` or of ``profile``; clusters by default.
+    colors : PointColors, optional
+        Those of the clusters by default.
     title : str, optional
         The name of the dataset by default.
 
@@ -46,7 +70,7 @@ def draw(
     Raises
     ------
     DataError
-        If matplotlib is missing or there is no such column.
+        If matplotlib is missing.
     """
     try:
         from matplotlib.figure import Figure
@@ -55,24 +79,21 @@ def draw(
             "Figures are drawn by matplotlib, which is not installed: run "
             "`pip install matplotlib`, or save a screenshot."
         ) from error
+    colors = _by_cluster(result) if colors is None else colors
     figure = Figure(figsize=_INCHES, layout="constrained")
     deep = result.embedding.shape[1] > 2
     axes = figure.add_subplot(projection="3d" if deep else None)
-    # As on the screen: the first coordinate goes down, the second to the right.
-    places = result.embedding if deep else result.embedding[:, ::-1]
-    values, colors = _coloring(dataset, result, color_by)
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        _draw_groups(axes, places, values, colors)
-    else:
-        drawn = _scatter(axes, places, c=values.to_numpy(), cmap="viridis")
-        figure.colorbar(drawn, ax=axes, label=color_by, shrink=0.7)
-    axes.set_title(dataset.name if title is None else title)
+    _scatter(axes, result.embedding, colors.rgba)
+    if colors.scale is not None:
+        _explain_scale(figure, axes, colors, colors.scale)
+    if colors.levels is not None:
+        _explain_levels(axes, colors, colors.levels)
+    axes.set_title(_plain(dataset.name if title is None else title))
     axes.set_xticks([])
     axes.set_yticks([])
     if not deep:
         axes.set_aspect("equal", "datalim")
         axes.spines[:].set_visible(False)
-        axes.invert_yaxis()
     return figure
 
 
@@ -86,69 +107,71 @@ def save(figure: Any, path: Path) -> None:
         figure.savefig(path, dpi=_DPI, metadata=metadata)
 
 
-def _coloring(
-    dataset: Dataset, result: EmbeddingResult, color_by: str | None
-) -> tuple[pd.Series, dict[str, Any]]:
-    """(n,) groups or numbers, and the colours of the groups."""
-    if color_by is None:
-        colors = result.groups()
-        groups = pd.Categorical(result.point_names(), categories=list(colors))
-        return pd.Series(groups), _filled(colors)
-    if color_by in dataset.obs:
-        column = dataset.obs[color_by]
-        if column.dtype.kind not in "iuf":
-            column = column.astype(str).astype("category")
-            return column, _filled(dict.fromkeys(column.cat.categories))
-        return column, {}
-    if color_by in dataset.profile_names:
-        place = dataset.profile_names.index(color_by)
-        values = dataset.profile[:, [place]]
-        dense = values.toarray() if sp.issparse(values) else values
-        return pd.Series(np.asarray(dense).ravel()), {}
-    raise DataError(
-        f'{dataset.name} has no column "{color_by}" to colour the figure by: choose '
-        "one of its metadata or genes."
+def _by_cluster(result: EmbeddingResult) -> PointColors:
+    """Colours that are known of the clusters, else hues far from each other."""
+    from matplotlib.colors import hsv_to_rgb, to_rgba_array
+
+    groups = result.groups()
+    known: list[Any] = []
+    for place, color in enumerate(groups.values()):
+        hue = (place * _GOLDEN_ANGLE) % 1
+        lightness = (0.85, 0.6)[place % 2]
+        known.append(color or tuple(hsv_to_rgb((hue, 0.7, lightness))))
+    codes = pd.Categorical(result.point_names(), categories=list(groups)).codes
+    rgba = to_rgba_array(known)[codes]
+    return PointColors(rgba, "Cluster", Levels(tuple(groups), codes))
+
+
+def _explain_levels(axes: Any, colors: PointColors, levels: Levels) -> None:
+    """Name the groups that have points, the points of none last."""
+    from matplotlib.lines import Line2D
+
+    discs = []
+    for code in [*range(len(levels.names)), -1]:
+        rows = np.flatnonzero(levels.codes == code)
+        if not len(rows):
+            continue
+        name = levels.names[code] if code >= 0 else _NO_VALUE
+        label = _plain(f"{name} ({len(rows):,})")
+        # matplotlib hides labels that begin with "_".
+        label = f" {label}" if label.startswith("_") else label
+        disc = Line2D([], [], linestyle="", marker="o", markersize=5, label=label)
+        disc.set_color(tuple(colors.rgba[rows[0]].tolist()))
+        discs.append(disc)
+    if len(discs) > _MOST_IN_LEGEND:
+        sentence = f"{colors.title}: {len(discs)} colours, too many to list"
+        axes.set_xlabel(_plain(sentence))
+        return
+    axes.legend(
+        handles=discs,
+        title=_plain(colors.title),
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        ncols=1 + (len(discs) > _MOST_IN_LEGEND // 2),
+        frameon=False,
+        fontsize="small",
     )
 
 
-def _filled(colors: dict[str, str | None]) -> dict[str, Any]:
-    """Colours of all groups: those known, else hues far from each other."""
-    from matplotlib.colors import hsv_to_rgb
-
-    filled: dict[str, Any] = {}
-    for place, (name, color) in enumerate(colors.items()):
-        hue = (place * _GOLDEN_ANGLE) % 1
-        lightness = (0.85, 0.6)[place % 2]
-        filled[name] = color or tuple(hsv_to_rgb((hue, 0.7, lightness)))
-    return filled
-
-
-def _draw_groups(
-    axes: Any, embedding: NDArray[Any], groups: pd.Series, colors: dict[str, Any]
+def _explain_scale(
+    figure: Any, axes: Any, colors: PointColors, scale: NDArray[np.floating]
 ) -> None:
-    sizes = groups.value_counts()
-    shown = [name for name in groups.cat.categories if sizes[name]]
-    for name in shown:
-        rows = (groups == name).to_numpy()
-        label = f"{name} ({sizes[name]:,})".replace("$", r"\$")
-        # matplotlib hides labels that begin with "_".
-        label = f" {label}" if label.startswith("_") else label
-        _scatter(axes, embedding[rows], len(embedding), color=colors[name], label=label)
-    if len(shown) <= _MOST_IN_LEGEND:
-        axes.legend(
-            loc="center left",
-            bbox_to_anchor=(1.0, 0.5),
-            ncols=1 + (len(shown) > _MOST_IN_LEGEND // 2),
-            frameon=False,
-            fontsize="small",
-            markerscale=3,
-        )
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    shades = ScalarMappable(Normalize(*colors.limits), ListedColormap(scale))
+    figure.colorbar(shades, ax=axes, label=_plain(colors.title), shrink=0.7)
+
+
+def _plain(text: str) -> str:
+    """Text that matplotlib takes for no formula."""
+    return text.replace("$", r"\$")
 
 
 def _scatter(
-    axes: Any, embedding: NDArray[Any], n: int | None = None, **options: Any
-) -> Any:
-    n = n or len(embedding)
+    axes: Any, embedding: NDArray[np.floating], rgba: NDArray[np.floating]
+) -> None:
+    n = len(embedding)
     size = min(20.0, max(0.5, 20_000 / n))
     many = n > _MOST_DRAWN_AS_SHAPES
-    return axes.scatter(*embedding.T, s=size, linewidths=0, rasterized=many, **options)
+    axes.scatter(*embedding.T, s=size, c=rgba, linewidths=0, rasterized=many)

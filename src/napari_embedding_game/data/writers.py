@@ -21,7 +21,7 @@ from .annotation import (
 from .atomic import whole_or_nothing
 from .dataset import Dataset
 from .errors import DataError
-from .figure import draw, save
+from .figure import PointColors, draw, save
 from .result import EmbeddingResult
 
 
@@ -95,13 +95,13 @@ def write_figure(
     result: EmbeddingResult,
     path: str | Path,
     *,
-    color_by: str | None = None,
+    colors: PointColors | None = None,
     title: str | None = None,
 ) -> None:
     """Draw the map with its legend as .png or .svg; see :func:`~.figure.draw`."""
     path = Path(path)
     check_output(dataset.source, path)
-    figure = draw(dataset, result, color_by=color_by, title=title)
+    figure = draw(dataset, result, colors=colors, title=title)
     with whole_or_nothing(path) as temporary:
         save(figure, temporary)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 from weakref import WeakKeyDictionary
@@ -13,10 +14,11 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.figure import Levels, PointColors
 from napari_embedding_game.data.linking import label_column
 from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.report import is_continuous
-from napari_embedding_game.ui.cluster_colors import ClusterColors
+from napari_embedding_game.ui.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.colors import (
     MISSING,
     Colors,
@@ -26,7 +28,10 @@ from napari_embedding_game.ui.colors import (
     value_limits,
 )
 
-CLUSTER, PRESSURE = "Cluster", "Pressure"
+CLUSTER, PRESSURE = BUILT_IN = "Cluster", "Pressure"
+OF_FILE = " (file)"
+GENE, COLUMN, MEASURE = "gene", "column", "measure"
+ARRAYS = (".npy", ".npz")
 PLACES = frozenset({"time", "z", "y", "x"})
 """Columns that say where an object lies, which the map does not."""
 MAX_LEVELS = 60
@@ -34,6 +39,8 @@ MAX_LEVELS = 60
 LISTED = "One colour for each cluster: the inspector lists them."
 MAX_LEGEND = 40
 """More clusters than this are not listed: the table has them all."""
+SHADES = 256
+"""Steps of the colour bar of a figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,10 @@ class Coloring(Protocol):
         """Return how to read the colours."""
         ...
 
+    def levels(self) -> Levels | None:
+        """Return the group that each point is in; None of a scale."""
+        ...
+
 
 class ByCluster:
     """The colour of the cluster that a point is in.
@@ -95,6 +106,14 @@ class ByCluster:
         levels = tuple((cluster.name, cluster.note) for cluster in clusters)
         return Legend(CLUSTER, levels, self._palette.of(clusters))
 
+    def levels(self) -> Levels:
+        """Return the cluster that each point is in, in the order of the legend."""
+        clusters = self._book.clusters
+        ids = np.array([cluster.id for cluster in clusters])
+        order = np.argsort(ids)
+        codes = order[places(ids[order].tolist(), self._book.labels)]
+        return Levels(tuple(cluster.name for cluster in clusters), codes)
+
 
 class ByCategory:
     """One colour for each level of a metadata column."""
@@ -105,6 +124,7 @@ class ByCategory:
         levels = [c for c in coded.cat.categories if counts[c] > 0]
         codes = coded.cat.set_categories(levels).cat.codes.to_numpy()
         palette = category_colors(len(levels))
+        self._levels = Levels(tuple(map(str, levels)), codes)
         self._colors = np.concatenate([palette, MISSING[None]])[codes]
         self._legend = Legend(
             name, tuple((str(c), f"{counts[c]:,} points") for c in levels), palette
@@ -117,6 +137,10 @@ class ByCategory:
     def legend(self) -> Legend:
         """Return how to read the colours."""
         return self._legend
+
+    def levels(self) -> Levels:
+        """Return the level of each point."""
+        return self._levels
 
 
 class ByValue:
@@ -149,6 +173,9 @@ class ByValue:
         """Return how to read the colours."""
         return self._legend
 
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
 
 class ByPressure:
     """Viridis by the pressure of each point as it is now."""
@@ -167,11 +194,17 @@ class ByPressure:
         """Return how to read the colours."""
         return Legend(PRESSURE, limits=self._limits, extent=self._extent)
 
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
 
 def choices(dataset: Dataset | None) -> list[str]:
-    """Return what the points of a dataset can be coloured by, best known first."""
-    usable = () if dataset is None else _looked_at(dataset).usable
-    return [CLUSTER, PRESSURE, *usable]
+    """Return what the points of a dataset can be coloured by, best known first.
+
+    A column that is called as one of the first two is "(file)".
+    """
+    found = () if dataset is None else _looked_at(dataset).by_choice
+    return [*BUILT_IN, *found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +212,13 @@ class _Columns:
     """What takes long to find out of the metadata of many rows."""
 
     names: tuple[object, ...]
-    usable: tuple[str, ...]
+    by_choice: Mapping[str, str]
     label: str | None
+
+    @property
+    def usable(self) -> list[str]:
+        """The columns that tell something, names before numbers."""
+        return list(self.by_choice.values())
 
 
 _known: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
@@ -192,9 +230,20 @@ def _looked_at(dataset: Dataset) -> _Columns:
         usable = [c for c in obs.columns if _is_usable(obs[c])]
         usable.sort(key=lambda c: is_continuous(obs[c]))  # names before numbers
         label = label_column(obs) if dataset.objects is not None else None
-        known = _Columns(tuple(obs.columns), tuple(map(str, usable)), label)
+        known = _Columns(tuple(obs.columns), _told_apart(map(str, usable)), label)
         _known[dataset] = known
     return known
+
+
+def _told_apart(columns: Iterable[str]) -> dict[str, str]:
+    """Return each column by a choice that means nothing else."""
+    by_choice: dict[str, str] = {}
+    for column in columns:
+        choice = column
+        while choice in BUILT_IN or choice in by_choice:
+            choice += OF_FILE
+        by_choice[choice] = column
+    return by_choice
 
 
 def _is_usable(values: pd.Series) -> bool:
@@ -223,7 +272,47 @@ def composition_columns(dataset: Dataset) -> list[str]:
 
 def is_choice(choice: str, dataset: Dataset) -> bool:
     """Return whether points can be coloured by it: a gene is one too."""
-    return choice in choices(dataset) or choice in dataset.profile_names
+    return choice in BUILT_IN or name_of(choice, dataset) is not None
+
+
+def name_of(choice: str, dataset: Dataset) -> str | None:
+    """Return what a choice is called in the file; None if it is not of the file."""
+    by_choice = _looked_at(dataset).by_choice
+    return by_choice.get(choice) or _value_of(choice, dataset)
+
+
+def choice_of_column(name: str, dataset: Dataset) -> str:
+    """Return the choice that means a metadata column that tells something."""
+    by_choice = _looked_at(dataset).by_choice
+    return next(choice for choice, column in by_choice.items() if column == name)
+
+
+def choice_of_value(name: str, dataset: Dataset) -> str:
+    """Return the choice that means a gene, or another column of the profile."""
+    choice = name + OF_FILE if name in BUILT_IN else name
+    if choice in _looked_at(dataset).by_choice:
+        return f"{name} ({value_word(dataset)})"
+    return choice
+
+
+def value_word(dataset: Dataset) -> str:
+    """Return what a column of the profile is called."""
+    if dataset.source_objects is not None:
+        return MEASURE
+    if "recipe" in dataset.provenance:
+        return GENE
+    is_array = dataset.source is not None and dataset.source.suffix in ARRAYS
+    is_table = dataset.space.startswith("columns ")
+    return COLUMN if is_array or is_table else GENE
+
+
+def _value_of(choice: str, dataset: Dataset) -> str | None:
+    for ending in ("", OF_FILE, f" ({value_word(dataset)})"):
+        name = choice.removesuffix(ending)
+        is_known = name in dataset.profile_names
+        if is_known and choice_of_value(name, dataset) == choice:
+            return name
+    return None
 
 
 def coloring(
@@ -237,12 +326,24 @@ def coloring(
         return by_cluster
     if choice == PRESSURE:
         return ByPressure(limits)
-    if choice not in dataset.obs:
-        return ByValue(choice, gene_values(dataset, choice), limits)
-    values = dataset.obs[choice]
+    column = _looked_at(dataset).by_choice.get(choice)
+    if column is None:
+        gene = _value_of(choice, dataset)
+        assert gene is not None, choice
+        return ByValue(choice, gene_values(dataset, gene), limits)
+    values = dataset.obs[column]
     if not is_continuous(values):
         return ByCategory(choice, values)
     return ByValue(choice, values.to_numpy(dtype=float, na_value=np.nan), limits)
+
+
+def for_figure(choice: str, coloring: Coloring, snapshot: Snapshot) -> PointColors:
+    """Return the colours of a map as a figure of it takes them."""
+    rgba, limits = coloring.colors(snapshot), coloring.legend().limits
+    if limits is None:
+        return PointColors(rgba, choice, coloring.levels())
+    scale = value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
+    return PointColors(rgba, choice, scale=scale, limits=limits)
 
 
 def gene_values(dataset: Dataset, name: str) -> NDArray[np.floating]:

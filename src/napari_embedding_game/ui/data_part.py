@@ -16,7 +16,6 @@ from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.archive import ENDING
-from napari_embedding_game.session.session import TICK_BOX
 from napari_embedding_game.session.sources import (
     SAMPLES,
     FeaturesSource,
@@ -28,7 +27,7 @@ from napari_embedding_game.session.sources import (
 )
 from napari_embedding_game.ui.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.columns_panel import ColumnsPanel
-from napari_embedding_game.ui.linked import Linked, finest
+from napari_embedding_game.ui.linked import Linked, Table, finest
 from napari_embedding_game.ui.measure_panel import MeasurePanel
 from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_label
 from napari_embedding_game.ui.player import Player
@@ -58,6 +57,7 @@ class DataPart(Part):
         self._taken: Source | None = None
         self._loaded: Loaded | None = None
         self._linked: Linked | None = None
+        self._table: Table | None = None
         self._wish = Wish()
         self._columns: tuple[str, ...] = ()
         self._make()
@@ -99,9 +99,10 @@ class DataPart(Part):
             return
         if isinstance(layer, Labels):
             source = FeaturesSource(features.copy(), layer.name, finest(layer))
-            self._load_objects(source, Linked(layer))
+            self._load_layers(source, Linked(layer), Table(layer, source.features))
         else:
-            self._player.load(FeaturesSource(features.copy(), layer.name))
+            source = FeaturesSource(features.copy(), layer.name)
+            self._load_layers(source, None, Table(layer, source.features))
 
     def shut_down(self) -> None:
         """Let go of the viewer."""
@@ -203,25 +204,30 @@ class DataPart(Part):
         self.drop.changed.connect(self._on_drop)
         self.recipe.wanted.connect(self._on_recipe)
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
-        self.measure.wanted.connect(self._load_objects)
+        self.measure.wanted.connect(self._load_layers)
         player.asked.connect(self._on_asked)
         player.loaded.connect(self._on_loaded)
         player.cancelled.connect(self._on_cancelled)
         player.busy_changed.connect(self._on_busy)
         player.stage_changed.connect(self._on_stage)
         player.trouble.connect(self._on_trouble)
+        player.incomplete.connect(self.drop.native.show)
         player.session.dataset_changed.connect(self._show)
 
     # Asking
 
-    def _load_objects(self, source: Source, linked: Linked) -> None:
-        self._player.load(source, linked=linked)
-        self._linked = linked
+    def _load_layers(
+        self, source: Source, linked: Linked | None, table: Table | None = None
+    ) -> None:
+        self._player.load(source, linked=linked, table=table)
+        self._linked, self._table = linked, table
 
     def _reload(self, **changes: Any) -> None:
         if self._source is not None:
             self._wish = replace(self._wish, **changes)
-            self._player.load(self._source, self._wish, linked=self._linked)
+            self._player.load(
+                self._source, self._wish, linked=self._linked, table=self._table
+            )
 
     def _on_space(self, space: str) -> None:
         self._columns = ()
@@ -241,7 +247,8 @@ class DataPart(Part):
     def _on_asked(self, source: Source | None) -> None:
         if source is not None and source is self._source:
             return
-        self._source, self._linked, self._wish = source, None, Wish()
+        self._source, self._wish = source, Wish()
+        self._linked = self._table = None
         if source is None:  # a session was opened in its place
             self._taken = self._loaded = None
         self._columns = ()
@@ -273,6 +280,8 @@ class DataPart(Part):
     def _on_cancelled(self) -> None:
         """Go back to what is on show."""
         self._source = self._taken
+        self._linked = self._player.linked.current
+        self._table = self._player.linked.table
         self._wish = Wish()
         if self._loaded is not None and self._taken is not None:
             self._set_drop(False)
@@ -303,8 +312,6 @@ class DataPart(Part):
 
     def _on_trouble(self, sentence: str) -> None:
         show_text(self.trouble, sentence)
-        if TICK_BOX in sentence:
-            self.drop.native.show()
 
     def _show(self, dataset: Dataset | None) -> None:
         show_text(self.title, dataset.name if dataset else "")

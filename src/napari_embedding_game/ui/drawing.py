@@ -12,6 +12,7 @@ from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.data.figure import Levels
 from napari_embedding_game.session.run import Run
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.cluster_colors import palette_of
@@ -137,6 +138,10 @@ class Drawing(QObject):
             self.layers.recolor(self._colors(snapshot), self._magnification(snapshot))
             self.layers.fade_landmarks(not self._session.selection.is_empty)
             self.tell_legend()
+
+    def levels(self) -> Levels | None:
+        """Return the group that each point is coloured by; None of a scale."""
+        return self._coloring.levels()
 
     def tell_legend(self) -> None:
         """Say how to read the colours, if that has changed."""

@@ -11,7 +11,8 @@ import numpy as np
 from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, MissingValuesError
+from napari_embedding_game.data.figure import PointColors
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session import archive
 from napari_embedding_game.session.autosave import Orphan
@@ -19,18 +20,27 @@ from napari_embedding_game.session.saved import SavedSession
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.sources import Loaded, Source, Wish
 from napari_embedding_game.ui.cluster_colors import palette_of
+from napari_embedding_game.ui.coloring import ByCluster, coloring, for_figure
 from napari_embedding_game.ui.keeper import Keeper, load_session
 from napari_embedding_game.ui.linked import (
     Linked,
+    Table,
     linked_layers,
     show_pictures,
     with_features,
+    with_rows,
 )
 from napari_embedding_game.ui.relink import Relinker
 from napari_embedding_game.ui.worker import StageWorker, Worker
 
 if TYPE_CHECKING:
     import napari
+
+FIGURES = (".png", ".svg")
+NO_TABLE = (
+    "There is no map of a layer's objects yet: take the table of a layer with From "
+    "layer, or measure the objects of a Labels layer, and press Run."
+)
 
 
 class Errands(QObject):
@@ -54,6 +64,8 @@ class Errands(QObject):
     """What is being read or written, "" when nothing is."""
     trouble = Signal(str)
     """A sentence about reading or writing that failed, "" when it is over."""
+    incomplete = Signal()
+    """Reading failed as rows have missing values, and may be done without them."""
     saved = Signal(str)
 
     def __init__(self, viewer: napari.Viewer, session: Session) -> None:
@@ -75,13 +87,14 @@ class Errands(QObject):
         wish: Wish | None = None,
         *,
         linked: Linked | None = None,
+        table: Table | None = None,
         then: Callable[[], None] | None = None,
     ) -> None:
         """Read a source in the background and take it up; the newest wish wins.
 
         What is loaded stays when reading fails or is cancelled.  ``linked`` are
-        the layers that show its objects; ``then`` is called afterwards if all
-        went well.
+        the layers that show its objects, ``table`` the one whose table it is;
+        ``then`` is called afterwards if all went well.
         """
         self.asked.emit(source)
 
@@ -94,7 +107,7 @@ class Errands(QObject):
                 layers = self._show_pictures(loaded)
             self.session.load(loaded.dataset)
             has_objects = loaded.dataset.objects is not None
-            self.linked.set(layers if has_objects else None)
+            self.linked.set(layers if has_objects else None, table)
             self.loaded.emit(source, loaded)
             if then is not None:
                 then()
@@ -136,15 +149,14 @@ class Errands(QObject):
             self.trouble.emit("There is no map to save yet: press Run first.")
             return
         result = replace(result, cluster_colors=palette_of(self.session).by_id())
-        choice = self.session.look.color_by
-        known = choice in dataset.obs or choice in dataset.profile_names
-        color_by = choice if known else None
+        is_figure = path.suffix.lower() in FIGURES
+        colors = colors_of(self.session) if is_figure else None
 
         def write() -> None:
             from napari_embedding_game.data import writers
 
-            if path.suffix.lower() in (".png", ".svg"):
-                writers.write_figure(dataset, result, path, color_by=color_by)
+            if is_figure:
+                writers.write_figure(dataset, result, path, colors=colors)
             else:
                 writers.write(dataset, result, path)
 
@@ -155,20 +167,26 @@ class Errands(QObject):
         )
 
     def write_features(self) -> None:
-        """Write the clusters into the table of the Labels layer, beside what it has."""
+        """Write the clusters into the table of the layer, beside what it has.
+
+        By label into that of a Labels layer, else row by row.
+        """
         dataset, result = self.session.dataset, self.session.result()
-        linked = self.linked.current
-        if dataset is None or result is None or linked is None:
-            self.trouble.emit("There is no map of a Labels layer's objects yet.")
+        linked, table = self.linked.current, self.linked.table
+        layer = linked.labels if linked else table.layer if table else None
+        if dataset is None or result is None or layer is None:
+            self.trouble.emit(NO_TABLE)
             return
         try:
-            linked.labels.features = with_features(
-                linked.labels.features, dataset, result
-            )
+            if linked is None and table is not None:
+                found = with_rows(table, dataset, result)
+            else:
+                found = with_features(layer.features, dataset, result)
+            layer.features = found
         except DataError as error:
             self.trouble.emit(str(error))
         else:
-            self.saved.emit(f"columns of {linked.labels.name}")
+            self.saved.emit(f"columns of {layer.name}")
 
     def save_session(self, path: Path) -> None:
         """Write a session file, to go on later."""
@@ -231,6 +249,8 @@ class Errands(QObject):
         def failed(error: BaseException) -> None:
             self._end_errand()
             self.trouble.emit(sentence(error))
+            if isinstance(error, MissingValuesError):
+                self.incomplete.emit()
 
         worker.returned.connect(done)
         worker.failed.connect(failed)
@@ -240,3 +260,13 @@ class Errands(QObject):
         self._errand = None
         self.stage_changed.emit(None)
         self.busy_changed.emit("")
+
+
+def colors_of(session: Session) -> PointColors:
+    """Return the colours that the map of a session has on the screen."""
+    dataset, snapshot, look = session.dataset, session.snapshot, session.look
+    assert dataset is not None
+    assert snapshot is not None
+    by_cluster = ByCluster(session.clusters, palette_of(session))
+    present = coloring(look.color_by, dataset, by_cluster, look.limits)
+    return for_figure(look.color_by, present, snapshot)

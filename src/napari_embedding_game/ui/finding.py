@@ -9,7 +9,13 @@ import numpy as np
 from napari_embedding_game.session.search import Hit
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui import search_box
-from napari_embedding_game.ui.coloring import metadata_columns
+from napari_embedding_game.ui.coloring import (
+    COLUMN,
+    choice_of_column,
+    choice_of_value,
+    metadata_columns,
+    value_word,
+)
 from napari_embedding_game.ui.flight import flight_of
 
 
@@ -18,12 +24,15 @@ def names_in(session: Session) -> dict[str, Sequence[str]]:
     dataset = session.dataset
     if dataset is None:
         return {}
-    names = {
+    names: dict[str, Sequence[str]] = {
         search_box.CLUSTER: [cluster.name for cluster in session.clusters.clusters]
     }
-    if dataset.images is None:  # else they are pixels
-        names[search_box.GENE] = dataset.profile_names
-    names[search_box.COLUMN] = metadata_columns(dataset)
+    columns, word = metadata_columns(dataset), value_word(dataset)
+    values = dataset.profile_names if dataset.images is None else ()  # else pixels
+    if word == COLUMN:
+        names[COLUMN] = [*columns, *values]
+    else:
+        names |= {word: values, COLUMN: columns}
     names[search_box.CELL] = list(map(str, dataset.obs.index))
     return names
 
@@ -36,5 +45,8 @@ def show_found(session: Session, hit: Hit) -> None:
     elif hit.kind == search_box.CELL:
         session.selection.select_points(np.array([hit.index]))
         flight_of(session).asked.emit(hit.index)
-    else:
-        session.look.color_by = hit.name
+    elif session.dataset is not None:
+        columns = metadata_columns(session.dataset)
+        is_column = hit.kind == COLUMN and hit.index < len(columns)
+        choice_of = choice_of_column if is_column else choice_of_value
+        session.look.color_by = choice_of(hit.name, session.dataset)

@@ -14,7 +14,7 @@ from napari_embedding_game.session.row_facts import row_facts
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas import camera_of, canvas_of
 from napari_embedding_game.ui.cluster_colors import palette_of
-from napari_embedding_game.ui.coloring import composition_columns
+from napari_embedding_game.ui.coloring import composition_columns, name_of
 from napari_embedding_game.ui.hover_card import HoverCard
 from napari_embedding_game.ui.hovering import Hovering, point_at
 from napari_embedding_game.ui.legend import swatch
@@ -50,6 +50,7 @@ class Hover(QObject):
         self.card: HoverCard | None = None
         self._pictures = PictureModel()
         self._pictures.dataChanged.connect(self._show_picture)
+        self._pictures.failed.connect(player.trouble)
         self._looks = LooksWatch(self._on_linked)
         self.hovering = Hovering(viewer, self._find, self)
         self.hovering.changed.connect(self._on_row)
@@ -117,7 +118,8 @@ class Hover(QObject):
     def _tell(self, card: HoverCard, dataset: Dataset, row: int) -> None:
         clustering = self._session.clusters.clustering
         cluster = clustering.by_id[int(clustering.labels[row])]
-        names = [self._session.look.color_by, *told_first(dataset)]
+        shown = name_of(self._session.look.color_by, dataset)
+        names = [*filter(None, [shown]), *told_first(dataset)]
         color = self._palette.of((cluster,))[0]
         card.tell(row_facts(dataset, row, cluster, names), swatch(color))
         self._pictures.set_rows(np.array([row]))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qtpy.QtCore import QRectF, QSize, Qt
-from qtpy.QtGui import QColor, QPainter, QPaintEvent
+from qtpy.QtCore import QRectF, QSize, Qt, Signal
+from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from napari_embedding_game.session.report import Contrast, Share
+from napari_embedding_game.ui.level_click import CLICK_TIP, adds
 from napari_embedding_game.ui.theme import ThemeColors
 
 ROW, BAR = 20, 11
@@ -89,11 +90,26 @@ class Bars(QWidget):
 
 
 class CompositionBars(Bars):
-    """How the selection divides over the values of a metadata column."""
+    """How the selection divides over the values of a metadata column.
+
+    ``picked`` brings the value that was clicked, and whether it is to be added.
+    """
+
+    picked = Signal(str, bool)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Pick the value under the mouse."""
+        row = event.pos().y() // ROW
+        if event.button() == Qt.MouseButton.LeftButton and row < len(self._rows):
+            self.picked.emit(self._rows[row][0], adds(event))
+        else:
+            super().mousePressEvent(event)
 
     def set_shares(self, shares: Sequence[Share]) -> None:
         """Show these shares; a mark tells the share among all points."""
-        self.setToolTip("Share of the selected points; the mark is the share of all.")
+        self.setToolTip(
+            "Share of the selected points; the mark is the share of all. " + CLICK_TIP
+        )
         self.set_rows(
             [(s.level, s.share, s.share_overall, f"{s.share:.0%}") for s in shares]
         )

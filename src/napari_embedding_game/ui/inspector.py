@@ -11,12 +11,17 @@ from qtpy.QtGui import QKeyEvent, QKeySequence, QShortcut
 from qtpy.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.report import ClusterReport
+from napari_embedding_game.session.report import ClusterReport, as_levels
 from napari_embedding_game.session.session import Session, State, sentence
 from napari_embedding_game.ui.cluster_pane import ClusterPane
-from napari_embedding_game.ui.coloring import composition_columns
+from napari_embedding_game.ui.coloring import (
+    choice_of_value,
+    composition_columns,
+    name_of,
+)
 from napari_embedding_game.ui.describing import Describing
 from napari_embedding_game.ui.dock import Closing
+from napari_embedding_game.ui.level_click import select_rows
 from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.markers_pane import MarkersPane
 from napari_embedding_game.ui.members import Members
@@ -142,7 +147,9 @@ class InspectorDock(QWidget):
         self._describing.outdated.connect(self.refresh)
         self._describing.failed.connect(self._on_failed)
         self.members.column.changed.connect(self.refresh)
+        self.members.composition.picked.connect(self._on_level)
         self.members.another.changed.connect(self._draw_again)
+        self.members.thumbnails.pictures.failed.connect(self.clusters.tell)
         self._viewer.events.theme.connect(self._on_theme)
         # Their keys work wherever in this dock the cursor is.
         edits = self.clusters.edits
@@ -159,7 +166,9 @@ class InspectorDock(QWidget):
         self.members.set_theme(colors)
 
     def _on_gene(self, name: str) -> None:
-        self._session.look.color_by = name
+        dataset = self._session.dataset
+        if dataset is not None:
+            self._session.look.color_by = choice_of_value(name, dataset)
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._describing.set_dataset(dataset)
@@ -175,8 +184,10 @@ class InspectorDock(QWidget):
         self.refresh()
 
     def _on_color_by(self, choice: str) -> None:
-        if choice in self.members.column.choices:
-            self.members.column.value = choice
+        dataset = self._session.dataset
+        name = None if dataset is None else name_of(choice, dataset)
+        if name in self.members.column.choices:
+            self.members.column.value = name
 
     def _on_state(self, state: State) -> None:
         if state == "running":
@@ -216,6 +227,13 @@ class InspectorDock(QWidget):
             self._session.selection.select_points(rows)
         finally:
             self._picked = False
+
+    def _on_level(self, level: str, is_added: bool) -> None:
+        """Select the points of one value of the column that is told by."""
+        dataset, column = self._session.dataset, self.members.column.value
+        if dataset is not None and column:
+            rows = (as_levels(dataset.obs[column]) == level).to_numpy()
+            select_rows(self._session.selection, rows, is_added=is_added)
 
     def _draw_again(self) -> None:
         self._draw_number += 1

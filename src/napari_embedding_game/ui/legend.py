@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 from qtpy.QtCore import QRectF, QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QPixmap
+from qtpy.QtGui import (
+    QColor,
+    QLinearGradient,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPixmap,
+)
 from qtpy.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from superqt import QRangeSlider
 
 from napari_embedding_game.ui.coloring import Legend
 from napari_embedding_game.ui.colors import value_colors
+from napari_embedding_game.ui.level_click import CLICK_TIP, adds
 from napari_embedding_game.ui.parts import text_label
 
 TWO_COLUMNS_FROM = 9
@@ -22,10 +30,12 @@ STEPS = 500
 class LegendView(QWidget):
     """Shows one legend; ``set_legend`` replaces it.
 
-    ``limits_changed`` brings the (low, high) that a person chose for a scale.
+    ``limits_changed`` brings the (low, high) that a person chose for a scale,
+    ``picked`` the place of the level that was clicked, and whether it is to be added.
     """
 
     limits_changed = Signal(tuple)
+    picked = Signal(int, bool)
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,6 +55,8 @@ class LegendView(QWidget):
             body = kind(legend)
             if isinstance(body, _Scale):
                 body.limits_changed.connect(self.limits_changed)
+            else:
+                body.picked.connect(self.picked)
             self._replace(body)
 
     def _replace(self, body: QWidget) -> None:
@@ -118,6 +130,8 @@ class _Bar(QWidget):
 class _Levels(QWidget):
     """A disc and a name for each level; further legends are written into the rows."""
 
+    picked = Signal(int, bool)
+
     def __init__(self, legend: Legend) -> None:
         super().__init__()
         self._grid = QGridLayout(self)
@@ -132,14 +146,26 @@ class _Levels(QWidget):
         """Show other levels."""
         assert legend.colors is not None
         while len(self._rows) < len(legend.levels):
-            self._rows.append((QLabel(), text_label("", "plain")))
+            name = text_label("", "plain")
+            name.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
+            self._rows.append((QLabel(), name))
         if len(legend.levels) != self._n_shown:
             self._place(len(legend.levels))
         levels = zip(legend.levels, legend.colors, self._rows, strict=False)
         for (level, remark), rgba, (disc, name) in levels:
             disc.setPixmap(swatch(rgba))
             name.setText(level)
-            name.setToolTip(f"{level}: {remark}" if remark else level)
+            told = f"{level}: {remark}" if remark else level
+            name.setToolTip(f"{told}\n{CLICK_TIP}")
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Pick the level under the mouse."""
+        under = self.childAt(event.pos())
+        places = [n for n, labels in enumerate(self._rows) if under in labels]
+        if event.button() == Qt.MouseButton.LeftButton and places:
+            self.picked.emit(places[0], adds(event))
+        else:
+            super().mousePressEvent(event)
 
     def _place(self, n_levels: int) -> None:
         self._n_shown = n_levels

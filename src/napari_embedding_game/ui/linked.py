@@ -12,6 +12,8 @@ import pandas as pd
 from napari.layers import Image, Labels, Layer
 from psygnal import Signal
 
+from napari_embedding_game.data.annotation import KEY
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.writers import features
 from napari_embedding_game.session.sources import Loaded
 
@@ -38,6 +40,15 @@ class Linked:
     images: tuple[Image, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A layer whose features table the rows of the source are."""
+
+    layer: Layer
+    features: pd.DataFrame
+    """As it was when it was taken."""
+
+
 class LinkedLayers:
     """Which layers belong to the dataset of a session; None where none does.
 
@@ -48,6 +59,7 @@ class LinkedLayers:
 
     def __init__(self) -> None:
         self.current: Linked | None = None
+        self.table: Table | None = None
         self.missed: Mapping[str, Any] = {}
         """What a session file tells of layers that are not there, as `describe`."""
 
@@ -55,9 +67,10 @@ class LinkedLayers:
         """Return the layers by name and file, for a session file; {} without any."""
         return self.missed if self.current is None else describe(self.current)
 
-    def set(self, linked: Linked | None) -> None:
+    def set(self, linked: Linked | None, table: Table | None = None) -> None:
         """Take up layers, or none."""
         self.missed = {}
+        self.table = table
         if linked is not self.current:
             self.current = linked
             self.changed.emit(linked)
@@ -127,6 +140,26 @@ def with_features(
     found = features(dataset, result, labels)
     kept = present.drop(columns=[c for c in found if c in present])
     return pd.concat([found, kept.reset_index(drop=True)], axis=1)
+
+
+def with_rows(table: Table, dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
+    """Return the table of a layer with position, cluster and pressure of its rows.
+
+    Raises
+    ------
+    DataError
+        If it no longer holds what was taken: its rows may be others.
+    """
+    present, taken = table.layer.features, table.features
+    same = [column for column in taken if not str(column).startswith(KEY)]
+    if not set(same) <= set(present) or not taken[same].equals(present[same]):
+        raise DataError(
+            f"The table of '{table.layer.name}' was changed since it was taken, its "
+            "rows may be others now: take it again, or save the map as .csv."
+        )
+    found = features(dataset, result)
+    kept = present.drop(columns=[c for c in found if c in present])
+    return pd.concat([kept.reset_index(drop=True), found], axis=1)
 
 
 def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | None:

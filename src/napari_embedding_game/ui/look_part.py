@@ -7,8 +7,9 @@ from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QHBoxLayout
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.ui.coloring import choices
+from napari_embedding_game.ui.coloring import CLUSTER, choices
 from napari_embedding_game.ui.legend import LegendView
+from napari_embedding_game.ui.level_click import select_rows
 from napari_embedding_game.ui.parts import Part, add_row, form
 from napari_embedding_game.ui.player import Player
 
@@ -21,6 +22,7 @@ class LookPart(Part):
 
     def __init__(self, player: Player) -> None:
         super().__init__("Look")
+        self._player = player
         self._session = player.session
         self._look = player.session.look
         self.color_by = ComboBox(
@@ -65,6 +67,7 @@ class LookPart(Part):
         self._session.restored.connect(self._on_restored)
         self._look.events.color_by.connect(self._on_color)
         self.legend.limits_changed.connect(self._set_limits)
+        self.legend.picked.connect(self._on_level)
         player.legend_changed.connect(self.legend.set_legend)
         player.tell_legend()
 
@@ -98,6 +101,18 @@ class LookPart(Part):
         with self.color_by.changed.blocked():
             self.color_by.choices = names if choice in names else [*names, choice]
             self.color_by.value = choice
+
+    def _on_level(self, place: int, is_added: bool) -> None:
+        """Select the points of one level of the legend, or its cluster."""
+        session, levels = self._session, self._player.drawing.levels()
+        if session.snapshot is None or levels is None:
+            return
+        selection = session.selection
+        if self._look.color_by == CLUSTER:
+            cluster = session.clusters.clusters[place].id
+            (selection.toggle if is_added else selection.select)(cluster)
+        else:
+            select_rows(selection, levels.codes == place, is_added=is_added)
 
     def _set_limits(self, limits: tuple[float, float]) -> None:
         self._look.limits = limits

@@ -16,6 +16,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.session.clustering import Cluster
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas import Sheet, camera_of, canvas_of, to_pixels
+from napari_embedding_game.ui.drawing import RESTING
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.lettering import ON_DARK, ON_LIGHT, half_size, write
 from napari_embedding_game.ui.linked import linked_layers
@@ -31,7 +32,6 @@ LONGEST = 32
 STEPPED_BACK = 0.25
 """Of the names of other clusters, while some are selected."""
 SOON_MS = 60
-RESTING = ("finished", "paused", "stopped", "failed")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 from napari.layers import Image
 from qtpy.QtCore import QObject, QTimer
 
-from napari_embedding_game.data.crops import Channel
+from napari_embedding_game.data.crops import Channel, planes
 from napari_embedding_game.data.crops import Thumbnails as Crops
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui.linked import Linked, finest
 from napari_embedding_game.ui.thumbnails import Pictures
 
 LOOKS = ("contrast_limits", "colormap", "gamma", "opacity", "visible")
+RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+CYAN, MAGENTA, YELLOW = (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0)
+OF_TWO, OF_MORE = (MAGENTA, GREEN), (RED, GREEN, BLUE, CYAN, MAGENTA, YELLOW)
+"""Colours of the channels that one layer holds."""
 REST_MS = 300
 """The looks of an image have rested so long before the pictures follow."""
 
@@ -31,20 +36,33 @@ def pictures_of(dataset: Dataset | None, linked: Linked | None) -> Pictures | No
     # Who hides all images, to see the labels alone, still wants to see the objects.
     images = [image for image in linked.images if image.visible] or linked.images
     labels = finest(linked.labels)
-    return Crops([channel(image) for image in images], labels, dataset.objects)
+    channels = [c for image in images for c in channels_of(image, labels.shape)]
+    return Crops(channels, labels, dataset.objects)
 
 
-def channel(layer: Image) -> Channel:
-    """Return an image layer as it looks now."""
+def channels_of(layer: Image, shape: tuple[int, ...]) -> list[Channel]:
+    """Return an image layer as it looks now, beside labels of a shape.
+
+    Of a layer that holds several channels they are all seen at once, each in a colour
+    of its own; a layer of another shape shows none of these objects.
+    """
+    pixels = finest(layer)
+    parts = [pixels] if layer.rgb else planes(pixels, tuple(shape))
+    colors: Sequence[Any] = OF_TWO if len(parts) == 2 else OF_MORE
+    if len(parts) == 1:
+        colors = [layer.colormap.map(np.linspace(0, 1, 64))]
     low, high = layer.contrast_limits
-    return Channel(
-        finest(layer),
-        limits=(float(low), float(high)),
-        colors=np.asarray(layer.colormap.map(np.linspace(0, 1, 64))),
-        gamma=float(layer.gamma),
-        opacity=float(layer.opacity),
-        rgb=bool(layer.rgb),
-    )
+    return [
+        Channel(
+            part,
+            limits=(float(low), float(high)),
+            colors=color,
+            gamma=float(layer.gamma),
+            opacity=float(layer.opacity),
+            rgb=bool(layer.rgb),
+        )
+        for part, color in zip(parts, cycle(colors), strict=False)
+    ]
 
 
 class LooksWatch(QObject):

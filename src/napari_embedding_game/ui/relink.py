@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from napari.layers import Image
 from qtpy.QtCore import QObject, QTimer, Signal
 
+from napari_embedding_game.data.crops import planes
 from napari_embedding_game.data.linking import shows
 from napari_embedding_game.session.saved import SavedMap
 from napari_embedding_game.session.session import Session
@@ -135,10 +136,13 @@ def find(
     if not labels:
         return None
     labels.sort(key=lambda layer: layer.name != told(described, "name"))
-    images = [x for x in viewer.layers if isinstance(x, Image) and fits(x, labels[0])]
+    images = [x for x in viewer.layers if isinstance(x, Image)]
     wanted = {one.get("name") for one in _images(described)}
-    named = [image for image in images if image.name in wanted]
-    return Linked(labels[0], tuple(named or (images if not wanted else ())))
+    if not wanted:
+        return Linked(labels[0], tuple(x for x in images if fits(x, labels[0])))
+    shape = tuple(finest(labels[0]).shape)
+    named = [x for x in images if x.name in wanted and planes(finest(x), shape)]
+    return Linked(labels[0], tuple(named))
 
 
 def missing(described: Mapping[str, Any], found: Linked | None) -> str:

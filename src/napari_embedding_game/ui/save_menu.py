@@ -19,7 +19,7 @@ FORMATS = {
     ".svg": ("Figure (.svg)…", "Scalable picture (*.svg)"),
 }
 SESSION = "Session, to go on later…"
-COLUMNS = "Columns of the Labels layer"
+COLUMNS = "Columns in the layer's features"
 
 
 class SaveMenu(PushButton):
@@ -48,7 +48,9 @@ class SaveMenu(PushButton):
 
     def _on_show(self) -> None:
         """Offer columns only where there is a layer that they go to."""
-        self.columns.setVisible(self._player.linked.current is not None)
+        linked = self._player.linked
+        has_table = linked.current is not None or linked.table is not None
+        self.columns.setVisible(has_table)
 
     def _save(self, ending: str) -> None:
         path = ask(self.native, self._proposed("map"), ending, FORMATS[ending][1])

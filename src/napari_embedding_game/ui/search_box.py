@@ -12,7 +12,7 @@ from napari_embedding_game.session.search import Hit, Search
 from napari_embedding_game.ui.theme import ThemeColors
 
 MOST = 12
-CLUSTER, CELL, GENE, COLUMN = "cluster", "row", "gene", "column"
+CLUSTER, CELL = "cluster", "row"
 
 
 class SearchBox(QLineEdit):
@@ -46,10 +46,10 @@ class SearchBox(QLineEdit):
         self._offer.activated[QModelIndex].connect(
             lambda index: self._take(index.row())
         )
-        self.setPlaceholderText("Find a cluster, gene or cell  ( / )")
+        self.setPlaceholderText("Find a cluster, gene, measure or row  ( / )")
         self.setToolTip(
-            "A cluster is selected, a gene colours the map, and to a cell the "
-            "camera goes. Ctrl+F or / brings you here."
+            "A cluster is selected, a gene or a column colours the map, and to a row "
+            "the camera goes. Ctrl+F or / brings you here."
         )
         self.setClearButtonEnabled(True)
         self.textEdited.connect(self._on_text)

@@ -17,6 +17,7 @@ from qtpy.QtCore import (
     QStringListModel,
     Qt,
     QTimer,
+    Signal,
 )
 from qtpy.QtGui import QColor, QImage, QPainter, QPen
 from qtpy.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
@@ -29,6 +30,10 @@ BATCH = 48
 KEPT = 2000
 LAID_OUT = 5000
 """Cells placed at a time; the rest follows while the window is idle."""
+FAILED = (
+    "The pictures cannot be cut out of the layers as they are now ({}): open the image "
+    "and its labels again."
+)
 PICTURE_ROLE = int(Qt.ItemDataRole.UserRole)
 
 
@@ -46,6 +51,9 @@ class PictureModel(QStringListModel):
     The last that were asked for are made first: they are in view.  A model of empty
     strings, as a list asks for the number of rows several times a row.
     """
+
+    failed = Signal(str)
+    """A sentence, once, when pictures cannot be made; their cells stay empty."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -135,9 +143,10 @@ class PictureModel(QStringListModel):
             self._soon.start(0)
 
     def _on_failed(self, error: BaseException) -> None:
-        # A layer that was changed meanwhile: the cells stay empty.
         self._worker = None
         self._pictures = None
+        text = " ".join(str(error).split())[:200]
+        self.failed.emit(FAILED.format(f"{type(error).__name__}: {text}"))
 
     def _keep(self, row: int, picture: NDArray[Any]) -> None:
         self._made[row] = to_qimage(picture)

@@ -1,0 +1,91 @@
+"""A saved figure shows what the screen shows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_embedding_game.data import writers
+from napari_embedding_game.ui.colors import MISSING
+from napari_embedding_game.ui.placement import Frame, free_box
+
+
+@pytest.fixture
+def saved(qtbot, dock, monkeypatch, tmp_path):
+    """Save the present map and return the axes of its figure."""
+    kept = []
+    monkeypatch.setattr(
+        writers, "save", lambda figure, path: (kept.append(figure), path.touch())
+    )
+
+    def save():
+        with qtbot.waitSignal(dock.player.saved):
+            dock.player.save(tmp_path / "map.png")
+        return kept[-1].axes
+
+    return save
+
+
+def colors_of(axes):
+    return axes.collections[0].get_facecolors()
+
+
+def names_in(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_the_figure_stands_as_the_map_on_the_screen(play, session, saved):
+    play()
+    axes = saved()[0]
+    axes.figure.canvas.draw()
+    pixels = axes.transData.transform(axes.collections[0].get_offsets())
+    frame = Frame(free_box([]))
+    frame.follow(session.snapshot.embedding, settle=True)
+    down, right = frame.to_world(session.snapshot.embedding).T
+    # Pixels of a figure are counted upwards, rows of the world downwards.
+    assert np.corrcoef(pixels[:, 0], right)[0, 1] == pytest.approx(1)
+    assert np.corrcoef(pixels[:, 1], down)[0, 1] == pytest.approx(-1)
+
+
+def test_colours_of_clusters_given_and_not(play, session, saved):
+    layers = play()
+    session.clusters.recolor(2, "#ff0000")
+    session.clusters.rename(2, "B cells")
+    axes = saved()[0]
+    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
+    assert "B cells (10)" in names_in(axes)
+
+
+def test_colours_of_a_category_with_missing_values(play, session, dataset, saved):
+    dataset.obs["kind"] = pd.Categorical(["B"] * 10 + [None] * 10 + ["T"] * 20)
+    layers = play()
+    session.look.color_by = "kind"
+    axes = saved()[0]
+    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
+    np.testing.assert_allclose(colors_of(axes)[10], MISSING)
+    assert names_in(axes) == ["B (10)", "T (20)", "missing (10)"]
+
+
+def test_colours_of_a_gene_between_chosen_limits(play, session, saved):
+    layers = play()
+    session.look.color_by = "b"
+    session.look.limits = (-0.25, 0.5)
+    axes, bar = saved()
+    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
+    assert bar.get_ylim() == (-0.25, 0.5)
+    assert bar.get_ylabel() == "b"
+
+
+def test_colours_of_the_pressure(play, session, saved):
+    layers = play()
+    session.look.color_by = "Pressure"
+    axes, bar = saved()
+    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
+    assert len(np.unique(colors_of(axes), axis=0)) == 2
+    assert bar.get_ylabel() == "Pressure"
+
+
+def test_the_colours_of_a_figure_are_not_those_of_a_selection(play, session, saved):
+    play()
+    plain = colors_of(saved()[0])
+    session.selection.select(1)
+    np.testing.assert_array_equal(colors_of(saved()[0]), plain)
