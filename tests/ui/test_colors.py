@@ -150,7 +150,7 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
 
 def test_genes_called_as_something_else_can_be_reached(dataset):
     genes = ("a", "Pressure", "kind", "d", "Cluster")
-    named = replace(dataset, profile_names=genes)
+    named = replace(dataset, profile_names=genes, has_expression=True)
     for place, choice in ((1, "Pressure (file)"), (2, "kind (gene)"), (0, "a")):
         assert choice_of_value(genes[place], named) == choice
         assert is_choice(choice, named)

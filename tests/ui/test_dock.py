@@ -201,6 +201,9 @@ def test_every_setting_of_the_engine_has_its_control(dock, session):
     game.max_iter.value = 0
     game.momentum.value = game.momentum.min
     assert (settings.max_iter, settings.momentum) == (None, None)
+    settings.momentum = 0.5
+    game.momentum.value = -0.02  # which nobody can mean
+    assert settings.momentum is None
 
 
 def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):

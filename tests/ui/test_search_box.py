@@ -1,5 +1,7 @@
 """Finding clusters, genes and cells from the keyboard."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
@@ -48,6 +50,7 @@ def kinds(inspector, text):
 
 
 def test_what_is_found_is_called_what_it_is(played, session):
+    session.load(replace(session.dataset, has_expression=True))
     assert kinds(played, "d")["d"] == "gene"
     table = {"size": np.arange(40.0) ** 2, "kind": ["a", "b"] * 20}
     session.load(from_features(table, "cells"))

@@ -31,7 +31,6 @@ from napari_embedding_game.ui.colors import (
 CLUSTER, PRESSURE = BUILT_IN = "Cluster", "Pressure"
 OF_FILE = " (file)"
 GENE, COLUMN, MEASURE = "gene", "column", "measure"
-ARRAYS = (".npy", ".npz")
 PLACES = frozenset({"time", "z", "y", "x"})
 """Columns that say where an object lies, which the map does not."""
 MAX_LEVELS = 60
@@ -299,11 +298,7 @@ def value_word(dataset: Dataset) -> str:
     """Return what a column of the profile is called."""
     if dataset.source_objects is not None:
         return MEASURE
-    if "recipe" in dataset.provenance:
-        return GENE
-    is_array = dataset.source is not None and dataset.source.suffix in ARRAYS
-    is_table = dataset.space.startswith("columns ")
-    return COLUMN if is_array or is_table else GENE
+    return GENE if dataset.has_expression else COLUMN
 
 
 def _value_of(choice: str, dataset: Dataset) -> str | None:

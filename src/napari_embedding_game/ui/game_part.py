@@ -386,7 +386,8 @@ class GamePart(Part):
 
     def _set_automatic(self, field: str, value: float, lowest: float) -> None:
         chosen = int(value) if field == "max_iter" else value
-        self._set(field, None if value <= lowest else chosen)
+        # Between the lowest value and 0, where there is room, is nothing to choose.
+        self._set(field, None if value <= lowest or value < 0 else chosen)
 
     def _on_slider(self, exponent: float) -> None:
         self._set_strength(round_to(10**exponent, 2))
