@@ -47,15 +47,14 @@ def out(tmp_path):
     return tmp_path / "out.h5ad"
 
 
-@pytest.mark.parametrize("method", ["tsne", "umap", "two_kernel_lle"])
 @pytest.mark.parametrize("dimensions", [1, 2])
-def test_fit_by_another_method(table, out, method, dimensions):
+def test_fit_by_another_method(table, out, dimensions):
     few = [*FEW, "--perplexity", 5, "--n-components", dimensions]
-    result = run("fit", table, "--out", out, "--method", method, *few)
+    result = run("fit", table, "--out", out, "--method", "tsne", *few)
     assert result.exit_code == 0, result.output
     written = anndata.read_h5ad(out)
     assert written.obsm["X_embedding_game"].shape == (60, dimensions)
-    assert written.uns["embedding_game"]["parameters"]["method"] == method
+    assert written.uns["embedding_game"]["parameters"]["method"] == "tsne"
 
 
 def test_fit_tells_why_umap_has_no_landmarks(table, out):

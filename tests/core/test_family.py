@@ -221,7 +221,7 @@ def test_pressure_minimises_the_energy_of_one_lifted_point(
         return float(problem.twin.attraction(y) + objective.repulsion * total)
 
     _, found = pressure(objective, problem.y, problem.z)
-    points = range(0, 60, 2)
+    points = range(0, 60, 4)
     wanted = [downhill(lambda h, k=k: energy(lifted(problem.y, k, h))) for k in points]
     np.testing.assert_allclose(found[points], wanted, atol=3e-4)
     assert (np.array(wanted) > 0).any()
