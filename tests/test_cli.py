@@ -475,7 +475,7 @@ def session_file(table, tmp_path):
     run = session.begin()
     for frame in run.frames():
         session.receive(run, frame)
-        if frame.snapshot and frame.snapshot.iteration == 10:
+        if frame.snapshot and 0 < frame.snapshot.iteration < 40:
             session.settings.strength = 150.0
         if frame.snapshot and frame.snapshot.finished:
             session.stop()

@@ -27,7 +27,8 @@ def play(session, until):
     run = session.begin()
     for frame in run.frames():
         session.receive(run, frame)
-        if frame.snapshot and frame.snapshot.iteration == 20:
+        # How many iterations lie between two frames depends on the machine.
+        if frame.snapshot and 0 < frame.snapshot.iteration < until:
             session.settings.strength = 500.0
         if frame.snapshot and frame.snapshot.iteration >= until:
             session.stop()
