@@ -121,6 +121,23 @@ def field_parallel(profile, shape, targets, others, gradient, sums):
 
 
 @njit(**_FAST)
+def kernel_before(i, profile, shape, far, points, columns, s, value, slope):
+    """Write v dk/ds of point i and the points before it; return the sum of v k.
+
+    ``far`` (n, n) holds the weights v; it is (0, 0) where they are 1.
+    """
+    _squared_to_all(i, points, columns, s[:i])
+    total = kernel_row(profile, shape, s[:i], value, slope)
+    if far.shape[0] > 0:
+        weights = far[i]
+        total = points.dtype.type(0)
+        for j in range(i):
+            total += weights[j] * value[j]
+            slope[j] *= weights[j]
+    return total
+
+
+@njit(**_FAST)
 def _between(c, n_rows, profile, shape, far, points, columns, own, across, sums):
     s = np.empty(n_rows[c + 1], points.dtype)
     value = np.empty_like(s)
@@ -128,23 +145,14 @@ def _between(c, n_rows, profile, shape, far, points, columns, own, across, sums)
     across[c, :, : n_rows[c + 1]] = 0
     total = 0.0
     for i in range(n_rows[c], n_rows[c + 1]):
-        others, force = s[:i], slope[:i]
-        _squared_to_all(i, points, columns, others)
-        part = kernel_row(profile, shape, others, value, slope)
-        if far.shape[0] > 0:
-            weights = far[i]
-            part = points.dtype.type(0)
-            for j in range(i):
-                part += weights[j] * value[j]
-                force[j] *= weights[j]
-        total += part
+        total += kernel_before(i, profile, shape, far, points, columns, s, value, slope)
         for k in range(columns.shape[0]):
             x = points[i, k]
             row = columns[k]
             back = across[c, k]
             g = points.dtype.type(0)
             for j in range(i):
-                f = force[j] * (x - row[j])
+                f = slope[j] * (x - row[j])
                 g += f
                 back[j] -= f
             own[i, k] = g

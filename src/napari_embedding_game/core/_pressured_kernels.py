@@ -12,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from napari_embedding_game.core._pair_kernels import _FAST, _squared_to_all
-from napari_embedding_game.core._profiles import kernel_row
+from napari_embedding_game.core._pair_kernels import _FAST, kernel_before
 
 
 @njit(**_FAST)
@@ -30,19 +29,11 @@ def push_of_all(profile, shape, far, points, columns, push):
     back = np.zeros_like(s)
     total = 0.0
     for i in range(n):
-        _squared_to_all(i, points, columns, s[:i])
-        part = kernel_row(profile, shape, s[:i], value, slope)
-        if far.shape[0] > 0:
-            weights = far[i]
-            part = points.dtype.type(0)
-            for j in range(i):
-                part += weights[j] * value[j]
-                slope[j] *= weights[j]
+        total += kernel_before(i, profile, shape, far, points, columns, s, value, slope)
         steep = points.dtype.type(0)
         for j in range(i):
             steep += slope[j]
             back[j] += slope[j]
-        total += part
         push[i] = -steep
     for i in range(n):
         push[i] -= back[i]

@@ -60,8 +60,7 @@ def start_layout(
         ``init`` is not a known start or not for these rows, or ``n_components``
         not 1, 2 or 3.
     """
-    if n_components not in (1, 2, 3):
-        raise InputError(f"A map has 1, 2 or 3 dimensions, not {n_components}.")
+    check_dimensions(n_components)
     rng = np.random.default_rng(random_state)
     if init == "spectral":
         layout = _spectral(edges, X, n_components, rng)
@@ -74,6 +73,12 @@ def start_layout(
     layout = _unit_variance(layout)
     layout += _JITTER * rng.normal(size=layout.shape)
     return _unit_variance(layout).astype(np.float32)
+
+
+def check_dimensions(n_components: int) -> None:
+    """Raise InputError unless a map can have so many dimensions."""
+    if n_components not in (1, 2, 3):
+        raise InputError(f"A map has 1, 2 or 3 dimensions, not {n_components}.")
 
 
 def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:

@@ -116,10 +116,7 @@ def _factored(matrix: sparse.spmatrix) -> Callable[[Array], Array]:
         # One product is far quicker than two triangular solves of few columns.
         return partial(np.matmul, linalg.inv(matrix.toarray()))
     if n <= _MOST_FULL and matrix.nnz > _CROWDED * n:
-        full = linalg.cho_factor(
-            matrix.toarray(), lower=True, overwrite_a=True, check_finite=False
-        )
-        return partial(linalg.cho_solve, full, check_finite=False)
+        return partial(linalg.cho_solve, _cholesky(matrix), check_finite=False)
     factors = splu(
         sparse.csc_matrix(matrix),
         permc_spec="MMD_AT_PLUS_A",
@@ -129,15 +126,20 @@ def _factored(matrix: sparse.spmatrix) -> Callable[[Array], Array]:
     return factors.solve  # type: ignore[no-any-return]
 
 
+def _cholesky(matrix: sparse.spmatrix) -> tuple[Array, bool]:
+    """Return the full factor in the lower half, as ``cho_solve`` takes it."""
+    found: tuple[Array, bool] = linalg.cho_factor(
+        matrix.toarray(), lower=True, overwrite_a=True, check_finite=False
+    )
+    return found
+
+
 def _inverted(
     matrix: sparse.spmatrix, dtype: np.dtype[np.floating]
 ) -> Callable[[Array], Array]:
     """Return what multiplies with the inverse of ``matrix``, of which half is read."""
-    full = matrix.toarray()
     multiply = get_blas_funcs("symv", dtype=dtype)
-    factor, _ = linalg.cho_factor(
-        full, lower=True, overwrite_a=True, check_finite=False
-    )
+    factor, _ = _cholesky(matrix)
     inverse = np.asfortranarray(lapack.dpotri(factor, lower=1, overwrite_c=1)[0], dtype)
 
     def solve(b: Array) -> Array:

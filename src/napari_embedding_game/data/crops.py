@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .objects import Objects
+from .objects import Objects, channel_axis
 
 Color = tuple[float, float, float]
 
@@ -59,14 +59,10 @@ class Plane:
 
 def planes(image: Any, shape: tuple[int, ...]) -> list[Any]:
     """Channels of an image, each of the shape of the labels; none if it fits none."""
-    found = tuple(image.shape)
-    if found == shape:
-        return [image]
-    if found[:-1] == shape:
-        return [Plane(image, number, -1) for number in range(found[-1])]
-    if found[1:] == shape:
-        return [Plane(image, number, 0) for number in range(found[0])]
-    return []
+    axis = channel_axis(tuple(image.shape), shape)
+    if axis is None:
+        return [image] if tuple(image.shape) == shape else []
+    return [Plane(image, number, axis) for number in range(image.shape[axis])]
 
 
 def thumbnail(

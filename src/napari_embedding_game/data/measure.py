@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .dataset import Dataset
 from .errors import DataError
 from .memory import check_fits
-from .objects import Objects, check_labels, find_objects
+from .objects import Objects, channel_axis, check_labels, find_objects
 from .shape import intensity_of, shape_of
 from .stages import Stage, Stages, finish
 from .tables import from_frame
@@ -141,10 +141,9 @@ def split_channels(
 def _channel_arrays(image: NDArray[Any], shape: tuple[int, ...]) -> list[NDArray[Any]]:
     if image.shape == shape:
         return [image]
-    if image.shape[:-1] == shape:
-        return list(np.moveaxis(image, -1, 0))
-    if image.shape[1:] == shape:
-        return list(image)
+    axis = channel_axis(image.shape, shape)
+    if axis is not None:
+        return list(np.moveaxis(image, axis, 0))
     raise DataError(_unequal("The image", image.shape, shape))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,3 +103,12 @@ def _renumbered(labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int
         values, compact = np.concatenate([[0], values]), compact + 1
     numbered = compact.reshape(labels.shape).astype(np.int32)
     return values.astype(np.int64), numbered
+
+
+def channel_axis(
+    image_shape: tuple[int, ...], labels_shape: tuple[int, ...]
+) -> Literal[0, -1] | None:
+    """Return where an image of several channels has them; None if it has not."""
+    if image_shape[:-1] == labels_shape:
+        return -1
+    return 0 if image_shape[1:] == labels_shape else None

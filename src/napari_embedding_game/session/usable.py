@@ -58,6 +58,7 @@ def _check(start: StartSettings, game: GameSettings, where: str) -> None:
 
 def _ask_engine(start: StartSettings, game: GameSettings) -> None:
     from napari_embedding_game.core.graph import check_rows
+    from napari_embedding_game.core.initialization import check_dimensions
     from napari_embedding_game.core.optimizer import resolve_schedule
 
     choose(game.method, game.approximation, game.optimizer)
@@ -68,7 +69,6 @@ def _ask_engine(start: StartSettings, game: GameSettings) -> None:
     enough = start.n_neighbors + 1
     n_searched(affinity, start.n_neighbors, start.perplexity, enough)
     check_rows(enough, start.n_neighbors)
-    if start.n_components not in (1, 2, 3):
-        raise InputError(f"A map has 1, 2 or 3 dimensions, not {start.n_components}.")
+    check_dimensions(start.n_components)
     if start.random_state < 0:
         raise InputError(f"The seed must be at least 0, not {start.random_state}.")
