@@ -99,6 +99,50 @@ def test_a_chosen_number_of_clusters_is_kept(chosen, seen):
     assert len(book.clusters) == 7
 
 
+def outgrow(book):
+    """Let a game on 200 points have seven clusters, and "7" become the largest."""
+    labels, by_number = fifty(book)
+    last = book.clustering.rows(named(book, "7"))[0]
+    labels = labels.copy()
+    labels[book.clustering.rows(named(book, "1"))[:12]] = labels[last]
+    book.receive(labels, 50, by_number)
+    assert largest(book) == ("7", 40)
+    return labels, 50, by_number
+
+
+def largest(book):
+    return max(sizes(book).items(), key=lambda pair: pair[1])
+
+
+def test_numbers_go_by_size_once_the_first_game_has_ended():
+    book = ClusterBook(200)
+    outgrow(book)
+    cluster = named(book, "7")
+    book.finish()
+    assert book.clustering.by_id[cluster].name == "1"
+    in_order = [(-c.size, book.clustering.rows(c.id)[0]) for c in book.clusters]
+    assert in_order == sorted(in_order)
+    assert not book.history.undo_label
+    fifty(book)  # a second game, in which all are of a size again
+    book.finish()
+    assert book.clustering.by_id[cluster].name == "1"
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda book, game: book.finish(are_looked_at=True),
+        lambda book, game: book.rename(named(book, "3"), "B cells"),
+        lambda book, game: book.restore(book.state(), *game),
+    ],
+)
+def test_numbers_stay_where_somebody_goes_by_them(act):
+    book = ClusterBook(200)
+    act(book, outgrow(book))
+    book.finish()
+    assert largest(book) == ("7", 40)
+
+
 def test_an_undecided_number_is_stored_as_such():
     book = ClusterBook(200)
     labels, by_number = fifty(book)

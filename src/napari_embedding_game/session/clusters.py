@@ -12,7 +12,7 @@ over it and holds:
   person's as soon as they choose one, and then kept.
 - While each landmark is a cluster of its own, a cluster's id is the landmark's
   number, and so is its name until it is given one.  All others count from 1, the
-  largest first.
+  largest first, as they stand when the first game ends.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ class ClusterBook:
         self._edits = untouched(n_points)
         self._found = Automatic(n_points)
         self._numbering = Numbering()
+        self._is_numbered = False
         self._announced: tuple[int, Grouping] | None = None
         self._clustering = Clustering(automatic=self._found.labels, edits=self._edits)
         self.history.clear()
@@ -100,6 +101,18 @@ class ClusterBook:
         """
         self._found.receive(labels, n_landmarks, divide)
         self._update()
+
+    def finish(self, *, are_looked_at: bool = False) -> None:
+        """Let 1 be the largest cluster, now that a game has ended.
+
+        Until then clusters keep the numbers that they came with, which depend on how
+        often the machine could look.  From the end of the first game on they are kept
+        for good; so they are while somebody looks at one, or has decided anything.
+        """
+        if not self._is_numbered and not are_looked_at and is_untouched(self._edits):
+            self._numbering = Numbering.by_size(self.labels)
+            self._update()
+        self._is_numbered = True
 
     @property
     def clustering(self) -> Clustering:
@@ -325,6 +338,7 @@ class ClusterBook:
         """Go on where a stored book stopped; the history begins anew."""
         self.restart(len(labels))
         self._edits, self._numbering = state.edits, Numbering(state.numbers)
+        self._is_numbered = True
         can_merge = divide is not None
         if self._found.restore(state, labels, n_landmarks, can_merge=can_merge):
             self._update()

@@ -18,6 +18,13 @@ class Numbering:
         self.known: dict[int, int] = dict(known or {})
         """Cluster id to number."""
 
+    @classmethod
+    def by_size(cls, labels: NDArray[np.integer]) -> Numbering:
+        """Number the clusters of (n,) points by size, equals by their first points."""
+        ids, first, sizes = np.unique(labels, return_index=True, return_counts=True)
+        in_order = ids[np.lexsort((first, -sizes))]
+        return cls({int(cluster): i for i, cluster in enumerate(in_order, 1)})
+
     def count(
         self,
         ids: NDArray[np.integer],

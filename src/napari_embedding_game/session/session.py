@@ -157,6 +157,8 @@ class Session:
             return
         if progress.snapshot is not None:
             self._follow(progress)
+            if progress.snapshot.finished:
+                self.clusters.finish(are_looked_at=bool(self.selection.points.any()))
             self.say(progress.snapshot.warning)
             self._go(_state_of(run, progress.snapshot))
         self.progressed.emit(progress)
