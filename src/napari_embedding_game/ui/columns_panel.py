@@ -25,7 +25,7 @@ _CHECKED, _UNCHECKED = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 class ColumnsPanel(QWidget):
     """A folded list of columns with ticks; ``wanted`` brings those to embed.
 
-    Below it a box leaves out columns that repeat another, where there are any.
+    Above it a box leaves out columns that repeat another, where there are any.
     """
 
     wanted = Signal(object)
@@ -51,8 +51,8 @@ class ColumnsPanel(QWidget):
         self.fold = Fold("Columns", self._inside())
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.fold)
         column.addWidget(self.once.native)
+        column.addWidget(self.fold)
         self.filter.textChanged.connect(self._on_filter)
         self.list.itemChanged.connect(self._tell)
         self.all.changed.connect(lambda: self._tick(_CHECKED))

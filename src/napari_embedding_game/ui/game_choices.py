@@ -14,7 +14,7 @@ APPROXIMATIONS = [
     ("All pairs (slow)", "exact"),
 ]
 AFFINITIES = [
-    ("As the method has it", "auto"),
+    ("The method's own", "auto"),
     ("Partly by closeness", "mixed"),
     ("By closeness (fuzzy)", "fuzzy"),
     ("All the same", "uniform"),
@@ -23,7 +23,7 @@ AFFINITIES = [
     ("All rows, by inner products", "inner_products"),
 ]
 INITS = [
-    ("Spectral (keeps the large picture)", "spectral"),
+    ("Spectral", "spectral"),
     ("At random", "random"),
     *((method.title, name) for name, method in CLASSICAL.items()),
 ]
@@ -33,7 +33,7 @@ UPDATES = [
     ("Plain steps (as in the paper)", "omd"),
 ]
 OPTIMIZERS = [
-    ("The game's own steps", "game"),
+    ("The game's own", "game"),
     ("Spectral direction", "spectral_direction"),
     ("L-BFGS", "lbfgs"),
     ("Homotopy", "homotopy"),

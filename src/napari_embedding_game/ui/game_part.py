@@ -7,9 +7,7 @@ from typing import Any
 
 from magicgui.widgets import ComboBox, FloatSlider, FloatSpinBox, Slider, SpinBox
 from magicgui.widgets.bases import ValueWidget
-from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import QHBoxLayout, QWidget
-from superqt import QCollapsible
 
 from napari_embedding_game.core.family import (
     MEMBERS,
@@ -38,6 +36,7 @@ from napari_embedding_game.ui.game_choices import (
     optimizers_of,
 )
 from napari_embedding_game.ui.parts import (
+    Fold,
     Part,
     add_row,
     form,
@@ -154,7 +153,8 @@ class GamePart(Part):
         self.init = ComboBox(
             choices=INITS,
             value=settings.init,
-            tooltip="Where the points stand before the game begins.",
+            tooltip="Where the points stand before the game begins; spectral keeps the "
+            "large picture best.",
         )
         self.schedule = ComboBox(
             choices=SCHEDULES,
@@ -225,10 +225,6 @@ class GamePart(Part):
         add_row(main, "Perplexity", self.perplexity)
         self._main = main
         self.column.addLayout(main)
-        self.more = QCollapsible("", expandedIcon=QIcon(), collapsedIcon=QIcon())
-        self.more.setDuration(0)
-        self.more.toggled.connect(self._on_folded)
-        self._on_folded(False)
         inside = QWidget()
         rows = form()
         inside.setLayout(rows)
@@ -245,7 +241,7 @@ class GamePart(Part):
         add_row(rows, "Start", self.init)
         add_row(rows, "Seed", self.seed)
         add_row(rows, "Computed by", self.device)
-        self.more.addWidget(inside)
+        self.more = Fold("More settings", inside)
         self.column.addWidget(self.more)
         self.stale = text_label(STALE)
         self.stale.hide()
@@ -403,9 +399,6 @@ class GamePart(Part):
         low, high = strength_range(self._settings.method)
         self._settings.strength = min(max(strength, low), high)
         self._tell_lambda()
-
-    def _on_folded(self, is_open: bool) -> None:
-        self.more.setText(f"{'▾' if is_open else '▸'}  More settings")
 
     def _on_staleness(self, stale: bool) -> None:
         self.stale.setVisible(stale)

@@ -94,6 +94,9 @@ class Fold(QCollapsible):
         super().__init__("", expandedIcon=QIcon(), collapsedIcon=QIcon())
         self._title = title
         self.setDuration(0)
+        self.layout().setContentsMargins(0, 0, 0, 0)
+        self.layout().setSpacing(2)
+        self.content().layout().setContentsMargins(12, 0, 0, 0)
         self.toggled.connect(self._on_folded)
         self.addWidget(inside)
         self._on_folded(False)

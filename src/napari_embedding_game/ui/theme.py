@@ -46,7 +46,7 @@ QLabel[role="note"] {{ color: {dim}; }}
 QLabel[role="warning"] {{ color: {warning}; }}
 QLabel[role="error"] {{ color: {error}; }}
 QCollapsible > QPushButton {{
-  background: transparent; text-align: left; padding: 2px 0px; color: {text};
+  background: transparent; text-align: left; padding: 2px 3px; color: {text};
 }}
 QProgressBar[role="slim"] {{
   border: none; border-radius: 2px; background: {foreground};
