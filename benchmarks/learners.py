@@ -46,12 +46,10 @@ from napari_embedding_game.core.metrics import (
     neighbor_recall,
     true_energy,
 )
+from napari_embedding_game.core.names import DEFAULT_AFFINITY
 from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.optimizer import resolve_schedule
-from napari_embedding_game.core.types import (
-    DEFAULT_AFFINITY,
-    GameSettings,
-)
+from napari_embedding_game.core.types import GameSettings
 from shared import Input, arguments, load_all, report
 
 INPUTS = ("digits", "pbmc", "mnist")

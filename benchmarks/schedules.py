@@ -26,11 +26,9 @@ from napari_embedding_game.core.metrics import (
     neighbor_recall,
     true_energy,
 )
+from napari_embedding_game.core.names import DEFAULT_AFFINITY
 from napari_embedding_game.core.optimizer import Schedule, resolve_schedule
-from napari_embedding_game.core.types import (
-    DEFAULT_AFFINITY,
-    GameSettings,
-)
+from napari_embedding_game.core.types import GameSettings
 from shared import Input, arguments, finish, load_all, report, timed
 
 INPUTS = ("mnist", "pbmc", "coil20")

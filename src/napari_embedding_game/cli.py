@@ -18,6 +18,14 @@ import typer
 
 from napari_embedding_game.cli_reproduce import reproduce
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.names import (
+    AFFINITIES,
+    APPROXIMATIONS,
+    INITS,
+    OPTIMIZERS,
+    SCHEDULES,
+    UPDATES,
+)
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 
 if TYPE_CHECKING:
@@ -44,33 +52,12 @@ def _choices(name: str, *values: str) -> Any:
 
 
 Sample = _choices("Sample", "digits", "pbmc", "nuclei", "mnist")
-Affinity = _choices(
-    "Affinity",
-    "auto",
-    "mixed",
-    "uniform",
-    "fuzzy",
-    "entropic",
-    "lle",
-    "inner_products",
-)
-Approximation = _choices(
-    "Approximation",
-    "auto",
-    "landmarks",
-    "sampled_edges",
-    "sampled_landmarks",
-    "exact",
-)
-Optimizer = _choices(
-    "Optimizer", "game", "spectral_direction", "lbfgs", "homotopy", "pressured_points"
-)
-Update = _choices("Update", "momentum", "omd", "optimistic")
-Schedule = _choices("Schedule", "fast", "paper")
-Init = _choices(
-    "Init", "spectral", "pca", "random", "gradient_pca", "random_projection",
-    "le", "ale", "vrle", "isomap", "lle",
-)  # fmt: skip
+Affinity = _choices("Affinity", "auto", *AFFINITIES)
+Approximation = _choices("Approximation", "auto", *APPROXIMATIONS)
+Optimizer = _choices("Optimizer", *OPTIMIZERS)
+Update = _choices("Update", *UPDATES)
+Schedule = _choices("Schedule", *SCHEDULES)
+Init = _choices("Init", *INITS)
 MissingValues = _choices("MissingValues", "error", "drop")
 Duplicates = _choices("Duplicates", "keep", "drop")
 
@@ -275,7 +262,8 @@ def fit(
         dataset = read(source, space=space, **reading)
         for note in dataset.notes:
             typer.echo(note, err=True)
-        from napari_embedding_game.core.family import choose, per_point
+        from napari_embedding_game.core.compatibility import choose
+        from napari_embedding_game.core.family import per_point
 
         how = None if approximation == "auto" else approximation.value
         chosen, _ = choose(method, how, optimizer.value)
@@ -492,8 +480,9 @@ def warm_up() -> None:
     """Compile the numeric kernels now, so that the first run need not wait."""
     import numpy as np
 
+    from napari_embedding_game.core.compatibility import optimizers
     from napari_embedding_game.core.estimator import EmbeddingGame
-    from napari_embedding_game.core.family import MEMBERS, optimizers
+    from napari_embedding_game.core.family import MEMBERS
     from napari_embedding_game.session import engine
 
     engine.warm_up()  # all that the window needs, in the types that it needs them in

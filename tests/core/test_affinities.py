@@ -14,7 +14,7 @@ from napari_embedding_game.core.affinities import (
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import n_searched
 from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.types import AFFINITIES
+from napari_embedding_game.core.names import AFFINITIES
 
 N, K = 150, 9
 

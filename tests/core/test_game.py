@@ -7,8 +7,9 @@ import torch
 from napari_embedding_game.core import game as game_module
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.game import play, resolve_device
+from napari_embedding_game.core.names import APPROXIMATIONS
 from napari_embedding_game.core.objective import make_objective
-from napari_embedding_game.core.types import APPROXIMATIONS, GameSettings
+from napari_embedding_game.core.types import GameSettings
 
 SHORT = GameSettings(strength=300.0, max_iter=60, n_landmarks=20)
 

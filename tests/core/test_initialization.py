@@ -10,7 +10,8 @@ from napari_embedding_game.core.affinities import Edges, edges
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.initialization import start_layout
-from napari_embedding_game.core.types import INITS, StartSettings
+from napari_embedding_game.core.names import INITS
+from napari_embedding_game.core.types import StartSettings
 
 
 def blobs(sizes, distance, n_dims=4, seed=0):

@@ -10,9 +10,9 @@ from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.forces import CompiledForces, FusedForces, TorchForces
+from napari_embedding_game.core.names import APPROXIMATIONS
 from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.threads import numba_threads
-from napari_embedding_game.core.types import APPROXIMATIONS
 
 REPULSION = 0.7
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}

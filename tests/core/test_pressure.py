@@ -7,9 +7,10 @@ from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core.forces import FusedForces
 from napari_embedding_game.core.game import play
+from napari_embedding_game.core.names import APPROXIMATIONS
 from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.pressure import pressure
-from napari_embedding_game.core.types import APPROXIMATIONS, GameSettings
+from napari_embedding_game.core.types import GameSettings
 
 N, L, STRENGTH = 90, 20, 300.0
 POINTS = np.arange(0, N, 3)

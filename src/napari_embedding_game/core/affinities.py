@@ -26,8 +26,8 @@ from scipy import sparse
 from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import NeighborGraph
+from napari_embedding_game.core.names import AFFINITIES
 from napari_embedding_game.core.reconstruction import reconstruction_weights
-from napari_embedding_game.core.types import AFFINITIES
 
 _MEMBERSHIP_SHARE = np.float32(0.6)
 
@@ -106,7 +106,7 @@ def edges(
     ----------
     graph : NeighborGraph
     affinity : str
-        One of ``types.AFFINITIES``.
+        One of ``names.AFFINITIES``.
     X : (N, D) array or sparse matrix, optional
         The rows themselves, which only "lle" and "inner_products" ask for.
     perplexity : float, optional
@@ -115,7 +115,7 @@ def edges(
     Raises
     ------
     InputError
-        ``affinity`` is not one of ``types.AFFINITIES``, or needs ``X``.
+        ``affinity`` is not one of ``names.AFFINITIES``, or needs ``X``.
     """
     if affinity == "uniform":
         directed = np.ones(graph.indices.shape, dtype=np.float32)

@@ -32,11 +32,13 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.collapse import collapse_warning
+from napari_embedding_game.core.compatibility import (
+    NO_CHANGE,
+    choose,
+)
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import (
-    NO_CHANGE,
     check_numbers,
-    choose,
     strength_of,
 )
 from napari_embedding_game.core.forces import CompiledForces
@@ -48,6 +50,7 @@ from napari_embedding_game.core.minimizers import (
     lbfgs,
     spectral_direction,
 )
+from napari_embedding_game.core.names import OptimizerName
 from napari_embedding_game.core.objective import AllPairs, Objective
 from napari_embedding_game.core.optimizer import resolve_schedule
 from napari_embedding_game.core.pressure import pressure
@@ -64,7 +67,10 @@ from napari_embedding_game.core.settling import (
 )
 from napari_embedding_game.core.spectral import SpectralDirection
 from napari_embedding_game.core.threads import one_torch_thread
-from napari_embedding_game.core.types import GameSettings, OptimizerName, Snapshot
+from napari_embedding_game.core.types import (
+    GameSettings,
+    Snapshot,
+)
 
 MOST_POINTS: dict[OptimizerName, int] = {
     "spectral_direction": 10_000,

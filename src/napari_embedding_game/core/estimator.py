@@ -13,25 +13,27 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from napari_embedding_game.core.compatibility import check_affinity
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import (
-    check_affinity,
     member,
     n_searched,
     per_point,
     resolve,
     strength_of,
 )
-from napari_embedding_game.core.types import (
+from napari_embedding_game.core.names import (
     AFFINITIES,
     Approximation,
-    GameSettings,
     Init,
     OptimizerName,
     ScheduleName,
+    Update,
+)
+from napari_embedding_game.core.types import (
+    GameSettings,
     Snapshot,
     StartSettings,
-    Update,
 )
 
 if TYPE_CHECKING:

@@ -39,7 +39,10 @@ from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import Aggregate
 from napari_embedding_game.core.forces import Forces, make_forces
-from napari_embedding_game.core.types import APPROXIMATIONS, Approximation
+from napari_embedding_game.core.names import (
+    APPROXIMATIONS,
+    Approximation,
+)
 
 
 class _Energy(torch.autograd.Function):
@@ -295,7 +298,7 @@ def make_objective(
     Raises
     ------
     InputError
-        ``approximation`` is not one of ``types.APPROXIMATIONS``.
+        ``approximation`` is not one of ``names.APPROXIMATIONS``.
     """
     pairs = _make_pairs(approximation, forces, n_landmarks, random_state)
     return Objective(pairs, repulsion, aggregate)

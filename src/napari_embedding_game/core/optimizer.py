@@ -14,13 +14,13 @@ from torch import Tensor
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import member
-from napari_embedding_game.core.types import (
+from napari_embedding_game.core.names import (
     SCHEDULES,
     UPDATES,
-    GameSettings,
     ScheduleName,
     Update,
 )
+from napari_embedding_game.core.types import GameSettings
 
 _MOST_RATE = 1e30
 """Far beyond use, but a number that single precision can hold."""

@@ -9,51 +9,21 @@ objects.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.names import (
+    AffinityChoice,
+    Approximation,
+    Init,
+    OptimizerName,
+    ScheduleName,
+    Update,
+)
+
 FloatArray = NDArray[np.floating]
 IntArray = NDArray[np.integer]
-
-Approximation = Literal["landmarks", "sampled_edges", "sampled_landmarks", "exact"]
-Update = Literal["momentum", "omd", "optimistic"]
-ScheduleName = Literal["fast", "paper"]
-OptimizerName = Literal[
-    "game", "spectral_direction", "lbfgs", "homotopy", "pressured_points"
-]
-Affinity = Literal["mixed", "uniform", "fuzzy", "entropic", "lle", "inner_products"]
-AffinityChoice = Literal[
-    "auto", "mixed", "uniform", "fuzzy", "entropic", "lle", "inner_products"
-]
-Init = Literal[
-    "spectral",
-    "pca",
-    "random",
-    "gradient_pca",
-    "random_projection",
-    "le",
-    "ale",
-    "vrle",
-    "isomap",
-    "lle",
-]
-
-APPROXIMATIONS: tuple[Approximation, ...] = (
-    "landmarks",
-    "sampled_edges",
-    "sampled_landmarks",
-    "exact",
-)
-UPDATES: tuple[Update, ...] = ("momentum", "omd", "optimistic")
-SCHEDULES: tuple[ScheduleName, ...] = ("fast", "paper")
-OPTIMIZERS: tuple[OptimizerName, ...] = get_args(OptimizerName)
-AFFINITIES: tuple[Affinity, ...] = get_args(Affinity)
-INITS: tuple[Init, ...] = get_args(Init)
-
-DEFAULT_AFFINITY: Affinity = "mixed"
-"""Between uniform and fuzzy: see :mod:`affinities` and ``benchmarks/quality.py``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from napari_embedding_game.core.collapse import occupancy
-from napari_embedding_game.core.family import member, n_searched
+from napari_embedding_game.core.family import (
+    member,
+    n_searched,
+)
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.metrics import knn_accuracy, neighbor_recall
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.types import (
+    GameSettings,
+    StartSettings,
+)
 
 from .parts import Parts
 from .protocol import Check, Inputs, Reproduction, Result, Table

@@ -14,8 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from napari_embedding_game.core.family import is_played
-from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.core.compatibility import is_played
+from napari_embedding_game.core.types import (
+    GameSettings,
+    Snapshot,
+    StartSettings,
+)
 from napari_embedding_game.session.clustering import Grouping
 from napari_embedding_game.session.engine import COMPUTING, CoreEngine, Engine, Game
 from napari_embedding_game.session.merging import Merging

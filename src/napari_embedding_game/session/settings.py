@@ -7,24 +7,28 @@ from typing import ClassVar
 
 from psygnal import SignalGroupDescriptor
 
-from napari_embedding_game.core.family import (
+from napari_embedding_game.core.compatibility import (
     affinities,
     choose,
-    member,
     optimizers,
+)
+from napari_embedding_game.core.family import (
+    member,
     per_point,
     resolve,
     strength_of,
 )
-from napari_embedding_game.core.types import (
+from napari_embedding_game.core.names import (
     AffinityChoice,
     Approximation,
-    GameSettings,
     Init,
     OptimizerName,
     ScheduleName,
-    StartSettings,
     Update,
+)
+from napari_embedding_game.core.types import (
+    GameSettings,
+    StartSettings,
 )
 
 WEAKEST, STRONGEST = 1 / 30, 100 / 3

@@ -1,0 +1,152 @@
+"""What goes with what: the approximations, optimisers and edges of each method."""
+
+from __future__ import annotations
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import MEMBERS, Member, member
+from napari_embedding_game.core.names import (
+    AFFINITIES,
+    APPROXIMATIONS,
+    OPTIMIZERS,
+    Affinity,
+    Approximation,
+    OptimizerName,
+)
+from napari_embedding_game.core.types import GameSettings
+
+NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
+"""Kernels for which landmarks (Eq. 3) bound nothing, and why."""
+NO_CHANGE = (
+    "The game's own steps and a minimiser cannot take turns in one run: begin a new "
+    "run to use another optimizer."
+)
+NEEDS_PULL: tuple[OptimizerName, ...] = (
+    "spectral_direction",
+    "homotopy",
+    "pressured_points",
+)
+"""Optimisers that follow the spectral direction, which edges that push do not have."""
+
+
+def choose(
+    method: str, approximation: Approximation | None, optimizer: OptimizerName = "game"
+) -> tuple[Member, Approximation]:
+    """Return a method and how its repulsion is found; None is the method's own.
+
+    An optimiser other than the game's own steps goes through all pairs: under it,
+    None is "exact".
+
+    Raises
+    ------
+    InputError
+        There is no such method, approximation or optimiser, or they do not go
+        together.
+    """
+    found = member(method)
+    if optimizer != "game":
+        check_optimizer(found, optimizer)
+        if approximation not in (None, "exact"):
+            raise InputError(
+                f"The optimizer {optimizer} goes through all pairs of points, not "
+                f"{approximation}: choose the approximation exact, or the optimizer "
+                "game."
+            )
+        return found, "exact"
+    if approximation is None:
+        return found, found.approximations[0]
+    if approximation not in APPROXIMATIONS:
+        raise InputError(
+            f"The approximation must be one of {APPROXIMATIONS}, not {approximation!r}."
+        )
+    if approximation == "landmarks" and found.kernel in NO_BOUND:
+        raise InputError(
+            f"{found.title} cannot be played with landmarks, as they would bound "
+            f"nothing: {NO_BOUND[found.kernel]}. Choose {_or(found.approximations)}."
+        )
+    if approximation not in found.approximations:
+        others = "".join(f", or the method {x}" for x in _with(found, approximation))
+        raise InputError(
+            f"{found.title} is not defined for {approximation}: "
+            f"choose {_or(found.approximations)}{others}."
+        )
+    return found, approximation
+
+
+def _with(found: Member, approximation: Approximation) -> list[str]:
+    """Return the methods of the same repulsion that have the approximation."""
+    return [
+        name
+        for name, other in MEMBERS.items()
+        if (other.kernel, other.moved_by) == (found.kernel, "")
+        and approximation in other.approximations
+    ]
+
+
+def approximation_of(settings: GameSettings) -> Approximation:
+    """Return how the settings, or else their method, find the repulsion."""
+    return choose(settings.method, settings.approximation, settings.optimizer)[1]
+
+
+def is_played(settings: GameSettings) -> bool:
+    """Return whether points and landmarks play, rather than the points be moved."""
+    return settings.optimizer == "game" and not member(settings.method).moved_by
+
+
+def optimizers(method: str) -> tuple[OptimizerName, ...]:
+    """Return what can optimise a method; the game's own steps come first."""
+    found = member(method)
+    return tuple(name for name in OPTIMIZERS if not _objection(found, name))
+
+
+def check_optimizer(found: Member, optimizer: OptimizerName) -> None:
+    """Raise InputError unless the optimiser exists and can optimise the method."""
+    if optimizer not in OPTIMIZERS:
+        raise InputError(
+            f"The optimizer must be one of {OPTIMIZERS}, not {optimizer!r}."
+        )
+    objection = _objection(found, optimizer)
+    if objection:
+        offered = [name for name in OPTIMIZERS if not _objection(found, name)]
+        raise InputError(
+            f"{found.title} does not take the optimizer {optimizer}: {objection}. "
+            f"Choose {_or(tuple(offered))}."
+        )
+
+
+def _objection(found: Member, optimizer: OptimizerName) -> str:
+    """Return why the optimiser cannot optimise the method, or ""."""
+    if optimizer == "game":
+        return ""
+    if found.moved_by:
+        return "its points are moved in a way of its own"
+    if "exact" not in found.approximations:
+        return "it is not defined for all pairs of points"
+    if optimizer in NEEDS_PULL and found.affinity == "lle":
+        return "some of its edges push"
+    if optimizer == "homotopy" and found.attraction != "quadratic":
+        return "even under a weak repulsion it has many minima"
+    return ""
+
+
+def _or(names: tuple[str, ...]) -> str:
+    return " or ".join(names)
+
+
+def affinities(method: str) -> tuple[Affinity, ...]:
+    """Return the edges that a method can be played on."""
+    found = member(method)
+    if found.affinity == "inner_products":
+        return (found.affinity,)
+    # A library takes its edges for probabilities, and some of LLE's push.
+    left_out = {"inner_products", *(("lle",) if found.library else ())}
+    return tuple(name for name in AFFINITIES if name not in left_out)
+
+
+def check_affinity(method: str, affinity: str) -> None:
+    """Raise :class:`InputError` for edges that the method cannot be played on."""
+    offered = affinities(method)
+    if affinity in AFFINITIES and affinity not in offered:
+        raise InputError(
+            f"{member(method).title} cannot be played with the affinity "
+            f"{affinity!r}: choose auto or {_or(offered)}."
+        )

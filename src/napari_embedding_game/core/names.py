@@ -1,0 +1,40 @@
+"""The names of all that can be chosen, as code and command line write them.
+
+Nothing is imported for them, so the command line can list them at once.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Approximation = Literal["landmarks", "sampled_edges", "sampled_landmarks", "exact"]
+OptimizerName = Literal[
+    "game", "spectral_direction", "lbfgs", "homotopy", "pressured_points"
+]
+Update = Literal["momentum", "omd", "optimistic"]
+ScheduleName = Literal["fast", "paper"]
+Affinity = Literal["mixed", "uniform", "fuzzy", "entropic", "lle", "inner_products"]
+AffinityChoice = Literal["auto", Affinity]
+"""An affinity, or the method's own."""
+Init = Literal[
+    "spectral",
+    "pca",
+    "random",
+    "gradient_pca",
+    "random_projection",
+    "le",
+    "ale",
+    "vrle",
+    "isomap",
+    "lle",
+]
+
+APPROXIMATIONS: tuple[Approximation, ...] = get_args(Approximation)
+OPTIMIZERS: tuple[OptimizerName, ...] = get_args(OptimizerName)
+UPDATES: tuple[Update, ...] = get_args(Update)
+SCHEDULES: tuple[ScheduleName, ...] = get_args(ScheduleName)
+AFFINITIES: tuple[Affinity, ...] = get_args(Affinity)
+INITS: tuple[Init, ...] = get_args(Init)
+
+DEFAULT_AFFINITY: Affinity = "mixed"
+"""Between uniform and fuzzy: see :mod:`affinities` and ``benchmarks/quality.py``."""
