@@ -168,6 +168,8 @@ def test_missing_or_changed_data_are_told_and_the_map_is_shown(folder, tmp_path)
     session.restore(away)
     assert session.snapshot.iteration == 60
     session.clusters.rename(session.clusters.clusters[0].id, "still editable")
+    saved = SavedSession(maps=(session.capture(),))
+    assert saved.maps[0].origin == away.origin  # or the data could never be found again
     rows = session.dataset
     assert rows.notes == (rows.missing_reason,)
     session.dataset = replace(rows, notes=(*rows.notes, "something else"))

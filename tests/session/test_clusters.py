@@ -199,6 +199,21 @@ def test_a_new_game_on_the_same_points_finds_the_names_again(book):
     np.testing.assert_array_equal(named_rows, rows)
 
 
+@pytest.mark.parametrize("n_clusters", [3, None])
+def test_all_stays_as_it_is_until_a_new_game_begins(book, n_clusters):
+    book.set_n_clusters(n_clusters)
+    book.rename(book.clusters[1].id, "T cells")
+    before = sizes(book)
+    book.begin_run()  # it is stopped, or fails, before its first frame
+    book.rename(book.clusters[2].id, "B cells")
+    assert list(sizes(book).values()) == list(before.values())
+    assert {"T cells", "B cells"} <= set(sizes(book))
+    book.undo()
+    assert sizes(book) == before
+    book.set_n_clusters(2)
+    assert len(book.clusters) == 2
+
+
 def test_a_new_game_without_names_counts_by_landmark_again(book):
     book.receive(LABELS, L)
     book.begin_run()

@@ -167,6 +167,29 @@ def test_what_is_renamed_and_undone_in_a_child_follows(tree, session, child):
     assert names(session) == {"lymphocytes": 10}
 
 
+@pytest.mark.parametrize("from_file", [False, True])
+def test_what_is_done_above_holds_unless_it_changes_below(
+    tree, session, child, engine, from_file
+):
+    session.clusters.rename(0, "CD4")
+    session.clusters.rename(3, "CD8")
+    tree.back()
+    cd4, cd8 = (
+        next(c.id for c in session.clusters.clusters if c.name == name)
+        for name in ("CD4", "CD8")
+    )
+    session.clusters.rename(cd4, "CD4 memory")
+    session.clusters.rename(cd8, "killers")
+    if from_file:
+        saved, session = tree.capture(), Session(engine, UNPACED)
+        tree = MapTree(session)
+        tree.restore(saved)
+    tree.open(child)
+    session.clusters.annotate(3, "a second look")
+    tree.back()
+    assert names(session) == {"lymphocytes": 5, "CD4 memory": 5, "CD8": 5}
+
+
 def test_a_grandchild_reaches_the_first_map(tree, session, child):
     session.selection.select_points(np.arange(12))
     grandchild = tree.embed(session.selection.points, "some of them")

@@ -31,11 +31,17 @@ def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
     named = session.clusters.clusters[0]
     session.clusters.rename(named.id, "naive")
     back.click()
-    assert dock.data.way.isHidden()
+    assert dock.data.way.buttons == []
     layers = dock.player.layers
     np.testing.assert_allclose(layers.points.data, layers.to_world(whole), atol=1e-3)
     names = [cluster.name for cluster in session.clusters.clusters]
     assert {"T cells", "naive"} <= set(names)
+    (part,) = dock.data.way.parts.menu().actions()
+    assert part.text() == "20 points (20 points)"
+    part.trigger()
+    assert len(session.dataset.obs) == 20
+    assert dock.data.way.parts is None
+    assert session.clusters.clustering.by_id[named.id].name == "naive"
 
 
 def test_too_few_points_are_told(play, dock, session):

@@ -17,6 +17,7 @@ from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.engine import CoreEngine
 from napari_embedding_game.session.sources import Loaded, Wish
 from napari_embedding_game.ui.colors import to_hex
+from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.sweep import STEP_MS, STEPS, Sweep, move_bar
 
 
@@ -256,6 +257,30 @@ def test_what_needs_a_restart_says_so(play, dock):
     assert not dock.game.stale.isHidden()
     play()
     assert dock.game.stale.isHidden()
+
+
+def test_a_dock_that_is_opened_again_shows_what_is_set(
+    play, qtbot, viewer, dock, session
+):
+    play()
+    session.look.color_by = "c"  # a gene, which the list offers only while it is chosen
+    session.settings.learning_rate = 0.5
+    session.settings.n_neighbors = 30
+    dock.shut_down()
+    again = GameDock(viewer, session, warm_up=False)
+    qtbot.addWidget(again)
+    try:
+        assert again.look.color_by.value == "c"
+        assert again.game.learning_rate.value == 0.5
+        assert not again.game.stale.isHidden()
+        drawing = again.player.drawing
+        colors = drawing._coloring.colors(session.snapshot)
+        session.selection.select_points(np.arange(5))
+        shown = again.player.layers.points.face_color
+        np.testing.assert_allclose(shown[:5], colors[:5], atol=1e-6)
+        assert len(np.unique(shown[:, :3], axis=0)) > 4  # not those of the clusters
+    finally:
+        again.shut_down()
 
 
 @pytest.mark.parametrize("error", [RuntimeError("CUDA error"), MemoryError()])

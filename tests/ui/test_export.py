@@ -258,6 +258,7 @@ def test_a_session_goes_on_where_it_was_saved(
 def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
     qtbot, dock, named, answer, again, table
 ):
+    named.look.color_by, named.look.limits = "b", (-1.0, 1.0)
     path = answer("work.zip")
     with qtbot.waitSignal(dock.player.saved):
         action(dock, "Session").trigger()
@@ -266,6 +267,11 @@ def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
     other.player.open_session(path)
     qtbot.waitUntil(lambda: other.player.layers.points is not None)
     assert "is missing" in other.data.trouble.text()
+    session = other.player.session
+    assert (session.look.color_by, other.look.color_by.value) == ("Cluster", "Cluster")
+    other.run.run.native.click()
+    assert "are not loaded" in other.run.message.text()
+    assert session.clusters.clustering.by_id[2].name == "B cells"
 
 
 def test_a_damaged_session_says_so(qtbot, dock, tmp_path):

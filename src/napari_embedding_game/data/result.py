@@ -32,7 +32,7 @@ class EmbeddingResult:
     landmarks: NDArray[np.float32]
     """(L, d) positions of the landmarks."""
     labels: NDArray[np.int32]
-    """(n,) cluster of each point."""
+    """(n,) landmark that is nearest to each point."""
     pressure: NDArray[np.float32]
     """(n,) pressure of each point, in units of the map; 0 where there is none."""
     energy: float

@@ -17,7 +17,7 @@ over it and holds:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -75,15 +75,18 @@ class ClusterBook:
         self._found = Automatic(n_points)
         self._numbering = Numbering()
         self._is_numbered = False
+        self._is_new_run = False
         self._announced: tuple[int, Grouping] | None = None
         self._clustering = Clustering(automatic=self._found.labels, edits=self._edits)
         self.history.clear()
         self.changed.emit()
 
     def begin_run(self) -> None:
-        """Prepare for a new game on the same points: what was named is kept."""
-        has_edits = bool(self.history.undo_label or self.history.redo_label)
-        self._found.begin_run(is_edited=has_edits or not is_untouched(self._edits))
+        """Expect a new game on the same points: what was named is kept.
+
+        Until its first frame comes all stays as it is, since none may ever come.
+        """
+        self._is_new_run = True
 
     def receive(
         self, labels: IntArray, n_landmarks: int, divide: Divide | None = None
@@ -99,6 +102,10 @@ class ClusterBook:
             How to merge landmarks; None while nobody knows: then each landmark is
             a cluster of its own, whatever the slider says.
         """
+        if self._is_new_run:
+            self._is_new_run = False
+            has_edits = bool(self.history.undo_label or self.history.redo_label)
+            self._found.begin_run(is_edited=has_edits or not is_untouched(self._edits))
         self._found.receive(labels, n_landmarks, divide)
         self._update()
 
@@ -293,7 +300,13 @@ class ClusterBook:
             f"release of {before.name}", edits.released(self._clustering, cluster)
         )
 
-    def adopt(self, child: str, title: str, clusters: Sequence[Named]) -> None:
+    def adopt(
+        self,
+        child: str,
+        title: str,
+        clusters: Sequence[Named],
+        known: Collection[str] = (),
+    ) -> None:
         """Take over the named clusters of a child map, in place of its former ones.
 
         Parameters
@@ -302,8 +315,13 @@ class ClusterBook:
             Lasting key of the child map.
         title : str
             What a person calls it.
+        known : collection of str
+            Keys of clusters that have not changed since they were taken over: what
+            was done with them here holds.
         """
-        adopted = edits.adopted(self._clustering, child, clusters, self._found.ids)
+        adopted = edits.adopted(
+            self._clustering, child, clusters, self._found.ids, known
+        )
         if adopted != self._edits:
             self._edit(f"names from {title}", adopted, series=f"names from {child}")
 

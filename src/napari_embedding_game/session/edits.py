@@ -5,7 +5,7 @@ Nothing here changes anything; :class:`~.clusters.ClusterBook` takes the edits u
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +30,11 @@ class Named:
     rows: NDArray[np.intp]
     """Its points, as rows of the parent."""
     given: Given
+
+    def is_as(self, other: Named) -> bool:
+        """Return whether nothing has changed since ``other`` was taken over."""
+        is_same = (self.key, self.given) == (other.key, other.given)
+        return is_same and np.array_equal(self.rows, other.rows)
 
 
 def given(clustering: Clustering, cluster: int, **what: str) -> Edits:
@@ -89,21 +94,32 @@ def released(clustering: Clustering, cluster: int) -> Edits:
 
 
 def adopted(
-    clustering: Clustering, child: str, named: Sequence[Named], numbers: Numbers
+    clustering: Clustering,
+    child: str,
+    named: Sequence[Named],
+    numbers: Numbers,
+    known: Collection[str] = (),
 ) -> Edits:
-    """Put the named clusters of a child map in the place of its former ones."""
+    """Put the named clusters of a child map in the place of its former ones.
+
+    Those whose keys are ``known`` are as they were when they last were adopted: what
+    has been done with them here since then holds.
+    """
     former = clustering.edits
     mine = {
         given.origin: cluster
         for cluster, given in former.given.items()
         if given.origin.startswith(f"{child}/")
     }
-    ids = set(mine.values())
+    kept = {f"{child}/{key}" for key in known}
+    ids = {cluster for origin, cluster in mine.items() if origin not in kept}
     by_hand = former.by_hand.copy()
     by_hand[np.isin(by_hand, list(ids))] = AUTOMATIC
     all_given = {c: g for c, g in former.given.items() if c not in ids}
     for one in named:
         origin = f"{child}/{one.key}"
+        if origin in kept:
+            continue
         cluster = mine[origin] if origin in mine else int(numbers.take(1)[0])
         by_hand[one.rows] = cluster
         all_given[cluster] = replace(one.given, origin=origin)

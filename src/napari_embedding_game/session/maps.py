@@ -56,6 +56,8 @@ class MapTree:
         self._session = session
         self._maps: dict[str, SavedMap] = {}
         self._trails: dict[str, Trail[Any]] = {}
+        self._told: dict[str, list[Named]] = {}
+        """What each child map has told its parent last."""
         self._current = ""
         self._is_moving = False
         self._view: Mapping[str, Any] = {}
@@ -88,6 +90,12 @@ class MapTree:
             way.append(known[key])
             key = known[key].parent
         return way[::-1]
+
+    @property
+    def parts(self) -> list[Place]:
+        """The maps of parts of the open map."""
+        children = self._children(self._current)
+        return [place for place in self.places if place.key in children]
 
     def note_view(self, view: Mapping[str, Any]) -> None:
         """Remember what only the window knows of the open map, such as the camera."""
@@ -169,6 +177,7 @@ class MapTree:
         for one in inside:
             del self._maps[one]
             self._trails.pop(one, None)
+            self._told.pop(one, None)
         self.changed.emit()
 
     # To and from a file
@@ -190,13 +199,18 @@ class MapTree:
 
         Where this fails, the maps stay those that there were.
         """
-        former = self._maps, self._trails
+        former = self._maps, self._trails, self._told
         self._maps, self._trails = {one.key: one for one in saved.maps}, {}
+        self._told = {
+            one.key: _named(one, self._maps[one.parent])
+            for one in saved.maps
+            if one.parent is not None
+        }
         shown = saved[saved.current]
         try:
             self._go(shown.key, lambda: self._session.restore(shown, shown.dataset))
         except Exception:
-            self._maps, self._trails = former
+            self._maps, self._trails, self._told = former
             raise
         self.changed.emit()
 
@@ -205,7 +219,8 @@ class MapTree:
     def _on_dataset(self, dataset: Dataset | None) -> None:
         """Begin a new tree when a person has loaded something."""
         if not self._is_moving:
-            self._maps, self._trails, self._current, self._view = {}, {}, "", {}
+            self._maps, self._trails, self._told = {}, {}, {}
+            self._current, self._view = "", {}
             self.changed.emit()
 
     def _go(self, key: str, move: Any) -> None:
@@ -239,7 +254,10 @@ class MapTree:
         trail = self._trails.get(parent.key)
         if trail is not None:
             book.history.take_up(trail)
-        book.adopt(child.key, child.title, _named(child, parent))
+        named, told = _named(child, parent), self._told.get(child.key, [])
+        known = {one.key for one in named if any(one.is_as(other) for other in told)}
+        book.adopt(child.key, child.title, named, known)
+        self._told[child.key] = named
         self._maps[parent.key] = replace(parent, book=book.state())
         self._trails[parent.key] = book.history.trail
         return parent.key

@@ -1,7 +1,7 @@
 """Doing once more what a run did: the same layout, bit for bit.
 
-On the same machine, with the same versions and number of threads, the result
-is the same to the last bit on the CPU.  Elsewhere the start layout may differ
+On the same machine and with the same versions the result is the same to the last
+bit on the CPU, whatever the number of threads.  Elsewhere the start layout may differ
 in its last digits (linear algebra is compiled for each processor), and a GPU
 adds in any order; the game then makes another map, of the same quality.
 """

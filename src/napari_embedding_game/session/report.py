@@ -132,7 +132,7 @@ class Reporter:
         Parameters
         ----------
         clusters : tuple of int
-            Landmark numbers.
+            Ids of clusters.
         labels, pressure : array, shape (n,)
         column : str
             Metadata column to compose by; "" for none.

@@ -25,6 +25,7 @@ from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.engine import CoreEngine, Engine
 from napari_embedding_game.session.look import Look
 from napari_embedding_game.session.merging import Merging
+from napari_embedding_game.session.origin import Origin
 from napari_embedding_game.session.record import RunRecord, record
 from napari_embedding_game.session.run import Pace, Progress, Run
 from napari_embedding_game.session.saved import SavedMap
@@ -244,6 +245,7 @@ class Session:
             drawn=self.selection.points if self.selection.is_of_points else None,
             look=replace(self.look),
             view=dict(view or {}),
+            origin=self._lost_origin,
         )
 
     def restore(self, saved: SavedMap, dataset: Dataset | None = None) -> None:
@@ -273,6 +275,12 @@ class Session:
             raise
 
     # Inside
+
+    @property
+    def _lost_origin(self) -> Origin | None:
+        """Where the data would be read from, had they been there for the restoring."""
+        is_lost = self.dataset is not None and not self.dataset.X.shape[1]
+        return self._restored.origin if is_lost and self._restored else None
 
     def _take_up(self, saved: SavedMap, dataset: Dataset) -> None:
         self.load(dataset)

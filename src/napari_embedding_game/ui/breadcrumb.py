@@ -1,8 +1,15 @@
-"""The way from the whole map to the part that is open, and back."""
+"""The way from the whole map to the part that is open, back, and to its own parts."""
 
 from __future__ import annotations
 
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from qtpy.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QWidget,
+)
 
 from napari_embedding_game.session.maps import Place
 from napari_embedding_game.ui.player import Player
@@ -12,7 +19,7 @@ LONGEST = 18
 
 
 class Breadcrumb(QWidget):
-    """Hidden while the whole map is open; a click goes back to a map above."""
+    """A click goes to a map above or to a map of a part; hidden where there is none."""
 
     def __init__(self, player: Player) -> None:
         super().__init__()
@@ -22,6 +29,8 @@ class Breadcrumb(QWidget):
         self._row.setContentsMargins(0, 0, 0, 2)
         self._row.setSpacing(4)
         self.buttons: list[QPushButton] = []
+        self.parts: QPushButton | None = None
+        """Opens a menu of the maps of parts of this one, where there are any."""
         self._maps.changed.connect(self.refresh)
         self.refresh()
 
@@ -40,11 +49,26 @@ class Breadcrumb(QWidget):
         for button in self.buttons:
             self._row.addWidget(button)
             self._row.addWidget(QLabel("›"))
-        if path:
+        if self.buttons:
             here = QLabel(_short(path[-1].title))
             here.setProperty("role", "title")
             self._row.addWidget(here, 1)
-        self.setVisible(len(path) > 1)
+        parts = self._maps.parts if path else []
+        self.parts = self._menu_button(parts) if parts else None
+        if self.parts is not None:
+            self._row.addWidget(self.parts)
+        self.setVisible(len(path) > 1 or bool(parts))
+
+    def _menu_button(self, parts: list[Place]) -> QPushButton:
+        button = QPushButton("Maps of parts")
+        button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        button.setToolTip("Go on with a map that was made of some of these points.")
+        menu = QMenu(button)
+        for place in parts:
+            action = menu.addAction(f"{place.title} ({place.n_points:,} points)")
+            action.triggered.connect(lambda _=False, key=place.key: self._open(key))
+        button.setMenu(menu)
+        return button
 
     def _button(self, place: Place) -> QPushButton:
         button = QPushButton(f"‹ {_short(place.title)}")

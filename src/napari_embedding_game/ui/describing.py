@@ -25,7 +25,10 @@ class Describing(QObject):
     """The :class:`ClusterReport`, and the clusters it was asked for."""
     failed = Signal(object)
     outdated = Signal()
-    """Something else was asked for in the meantime: ask again."""
+    """Something else was asked for in the meantime: ask again.
+
+    What was found is answered as well: while a game runs, it is better than nothing.
+    """
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -35,7 +38,10 @@ class Describing(QObject):
         self._is_outdated = False
 
     def set_dataset(self, dataset: Dataset | None) -> None:
-        """Report on these rows from now on."""
+        """Report on these rows from now on; what was asked of others is dropped."""
+        if self._worker is not None:
+            self._worker.abandon()
+            self._worker, self._is_outdated = None, False
         self._reporter = Reporter(dataset) if dataset else None
 
     def stop(self) -> None:

@@ -17,6 +17,7 @@ from napari_embedding_game.session.run import Run
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.coloring import (
+    CLUSTER,
     ByCluster,
     Coloring,
     Legend,
@@ -87,6 +88,7 @@ class Drawing(QObject):
         )
         for signal, slot in self._ties:
             signal.connect(slot)
+        self._choose_coloring()
 
     def close(self) -> None:
         """Let go of session and viewer; the layers stay."""
@@ -160,7 +162,7 @@ class Drawing(QObject):
         self._drawn_run = None
         dataset, look = self._session.dataset, self._session.look
         if dataset is not None and not is_choice(look.color_by, dataset):
-            look.color_by = "Cluster"
+            look.color_by = CLUSTER
         self._choose_coloring()
 
     def _on_clusters(self) -> None:
@@ -169,7 +171,10 @@ class Drawing(QObject):
             self._tidying.start()
 
     def _on_look(self, info: EmissionInfo) -> None:
-        look = self._session.look
+        look, dataset = self._session.look, self._session.dataset
+        if dataset is not None and not is_choice(look.color_by, dataset):
+            look.color_by = CLUSTER  # a session file may ask for what is not there now
+            return
         if info.signal.name == "color_by" and look.limits is not None:
             look.limits = None  # another measure has other limits
             return

@@ -78,9 +78,9 @@ class GamePart(Part):
         self._make_main()
         self._make_more()
         self._build()
-        self._show_reach()
         self._connect()
-        self._tell_lambda()
+        self.show_settings()
+        self._on_staleness(session.stale)
 
     def _make_main(self) -> None:
         settings = self._settings

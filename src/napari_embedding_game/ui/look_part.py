@@ -26,7 +26,7 @@ class LookPart(Part):
         self._session = player.session
         self._look = player.session.look
         self.color_by = ComboBox(
-            choices=choices(self._session.dataset),
+            choices=self._choices,
             value=self._look.color_by,
             tooltip="What the colour of a point tells: its cluster, its pressure, or "
             "what is known of it. For a gene, press / and type its name.",
@@ -78,7 +78,7 @@ class LookPart(Part):
         self._look.events.color_by.disconnect(self._on_color)
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
-        self._offer(choices(dataset))
+        self._offer()
 
     def _on_restored(self, saved: object = None) -> None:
         """Show the look as it is, when a session file has changed it."""
@@ -93,14 +93,17 @@ class LookPart(Part):
     def _on_color(self, choice: str) -> None:
         """Follow a choice made elsewhere; a gene is offered while it is chosen."""
         if choice != self.color_by.value:
-            self._offer(choices(self._session.dataset))
+            self._offer()
             QTimer.singleShot(0, self.answered.emit)  # once the legend is drawn
 
-    def _offer(self, names: list[str]) -> None:
-        choice = self._look.color_by
+    def _choices(self, widget: object) -> list[str]:
+        names, choice = choices(self._session.dataset), self._look.color_by
+        return names if choice in names else [*names, choice]
+
+    def _offer(self) -> None:
         with self.color_by.changed.blocked():
-            self.color_by.choices = names if choice in names else [*names, choice]
-            self.color_by.value = choice
+            self.color_by.reset_choices()
+            self.color_by.value = self._look.color_by
 
     def _on_level(self, place: int, is_added: bool) -> None:
         """Select the points of one level of the legend, or its cluster."""

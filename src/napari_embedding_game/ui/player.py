@@ -13,6 +13,7 @@ import numpy as np
 from napari.layers import Points
 from qtpy.QtCore import Signal
 
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import engine
@@ -86,8 +87,12 @@ class Player(Errands):
         worker.begin()
 
     def play(self) -> None:
-        """Start a new run, in place of the present one."""
-        run = self.session.begin()
+        """Start a new run, in place of the present one, or tell why there is none."""
+        try:
+            run = self.session.begin()
+        except (DataError, InputError) as error:
+            self.session.say(str(error))
+            return
         self._worker = worker = FrameWorker(run.frames)
         worker.frame.connect(lambda progress: self._on_frame(run, progress))
         worker.returned.connect(lambda _: self.session.ended(run))
@@ -175,6 +180,7 @@ class Player(Errands):
     def _on_restored(self, saved: SavedMap) -> None:
         """Draw a map as it was stored."""
         if saved.snapshot is not None:
+            self.palette.restart()
             self.drawing.show_stored(saved.snapshot)
             self.keeper.show_view(saved.view)
 
