@@ -57,10 +57,12 @@ class Breadcrumb(QWidget):
         self.parts = self._menu_button(parts) if parts else None
         if self.parts is not None:
             self._row.addWidget(self.parts)
+        if not self.buttons:
+            self._row.addStretch(1)
         self.setVisible(len(path) > 1 or bool(parts))
 
     def _menu_button(self, parts: list[Place]) -> QPushButton:
-        button = QPushButton("Maps of parts")
+        button = QPushButton("Maps of parts  ")
         button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         button.setToolTip("Go on with a map that was made of some of these points.")
         menu = QMenu(button)

@@ -137,7 +137,8 @@ class Player(Errands):
         """
         selection, clusters = self.session.selection, self.session.clusters
         known = clusters.clustering.by_id
-        names = [known[c].name for c in selection.clusters if c in known]
+        chosen = [known[c] for c in selection.clusters if c in known]
+        names = [c.name if c.is_named else f"Cluster {c.name}" for c in chosen]
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
         points, whole = selection.points, self.session.dataset
         if source is None or wish is None:
