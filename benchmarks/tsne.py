@@ -114,11 +114,11 @@ def draw(rows: list[dict[str, Any]], n_points: int, path: Path) -> None:
     axes.axvline(WANTED["time"] * peer["s"], color="grey", linestyle=":")
     axes.axhline(WANTED["recall"] * peer["recall"], color="grey", linestyle=":")
     axes.set(
-        xscale="log",
         xlabel="seconds of the whole fit",
         ylabel="recall of 15 neighbours",
         title=f"t-SNE of {n_points:,} points; dotted: what was aimed at",
-        ylim=(0, None),
+        xlim=(0, 1.05 * peer["s"]),
+        ylim=(0, 1.1 * peer["recall"]),
     )
     figure.savefig(path, dpi=150)
 
