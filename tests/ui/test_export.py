@@ -101,6 +101,24 @@ def test_an_empty_table_gets_a_row_for_each_object(play, qtbot, dock, session, s
     assert list(table["index"]) == list(range(1, 26))
 
 
+@pytest.mark.parametrize("column", ["label", "in order"])
+def test_clusters_stand_beside_the_objects_that_were_read(
+    play, qtbot, viewer, dock, session, squares, column
+):
+    areas = np.bincount(squares.ravel())[1:] ** 1.5
+    table = pd.DataFrame({column: range(1, 26), "area": areas, "hue": areas % 7})
+    if column == "label":
+        table = table[::-1]
+    layer = viewer.add_labels(squares, features=table.reset_index(drop=True))
+    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+        dock.data.measure.take.native.click()
+    play()
+    dock.player.write_features()
+    x = layer.features["embedding_game_x"]
+    np.testing.assert_allclose(x, session.snapshot.embedding[:, 0])
+    assert list(layer.features["index"]) == list(table[column])
+
+
 def test_without_a_labels_layer_no_columns_are_offered(play, dock):
     play()
     dock.run.save.menu.aboutToShow.emit()
