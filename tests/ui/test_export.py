@@ -405,6 +405,25 @@ def test_closing_saves_and_leaves_nothing_to_be_offered(
     assert again().data.rescue.isHidden()
 
 
+def test_closing_goes_on_whatever_one_part_raises(
+    monkeypatch, viewer, dock, named, autosave_folder
+):
+    def broken():
+        raise OSError("the stick is gone")
+
+    told = []
+    dock.player.trouble.connect(told.append)
+    monkeypatch.setattr(dock.player.keeper._autosave, "job", broken)
+    monkeypatch.setattr(dock.player.lit, "close", broken)
+    dock.shut_down()
+    assert len(told) == 2
+    assert all("the stick is gone" in sentence for sentence in told)
+    assert dock.player.layers.points is None
+    assert viewer.mouse_move_callbacks == []
+    assert find_orphans(autosave_folder) == []
+    assert list(autosave_folder.iterdir()) == []  # the lock was free
+
+
 @pytest.fixture
 def crashed(dock, named, autosave_folder):
     """A saved map whose program was killed: the system gave up its lock."""

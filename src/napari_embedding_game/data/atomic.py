@@ -37,6 +37,14 @@ def whole_or_nothing(path: Path) -> Iterator[Path]:
         ) from error
 
 
+def is_same_file(path: Path, source: Path) -> bool:
+    """Return whether both are one file; a source out of reach is none."""
+    try:
+        return path.samefile(source)
+    except OSError:
+        return False
+
+
 def _flush(path: Path) -> None:
     """See that all of a file is on the disk."""
     with path.open("rb+") as file:

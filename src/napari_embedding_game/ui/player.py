@@ -18,7 +18,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import engine
 from napari_embedding_game.session.run import Progress, Run
 from napari_embedding_game.session.saved import SavedMap
-from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.sources import Loaded, Source, Wish
 from napari_embedding_game.ui.cluster_colors import ClusterColors
 from napari_embedding_game.ui.drawing import Drawing
@@ -99,20 +99,23 @@ class Player(Errands):
         if not self._is_open:
             return
         self._is_open = False
-        self.session.stop()
-        self.linked.changed.disconnect(self.drawing.make_room)
-        self.session.restored.disconnect(self._on_restored)
-        self.session.state_changed.disconnect(self._on_state)
-        self._collections.allow()
-        self.relink.close()
-        self.lit.close()
-        self.keeper.close()
-        self._pointing.close()
-        self.drawing.close()
-        if self._worker is not None:
-            self._worker.abandon(CLOSE_SECONDS)
-        self._worker = None
-        self.abandon_errand(CLOSE_SECONDS)
+        for let_go in (
+            self.session.stop,
+            self._untie,
+            self._collections.allow,
+            self.relink.close,
+            self.lit.close,
+            self.keeper.close,
+            self._pointing.close,
+            self.drawing.close,
+            self._end_run,
+            lambda: self.abandon_errand(CLOSE_SECONDS),
+        ):
+            try:
+                let_go()
+            except Exception as error:  # the rest has to let go all the same
+                logger.error("A part could not be closed", exc_info=error)
+                self.trouble.emit(sentence(error))
 
     def show_objects(self) -> None:
         """Move the camera to the selected objects in the image."""
@@ -154,6 +157,18 @@ class Player(Errands):
             self.trouble.emit(str(error))
         else:
             self.play()
+
+    # Closing
+
+    def _untie(self) -> None:
+        self.linked.changed.disconnect(self.drawing.make_room)
+        self.session.restored.disconnect(self._on_restored)
+        self.session.state_changed.disconnect(self._on_state)
+
+    def _end_run(self) -> None:
+        if self._worker is not None:
+            self._worker.abandon(CLOSE_SECONDS)
+        self._worker = None
 
     # What comes in
 
