@@ -200,7 +200,7 @@ class Player(Errands):
             self._collections.allow()
 
     def _on_lost(self) -> None:
-        if self.session.state in ("running", "paused", "finished"):
+        if self.session.state in ("running", "paused", "finished", "stopped"):
             self.session.stop()
             self.session.say(LOST)
 
