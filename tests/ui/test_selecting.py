@@ -1,6 +1,7 @@
 """One selection for the map, the lasso and the image."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -316,6 +317,25 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     below = QPoint(20, 20 * ROW)
     qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=below)
     np.testing.assert_array_equal(session.selection.points, rows)
+
+
+def test_the_bar_of_the_other_values_selects_all_of_them(
+    qtbot, play, dock, inspector, session, dataset
+):
+    kinds = [f"k{i % 10}" for i in range(40)]
+    session.load(replace(dataset, obs=dataset.obs.assign(kind=kinds)))
+    play()
+    inspector.members.column.value = "kind"
+    session.selection.select_points(np.arange(40))
+    qtbot.waitUntil(lambda: inspector.report is not None)
+    qtbot.waitUntil(lambda: inspector.report.column == "kind")
+    other = inspector.report.composition[-1]
+    assert other.level == "other (3 more)"
+    bars = inspector.members.composition
+    last = QPoint(20, 7 * ROW + ROW // 2)
+    qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=last)
+    assert {kinds[row] for row in session.selection.rows} == set(other.pooled)
+    assert len(session.selection.rows) == 12
 
 
 def test_a_bar_clicked_with_shift_adds_its_points(qtbot, play, inspector, session):

@@ -32,6 +32,13 @@ class Share:
     """Of the selected rows, 0 to 1."""
     share_overall: float
     """Of all rows, 0 to 1."""
+    pooled: tuple[str, ...] = ()
+    """The values that are summed up in this one."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The values that these rows have."""
+        return self.pooled or (self.level,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,5 +262,6 @@ def _sum_up(shares: list[Share]) -> list[Share]:
         sum(s.count for s in tail),
         sum(s.share for s in tail),
         sum(s.share_overall for s in tail),
+        tuple(s.level for s in tail),
     )
     return [*head, other]
