@@ -1,12 +1,15 @@
 """What is taken away, and what is brought back."""
 
 import json
+import threading
 import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session import archive
 from napari_embedding_game.session.autosave import find_closed, find_orphans
 from napari_embedding_game.session.run import UNPACED
@@ -403,6 +406,78 @@ def test_closing_saves_and_leaves_nothing_to_be_offered(
     dock.shut_down()
     assert len(find_closed(autosave_folder)) == 1
     assert again().data.rescue.isHidden()
+
+
+@pytest.fixture
+def held(monkeypatch, tmp_path):
+    """Writers that wait for their gate, and fail where a name says so."""
+    gates = {}
+
+    def save(saved, path):
+        if path.parent != tmp_path:
+            return  # on the quiet
+        gates.setdefault(path.name, threading.Event()).wait(10)
+        if "full" in path.name:
+            raise DataError(f"{path.name}: the disk is full")
+        path.touch()
+
+    monkeypatch.setattr(archive, "save", save)
+    yield lambda name: gates.setdefault(name, threading.Event()).set()
+    for gate in gates.values():
+        gate.set()
+
+
+def test_a_save_that_fails_while_something_is_read_is_told(
+    qtbot, dock, named, held, table, tmp_path
+):
+    dock.player.save_session(tmp_path / "full.zip")
+    dock.player.save_session(tmp_path / "next.zip")
+    with qtbot.waitSignal(dock.player.loaded):
+        dock.player.load(FileSource(table))
+    assert "Saving full.zip" in dock.data.summary.text()
+    held("full.zip")
+    qtbot.waitUntil(lambda: "the disk is full" in dock.data.trouble.text())
+    assert "Saving next.zip" in dock.data.summary.text()
+    with qtbot.waitSignal(dock.player.saved):
+        held("next.zip")
+    assert "the disk is full" in dock.data.trouble.text()
+    assert "40 rows" in dock.data.summary.text()
+
+
+def test_a_save_does_not_end_reading(qtbot, dock, named, held, table, tmp_path):
+    gate = threading.Event()
+
+    class Slow(FileSource):
+        def read(self, wish):
+            yield Stage("Waiting")
+            gate.wait(10)
+            return (yield from super().read(wish))
+
+    before = dock.player.session.dataset
+    dock.player.load(Slow(table))
+    qtbot.waitUntil(lambda: "Waiting" in dock.data.summary.text())
+    with qtbot.waitSignal(dock.player.saved):
+        held("quick.zip")
+        dock.player.save_session(tmp_path / "quick.zip")
+    assert "Waiting" in dock.data.summary.text()
+    with qtbot.waitSignal(dock.player.loaded):
+        gate.set()
+    assert dock.player.session.dataset is not before
+
+
+def test_what_waits_to_be_saved_is_saved_though_the_dock_is_closed(
+    qtbot, dock, named, held, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("napari_embedding_game.ui.player.CLOSE_SECONDS", 0.0)
+    for name in ("first.zip", "full.zip", "last.zip"):
+        dock.player.save_session(tmp_path / name)
+    held("full.zip")
+    held("last.zip")
+    dock.shut_down()
+    assert not (tmp_path / "last.zip").exists()
+    held("first.zip")
+    qtbot.waitUntil((tmp_path / "last.zip").exists)
+    assert (tmp_path / "first.zip").exists()
 
 
 def test_closing_goes_on_whatever_one_part_raises(

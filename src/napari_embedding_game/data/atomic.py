@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,8 @@ def whole_or_nothing(path: Path) -> Iterator[Path]:
     DataError
         The file cannot be written.
     """
-    temporary = path.with_name(f".{os.getpid()}-{path.name}")
+    # Not made by tempfile: nobody else could read what takes the place of `path`.
+    temporary = path.with_name(f".{secrets.token_hex(6)}-{path.name}")
     try:
         try:
             yield temporary

@@ -109,7 +109,7 @@ class Player(Errands):
             self._pointing.close,
             self.drawing.close,
             self._end_run,
-            lambda: self.abandon_errand(CLOSE_SECONDS),
+            lambda: self.abandon_errands(CLOSE_SECONDS),
         ):
             try:
                 let_go()
