@@ -140,6 +140,39 @@ def test_the_lit_objects_follow_the_running_game(qtbot, dock, session, nuclei):
     qtbot.waitUntil(lambda: lit_labels(dock, nuclei) == everything)
 
 
+def test_a_deleted_light_comes_back_with_the_next_selection(
+    viewer, dock, session, nuclei
+):
+    session.selection.select_points(np.array([3]))
+    viewer.layers.remove(dock.player.lit.layer)
+    assert nuclei.opacity == 0.7
+    session.selection.select_points(np.array([3, 5]))
+    assert dock.player.lit.layer in viewer.layers
+    assert lit_labels(dock, nuclei) == [4, 6]
+
+
+def test_deleted_labels_are_unlinked_until_they_are_open_again(
+    qtbot, viewer, dock, session, nuclei
+):
+    session.selection.select_points(np.array([3]))
+    viewer.layers.remove(nuclei)
+    qtbot.waitUntil(lambda: dock.player.linked.current is None)
+    assert "The labels 'nuclei' of these objects are not open" in (
+        dock.data.trouble.text()
+    )
+    assert dock.player.lit.layer is None
+    click = dock.player._pointing._on_click
+    click(np.array([1.0, 9.0]), False)
+    assert session.selection.rows.tolist() == [3]
+    dock.player.write_features()
+    assert "no map of a layer's objects" in dock.data.trouble.text()
+    view = dock.player.keeper.capture().maps[0].view
+    assert view["layers"]["labels"]["name"] == "nuclei"
+    again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
+    qtbot.waitUntil(lambda: dock.player.linked.current is not None)
+    assert dock.player.linked.current.labels is again
+
+
 @pytest.fixture
 def pyramid(qtbot, viewer, dock, session, play):
     """25 objects of a label image that is there in three sizes."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from qtpy.QtCore import QObject, Signal
+from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
@@ -84,6 +84,10 @@ class Errands(QObject):
         self.keeper.failed.connect(lambda error: self.trouble.emit(sentence(error)))
         self.relink = Relinker(viewer, session, self.linked)
         self.relink.changed.connect(self.trouble)
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self._forget_removed)
+        viewer.layers.events.removed.connect(self._on_removed)
         self._reading: StageWorker | None = None
         self._writing: Worker | None = None
         self._to_write: deque[tuple[str, Callable[[], None]]] = deque()
@@ -216,7 +220,26 @@ class Errands(QObject):
             if jobs:
                 Worker(lambda: _write_after(writing, jobs)).begin()
 
+    def untie(self) -> None:
+        """Let go of the viewer's layers."""
+        self._soon.stop()
+        self._viewer.layers.events.removed.disconnect(self._on_removed)
+
     # Inside
+
+    def _on_removed(self, event: object = None) -> None:
+        self._soon.start(0)  # others may be removed in the same go
+
+    def _forget_removed(self) -> None:
+        """Unlink layers that are gone, until they are open again."""
+        linked, table = self.linked.current, self.linked.table
+        layers = self._viewer.layers
+        if table is not None and table.layer not in layers:
+            self.linked.table = table = None
+        if linked is not None and linked.labels not in layers:
+            described = self.linked.describe()
+            self.linked.set(None, table)
+            self.relink.look_for(described)
 
     def _read_in_stages(
         self, name: str, read: Callable[[], Stages[Any]], then: Callable[[Any], None]

@@ -101,7 +101,8 @@ class Player(Errands):
         self._is_open = False
         for let_go in (
             self.session.stop,
-            self._untie,
+            self.untie,
+            self._untie_session,
             self._collections.allow,
             self.relink.close,
             self.lit.close,
@@ -160,7 +161,7 @@ class Player(Errands):
 
     # Closing
 
-    def _untie(self) -> None:
+    def _untie_session(self) -> None:
         self.linked.changed.disconnect(self.drawing.make_room)
         self.session.restored.disconnect(self._on_restored)
         self.session.state_changed.disconnect(self._on_state)
