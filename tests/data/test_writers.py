@@ -11,11 +11,21 @@ from anndata import AnnData
 
 from napari_embedding_game.data.anndata import from_anndata
 from napari_embedding_game.data.arrays import read_array
+from napari_embedding_game.data.atomic import whole_or_nothing
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.result import EmbeddingResult
 from napari_embedding_game.data.tables import from_features
 from napari_embedding_game.data.writers import write_csv, write_h5ad
+
+
+def test_two_writings_of_one_name_do_not_mix(tmp_path):
+    path = tmp_path / "map.csv"
+    with whole_or_nothing(path) as one, whole_or_nothing(path) as other:
+        one.write_text("one")
+        other.write_text("other")
+    assert path.read_text() == "one"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def layout(n, seed=3):

@@ -253,6 +253,58 @@ def test_the_data_file_is_never_overwritten(folder):
         archive.save(SavedSession(maps=(saved,)), path / "cells.csv")
 
 
+def table_of_ten(path):
+    rows = np.random.default_rng(0).normal(size=(10, 2))
+    pd.DataFrame(rows, columns=list("ab")).to_csv(path, index=False)
+    return read(path)
+
+
+def test_a_session_is_saved_while_its_data_are_away(tmp_path):
+    path = tmp_path / "stick" / "cells.csv"
+    path.parent.mkdir()
+    whole = table_of_ten(path)
+    content = path.read_bytes()
+    path.unlink()
+    (tmp_path / "x.zip").touch()
+    found = stored(whole, tmp_path / "x.zip")
+    assert found.origin.sha256 == ""
+    path.write_bytes(content)
+    back = archive.with_data(found, tmp_path).dataset
+    np.testing.assert_array_equal(back.X, whole.X)
+    assert stored(whole, tmp_path / "x.zip").origin.sha256 == whole.sha256()
+    assert stored(back, tmp_path / "x.zip").origin.sha256 == whole.sha256()
+
+
+def test_a_file_is_read_once_for_all_its_parts(tmp_path, monkeypatch):
+    hashed = []
+    inner = origin.source_sha256
+    monkeypatch.setattr(
+        origin, "source_sha256", lambda path: hashed.append(path) or inner(path)
+    )
+    path = tmp_path / "cells.csv"
+    whole = table_of_ten(path)
+    parts = [whole, *(whole.subset(np.arange(10) != i) for i in range(3))]
+    expected = {origin.origin_of(part).sha256 for part in parts[:2]}
+    with path.open("a") as file:
+        file.write("1,2\n")
+    assert {origin.origin_of(parts[2]).sha256} != expected
+    again = origin.origin_of(parts[2])
+    path.unlink()
+    assert origin.origin_of(parts[3]).sha256 == again.sha256
+    assert hashed == [path, path]
+
+
+def test_data_that_cannot_be_read_are_told(folder, tmp_path, monkeypatch):
+    found = copied(folder[0], tmp_path)
+
+    def broken(path):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(origin, "source_sha256", broken)
+    with pytest.raises(DataError, match="cannot be read"):
+        archive.with_data(found, tmp_path)
+
+
 # Files from elsewhere
 
 

@@ -121,11 +121,14 @@ def test_nothing_to_save_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(start, tmp_path):
+@pytest.mark.parametrize("error", [DataError, OSError])
+def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(
+    start, tmp_path, error
+):
     autosave = start()
     autosave.job()()
-    autosave._capture = lambda: SavedSession(maps=(Broken(),))
-    with pytest.raises(DataError, match="no room"):
+    autosave._capture = lambda: SavedSession(maps=(Broken(error),))
+    with pytest.raises(error, match="no room"):
         autosave.close()
     assert [o.path for o in find_orphans(tmp_path)] == [autosave.path]
     find_orphans(tmp_path)[0].discard()
@@ -135,9 +138,12 @@ def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(start, tmp_
 
 
 class Broken:
+    def __init__(self, error):
+        self.error = error
+
     @property
     def dataset(self):
-        raise DataError("There is no room on the disk.")
+        raise self.error("There is no room on the disk.")
 
 
 def test_the_folder_can_be_chosen(monkeypatch, tmp_path):

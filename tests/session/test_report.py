@@ -7,6 +7,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.report import (
     ColumnSums,
     Reporter,
+    as_levels,
     composition,
     is_continuous,
 )
@@ -51,6 +52,30 @@ def test_numbers_are_composed_by_quarters_in_their_order():
     parts = composition(pd.Series(np.linspace(0, 4.0, 100)), np.arange(60))
     assert [part.count for part in parts] == [25, 25, 10]
     assert next(part.level for part in parts).endswith("to 1")
+
+
+@pytest.mark.parametrize(
+    ("values", "levels"),
+    [
+        (100_001 + np.arange(101), ["100000 to 100030", "100030 to 100050"]),
+        (1.7e9 + np.arange(101) / 100, ["1700000000 to 1700000000.2"]),
+        ([1.0] * 99 + [1 + 2**-52], ["1 to 1.0000000000000002"]),
+        ([0.5] * 4, ["0.5"]),
+    ],
+    ids=["numbers of cells", "times", "next to each other", "constant"],
+)
+def test_ranges_of_numbers_are_told_apart(values, levels):
+    named = as_levels(pd.Series(values))
+    assert list(named.cat.categories)[: len(levels)] == levels
+    assert not named.isna().any()
+
+
+def test_what_is_infinite_is_in_no_range():
+    named = as_levels(pd.Series([np.inf, 1.5, 2.5, 3.5, 5.5]))
+    assert list(named) == ["missing", *[f"{a} to {b}" for a, b in QUARTERS]]
+
+
+QUARTERS = [(1.5, 2.25), (2.25, 3), (3, 4), (4, 5.5)]
 
 
 def test_many_levels_are_summed_up_and_missing_is_named():

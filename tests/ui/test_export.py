@@ -1,12 +1,15 @@
 """What is taken away, and what is brought back."""
 
 import json
+import threading
 import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session import archive
 from napari_embedding_game.session.autosave import find_closed, find_orphans
 from napari_embedding_game.session.run import UNPACED
@@ -99,6 +102,24 @@ def test_an_empty_table_gets_a_row_for_each_object(play, qtbot, dock, session, s
     play()
     table = with_features(pd.DataFrame(), session.dataset, session.result())
     assert list(table["index"]) == list(range(1, 26))
+
+
+@pytest.mark.parametrize("column", ["label", "in order"])
+def test_clusters_stand_beside_the_objects_that_were_read(
+    play, qtbot, viewer, dock, session, squares, column
+):
+    areas = np.bincount(squares.ravel())[1:] ** 1.5
+    table = pd.DataFrame({column: range(1, 26), "area": areas, "hue": areas % 7})
+    if column == "label":
+        table = table[::-1]
+    layer = viewer.add_labels(squares, features=table.reset_index(drop=True))
+    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+        dock.data.measure.take.native.click()
+    play()
+    dock.player.write_features()
+    x = layer.features["embedding_game_x"]
+    np.testing.assert_allclose(x, session.snapshot.embedding[:, 0])
+    assert list(layer.features["index"]) == list(table[column])
 
 
 def test_without_a_labels_layer_no_columns_are_offered(play, dock):
@@ -391,6 +412,97 @@ def test_closing_saves_and_leaves_nothing_to_be_offered(
     dock.shut_down()
     assert len(find_closed(autosave_folder)) == 1
     assert again().data.rescue.isHidden()
+
+
+@pytest.fixture
+def held(monkeypatch, tmp_path):
+    """Writers that wait for their gate, and fail where a name says so."""
+    gates = {}
+
+    def save(saved, path):
+        if path.parent != tmp_path:
+            return  # on the quiet
+        gates.setdefault(path.name, threading.Event()).wait(10)
+        if "full" in path.name:
+            raise DataError(f"{path.name}: the disk is full")
+        path.touch()
+
+    monkeypatch.setattr(archive, "save", save)
+    yield lambda name: gates.setdefault(name, threading.Event()).set()
+    for gate in gates.values():
+        gate.set()
+
+
+def test_a_save_that_fails_while_something_is_read_is_told(
+    qtbot, dock, named, held, table, tmp_path
+):
+    dock.player.save_session(tmp_path / "full.zip")
+    dock.player.save_session(tmp_path / "next.zip")
+    with qtbot.waitSignal(dock.player.loaded):
+        dock.player.load(FileSource(table))
+    assert "Saving full.zip" in dock.data.summary.text()
+    held("full.zip")
+    qtbot.waitUntil(lambda: "the disk is full" in dock.data.trouble.text())
+    assert "Saving next.zip" in dock.data.summary.text()
+    with qtbot.waitSignal(dock.player.saved):
+        held("next.zip")
+    assert "the disk is full" in dock.data.trouble.text()
+    assert "40 rows" in dock.data.summary.text()
+
+
+def test_a_save_does_not_end_reading(qtbot, dock, named, held, table, tmp_path):
+    gate = threading.Event()
+
+    class Slow(FileSource):
+        def read(self, wish):
+            yield Stage("Waiting")
+            gate.wait(10)
+            return (yield from super().read(wish))
+
+    before = dock.player.session.dataset
+    dock.player.load(Slow(table))
+    qtbot.waitUntil(lambda: "Waiting" in dock.data.summary.text())
+    with qtbot.waitSignal(dock.player.saved):
+        held("quick.zip")
+        dock.player.save_session(tmp_path / "quick.zip")
+    assert "Waiting" in dock.data.summary.text()
+    with qtbot.waitSignal(dock.player.loaded):
+        gate.set()
+    assert dock.player.session.dataset is not before
+
+
+def test_what_waits_to_be_saved_is_saved_though_the_dock_is_closed(
+    qtbot, dock, named, held, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("napari_embedding_game.ui.player.CLOSE_SECONDS", 0.0)
+    for name in ("first.zip", "full.zip", "last.zip"):
+        dock.player.save_session(tmp_path / name)
+    held("full.zip")
+    held("last.zip")
+    dock.shut_down()
+    assert not (tmp_path / "last.zip").exists()
+    held("first.zip")
+    qtbot.waitUntil((tmp_path / "last.zip").exists)
+    assert (tmp_path / "first.zip").exists()
+
+
+def test_closing_goes_on_whatever_one_part_raises(
+    monkeypatch, viewer, dock, named, autosave_folder
+):
+    def broken():
+        raise OSError("the stick is gone")
+
+    told = []
+    dock.player.trouble.connect(told.append)
+    monkeypatch.setattr(dock.player.keeper._autosave, "job", broken)
+    monkeypatch.setattr(dock.player.lit, "close", broken)
+    dock.shut_down()
+    assert len(told) == 2
+    assert all("the stick is gone" in sentence for sentence in told)
+    assert dock.player.layers.points is None
+    assert viewer.mouse_move_callbacks == []
+    assert find_orphans(autosave_folder) == []
+    assert list(autosave_folder.iterdir()) == []  # the lock was free
 
 
 @pytest.fixture

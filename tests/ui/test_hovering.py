@@ -112,6 +112,14 @@ def test_a_point_is_found_where_it_is_drawn_and_nowhere_else(drawn):
     assert point_at(viewer, session, layers, world) is None
 
 
+def test_no_point_is_found_once_some_were_deleted(drawn):
+    viewer, session, layers = drawn(np.random.default_rng(0).uniform(-5, 5, (50, 2)))
+    world = layers.to_world(session.snapshot.embedding[49])
+    layers.points.selected_data = {3}
+    layers.points.remove_selected()
+    assert point_at(viewer, session, layers, world) is None
+
+
 def test_the_nearest_of_100_000_points_is_found_within_10_ms(drawn):
     rng = np.random.default_rng(0)
     viewer, session, layers = drawn(rng.normal(size=(100_000, 2)))

@@ -83,6 +83,26 @@ def test_deleted_landmarks_are_not_drawn_any_more(viewer, layers, lost, make_sna
     assert len(viewer.layers) == 1
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda layers: layers.fly_to(39),
+        lambda layers: layers.to_map(np.array([500.0, 500.0])),
+        lambda layers: layers.recolor(GREY),
+    ],
+    ids=["fly to", "hover", "select"],
+)
+def test_of_a_map_at_rest_that_somebody_edited_nothing_is_used(
+    layers, lost, make_snapshot, use
+):
+    layers.show(make_snapshot(10), GREY)
+    layers.points.selected_data = {3, 4}
+    layers.points.remove_selected()
+    assert use(layers) is None
+    assert lost == [True]
+    assert layers.points is None
+
+
 def test_points_that_somebody_edited_are_left_alone(layers, lost, make_snapshot):
     layers.points.data = layers.points.data[:30]
     assert not layers.show(make_snapshot(10), GREY)

@@ -1,6 +1,7 @@
 """One selection for the map, the lasso and the image."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,6 +138,39 @@ def test_the_lit_objects_follow_the_running_game(qtbot, dock, session, nuclei):
     everything = session.dataset.objects.label_ids.tolist()
     assert len(before) < len(everything)
     qtbot.waitUntil(lambda: lit_labels(dock, nuclei) == everything)
+
+
+def test_a_deleted_light_comes_back_with_the_next_selection(
+    viewer, dock, session, nuclei
+):
+    session.selection.select_points(np.array([3]))
+    viewer.layers.remove(dock.player.lit.layer)
+    assert nuclei.opacity == 0.7
+    session.selection.select_points(np.array([3, 5]))
+    assert dock.player.lit.layer in viewer.layers
+    assert lit_labels(dock, nuclei) == [4, 6]
+
+
+def test_deleted_labels_are_unlinked_until_they_are_open_again(
+    qtbot, viewer, dock, session, nuclei
+):
+    session.selection.select_points(np.array([3]))
+    viewer.layers.remove(nuclei)
+    qtbot.waitUntil(lambda: dock.player.linked.current is None)
+    assert "The labels 'nuclei' of these objects are not open" in (
+        dock.data.trouble.text()
+    )
+    assert dock.player.lit.layer is None
+    click = dock.player._pointing._on_click
+    click(np.array([1.0, 9.0]), False)
+    assert session.selection.rows.tolist() == [3]
+    dock.player.write_features()
+    assert "no map of a layer's objects" in dock.data.trouble.text()
+    view = dock.player.keeper.capture().maps[0].view
+    assert view["layers"]["labels"]["name"] == "nuclei"
+    again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
+    qtbot.waitUntil(lambda: dock.player.linked.current is not None)
+    assert dock.player.linked.current.labels is again
 
 
 @pytest.fixture
@@ -316,6 +350,25 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     below = QPoint(20, 20 * ROW)
     qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=below)
     np.testing.assert_array_equal(session.selection.points, rows)
+
+
+def test_the_bar_of_the_other_values_selects_all_of_them(
+    qtbot, play, dock, inspector, session, dataset
+):
+    kinds = [f"k{i % 10}" for i in range(40)]
+    session.load(replace(dataset, obs=dataset.obs.assign(kind=kinds)))
+    play()
+    inspector.members.column.value = "kind"
+    session.selection.select_points(np.arange(40))
+    qtbot.waitUntil(lambda: inspector.report is not None)
+    qtbot.waitUntil(lambda: inspector.report.column == "kind")
+    other = inspector.report.composition[-1]
+    assert other.level == "other (3 more)"
+    bars = inspector.members.composition
+    last = QPoint(20, 7 * ROW + ROW // 2)
+    qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=last)
+    assert {kinds[row] for row in session.selection.rows} == set(other.pooled)
+    assert len(session.selection.rows) == 12
 
 
 def test_a_bar_clicked_with_shift_adds_its_points(qtbot, play, inspector, session):

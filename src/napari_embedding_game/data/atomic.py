@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,8 @@ def whole_or_nothing(path: Path) -> Iterator[Path]:
     DataError
         The file cannot be written.
     """
-    temporary = path.with_name(f".{os.getpid()}-{path.name}")
+    # Not made by tempfile: nobody else could read what takes the place of `path`.
+    temporary = path.with_name(f".{secrets.token_hex(6)}-{path.name}")
     try:
         try:
             yield temporary
@@ -35,6 +37,14 @@ def whole_or_nothing(path: Path) -> Iterator[Path]:
             f"{path} could not be written ({error.strerror or error}): make room or "
             "choose another folder."
         ) from error
+
+
+def is_same_file(path: Path, source: Path) -> bool:
+    """Return whether both are one file; a source out of reach is none."""
+    try:
+        return path.samefile(source)
+    except OSError:
+        return False
 
 
 def _flush(path: Path) -> None:

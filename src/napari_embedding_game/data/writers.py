@@ -18,7 +18,7 @@ from .annotation import (
     new_anndata,
     result_frame,
 )
-from .atomic import whole_or_nothing
+from .atomic import is_same_file, whole_or_nothing
 from .dataset import Dataset
 from .errors import DataError
 from .figure import PointColors, draw, save
@@ -27,7 +27,7 @@ from .result import EmbeddingResult
 
 def check_output(source: Path | None, path: Path) -> None:
     """Raise DataError if `path` is the input or its folder cannot take a file."""
-    if source is not None and path.exists() and path.samefile(source):
+    if source is not None and is_same_file(path, source):
         raise DataError(
             f"{path.name} is the input itself and stays as it is: "
             "choose another name for the result."

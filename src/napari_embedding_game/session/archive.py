@@ -14,6 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.atomic import is_same_file
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.result import versions
 from napari_embedding_game.session import container
@@ -39,8 +40,11 @@ def save(session: SavedSession, path: str | Path) -> None:
     path = Path(path)
     for one in session.maps:
         source = one.dataset.source
-        if source is not None and path.exists() and source.exists():
-            _refuse_input(path, source)
+        if source is not None and is_same_file(path, source):
+            raise DataError(
+                f"{path.name} is the data file itself and stays as it is: "
+                "choose another name for the session."
+            )
     members: dict[str, bytes | NDArray[Any]] = {
         "session.json": dumps(
             SessionText(
@@ -167,11 +171,3 @@ def recorded_map(path: str | Path, title: str | None = None) -> SavedMap:
 def now() -> str:
     """Return the present time as text."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
-
-
-def _refuse_input(path: Path, source: Path) -> None:
-    if path.samefile(source):
-        raise DataError(
-            f"{path.name} is the data file itself and stays as it is: "
-            "choose another name for the session."
-        )

@@ -21,7 +21,6 @@ from typing import IO, Any
 
 import platformdirs
 
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import archive
 from napari_embedding_game.session.saved import SavedSession
 
@@ -161,10 +160,8 @@ class Autosave:
             save = self.job()
             if save is not None:
                 save()
-        except DataError:
+        finally:
             self._lock.close()
-            raise
-        self._lock.close()
         _lock_path(self.path).unlink(missing_ok=True)
         for path in find_closed(self._folder)[KEPT:]:
             path.unlink(missing_ok=True)

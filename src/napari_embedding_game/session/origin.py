@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -35,7 +35,7 @@ class Origin:
     path: str = ""
     """The file or folder; "" where there is none."""
     sha256: str
-    """Of the file; of X where there is no file."""
+    """Of the file; of X where there is no file; "" where it could not be read."""
     x_sha256: str
     n_source_rows: int
     n_columns: int
@@ -48,23 +48,58 @@ class Origin:
 _KNOWN: WeakKeyDictionary[Dataset, Origin] = WeakKeyDictionary()
 _MOST_COLUMNS = 1000
 
+_Stamp = tuple[tuple[str, int, int], ...]
+_HASHES: dict[Path, tuple[_Stamp, str]] = {}
+"""By source: names, sizes and times of its files, and its SHA-256."""
+
 
 def origin_of(dataset: Dataset) -> Origin:
-    """Return the origin; the first time this reads the whole source file."""
-    if dataset not in _KNOWN:
-        names = dataset.var_names
-        _KNOWN[dataset] = Origin(
-            name=dataset.name,
-            space=dataset.space,
-            path="" if dataset.source is None else str(dataset.source.absolute()),
-            sha256=dataset.sha256(),
-            x_sha256=fingerprint(dataset.X),
-            n_source_rows=dataset.n_source_rows,
-            n_columns=dataset.X.shape[1],
-            columns=names if len(names) <= _MOST_COLUMNS else (),
-            provenance=dict(dataset.provenance),
-        )
-    return _KNOWN[dataset]
+    """Return the origin; the first time this reads the whole source file.
+
+    A source that is out of reach costs no more than its SHA-256, which is then
+    looked for again the next time.
+    """
+    known = _KNOWN.get(dataset) or _without_hash(dataset)
+    if not known.sha256:
+        source = dataset.source
+        found = dataset.sha256() if source is None else _hash_of(source.absolute())
+        known = replace(known, sha256=found)
+    _KNOWN[dataset] = known
+    return known
+
+
+def _without_hash(dataset: Dataset) -> Origin:
+    names = dataset.var_names
+    return Origin(
+        name=dataset.name,
+        space=dataset.space,
+        path="" if dataset.source is None else str(dataset.source.absolute()),
+        sha256="",
+        x_sha256=fingerprint(dataset.X),
+        n_source_rows=dataset.n_source_rows,
+        n_columns=dataset.X.shape[1],
+        columns=names if len(names) <= _MOST_COLUMNS else (),
+        provenance=dict(dataset.provenance),
+    )
+
+
+def _hash_of(source: Path) -> str:
+    """Return the SHA-256 as it was when the source could be read last, or ""."""
+    known = _HASHES.get(source, ((), ""))
+    try:
+        stamp = _stamp(source)
+        if stamp != known[0]:
+            known = _HASHES[source] = stamp, source_sha256(source)
+    except OSError:
+        return known[1]
+    return known[1]
+
+
+def _stamp(source: Path) -> _Stamp:
+    """Return name, size and time of each file; reading them again tells no more."""
+    files = sorted(source.rglob("*")) if source.is_dir() else [source]
+    found = [(str(path), path.stat()) for path in files]
+    return tuple((name, at.st_size, at.st_mtime_ns) for name, at in found)
 
 
 def fingerprint(X: Any) -> str:
@@ -128,7 +163,14 @@ def _find(origin: Origin, beside: Path) -> Path:
 
 
 def _unchanged(origin: Origin, path: Path) -> Path:
-    if source_sha256(path) != origin.sha256:
+    try:
+        is_same = not origin.sha256 or source_sha256(path) == origin.sha256
+    except OSError as error:
+        raise DataError(
+            f"The data file {path} cannot be read ({error.strerror or error}): put "
+            "it back. The map is shown as it was saved."
+        ) from error
+    if not is_same:
         raise DataError(
             f"The data file {path} has changed since the session was saved: put the "
             "former one back to play on. The map is shown as it was saved."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ from napari_embedding_game.data.dataset import Dataset
 MAX_LEVELS = 8
 MISSING = "missing"
 MAX_COLUMNS = 12
+FEWEST_DIGITS, MOST_DIGITS = 3, 17
+"""Of the numbers in a text; as many as 17 tell any two apart."""
 BLOCK = 4096
 """Rows made dense at a time, so that statistics need little memory."""
 
@@ -29,6 +32,13 @@ class Share:
     """Of the selected rows, 0 to 1."""
     share_overall: float
     """Of all rows, 0 to 1."""
+    pooled: tuple[str, ...] = ()
+    """The values that are summed up in this one."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The values that these rows have."""
+        return self.pooled or (self.level,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +206,12 @@ def composition(values: pd.Series, rows: NDArray[np.intp]) -> tuple[Share, ...]:
 
 
 def as_levels(values: pd.Series) -> pd.Series:
-    """Return the column as categories, a numeric one cut into its quarters."""
+    """Return the column as categories, a numeric one cut into its quarters.
+
+    Where all numbers are the same, they are one category.
+    """
     if is_continuous(values):
-        values = pd.qcut(values, 4, duplicates="drop")
-        values = values.cat.rename_categories(_range_text)
+        values = _quarters(values)
     named = values.astype("category").cat.rename_categories(str)
     if named.isna().any():
         named = named.cat.add_categories(MISSING).fillna(MISSING)
@@ -217,8 +229,28 @@ def is_continuous(values: pd.Series) -> bool:
     return not (whole and values.nunique() <= 30)
 
 
-def _range_text(interval: Any) -> str:
-    return f"{interval.left:.3g} to {interval.right:.3g}"
+def _quarters(values: pd.Series) -> pd.Series:
+    numbers = pd.Series(values.to_numpy(float, na_value=np.nan), index=values.index)
+    numbers = numbers.where(np.isfinite(numbers))
+    edges = np.unique(numbers.quantile(np.linspace(0, 1, 5)).dropna())
+    if len(edges) < 2:
+        return values
+    return pd.cut(numbers, edges, labels=_range_texts(edges), include_lowest=True)
+
+
+def _range_texts(edges: NDArray[np.float64]) -> list[str]:
+    """Return a text for each range, with as few digits as tell the edges apart."""
+    texts: list[str] = []
+    for digits in range(FEWEST_DIGITS, MOST_DIGITS + 1):
+        texts = [_rounded(edge, digits) for edge in edges]
+        if len(set(texts)) == len(edges):
+            break
+    return [f"{left} to {right}" for left, right in itertools.pairwise(texts)]
+
+
+def _rounded(number: float, digits: int) -> str:
+    """Return so many digits of a number, and zeros instead of an exponent."""
+    return f"{float(f'{number:.{digits}g}'):.{max(digits, 15)}g}"
 
 
 def _sum_up(shares: list[Share]) -> list[Share]:
@@ -230,5 +262,6 @@ def _sum_up(shares: list[Share]) -> list[Share]:
         sum(s.count for s in tail),
         sum(s.share for s in tail),
         sum(s.share_overall for s in tail),
+        tuple(s.level for s in tail),
     )
     return [*head, other]

@@ -59,6 +59,7 @@ class DataPart(Part):
         self._linked: Linked | None = None
         self._table: Table | None = None
         self._wish = Wish()
+        self._busy = ""
         self._columns: tuple[str, ...] = ()
         self._make()
         self._build()
@@ -299,6 +300,7 @@ class DataPart(Part):
         self._form.setRowVisible(0, len(spaces) > 1)
 
     def _on_busy(self, what: str) -> None:
+        self._busy = what
         show_text(self.summary, what or _summary(self._player.session.dataset))
 
     def _on_stage(self, stage: Stage | None) -> None:
@@ -315,7 +317,7 @@ class DataPart(Part):
 
     def _show(self, dataset: Dataset | None) -> None:
         show_text(self.title, dataset.name if dataset else "")
-        show_text(self.summary, _summary(dataset))
+        show_text(self.summary, self._busy or _summary(dataset))
         show_text(self.notes, "\n".join(dataset.notes) if dataset else "")
 
 

@@ -1,14 +1,16 @@
-"""Reading and writing for a session: one thing at a time, in the background."""
+"""Reading and writing for a session, in the background: one thing of each at a time."""
 
 from __future__ import annotations
 
+import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from qtpy.QtCore import QObject, Signal
+from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
@@ -36,6 +38,8 @@ from napari_embedding_game.ui.worker import StageWorker, Worker
 if TYPE_CHECKING:
     import napari
 
+logger = logging.getLogger(__name__)
+
 FIGURES = (".png", ".svg")
 NO_TABLE = (
     "There is no map of a layer's objects yet: take the table of a layer with From "
@@ -45,6 +49,9 @@ NO_TABLE = (
 
 class Errands(QObject):
     """Reads and writes for the session of a viewer, never in the window's thread.
+
+    What is to be read takes the place of what is being read; what is to be written
+    waits for its turn.
 
     Parameters
     ----------
@@ -77,7 +84,14 @@ class Errands(QObject):
         self.keeper.failed.connect(lambda error: self.trouble.emit(sentence(error)))
         self.relink = Relinker(viewer, session, self.linked)
         self.relink.changed.connect(self.trouble)
-        self._errand: Worker | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self._forget_removed)
+        viewer.layers.events.removed.connect(self._on_removed)
+        self._reading: StageWorker | None = None
+        self._writing: Worker | None = None
+        self._to_write: deque[tuple[str, Callable[[], None]]] = deque()
+        self._read_text = self._write_text = ""
 
     # Reading
 
@@ -117,9 +131,9 @@ class Errands(QObject):
 
     def cancel(self) -> None:
         """Give up reading; what was loaded before stays."""
-        if isinstance(self._errand, StageWorker):
-            self._errand.abandon()
-            self._end_errand()
+        if self._reading is not None:
+            self._reading.abandon()
+            self._end_reading()
             self.cancelled.emit()
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
@@ -130,7 +144,8 @@ class Errands(QObject):
             self.linked.set(None)
             self.keeper.maps.restore(found[0])
             troubles = [*found[1], self.relink.sentence]
-            self.trouble.emit(" ".join(filter(None, troubles)))
+            if any(troubles):
+                self.trouble.emit(" ".join(filter(None, troubles)))
             if then is not None:
                 then()
 
@@ -160,11 +175,7 @@ class Errands(QObject):
             else:
                 writers.write(dataset, result, path)
 
-        self._go_on_errand(
-            f"Saving {path.name} …",
-            Worker(write),
-            lambda _: self.saved.emit(path.name),
-        )
+        self._write_in_turn(path.name, write)
 
     def write_features(self) -> None:
         """Write the clusters into the table of the layer, beside what it has.
@@ -194,32 +205,107 @@ class Errands(QObject):
         if saved is None:
             self.trouble.emit("There is nothing to save yet: load some data first.")
             return
-        self._go_on_errand(
-            f"Saving {path.name} …",
-            Worker(lambda: archive.save(saved, path)),
-            lambda _: self.saved.emit(path.name),
-        )
+        self._write_in_turn(path.name, lambda: archive.save(saved, path))
 
-    def abandon_errand(self, wait_seconds: float = 0.0) -> None:
-        """Want nothing any more of what is being read or written."""
-        if self._errand is not None:
-            self._errand.abandon(wait_seconds)
-        self._errand = None
+    def abandon_errands(self, wait_seconds: float = 0.0) -> None:
+        """Hear nothing any more of reading and writing; all is written even so."""
+        reading, self._reading = self._reading, None
+        writing, self._writing = self._writing, None
+        jobs = [job for _, job in self._to_write]
+        self._to_write.clear()
+        if reading is not None:
+            reading.abandon(wait_seconds)
+        if writing is not None:
+            writing.abandon(wait_seconds)
+            if jobs:
+                Worker(lambda: _write_after(writing, jobs)).begin()
+
+    def untie(self) -> None:
+        """Let go of the viewer's layers."""
+        self._soon.stop()
+        self._viewer.layers.events.removed.disconnect(self._on_removed)
 
     # Inside
+
+    def _on_removed(self, event: object = None) -> None:
+        self._soon.start(0)  # others may be removed in the same go
+
+    def _forget_removed(self) -> None:
+        """Unlink layers that are gone, until they are open again."""
+        linked, table = self.linked.current, self.linked.table
+        layers = self._viewer.layers
+        if table is not None and table.layer not in layers:
+            self.linked.table = table = None
+        if linked is not None and linked.labels not in layers:
+            described = self.linked.describe()
+            self.linked.set(None, table)
+            self.relink.look_for(described)
 
     def _read_in_stages(
         self, name: str, read: Callable[[], Stages[Any]], then: Callable[[Any], None]
     ) -> None:
-        worker = StageWorker(read)
+        if self._reading is not None:
+            self._reading.abandon()
+        self._reading = worker = StageWorker(read)
 
         def tell(stage: Stage) -> None:
-            if worker is self._errand:
-                self.busy_changed.emit(f"{stage.text} …")
+            if worker is self._reading:
+                self._read_text = f"{stage.text} …"
+                self._tell_busy()
                 self.stage_changed.emit(stage)
 
+        def done(result: Any) -> None:
+            self._end_reading()
+            try:
+                then(result)
+            except (DataError, InputError) as error:
+                self.trouble.emit(sentence(error))
+
+        def failed(error: BaseException) -> None:
+            self._end_reading()
+            self.trouble.emit(sentence(error))
+            if isinstance(error, MissingValuesError):
+                self.incomplete.emit()
+
         worker.frame.connect(tell)
-        self._go_on_errand(f"Reading {name} …", worker, then)
+        worker.returned.connect(done)
+        worker.failed.connect(failed)
+        self.trouble.emit("")
+        self._read_text = f"Reading {name} …"
+        self._tell_busy()
+        worker.begin()
+
+    def _end_reading(self) -> None:
+        self._reading, self._read_text = None, ""
+        self.stage_changed.emit(None)
+        self._tell_busy()
+
+    def _write_in_turn(self, name: str, job: Callable[[], None]) -> None:
+        self.trouble.emit("")
+        self._to_write.append((name, job))
+        if self._writing is None:
+            self._write_next()
+
+    def _write_next(self) -> None:
+        self._writing, self._write_text = None, ""
+        if self._to_write:
+            name, job = self._to_write.popleft()
+            self._write_text = f"Saving {name} …"
+            self._writing = worker = Worker(job)
+            worker.returned.connect(lambda _: self._end_writing(name, None))
+            worker.failed.connect(lambda error: self._end_writing(name, error))
+            worker.begin()
+        self._tell_busy()
+
+    def _end_writing(self, name: str, error: BaseException | None) -> None:
+        self._write_next()
+        if error is None:
+            self.saved.emit(name)
+        else:
+            self.trouble.emit(sentence(error))
+
+    def _tell_busy(self) -> None:
+        self.busy_changed.emit(self._read_text or self._write_text)
 
     def _show_pictures(self, loaded: Loaded) -> Linked:
         present = self.linked.current
@@ -230,36 +316,15 @@ class Errands(QObject):
         )
         return present if is_shown else show_pictures(self._viewer, loaded)
 
-    def _go_on_errand(
-        self, what: str, worker: Worker, then: Callable[[Any], None]
-    ) -> None:
-        if self._errand is not None:
-            self._errand.abandon()
-        self._errand = worker
-        self.trouble.emit("")
-        self.busy_changed.emit(what)
 
-        def done(result: Any) -> None:
-            self._end_errand()
-            try:
-                then(result)
-            except (DataError, InputError) as error:
-                self.trouble.emit(sentence(error))
-
-        def failed(error: BaseException) -> None:
-            self._end_errand()
-            self.trouble.emit(sentence(error))
-            if isinstance(error, MissingValuesError):
-                self.incomplete.emit()
-
-        worker.returned.connect(done)
-        worker.failed.connect(failed)
-        worker.begin()
-
-    def _end_errand(self) -> None:
-        self._errand = None
-        self.stage_changed.emit(None)
-        self.busy_changed.emit("")
+def _write_after(writing: Worker, jobs: list[Callable[[], None]]) -> None:
+    """Write what is left when nobody is there to be told any more."""
+    writing.wait()
+    for job in jobs:
+        try:
+            job()
+        except Exception as error:  # the others are written all the same
+            logger.error("A file could not be saved", exc_info=error)
 
 
 def colors_of(session: Session) -> PointColors:

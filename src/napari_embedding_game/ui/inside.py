@@ -92,16 +92,20 @@ class Bars(QWidget):
 class CompositionBars(Bars):
     """How the selection divides over the values of a metadata column.
 
-    ``picked`` brings the value that was clicked, and whether it is to be added.
+    ``picked`` brings the values that were clicked, and whether they are to be added.
     """
 
-    picked = Signal(str, bool)
+    picked = Signal(object, bool)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shares: Sequence[Share] = ()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Pick the value under the mouse."""
+        """Pick the value under the mouse, or all that are summed up there."""
         row = event.pos().y() // ROW
-        if event.button() == Qt.MouseButton.LeftButton and row < len(self._rows):
-            self.picked.emit(self._rows[row][0], adds(event))
+        if event.button() == Qt.MouseButton.LeftButton and row < len(self._shares):
+            self.picked.emit(self._shares[row].levels, adds(event))
         else:
             super().mousePressEvent(event)
 
@@ -110,6 +114,7 @@ class CompositionBars(Bars):
         self.setToolTip(
             "Share of the selected points; the mark is the share of all. " + CLICK_TIP
         )
+        self._shares = shares
         self.set_rows(
             [(s.level, s.share, s.share_overall, f"{s.share:.0%}") for s in shares]
         )

@@ -147,7 +147,7 @@ class InspectorDock(QWidget):
         self._describing.outdated.connect(self.refresh)
         self._describing.failed.connect(self._on_failed)
         self.members.column.changed.connect(self.refresh)
-        self.members.composition.picked.connect(self._on_level)
+        self.members.composition.picked.connect(self._on_levels)
         self.members.another.changed.connect(self._draw_again)
         self.members.thumbnails.pictures.failed.connect(self.clusters.tell)
         self._viewer.events.theme.connect(self._on_theme)
@@ -228,11 +228,11 @@ class InspectorDock(QWidget):
         finally:
             self._picked = False
 
-    def _on_level(self, level: str, is_added: bool) -> None:
-        """Select the points of one value of the column that is told by."""
+    def _on_levels(self, levels: tuple[str, ...], is_added: bool) -> None:
+        """Select the points of some values of the column that is told by."""
         dataset, column = self._session.dataset, self.members.column.value
         if dataset is not None and column:
-            rows = (as_levels(dataset.obs[column]) == level).to_numpy()
+            rows = as_levels(dataset.obs[column]).isin(levels).to_numpy()
             select_rows(self._session.selection, rows, is_added=is_added)
 
     def _draw_again(self) -> None:

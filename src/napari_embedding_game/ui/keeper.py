@@ -144,7 +144,7 @@ class Keeper(QObject):
             autosave, self._autosave = self._autosave, None
             try:
                 autosave.close()
-            except DataError as error:
+            except Exception as error:  # whatever it is, the window has to close
                 self.failed.emit(error)
 
     def show_view(self, view: Mapping[str, Any]) -> None:

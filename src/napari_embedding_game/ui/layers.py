@@ -43,6 +43,7 @@ class _Left(NamedTuple):
     points: Points | None
     landmarks: Points | None
     frame: Frame
+    n_points: int = 0
 
 
 _left: WeakKeyDictionary[object, _Left] = WeakKeyDictionary()
@@ -61,7 +62,7 @@ class MapLayers:
     def __init__(self, viewer: napari.Viewer, on_lost: Callable[[], None]) -> None:
         self._viewer = viewer
         self._on_lost = on_lost
-        points, landmarks, self._frame = _left.pop(
+        points, landmarks, self._frame, self._n_points = _left.pop(
             unwrapped(viewer), _Left(None, None, Frame(free_box([])))
         )
         self.points = points if points in viewer.layers else None
@@ -74,7 +75,9 @@ class MapLayers:
     def close(self) -> None:
         """Leave the layers to the viewer."""
         self._viewer.layers.events.removed.disconnect(self._on_removed)
-        _left[unwrapped(self._viewer)] = _Left(self.points, self.landmarks, self._frame)
+        _left[unwrapped(self._viewer)] = _Left(
+            self.points, self.landmarks, self._frame, self._n_points
+        )
         self.points = self.landmarks = None
 
     def expect(self, n_points: int, n_landmarks: int) -> None:
@@ -100,6 +103,7 @@ class MapLayers:
             self._replace(len(snapshot.embedding), len(snapshot.landmarks))
         else:
             self._frame.restart()
+            self._n_points = len(snapshot.embedding)
         self.set_features(features)
 
     def show(
@@ -140,9 +144,10 @@ class MapLayers:
         magnification: NDArray[np.floating] | float = 1.0,
     ) -> None:
         """Draw the points where they are in other colours or sizes."""
-        if self.points is not None and len(self.points.data) == len(colors):
-            self._write_looks(self.points, colors, magnification)
-            self._draw(self.points)
+        points = self._whole_points()
+        if points is not None and len(points.data) == len(colors):
+            self._write_looks(points, colors, magnification)
+            self._draw(points)
 
     def show_landmarks(self, shown: bool) -> None:
         """Show or hide the landmarks, now and in the layers of later runs."""
@@ -175,7 +180,8 @@ class MapLayers:
 
         None where there is no map, or outside of it.
         """
-        if self.points is None or not self.points.visible:
+        points = self._whole_points()
+        if points is None or not points.visible:
             return None
         place = np.asarray(world)[-self._frame.ndim :]
         return self._frame.to_map(place) if self._frame.contains(place) else None
@@ -186,10 +192,11 @@ class MapLayers:
 
     def fly_to(self, row: int) -> None:
         """Show one point in the middle of the canvas, nearer than the whole map."""
-        if self.points is None:
+        points = self._whole_points()
+        if points is None:
             return
         camera = getattr(self._viewer, "scene", self._viewer).camera
-        place = self.points.data_to_world(self.points.data[row])
+        place = points.data_to_world(points.data[row])
         camera.center = (0.0, *place[-2:]) if len(place) < 3 else place[-3:]
         camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.box.side)
 
@@ -211,6 +218,13 @@ class MapLayers:
 
     # Inside
 
+    def _whole_points(self) -> Points | None:
+        """Return the points; those of which somebody deleted some are lost."""
+        if self.points is not None and len(self.points.data) != self._n_points:
+            self._forget()
+            self._on_lost()
+        return self.points
+
     def _replace(self, n_points: int, n_landmarks: int) -> None:
         self._remove_own()
         self._frame = Frame(
@@ -221,6 +235,7 @@ class MapLayers:
         middle = np.tile(self._frame.box.center, (n_landmarks, 1))
         self.points = points_layer(places, self._frame.unit)
         self.landmarks = landmarks_layer(middle, self._frame.unit)
+        self._n_points = n_points
         self._is_blank = True
         for layer in (self.points, self.landmarks):
             layer.visible = False

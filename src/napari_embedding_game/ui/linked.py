@@ -14,6 +14,7 @@ from psygnal import Signal
 
 from napari_embedding_game.data.annotation import KEY
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.linking import label_column
 from napari_embedding_game.data.writers import features
 from napari_embedding_game.session.sources import Loaded
 
@@ -123,23 +124,28 @@ def with_features(
 ) -> pd.DataFrame:
     """Return the table of a Labels layer with position, cluster and pressure.
 
-    Where the table has no column ``index``, its row i is about label i.
+    Which label a row is about goes by the rule of
+    :func:`~napari_embedding_game.data.linking.link`; where that tells nothing,
+    napari's row i is about label i.
 
     Raises
     ------
     DataError
         If the rows of the dataset are no objects, or one label is several rows.
     """
-    if "index" in present:
-        labels = present["index"].to_numpy()
-    elif len(present.columns):
-        labels = np.arange(len(present))
-    else:
-        assert dataset.source_objects is not None
-        labels = dataset.source_objects.label_ids
+    labels = _labels_of(present, dataset)
     found = features(dataset, result, labels)
     kept = present.drop(columns=[c for c in found if c in present])
     return pd.concat([found, kept.reset_index(drop=True)], axis=1)
+
+
+def _labels_of(present: pd.DataFrame, dataset: Dataset) -> NDArray[np.integer]:
+    """Return the label of each row; of an empty table, of each object."""
+    column, objects = label_column(present), dataset.source_objects
+    if column is not None and len(present):
+        return np.asarray(present[column].astype(np.int64))
+    is_in_order = objects is not None and len(present) in (0, len(objects))
+    return objects.label_ids if is_in_order else np.arange(len(present))
 
 
 def with_rows(table: Table, dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:

@@ -136,6 +136,7 @@ class LitObjects:
         session.clusters.changed.connect(self._on_clusters)
         session.state_changed.connect(self.update)
         linked.changed.connect(self.update)
+        viewer.layers.events.removed.connect(self._on_removed)
 
     def close(self) -> None:
         """Let go of the session; the layer goes too."""
@@ -144,6 +145,7 @@ class LitObjects:
         self._session.clusters.changed.disconnect(self._on_clusters)
         self._session.state_changed.disconnect(self.update)
         self._linked.changed.disconnect(self.update)
+        self._viewer.layers.events.removed.disconnect(self._on_removed)
         self._drop()
 
     def update(self) -> None:
@@ -161,6 +163,12 @@ class LitObjects:
             return
         self._light(linked.labels, dataset.objects, points)
         self._fade(linked.labels if points.any() else None)
+
+    def _on_removed(self, event: object = None) -> None:
+        """Forget a layer that somebody deleted; the next selection makes another."""
+        if self.layer is not None and self.layer not in self._viewer.layers:
+            self.layer = None
+            self._fade(None)
 
     def _on_clusters(self) -> None:
         """Follow points that move from cluster to cluster, now and then."""

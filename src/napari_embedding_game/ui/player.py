@@ -19,7 +19,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import engine
 from napari_embedding_game.session.run import Progress, Run
 from napari_embedding_game.session.saved import SavedMap
-from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.sources import Loaded, Source, Wish
 from napari_embedding_game.ui.cluster_colors import ClusterColors
 from napari_embedding_game.ui.drawing import Drawing
@@ -104,20 +104,24 @@ class Player(Errands):
         if not self._is_open:
             return
         self._is_open = False
-        self.session.stop()
-        self.linked.changed.disconnect(self.drawing.make_room)
-        self.session.restored.disconnect(self._on_restored)
-        self.session.state_changed.disconnect(self._on_state)
-        self._collections.allow()
-        self.relink.close()
-        self.lit.close()
-        self.keeper.close()
-        self._pointing.close()
-        self.drawing.close()
-        if self._worker is not None:
-            self._worker.abandon(CLOSE_SECONDS)
-        self._worker = None
-        self.abandon_errand(CLOSE_SECONDS)
+        for let_go in (
+            self.session.stop,
+            self.untie,
+            self._untie_session,
+            self._collections.allow,
+            self.relink.close,
+            self.lit.close,
+            self.keeper.close,
+            self._pointing.close,
+            self.drawing.close,
+            self._end_run,
+            lambda: self.abandon_errands(CLOSE_SECONDS),
+        ):
+            try:
+                let_go()
+            except Exception as error:  # the rest has to let go all the same
+                logger.error("A part could not be closed", exc_info=error)
+                self.trouble.emit(sentence(error))
 
     def show_objects(self) -> None:
         """Move the camera to the selected objects in the image."""
@@ -161,6 +165,18 @@ class Player(Errands):
         else:
             self.play()
 
+    # Closing
+
+    def _untie_session(self) -> None:
+        self.linked.changed.disconnect(self.drawing.make_room)
+        self.session.restored.disconnect(self._on_restored)
+        self.session.state_changed.disconnect(self._on_state)
+
+    def _end_run(self) -> None:
+        if self._worker is not None:
+            self._worker.abandon(CLOSE_SECONDS)
+        self._worker = None
+
     # What comes in
 
     def _on_frame(self, run: Run, progress: Progress) -> None:
@@ -192,7 +208,7 @@ class Player(Errands):
             self._collections.allow()
 
     def _on_lost(self) -> None:
-        if self.session.state in ("running", "paused", "finished"):
+        if self.session.state in ("running", "paused", "finished", "stopped"):
             self.session.stop()
             self.session.say(LOST)
 

@@ -70,15 +70,18 @@ class Relinker(QObject):
             self._worker.abandon(1.0)
             self._worker = None
 
+    def look_for(self, described: Mapping[str, Any]) -> None:
+        """Link layers that are not there as soon as they are."""
+        self._described = self._linked.missed = described
+        self._try()
+
     # Inside
 
     def _on_restored(self, saved: SavedMap) -> None:
         if self._linked.current is not None or self._objects() is None:
             return
         described = saved.view.get("layers")
-        self._described = described if isinstance(described, Mapping) else {}
-        self._linked.missed = self._described
-        self._try()
+        self.look_for(described if isinstance(described, Mapping) else {})
         if self._linked.current is None and told(described, "sample") == "nuclei":
             self._make_sample()
 
