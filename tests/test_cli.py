@@ -54,7 +54,8 @@ def test_fit_by_another_method(table, out, dimensions):
     assert result.exit_code == 0, result.output
     written = anndata.read_h5ad(out)
     assert written.obsm["X_embedding_game"].shape == (60, dimensions)
-    assert written.uns["embedding_game"]["parameters"]["method"] == "tsne"
+    parameters = written.uns["embedding_game"]["parameters"]
+    assert (parameters["method"], parameters["repulsion"]) == ("tsne", 1.0)
 
 
 def test_fit_tells_why_umap_has_no_landmarks(table, out):
