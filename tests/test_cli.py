@@ -238,6 +238,15 @@ def test_fewer_rows_than_neighbours(table, out):
     assert "need at least 16" in message
 
 
+def test_entropic_edges_need_no_more_rows_than_there_are(table, out):
+    table.write_text("a,b\n" + "".join(f"{i},{i * i % 7}\n" for i in range(10)))
+    few = ["--max-iter", 5]
+    result = run("fit", table, "--out", out, "--method", "tsne", *few)
+    assert result.exit_code == 0, result.output
+    own = ["--method", "tsne", "--affinity", "mixed", "--force"]
+    assert "10 rows" in one_sentence(run("fit", table, "--out", out, *own))
+
+
 def test_missing_and_unknown_files(tmp_path, out):
     assert "does not exist" in one_sentence(run("fit", "no.csv", "--out", out))
     (tmp_path / "a.txt").touch()

@@ -281,11 +281,16 @@ def _search_brute(
 def _search_descent(
     X: Any, k: int, metric: str, random_state: int, n_threads: int
 ) -> Found:
+    from numba import config
     from pynndescent import NNDescent
 
     try:
         index = NNDescent(
-            X, metric=metric, n_neighbors=k, random_state=random_state, n_jobs=n_threads
+            X,
+            metric=metric,
+            n_neighbors=k,
+            random_state=random_state,
+            n_jobs=min(n_threads, config.NUMBA_NUM_THREADS),
         )
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(
