@@ -244,7 +244,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
         )
         start = resolve(start, self.method)
-        check_affinity(self.method, start.affinity)
+        check_affinity(self.method, start.affinity, self.optimizer)
         return replace(start, n_neighbors=self._n_neighbors(start.affinity, n_rows))
 
     def _n_neighbors(self, affinity: str, n_rows: int) -> int:
