@@ -54,7 +54,8 @@ def test_fit_by_another_method(table, out, dimensions):
     assert result.exit_code == 0, result.output
     written = anndata.read_h5ad(out)
     assert written.obsm["X_embedding_game"].shape == (60, dimensions)
-    assert written.uns["embedding_game"]["parameters"]["method"] == "tsne"
+    parameters = written.uns["embedding_game"]["parameters"]
+    assert (parameters["method"], parameters["repulsion"]) == ("tsne", 1.0)
 
 
 def test_fit_tells_why_umap_has_no_landmarks(table, out):
@@ -235,6 +236,15 @@ def test_fewer_rows_than_neighbours(table, out):
     message = one_sentence(run("fit", table, "--out", out))
     assert "3 rows" in message
     assert "need at least 16" in message
+
+
+def test_entropic_edges_need_no_more_rows_than_there_are(table, out):
+    table.write_text("a,b\n" + "".join(f"{i},{i * i % 7}\n" for i in range(10)))
+    few = ["--max-iter", 5]
+    result = run("fit", table, "--out", out, "--method", "tsne", *few)
+    assert result.exit_code == 0, result.output
+    own = ["--method", "tsne", "--affinity", "mixed", "--force"]
+    assert "10 rows" in one_sentence(run("fit", table, "--out", out, *own))
 
 
 def test_missing_and_unknown_files(tmp_path, out):

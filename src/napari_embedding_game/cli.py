@@ -263,18 +263,20 @@ def fit(
         for note in dataset.notes:
             typer.echo(note, err=True)
         from napari_embedding_game.core.compatibility import choose
-        from napari_embedding_game.core.family import per_point
+        from napari_embedding_game.core.family import n_searched, per_point
 
         how = None if approximation == "auto" else approximation.value
         chosen, _ = choose(method, how, optimizer.value)
+        n_rows = dataset.X.shape[0]
         if strength is not None:
             has_lambda = chosen.unit is per_point
-            repulsion = strength / (dataset.X.shape[0] if has_lambda else 1)
+            repulsion = strength / (n_rows if has_lambda else 1)
         from napari_embedding_game.core.estimator import EmbeddingGame
         from napari_embedding_game.core.graph import check_rows
 
+        edges = chosen.affinity if affinity == "auto" else affinity.value
         # The estimator would make do with fewer neighbours, as scikit-learn asks.
-        check_rows(dataset.X.shape[0], n_neighbors)
+        check_rows(n_rows, n_searched(edges, n_neighbors, perplexity, n_rows))
         game = EmbeddingGame(
             n_components,
             n_neighbors=n_neighbors,

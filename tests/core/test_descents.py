@@ -8,6 +8,7 @@ import pytest
 import torch
 from sklearn.datasets import make_blobs
 
+from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import descents, steps
 from napari_embedding_game.core.compatibility import (
     choose,
@@ -227,6 +228,8 @@ def test_which_optimisers_a_method_takes():
     assert optimizers("tsne") == optimizers("game")
     assert "homotopy" not in optimizers("tsne")
     assert optimizers("two_kernel_lle") == ("game", "lbfgs")
+    assert optimizers("game", "lle") == optimizers("ee", "lle") == ("game", "lbfgs")
+    assert optimizers("two_kernel_lle", "uniform") == optimizers("game")
     for method in ("umap", "umap_learn", "opentsne"):
         assert optimizers(method) == ("game",)
     assert choose("ee", None, "lbfgs")[1] == choose("ee", "exact", "lbfgs")[1]
@@ -251,12 +254,22 @@ def test_what_does_not_go_together_is_told(ee, settings, sentence):
         next(begin(ee, **{"optimizer": "lbfgs", **settings}))
 
 
-def test_edges_that_push_are_told():
-    of = started("two_kernel_lle")
-    with pytest.raises(InputError, match="some of its edges push"):
-        next(begin(of, "spectral_direction", "two_kernel_lle"))
-    with pytest.raises(InputError, match="choose lbfgs"):  # edges chosen for another
-        list(begin(of, "spectral_direction", "ee"))
+@pytest.mark.parametrize("method", ["two_kernel_lle", "ee", "game"])
+def test_edges_that_push_are_told(method, monkeypatch):
+    of = started(method, affinity="lle")
+    words = r"only pull.* 'lle' push: choose the optimizer game or lbfgs, or another"
+    with pytest.raises(InputError, match=words):
+        next(begin(of, "spectral_direction", method))
+    monkeypatch.setattr(steps, "neighbors", lambda *_: pytest.fail("it searched"))
+    asked = EmbeddingGame(method=method, affinity="lle", optimizer="pressured_points")
+    with pytest.raises(InputError, match=words):
+        asked.fit(X)
+
+
+def test_edges_that_only_pull_are_followed_under_a_method_of_others():
+    of = started("two_kernel_lle", affinity="uniform")
+    shown = list(begin(of, "spectral_direction", "two_kernel_lle", max_iter=2))
+    assert shown[-1].energy < shown[0].energy
 
 
 def test_too_many_points_are_told_with_the_way_out(ee, monkeypatch):

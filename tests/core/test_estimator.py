@@ -116,6 +116,17 @@ def test_a_given_repulsion_is_the_papers_lambda(cloud):
     np.testing.assert_array_equal(auto.embedding_, same.embedding_)
 
 
+@pytest.mark.parametrize(
+    ("method", "repulsion"), [("game", 300 / 120), ("tsne", 1.0), ("umap", 5.0)]
+)
+def test_the_repulsion_that_was_used_can_be_given_again(cloud, method, repulsion):
+    auto = small(method=method, perplexity=8.0).fit(cloud)
+    assert auto.repulsion_ == repulsion
+    given = clone(auto).set_params(repulsion=auto.repulsion_).fit(cloud)
+    assert given.repulsion_ == repulsion
+    np.testing.assert_array_equal(auto.embedding_, given.embedding_)
+
+
 def test_the_seed_decides_and_is_kept(cloud):
     first, again = small(random_state=7).fit(cloud), small(random_state=7).fit(cloud)
     np.testing.assert_array_equal(first.embedding_, again.embedding_)
@@ -184,7 +195,9 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
     ("settings", "says"),
     [
         ({"repulsion": "strong"}, "repulsion must be"),
-        ({"repulsion": -1.0}, "above 0"),
+        ({"repulsion": -1}, 'repulsion must be a number above 0 or "auto", not -1.'),
+        ({"repulsion": np.nan}, "not nan"),
+        ({"repulsion": None}, "not None"),
         ({"affinity": "cosy"}, "affinity must be"),
         ({"init": "tsne"}, "'tsne'"),
         ({"metric": "crow"}, "'crow'"),

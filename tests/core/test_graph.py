@@ -74,7 +74,8 @@ def test_the_same_seed_finds_the_same_neighbours(cloud, search):
     metric = "manhattan" if search == "descent" else "euclidean"
     settings = {"metric": metric, "search": search, "random_state": 3}
     first = knn_graph(cloud, K, **settings, n_jobs=1)
-    other = knn_graph(cloud, K, **settings, n_jobs=2)
+    # More threads than numba has are as many as it has.
+    other = knn_graph(cloud, K, **settings, n_jobs=999 if search == "descent" else 2)
     np.testing.assert_array_equal(first.indices, other.indices)
 
 
@@ -89,12 +90,41 @@ def test_no_row_is_its_own_neighbour_even_among_copies_of_itself(cloud, search):
     assert (np.diff(rows, axis=1) > 0).all()  # and none stands there twice
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("scale", [1e-25, 1e25])
-def test_the_unit_of_the_data_does_not_matter(cloud, scale):
-    plain = knn_graph(cloud[:200], K, n_jobs=1)
-    scaled = knn_graph((cloud[:200] - 50) * scale, K, n_jobs=1)
+def test_the_unit_of_the_data_does_not_matter(cloud, scale, metric):
+    X = cloud[:200] - 50
+    plain = knn_graph(X, K, metric=metric, n_jobs=1)
+    scaled = knn_graph(X * scale, K, metric=metric, n_jobs=1)
     assert recall(scaled.indices, plain.indices) > 0.999
-    np.testing.assert_allclose(scaled.distances, plain.distances * scale, rtol=1e-3)
+    unit = scale if metric == "euclidean" else 1
+    wanted = plain.distances * unit
+    np.testing.assert_allclose(scaled.distances, wanted, rtol=1e-3, atol=1e-6 * unit)
+
+
+@pytest.mark.parametrize("search", ["exact", "brute"])
+def test_points_far_from_the_origin_have_the_same_neighbours(cloud, search):
+    plain = knn_graph(cloud[:200], K, search=search, n_jobs=1)
+    far = knn_graph(cloud[:200] + 1e8, K, search=search, n_jobs=1)
+    assert recall(far.indices, plain.indices) > 0.999
+    np.testing.assert_allclose(far.distances, plain.distances, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("scale", "dtype", "settings"),
+    [
+        (1e40, np.float64, {}),
+        (1e308, np.float64, {}),
+        (1e38, np.float32, {}),
+        (1e40, np.float64, {"search": "brute"}),
+        (1e40, np.float64, {"metric": "manhattan"}),
+        (1e20, np.float32, {"metric": "sqeuclidean"}),
+    ],
+)
+def test_distances_beyond_single_precision_are_told(cloud, scale, dtype, settings):
+    X = ((cloud[:100] - 50) / 16 * scale).astype(dtype)
+    with pytest.raises(InputError, match="divide all of them by a common number"):
+        knn_graph(X, K, n_jobs=1, **settings)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])

@@ -114,6 +114,22 @@ def test_components_of_sparse_rows(one_cloud):
     np.testing.assert_allclose(from_dense, from_sparse, atol=1e-4)
 
 
+@pytest.mark.parametrize("unit", [1e-18, 1e12])
+@pytest.mark.parametrize("init", ["spectral", "pca"])
+def test_the_unit_of_the_data_does_not_matter(init, unit):
+    X, _ = blobs([40, 30, 20], 60)
+    found = edges(knn_graph(X, 6, n_jobs=1))
+    plain, scaled = (start_layout(found, X * by, 2, init) for by in (1.0, unit))
+    np.testing.assert_allclose(scaled, plain, atol=1e-4)
+
+
+def test_an_axis_of_rounding_alone_is_not_a_place():
+    rng = np.random.default_rng(0)
+    layout = 1e6 * rng.normal(size=(50, 1)) @ [[1, 1e-14]]
+    scaled = initialization._unit_variance(layout)
+    np.testing.assert_allclose(scaled.std(axis=0), [1, 0])
+
+
 @pytest.mark.parametrize("init", INITS)
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("n", [2, 3, 5])

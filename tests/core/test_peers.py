@@ -71,6 +71,8 @@ MOVED = [name for name, member in MEMBERS.items() if member.moved_by]
         ({"n_landmarks": 0}, "number of landmarks"),
         ({"learning_rate": -1.0}, "learning rate"),
         ({"schedule": "x"}, "schedule"),
+        ({"approximation": "x"}, "approximation must be one of"),
+        ({"approximation": "sampled_landmarks"}, "not defined for sampled_landmarks"),
         ({"update": "x"}, "update"),
     ],
 )

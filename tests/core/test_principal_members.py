@@ -46,8 +46,12 @@ def apart(found, wanted):
     return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
 
 
-def game_of(X, method="pca", affinity="auto", n_components=2, **settings):
-    start = StartSettings(affinity=affinity, n_components=n_components)
+def game_of(
+    X, method="pca", affinity="auto", n_components=2, n_neighbors=15, **settings
+):
+    start = StartSettings(
+        affinity=affinity, n_components=n_components, n_neighbors=n_neighbors
+    )
     start = resolve(start, method)
     placed = steps.place(steps.neighbors(X, start), X, start)
     return steps.begin(*placed, start, GameSettings(method=method, **settings))
@@ -130,6 +134,20 @@ def test_a_long_first_component_does_not_pass_for_the_whole():
     *_, last = game_of(X, max_iter=3000)
     assert not last.warning
     assert apart(last.embedding, components(X, 2)) < 1e-3
+
+
+@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize(
+    ("n", "columns"), [(2, [1.0, 3.0, -2.0]), (60, [1.0, 2.0]), (60, [1e-9, 2e-9, 0])]
+)
+def test_an_axis_that_the_data_do_not_have_is_settled_at_once(method, n, columns):
+    line = np.random.default_rng(0).normal(size=(n, 1)) @ [columns]
+    *_, last = game_of(line + 7 * np.array(columns), method, n_neighbors=1)
+    assert not last.warning
+    assert last.iteration < 300
+    long, none = np.linalg.svd(last.embedding, compute_uv=False)
+    assert none < 1e-4 * long
+    assert apart(last.embedding, components(line, 2)) < 1e-3
 
 
 # --- What does not go together

@@ -373,6 +373,8 @@ def test_texts_that_do_not_fit(folder, tmp_path, name, change, sentence):
         (text(game__method="ee", game__approximation="exact", game__optimizer="zzz"),
          "optimizer is 'zzz'"),
         (text(game__method="pca", game__optimizer="lbfgs"), "later version .* lbfgs"),
+        (text(start__affinity="lle", game__optimizer="spectral_direction"),
+         "later version .* needs edges that only pull"),
         (text(game__method="pca", start__affinity="fuzzy"), "later version .* 'fuzzy'"),
         (text(start__n_components=-5), "1, 2 or 3 dimensions, not -5"),
         (text(start__n_neighbors=0), "neighbours .* not 0"),

@@ -74,5 +74,21 @@ def test_a_minimiser_brings_all_pairs_and_leaves_a_method_that_has_none():
     assert heard == ["method", "optimizer", "method"]
 
 
+def test_edges_that_push_leave_an_optimiser_that_needs_pull():
+    settings, heard = Settings(), []
+    settings.choose_optimizer("spectral_direction")
+    settings.events.connect(lambda info: heard.append(info.signal.name))
+    settings.choose_affinity("lle")
+    assert (settings.affinity, settings.optimizer) == ("lle", "game")
+    assert heard == ["optimizer", "affinity"]
+    settings.choose_optimizer("lbfgs")
+    settings.choose_method("two_kernel_lle")
+    settings.choose_affinity("uniform")
+    assert settings.optimizer == "lbfgs"
+    settings.choose_optimizer("pressured_points")
+    settings.choose_affinity("auto")
+    assert settings.optimizer == "game"
+
+
 def test_the_slider_of_the_game_goes_from_ten_to_ten_thousand():
     assert strength_range("game") == pytest.approx((10.0, 10_000.0))

@@ -215,6 +215,11 @@ def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):
     game = docked.game
     game.more.expand()
     assert "homotopy" not in game.optimizer.choices
+    game.optimizer.value = "spectral_direction"
+    game.affinity.value = "lle"  # of which some push
+    assert game.optimizer.choices == ("game", "lbfgs")
+    assert game.optimizer.value == session.settings.optimizer == "game"
+    game.affinity.value = "auto"
     game.method.value = "ee"
     assert len(game.optimizer.choices) == 5
     game.optimizer.value = "pressured_points"

@@ -9,6 +9,7 @@ from napari_embedding_game.core.names import (
     APPROXIMATIONS,
     OPTIMIZERS,
     Affinity,
+    AffinityChoice,
     Approximation,
     OptimizerName,
 )
@@ -92,14 +93,24 @@ def is_played(settings: GameSettings) -> bool:
     return settings.optimizer == "game" and not member(settings.method).moved_by
 
 
-def optimizers(method: str) -> tuple[OptimizerName, ...]:
-    """Return what can optimise a method; the game's own steps come first."""
+def optimizers(
+    method: str, affinity: AffinityChoice = "auto"
+) -> tuple[OptimizerName, ...]:
+    """Return what can optimise a method on such edges; the game's own comes first."""
     found = member(method)
-    return tuple(name for name in OPTIMIZERS if not _objection(found, name))
+    edges = found.affinity if affinity == "auto" else affinity
+    return tuple(
+        name
+        for name in OPTIMIZERS
+        if not (_objection(found, name) or _needs_other_edges(name, edges))
+    )
 
 
 def check_optimizer(found: Member, optimizer: OptimizerName) -> None:
-    """Raise InputError unless the optimiser exists and can optimise the method."""
+    """Raise InputError unless the optimiser exists and can optimise the method.
+
+    Whether it can do so on the edges is asked by :func:`check_affinity`.
+    """
     if optimizer not in OPTIMIZERS:
         raise InputError(
             f"The optimizer must be one of {OPTIMIZERS}, not {optimizer!r}."
@@ -121,11 +132,13 @@ def _objection(found: Member, optimizer: OptimizerName) -> str:
         return "its points are moved in a way of its own"
     if "exact" not in found.approximations:
         return "it is not defined for all pairs of points"
-    if optimizer in NEEDS_PULL and found.affinity == "lle":
-        return "some of its edges push"
     if optimizer == "homotopy" and found.attraction != "quadratic":
         return "even under a weak repulsion it has many minima"
     return ""
+
+
+def _needs_other_edges(optimizer: str, affinity: str) -> bool:
+    return optimizer in NEEDS_PULL and affinity == "lle"
 
 
 def _or(names: tuple[str, ...]) -> str:
@@ -142,11 +155,21 @@ def affinities(method: str) -> tuple[Affinity, ...]:
     return tuple(name for name in AFFINITIES if name not in left_out)
 
 
-def check_affinity(method: str, affinity: str) -> None:
-    """Raise :class:`InputError` for edges that the method cannot be played on."""
+def check_affinity(method: str, affinity: str, optimizer: str = "game") -> None:
+    """Raise :class:`InputError` for edges that the method cannot be played on.
+
+    Or that the optimiser cannot follow.  The affinity is the one that is played, not
+    "auto".
+    """
     offered = affinities(method)
     if affinity in AFFINITIES and affinity not in offered:
         raise InputError(
             f"{member(method).title} cannot be played with the affinity "
             f"{affinity!r}: choose auto or {_or(offered)}."
+        )
+    if _needs_other_edges(optimizer, affinity):
+        raise InputError(
+            f"The optimizer {optimizer} needs edges that only pull, and some of the "
+            f"affinity {affinity!r} push: choose the optimizer "
+            f"{_or(optimizers(method, 'lle'))}, or another affinity."
         )

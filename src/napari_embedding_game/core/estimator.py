@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,6 @@ from napari_embedding_game.core.family import (
     n_searched,
     per_point,
     resolve,
-    strength_of,
 )
 from napari_embedding_game.core.names import (
     AFFINITIES,
@@ -35,9 +36,6 @@ from napari_embedding_game.core.types import (
     Snapshot,
     StartSettings,
 )
-
-if TYPE_CHECKING:
-    from napari_embedding_game.core.affinities import Edges
 
 
 class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -58,7 +56,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     repulsion : float or "auto", default="auto"
         The lambda of the method's energy; "auto" is the method's own, for the
         game 300 / N.  Where the method has no lambda (s-SNE, t-SNE, two-kernel
-        methods, UMAP), a factor on its repulsion.
+        PCA, UMAP), a factor on its repulsion.
     affinity : str, default="auto"
         Edge weights: all 1 as in the game's paper ("uniform"), UMAP's ("fuzzy"),
         a mixture of both ("mixed"), t-SNE's ("entropic") or signed ("lle"), or
@@ -113,7 +111,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     energy_ : float
         The energy that the method minimises; for the game the bound of Eq. 3.
     repulsion_ : float
-        The lambda that was used.
+        The value of ``repulsion`` that was used: given again, it stands for the same.
     affinity_ : str
         The edge weights that were used.
     n_iter_ : int
@@ -221,10 +219,11 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_rows = X.shape[0]
         self.random_state_ = self._seed()
         start = self._start(n_rows, self.random_state_)
+        self.repulsion_ = self._repulsion(n_rows)
         self.affinity_ = start.affinity
         graph = steps.neighbors(X, start)
         weighted, layout = steps.place(graph, X, start)
-        settings = self._settings(weighted)
+        settings = self._settings(n_rows)
         yield from steps.begin(weighted, layout, start, settings, diagnose=diagnose)
 
     def _start(self, n_rows: int, seed: int) -> StartSettings:
@@ -245,7 +244,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
         )
         start = resolve(start, self.method)
-        check_affinity(self.method, start.affinity)
+        check_affinity(self.method, start.affinity, self.optimizer)
         return replace(start, n_neighbors=self._n_neighbors(start.affinity, n_rows))
 
     def _n_neighbors(self, affinity: str, n_rows: int) -> int:
@@ -260,13 +259,13 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         return n_rows - 1
 
-    def _settings(self, weighted: Edges) -> GameSettings:
-        strength = self._strength(weighted)
-        settings = GameSettings(
+    def _settings(self, n_rows: int) -> GameSettings:
+        is_own = isinstance(self.repulsion, str)
+        return GameSettings(
             method=self.method,
             approximation=self.approximation,
             optimizer=self.optimizer,
-            strength=strength,
+            strength=None if is_own else self.repulsion_ * self._unit(n_rows),
             n_landmarks=self.n_landmarks,
             learning_rate=self.learning_rate,
             landmark_learning_rate=self.landmark_learning_rate,
@@ -276,18 +275,20 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             schedule=self.schedule,
             max_iter=self.max_iter,
         )
-        self.repulsion_ = member(self.method).unit(weighted) * strength_of(settings)
-        return settings
 
-    def _strength(self, weighted: Edges) -> float | None:
-        if not isinstance(self.repulsion, str):
-            is_lambda = member(self.method).unit is per_point
-            return self.repulsion * (weighted.n_points if is_lambda else 1)
-        if self.repulsion != "auto":
-            raise InputError(
-                f'repulsion must be a number above 0 or "auto", not {self.repulsion!r}.'
-            )
-        return None
+    def _repulsion(self, n_rows: int) -> float:
+        given = self.repulsion
+        if isinstance(given, str) and given == "auto":
+            return member(self.method).strength / self._unit(n_rows)
+        if isinstance(given, Real) and 0 < given < math.inf:
+            return float(given)
+        raise InputError(
+            f'repulsion must be a number above 0 or "auto", not {given!r}.'
+        )
+
+    def _unit(self, n_rows: int) -> int:
+        """Return the strength that a ``repulsion`` of 1 stands for."""
+        return n_rows if member(self.method).unit is per_point else 1
 
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.threads import resolve_n_jobs
+from napari_embedding_game.core.threads import at_most_numba, resolve_n_jobs
 
 Search = Literal["exact", "ivf", "hnsw", "brute", "descent"]
 
@@ -45,6 +45,10 @@ Found = tuple[NDArray[Any], NDArray[Any]]
 _INDEXED_METRICS = ("euclidean", "cosine")
 _SAFE = (1e-8, 1e15)
 """Sizes whose squares, and sums of them, float32 can hold."""
+TOO_LARGE = (
+    "The values are so large that distances between rows go beyond single precision "
+    "(3e38): divide all of them by a common number."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +109,8 @@ def knn_graph(
     Raises
     ------
     InputError
-        Fewer than ``n_neighbors + 1`` rows, rows that are all the same, or an
-        unknown metric.
+        Fewer than ``n_neighbors + 1`` rows, rows that are all the same, an
+        unknown metric, or distances beyond single precision.
     """
     n_points, n_dims = X.shape
     check_rows(n_points, n_neighbors)
@@ -115,7 +119,9 @@ def knn_graph(
         search = choose_search(n_points, n_dims, metric, sparse.issparse(X))
     n_threads = resolve_n_jobs(n_jobs)
     # One more than asked for: a point is its own nearest neighbour.
-    found = _SEARCHES[search](X, n_neighbors + 1, metric, random_state, n_threads)
+    with np.errstate(over="ignore"):
+        found = _SEARCHES[search](X, n_neighbors + 1, metric, random_state, n_threads)
+    _check_reach(*found)
     return NeighborGraph(*_without_self(*found, n_neighbors), search)
 
 
@@ -159,6 +165,13 @@ def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> S
     return "brute" if is_small else "hnsw"
 
 
+def _check_reach(indices: NDArray[Any], distances: NDArray[Any]) -> None:
+    """Raise :class:`InputError` where a distance is too large for float32."""
+    is_beyond = distances > np.finfo(np.float32).max
+    if (is_beyond & (indices >= 0)).any():  # -1 is a neighbour that was not found
+        raise InputError(TOO_LARGE)
+
+
 def _without_self(
     indices: NDArray[Any], distances: NDArray[Any], n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -176,12 +189,27 @@ def _without_self(
     )
 
 
-def _unit_rows(X: NDArray[Any]) -> NDArray[np.float32]:
+def _unit_rows(X: Any) -> NDArray[np.float32]:
     """Scale rows to length 1, on which euclidean neighbours are cosine ones."""
-    rows = np.array(X, dtype=np.float32)
+    X = np.asarray(X)
+    X = X if X.dtype.kind == "f" else X.astype(np.float64)
+    largest = np.maximum(X.max(axis=1, keepdims=True), -X.min(axis=1, keepdims=True))
+    # By a power of two, which is exact, to where float32 can hold their squares.
+    rows: NDArray[np.float32] = np.ldexp(X, -np.frexp(largest)[1]).astype(np.float32)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     np.divide(rows, length, out=rows, where=length > 0)
     return rows
+
+
+def _centred(X: Any) -> NDArray[Any]:
+    """Take the means of the columns from dense rows."""
+    X = np.asarray(X)
+    with np.errstate(over="ignore"):
+        mean = X.mean(axis=0)
+    if not np.isfinite(mean).all():
+        raise InputError(TOO_LARGE)
+    centred: NDArray[Any] = X - mean
+    return centred
 
 
 def _index_input(X: Any, metric: str) -> tuple[NDArray[np.float32], float]:
@@ -189,8 +217,7 @@ def _index_input(X: Any, metric: str) -> tuple[NDArray[np.float32], float]:
     if metric == "cosine":
         return np.ascontiguousarray(_unit_rows(X)), 1.0
     # Centred: float32 loses the small differences of points far from the origin.
-    X = np.asarray(X)
-    X = X - X.mean(axis=0)
+    X = _centred(X)
     largest = float(max(X.max(), -X.min()))
     if _SAFE[0] < largest < _SAFE[1]:
         return np.ascontiguousarray(X, dtype=np.float32), 1.0
@@ -202,7 +229,10 @@ def _metric_distances(
 ) -> NDArray[Any]:
     """Turn squared euclidean distances of the index into the metric's own."""
     squared = np.maximum(squared, 0)
-    return squared / 2 if metric == "cosine" else np.sqrt(squared) * unit
+    if metric == "cosine":
+        return squared / 2
+    distances: NDArray[Any] = np.sqrt(squared).astype(np.float64) * unit
+    return distances
 
 
 def _search_faiss(
@@ -266,6 +296,9 @@ def _search_brute(
 ) -> Found:
     from sklearn.neighbors import NearestNeighbors
 
+    if metric == "euclidean" and not sparse.issparse(X):
+        # It works with squares, of which points far from the origin have large ones.
+        X = _centred(X)
     search = NearestNeighbors(
         n_neighbors=k, metric=metric, algorithm="brute", n_jobs=n_threads
     )
@@ -285,7 +318,11 @@ def _search_descent(
 
     try:
         index = NNDescent(
-            X, metric=metric, n_neighbors=k, random_state=random_state, n_jobs=n_threads
+            X,
+            metric=metric,
+            n_neighbors=k,
+            random_state=random_state,
+            n_jobs=at_most_numba(n_threads),
         )
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(

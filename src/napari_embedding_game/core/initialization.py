@@ -29,6 +29,8 @@ _ORTHONORMALIZE_EVERY = 5
 """Iterations in between change no span, and cost half of the time with it."""
 _JITTER = 1e-3
 """Width of the noise that parts points which start on the same spot."""
+_NO_WIDTH = 1e-12
+"""Width, relative to the largest value, below which there is only rounding."""
 
 
 def start_layout(
@@ -85,10 +87,11 @@ def check_dimensions(n_components: int) -> None:
 
 
 def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
+    least = _NO_WIDTH * np.abs(layout).max()
     layout = layout - layout.mean(axis=0)
     spread = layout.std(axis=0)
     scaled = np.zeros_like(layout)
-    np.divide(layout, spread, out=scaled, where=spread > 1e-12)
+    np.divide(layout, spread, out=scaled, where=spread > least)
     return scaled
 
 
@@ -201,7 +204,8 @@ def side_by_side(
     places = np.zeros((n_parts, n_components))
     places[:, :rank] = left[:, :rank] * singular[:rank] / np.sqrt(size)[:, None]
     width = np.sqrt(np.average(places**2, weights=size, axis=0).max())
-    places *= 2.0 / max(width, 1e-12)
+    least = _NO_WIDTH * np.abs(means).max()
+    places *= 2.0 / max(width, least, np.finfo(float).tiny)
     radius = np.sqrt(size / size.sum())
     spread = np.array([layout[:, k] for k in range(n_components)]).T
     scale = np.sqrt(np.bincount(part, (spread**2).sum(axis=1), n_parts) / size)

@@ -97,12 +97,13 @@ def play_moved(
 
 
 def check(found: Member, settings: GameSettings) -> None:
-    """Raise InputError unless the method is there and the settings are in range."""
+    """Raise InputError unless the method is there and the settings suit it."""
     if not is_installed(found):
         raise InputError(
             f"{found.title} is not installed: install it with "
             f'pip install "napari-embedding-game[peers]", or choose another method.'
         )
+    choose(settings.method, settings.approximation)
     check_numbers(settings)
     resolve_schedule(settings)
     if strength_of(settings) != found.strength:

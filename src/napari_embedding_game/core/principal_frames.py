@@ -8,6 +8,9 @@ the way from the end.  Otherwise they end after the iterations of the schedule, 
 warning.  They are shown in the unit of a game's map instead of that of the data,
 which may be any: the layout is multiplied by one number, such that the first
 component has a standard deviation of ``SPREAD``.  The energy is that of the data.
+
+An axis along which the data do not extend would shrink only like 1 / t.  So where the
+data have fewer directions than the map has axes, the start is laid into these alone.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from napari_embedding_game.core.family import member
 from napari_embedding_game.core.optimizer import resolve_schedule
 from napari_embedding_game.core.principal import (
     START,
+    Layout,
     low_rank_rows,
     principal_energy,
     principal_steps,
@@ -39,6 +43,8 @@ SPREAD = 10.0
 the digits in the embedding game and in t-SNE, by which landmarks tile well."""
 LOW_RANK = 30
 """Of the inner products that pull in Lemma 3; that of the data where it is lower."""
+NO_LENGTH = 1e-6
+"""Length relative to the longest direction below which the data do not extend."""
 _LOOK_EVERY = 5
 _FORESEEN = 200
 """Iterations that are foreseen for the principal steps, until twice as many as there
@@ -75,7 +81,8 @@ def _frames(
     rows: Any, layout: NDArray[np.floating], settings: GameSettings, random_state: int
 ) -> Iterator[Frame]:
     n_components = layout.shape[1]
-    steps = principal_steps(rows, n_components, start=layout, random_state=random_state)
+    start = _within(rows, np.asarray(layout, float), random_state)
+    steps = principal_steps(rows, n_components, start=start, random_state=random_state)
     most = resolve_schedule(settings).n_iter
     before, unit = None, 0.0
     for iteration, y in enumerate(steps):
@@ -100,8 +107,27 @@ def _frames(
             return
 
 
+def _within(rows: Any, layout: Layout, random_state: int) -> Layout:
+    """Return the start in the directions that the data have, if these are too few."""
+    n_components = layout.shape[1]
+    if n_components > min(rows.shape):
+        return layout  # refused by the steps
+    rng = np.random.default_rng(random_state)
+    directions = low_rank_rows(rows, n_components, rng)
+    lengths = np.linalg.norm(directions, axis=0)
+    has_length = lengths > NO_LENGTH * lengths.max()
+    if has_length.all():
+        return layout
+    basis = directions[:, has_length] / lengths[has_length]
+    return np.asarray(basis @ (basis.T @ (layout - layout.mean(axis=0))))
+
+
 def _is_near(now: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
-    return bool((np.abs(now - before) <= SETTLED * np.abs(now)).all())
+    """Return whether energy and squared lengths of the axes, in this order, agree."""
+    nothing = np.zeros_like(now)
+    nothing[1:] = NO_LENGTH**2 * now[1:].max()
+    change = np.abs(now - before)
+    return bool(((change <= SETTLED * np.abs(now)) | (now < nothing)).all())
 
 
 def _unsettled(n_iter: int) -> str:

@@ -70,9 +70,10 @@ def begin(
     Raises
     ------
     InputError
-        The method is not played on such edges; and what ``play`` raises.
+        The method is not played on such edges, or the optimiser cannot follow them;
+        and what ``play`` raises.
     """
-    check_affinity(settings.method, start.affinity)
+    check_affinity(settings.method, start.affinity, settings.optimizer)
     return play(
         edges,
         layout,

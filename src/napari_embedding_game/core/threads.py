@@ -86,12 +86,17 @@ class ThreadChoice:
             self._wait = self._patience
 
 
+def at_most_numba(n_threads: int) -> int:
+    """Return the thread count, or numba's limit where that is lower."""
+    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    return min(n_threads, most)
+
+
 @contextmanager
 def numba_threads(n_threads: int) -> Iterator[None]:
     """Run numba's parallel loops of this thread on ``n_threads`` threads."""
     before = numba.get_num_threads()
-    most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    numba.set_num_threads(min(n_threads, most))
+    numba.set_num_threads(at_most_numba(n_threads))
     try:
         yield
     finally:

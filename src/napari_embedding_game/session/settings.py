@@ -89,14 +89,26 @@ class Settings:
         Edges that it cannot be played on are left to it as well.
         """
         own = choose(method, None)[0].approximations
-        if self.optimizer not in optimizers(method):
-            self.optimizer = "game"
+        is_possible = self.affinity in ("auto", *affinities(method))
+        self._leave_optimizer(method, self.affinity if is_possible else "auto")
         if self.approximation not in (None, *own):
             self.approximation = None
-        if self.affinity not in ("auto", *affinities(method)):
+        if not is_possible:
             self.affinity = "auto"
         self.strength = None
         self.method = method
+
+    def choose_affinity(self, affinity: AffinityChoice) -> None:
+        """Take edges; an optimiser that cannot follow them is left for the game's own.
+
+        Some push, and some minimisers need edges that only pull.
+        """
+        self._leave_optimizer(self.method, affinity)
+        self.affinity = affinity
+
+    def _leave_optimizer(self, method: str, affinity: AffinityChoice) -> None:
+        if self.optimizer not in optimizers(method, affinity):
+            self.optimizer = "game"
 
     def choose_optimizer(self, optimizer: OptimizerName) -> None:
         """Take an optimiser; a minimiser goes through all pairs."""

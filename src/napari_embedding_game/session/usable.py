@@ -68,7 +68,7 @@ def _ask_engine(start: StartSettings, game: GameSettings) -> None:
 
     choose(game.method, game.approximation, game.optimizer)
     affinity = resolve(start, game.method).affinity
-    check_affinity(game.method, affinity)
+    check_affinity(game.method, affinity, game.optimizer)
     check_numbers(game)
     resolve_schedule(game)
     enough = start.n_neighbors + 1

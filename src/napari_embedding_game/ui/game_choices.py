@@ -10,6 +10,7 @@ from napari_embedding_game.core.compatibility import (
     choose,
     optimizers,
 )
+from napari_embedding_game.core.names import AffinityChoice
 
 APPROXIMATIONS = [
     ("Landmarks that move", "landmarks"),
@@ -66,9 +67,9 @@ def affinities_of(method: str) -> list[tuple[str, str]]:
     return [choice for choice in AFFINITIES if choice[1] in offered]
 
 
-def optimizers_of(method: str) -> list[tuple[str, str]]:
-    """Return what can move the points of a method."""
-    offered = optimizers(method)
+def optimizers_of(method: str, affinity: AffinityChoice) -> list[tuple[str, str]]:
+    """Return what can move the points of a method that is played on such edges."""
+    offered = optimizers(method, affinity)
     return [choice for choice in OPTIMIZERS if choice[1] in offered]
 
 

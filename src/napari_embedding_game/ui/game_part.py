@@ -165,7 +165,9 @@ class GamePart(Part):
             "or the paper's 6,000.",
         )
         self.optimizer = ComboBox(
-            choices=lambda _: optimizers_of(self._settings.method),
+            choices=lambda _: optimizers_of(
+                self._settings.method, self._settings.affinity
+            ),
             value=settings.optimizer,
             tooltip="How the points find their places. The game's own steps are quick "
             "and suit all data; the others go downhill over all pairs of points, for "
@@ -378,9 +380,11 @@ class GamePart(Part):
         }
 
     def _set(self, field: str, value: Any) -> None:
-        setattr(self._settings, field, value)
         if field == "affinity":
-            self._show_reach()
+            self._settings.choose_affinity(value)
+            self._show_method()
+        else:
+            setattr(self._settings, field, value)
 
     def _set_automatic(self, field: str, value: float, lowest: float) -> None:
         chosen = int(value) if field == "max_iter" else value
