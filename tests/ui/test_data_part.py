@@ -182,6 +182,37 @@ def test_a_recipe_that_cannot_be_followed_says_why(qtbot, dock, load, counts):
     assert "lower that number" in dock.data.trouble.text()
 
 
+@pytest.mark.parametrize("how", ["cancelled", "failed"])
+def test_what_was_not_read_leaves_the_former_wish(
+    qtbot, monkeypatch, dock, session, load, counts, how
+):
+    load(counts)
+    recipe = dock.data.recipe
+    recipe.numbers["min_genes"].value, recipe.numbers["n_comps"].value = 20, 7
+    with qtbot.waitSignal(dock.player.loaded, timeout=30_000):
+        recipe.apply.native.click()
+    if how == "cancelled":
+        waiting = Staged(None)
+        dock.player.load(waiting)
+        dock.data.cancel.native.click()
+        waiting.gate.set()
+    else:
+        recipe.numbers["min_genes"].value = 10_000
+        with qtbot.waitSignal(dock.player.failed, timeout=10_000):
+            recipe.apply.native.click()
+        assert "lower that number" in dock.data.trouble.text()
+    assert not recipe.undo.native.isHidden()
+    with qtbot.waitSignal(dock.player.loaded, timeout=30_000):
+        dock.data.drop.native.click()
+    assert session.dataset.X.shape == (60, 7)
+    waiting = Staged(None)
+    dock.player.load(waiting)
+    dock.player.cancel()
+    waiting.gate.set()
+    assert dock.data.drop.value
+    assert not dock.data.drop.native.isHidden()
+
+
 @pytest.fixture
 def squares():
     labels = np.zeros((60, 60), np.int32)

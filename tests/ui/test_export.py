@@ -190,6 +190,9 @@ def test_columns_do_not_go_to_other_rows(play, dock, taken):
 def test_a_table_stays_when_other_rows_are_cancelled(qtbot, dock, taken, table):
     dock.player.load(FileSource(table))
     dock.player.cancel()
+    assert dock.data.drop.value
+    with qtbot.waitSignal(dock.player.incomplete):
+        dock.data.drop.native.click()
     with qtbot.waitSignal(dock.player.loaded):
         dock.data.drop.native.click()
     assert dock.player.linked.table.layer is taken

@@ -53,12 +53,13 @@ class DataPart(Part):
         self._viewer = viewer
         self._player = player
         self._source: Source | None = None
-        """Asked for last; ``_taken`` is what is on show."""
+        """Asked for last; ``_taken`` is what is on show, ``_taken_wish`` how."""
         self._taken: Source | None = None
         self._loaded: Loaded | None = None
         self._linked: Linked | None = None
         self._table: Table | None = None
         self._wish = Wish()
+        self._taken_wish = self._wish
         self._busy = ""
         self._columns: tuple[str, ...] = ()
         self._make()
@@ -208,7 +209,8 @@ class DataPart(Part):
         self.measure.wanted.connect(self._load_layers)
         player.asked.connect(self._on_asked)
         player.loaded.connect(self._on_loaded)
-        player.cancelled.connect(self._on_cancelled)
+        player.cancelled.connect(self._go_back)
+        player.failed.connect(self._go_back)
         player.busy_changed.connect(self._on_busy)
         player.stage_changed.connect(self._on_stage)
         player.trouble.connect(self._on_trouble)
@@ -252,6 +254,7 @@ class DataPart(Part):
         self._linked = self._table = None
         if source is None:  # a session was opened in its place
             self._taken = self._loaded = None
+            self._taken_wish = self._wish
         self._columns = ()
         self._offer_spaces([])
         self._set_drop(False)
@@ -260,7 +263,7 @@ class DataPart(Part):
         self.columns.hide()
 
     def _on_loaded(self, source: Source, loaded: Loaded) -> None:
-        self._taken, self._loaded = source, loaded
+        self._taken, self._loaded, self._taken_wish = source, loaded, self._wish
         dataset = loaded.dataset
         if not self._columns:
             self._columns = tuple(loaded.columns)
@@ -278,15 +281,17 @@ class DataPart(Part):
         )
         self.columns.offer_once(loaded.counts_twice, self._wish.duplicates == "drop")
 
-    def _on_cancelled(self) -> None:
-        """Go back to what is on show."""
+    def _go_back(self) -> None:
+        """Go back to what is on show, as it was read."""
         self._source = self._taken
         self._linked = self._player.linked.current
         self._table = self._player.linked.table
-        self._wish = Wish()
+        self._wish = self._taken_wish
+        self._set_drop(self._wish.missing == "drop")
         if self._loaded is not None and self._taken is not None:
-            self._set_drop(False)
             self._on_loaded(self._taken, self._loaded)
+        else:
+            self.drop.native.hide()
 
     def _set_drop(self, drops: bool) -> None:
         with self.drop.changed.blocked():

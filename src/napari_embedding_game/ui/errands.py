@@ -71,6 +71,8 @@ class Errands(QObject):
     """What is being read or written, "" when nothing is."""
     trouble = Signal(str)
     """A sentence about reading or writing that failed, "" when it is over."""
+    failed = Signal()
+    """Reading failed; what was loaded before stays."""
     incomplete = Signal()
     """Reading failed as rows have missing values, and may be done without them."""
     saved = Signal(str)
@@ -264,8 +266,8 @@ class Errands(QObject):
         def failed(error: BaseException) -> None:
             self._end_reading()
             self.trouble.emit(sentence(error))
-            if isinstance(error, MissingValuesError):
-                self.incomplete.emit()
+            is_incomplete = isinstance(error, MissingValuesError)
+            (self.incomplete if is_incomplete else self.failed).emit()
 
         worker.frame.connect(tell)
         worker.returned.connect(done)
