@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from napari_embedding_game.cli_reproduce import reproduce
+from napari_embedding_game.cli_reproduce import EXIT_INTERRUPTED, reproduce
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import (
     AFFINITIES,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 EXIT_DIFFERENT = 1
 EXIT_ERROR = 2
-EXIT_INTERRUPTED = 130
 
 app = typer.Typer(
     add_completion=False,

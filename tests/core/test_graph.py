@@ -137,6 +137,15 @@ def test_sparse_rows_have_the_neighbours_of_the_dense_ones(metric):
     assert found.search == "brute"
 
 
+def test_neighbours_that_descent_does_not_find_are_told(monkeypatch):
+    class Lost:
+        neighbor_graph = np.array([[0, -1]] * 4), np.array([[0.0, np.inf]] * 4)
+
+    monkeypatch.setattr("pynndescent.NNDescent", lambda *_, **__: Lost)
+    with pytest.raises(InputError, match=r"Fewer than 1 neighbours .*'hellinger'"):
+        knn_graph(np.eye(4), 1, metric="hellinger")
+
+
 def test_as_many_neighbours_as_there_are_other_rows():
     X = np.array([[0.0], [1.0], [3.0]])
     np.testing.assert_array_equal(knn_graph(X, 2).indices, [[1, 2], [0, 2], [1, 0]])
@@ -154,6 +163,11 @@ def test_as_many_neighbours_as_there_are_other_rows():
         (5_001, 50, "manhattan", False, "descent"),
         (5_000, 2_000, "euclidean", True, "brute"),
         (5_001, 2_000, "cosine", True, "descent"),
+        (300, 40, "correlation", False, "brute"),
+        (300, 40, "correlation", True, "descent"),  # scikit-learn: dense rows only
+        (300, 40, "hellinger", False, "descent"),  # pynndescent only
+        (5_001, 50, "nan_euclidean", False, "brute"),  # scikit-learn only
+        (5_001, 50, "crow", False, "brute"),  # neither
     ],
 )
 def test_the_table_of_searches(

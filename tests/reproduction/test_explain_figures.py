@@ -60,6 +60,7 @@ def test_four_methods_from_two_starts(data, tmp_path):
 
 def test_gradients_along_runs(data, tmp_path):
     facts = quick(explain_conjecture1, data, tmp_path)
+    assert "over 15 looks, two thirds of them in the first 50" in facts["notes"][2]
     rows = facts["tables"][0]["rows"]
     assert [row["data"] for row in rows] == ["mnist", "mnist", "roll", "roll"]
     for row in rows:

@@ -36,6 +36,7 @@ def quick(module, data, folder):
 def test_landmarks_tile_and_their_members_are_shown(data, tmp_path):
     facts = quick(game_fig2, data, tmp_path)
     (row,) = facts["tables"][0]["rows"]
+    assert facts["tables"][0]["title"].startswith("After 300 iterations")
     assert row["N"] == 400
     assert row["lambda N"] == 70
     assert row["majority"] > 2 * row["of all"]
@@ -48,6 +49,8 @@ def test_landmarks_tile_and_their_members_are_shown(data, tmp_path):
 
 def test_landmarks_that_are_too_fast_make_a_collapse(data, tmp_path):
     facts = quick(game_fig4, data, tmp_path)
+    assert "here 600 random ones" in facts["notes"][0]
+    assert "hundred times lower" not in facts["notes"][2]
     rows = {row["eta_z"]: row for row in facts["tables"][0]["rows"]}
     assert rows[30.0]["distinct"] < 0.5 * rows[0.3]["distinct"]
     assert rows[30.0]["true energy (Eq. 1)"] > rows[0.3]["true energy (Eq. 1)"]
@@ -55,6 +58,7 @@ def test_landmarks_that_are_too_fast_make_a_collapse(data, tmp_path):
 
 def test_sampled_landmarks_are_the_worst(data, tmp_path):
     facts = quick(game_fig5, data, tmp_path)
+    assert "here 300 random ones" in facts["notes"][0]
     for size in (3, 30):
         energy = {
             row["repulsion"]: row["true energy"]
@@ -66,6 +70,7 @@ def test_sampled_landmarks_are_the_worst(data, tmp_path):
 
 def test_landmarks_play_with_a_lower_bound(data, tmp_path):
     facts = quick(game_fig6, data, tmp_path)
+    assert "here 300 random ones" in facts["notes"][0]
     rows = {row["repulsion"]: row for row in facts["tables"][0]["rows"]}
     own = rows["optimised landmarks"]
     assert own["last approximate energy"] <= own["last true energy"]

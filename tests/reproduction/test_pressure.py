@@ -42,7 +42,7 @@ def quick(module, data, tmp_path):
     name = module.REPRODUCTION.name
     assert (tmp_path / name / f"{name}.png").stat().st_size > 0
     assert all(check["passed"] is None for check in facts["checks"])
-    return [table["rows"] for table in facts["tables"]]
+    return [table["rows"] for table in facts["tables"]], facts["notes"]
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,14 @@ def quick(module, data, tmp_path):
     ],
 )
 def test_where_pressure_is(module, titles, data, tmp_path):
-    (rows,) = quick(module, data, tmp_path)
+    (rows,), _ = quick(module, data, tmp_path)
     assert [row[""] for row in rows] == titles
     assert all(row["pressured among the others"] > 0 for row in rows)
 
 
 def test_the_optimisers(data, tmp_path):
-    summary, each = quick(pressure_fig5, data, tmp_path)
+    (summary, each), notes = quick(pressure_fig5, data, tmp_path)
+    assert notes[-1].startswith("Homotopy: 5 values")
     assert len(summary) == 10
     assert [row["paper"] for row in summary[:3]] == [
         "3.84 ± 0.18",
@@ -72,7 +73,7 @@ def test_the_optimisers(data, tmp_path):
 
 
 def test_the_words(data, tmp_path):
-    (rows,) = quick(pressure_fig7, data, tmp_path)
+    (rows,), _ = quick(pressure_fig7, data, tmp_path)
     assert [row["optimiser"] for row in rows] == ["SD", "PP from SD"]
     assert all(0 < row["least"] < row["most"] < EE_LAMBDA for row in rows)
     assert all(row["iterations, mean"] <= 60 for row in rows)

@@ -429,34 +429,6 @@ def landmark_pressure(indptr, indices, weights, y, z, strength, labels, pressure
         pressure[i] = lift(near[:n], own, far, strengths)
 
 
-@njit(**_FAST)
-def pair_pressure(
-    indptr,
-    indices,
-    weights,
-    y,
-    far_indptr,
-    far_indices,
-    far_weights,
-    strength,
-    pressure,
-):
-    """Write each point's pressure under the points it shares a sampled edge with."""
-    near = np.empty(_widest(indptr), y.dtype)
-    far = np.empty(_widest(far_indptr), y.dtype)
-    strengths = np.empty(_widest(far_indptr), y.dtype)
-    for i in range(y.shape[0]):
-        n = _distances_to(i, indptr, indices, y, near)
-        m = _distances_to(i, far_indptr, far_indices, y, far)
-        for e in range(m):
-            entry = np.int64(far_indptr[i]) + e
-            # A point drawn for itself rises with itself: their distance stays 0.
-            is_self = far_indices[entry] == i
-            strengths[e] = 0.0 if is_self else strength * far_weights[entry]
-        own = weights[np.int64(indptr[i]) : np.int64(indptr[i + 1])]
-        pressure[i] = lift(near[:n], own, far[:m], strengths[:m])
-
-
 # --- Affinities -------------------------------------------------------------------
 
 

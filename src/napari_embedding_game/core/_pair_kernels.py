@@ -25,6 +25,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from napari_embedding_game.core._kernels import _widest
 from napari_embedding_game.core._profiles import (
     attraction_energy_row,
     attraction_row,
@@ -192,14 +193,6 @@ def _along(i, points, indices, factors, gradient):
         for e in range(indices.shape[0]):
             g += factors[e] * (x - points[indices[e], k])
         gradient[i, k] = g + g
-
-
-@njit(**_FAST)
-def _widest(indptr):
-    widest = 0
-    for i in range(indptr.shape[0] - 1):
-        widest = max(widest, np.int64(indptr[i + 1]) - np.int64(indptr[i]))
-    return widest
 
 
 @njit(**_FAST)

@@ -77,7 +77,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "pca", "gradient_pca", "random_projection", "le", "ale", "vrle", "isomap" and
         "lle".
     metric : str, default="euclidean"
-        Any metric of scikit-learn or pynndescent.
+        Any that scikit-learn's brute search or pynndescent knows by name, for dense
+        or for sparse rows as these are.
     device : str, default="auto"
         "auto", "cpu", "cuda" or "mps".
     n_jobs : int, optional
@@ -90,7 +91,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         with the extra ``peers`` "umap_learn" and "opentsne".
     approximation : str, optional
         How the repulsion of all pairs is found: by "landmarks" (Eq. 3), "sampled_edges"
-        (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is the method's own.
+        (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is the method's own, and
+        "exact" under a minimiser.
     optimizer : str, default="game"
         Who moves the points: "game", their own steps, or a minimiser over all pairs,
         "spectral_direction", "lbfgs", "homotopy" or "pressured_points", for some
@@ -106,8 +108,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     labels_ : (N,) int32
         Index of each row's nearest landmark (Eq. 7).
     pressure_ : (N,) float32
-        How badly each point is stuck, in units of the map; 0 is not at all, and for
-        PCA, which has no kernel, not defined.
+        How badly each point is stuck, in units of the map; 0 is not at all.  All 0
+        for PCA, which has no kernel and so no pressure.
     energy_ : float
         The energy that the method minimises; for the game the bound of Eq. 3.
     repulsion_ : float

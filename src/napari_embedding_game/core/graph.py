@@ -13,6 +13,9 @@ brute        any other metric, or sparse, n <= 5,000     scikit-learn
 descent      any other metric, or sparse, larger         pynndescent
 ===========  ==========================================  ======================
 
+Of a metric that only one of the last two knows, for dense or for sparse rows, it
+searches any number of rows: pynndescent few too, scikit-learn many, which is slow.
+
 faiss is not installed on macOS, where its OpenMP and torch's abort each other
 in one process; there scikit-learn searches exactly and usearch above that.
 Every search is deterministic: usearch is filled by one thread for that reason.
@@ -98,7 +101,8 @@ def knn_graph(
     n_neighbors : int
         K, at least 1 and below N.
     metric : str
-        Any metric of scikit-learn or pynndescent.
+        Any that scikit-learn's brute search or pynndescent knows by name, for dense
+        or for sparse rows as these are.
     random_state : int
         Seed of the searches that have one.
     n_jobs : int, optional
@@ -121,7 +125,7 @@ def knn_graph(
     # One more than asked for: a point is its own nearest neighbour.
     with np.errstate(over="ignore"):
         found = _SEARCHES[search](X, n_neighbors + 1, metric, random_state, n_threads)
-    _check_reach(*found)
+    _check_reach(found[1])
     return NeighborGraph(*_without_self(*found, n_neighbors), search)
 
 
@@ -158,17 +162,30 @@ def check_varied(X: Any) -> None:
 def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
     """Return the search for this size and kind of data (the module's table)."""
     if is_sparse or metric not in _INDEXED_METRICS:
-        return "brute" if n_points <= BRUTE_ROWS else "descent"
+        return _without_index(n_points, metric, is_sparse)
     is_small = n_points**2 * n_dims <= EXACT_WORK
     if find_spec("faiss") is not None:
         return "exact" if is_small else "ivf"
     return "brute" if is_small else "hnsw"
 
 
-def _check_reach(indices: NDArray[Any], distances: NDArray[Any]) -> None:
+def _without_index(n_points: int, metric: str, is_sparse: bool) -> Search:
+    from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
+
+    known = (VALID_METRICS_SPARSE if is_sparse else VALID_METRICS)["brute"]
+    if n_points <= BRUTE_ROWS and metric in known:
+        return "brute"
+    # Imported only here, as it takes seconds.  What neither knows, scikit-learn names.
+    from pynndescent.distances import named_distances
+    from pynndescent.sparse import sparse_named_distances
+
+    others = sparse_named_distances if is_sparse else named_distances
+    return "descent" if metric in others else "brute"
+
+
+def _check_reach(distances: NDArray[Any]) -> None:
     """Raise :class:`InputError` where a distance is too large for float32."""
-    is_beyond = distances > np.finfo(np.float32).max
-    if (is_beyond & (indices >= 0)).any():  # -1 is a neighbour that was not found
+    if (distances > np.finfo(np.float32).max).any():
         raise InputError(TOO_LARGE)
 
 
@@ -329,6 +346,12 @@ def _search_descent(
             f"The distance {metric!r} cannot be used on these data: {error}"
         ) from error
     found: Found = index.neighbor_graph
+    if (found[0] < 0).any():  # it found none
+        raise InputError(
+            f"Fewer than {k - 1} neighbours of some rows were found under the distance "
+            f"{metric!r}: set a smaller number of neighbours (K) or choose another "
+            "distance."
+        )
     return found
 
 

@@ -42,6 +42,18 @@ def knn_accuracy(
     """Return how often a point's neighbours on the map vote for its own label.
 
     10-fold cross-validation, stratified and shuffled with a fixed seed.
+
+    Parameters
+    ----------
+    embedding : (N, d) float
+    labels : (N,) array
+    n_neighbors : int
+        How many neighbours vote.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than 10 rows, or no label that 10 of them have.
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.neighbors import KNeighborsClassifier

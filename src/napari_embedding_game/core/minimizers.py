@@ -107,7 +107,22 @@ def spectral_direction(
 ) -> Iterator[Step]:
     """Follow the spectral direction, each step at first as long as the last.
 
-    ``direct``: the direction for these edges, if it has been factored already.
+    Parameters
+    ----------
+    objective : Objective
+        Whose repulsion needs no landmarks that play.
+    layout : (N, d) array
+        Where the points start; it stays as it is.
+    tolerance, max_iter
+        When to end: see :class:`Minimizer`.
+    direct : SpectralDirection, optional
+        The direction for these edges, if it has been factored already.
+
+    Yields
+    ------
+    Step
+        The start, then each iteration, with (N, d) positions in the type of the
+        edges' weights.
 
     Raises
     ------

@@ -69,8 +69,8 @@ class Sums:
     total: float
     """S, or what stands for it."""
     repulsion: Tensor
-    """(N, d) gradient of ``total`` in the points, divided by ``multiplicity``."""
-    multiplicity: float
+    """(N, d) gradient of ``total`` in the points, divided by ``scale``."""
+    scale: float
     climb: Tensor
     """(L, d): where the landmarks climb."""
 
@@ -233,8 +233,12 @@ class Objective:
 
     Attributes
     ----------
+    pairs : Repulsion
+        What stands for S; its ``forces`` know the edges and the profiles.
     repulsion : float
         The paper's lambda.  May be changed between evaluations.
+    aggregate : {"sum", "log"}
+        R, which is taken of S.
     """
 
     def __init__(
@@ -257,9 +261,7 @@ class Objective:
         """Return the energy (NaN unless ``value``) and its gradients in y and z."""
         found = self.pairs.sums(y, z)
         slope = self.repulsion * self._slope(found.total)
-        y_gradient = found.attraction.add_(
-            found.repulsion, alpha=slope * found.multiplicity
-        )
+        y_gradient = found.attraction.add_(found.repulsion, alpha=slope * found.scale)
         return self._energy(y, found.total, value), y_gradient, slope * found.climb
 
     def follow(self, y: Tensor, z: Tensor) -> None:

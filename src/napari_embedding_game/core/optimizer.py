@@ -41,7 +41,9 @@ class PlayerRMS(torch.optim.Optimizer):
     them).
 
     The division makes learning rates of both players comparable: ``lr`` is the
-    root mean square length of a step per coordinate, in units of the map.
+    root mean square length of a step per coordinate, in units of the map.  A map of
+    one dimension is played in the plane: its second column, of zeros, counts too, so
+    that its steps are sqrt(2) times as long.
     """
 
     # Without the wrappers torch puts around them: those load its compiler at the

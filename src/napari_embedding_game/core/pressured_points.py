@@ -80,10 +80,21 @@ def pressured_points(
 
     Parameters
     ----------
+    objective : Objective
+        With the sum over all pairs.
+    layout : (N, d) array
+        Where the points start; it stays as it is.
+    tolerance, max_iter
+        When to end.
     step : float, optional
         m, between two values of mu; the mean degree, if not given.
     direct : SpectralDirection, optional
         That of the edges, if it has been factored already.
+
+    Yields
+    ------
+    PressuredStep
+        The start, then each iteration; positions are (N, d), heights (N,).
 
     Raises
     ------

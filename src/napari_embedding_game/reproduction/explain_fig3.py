@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from napari_embedding_game.core.collapse import occupancy
-from napari_embedding_game.core.family import (
-    member,
-    n_searched,
-)
+from napari_embedding_game.core.family import member
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.metrics import knn_accuracy, neighbor_recall
 from napari_embedding_game.core.types import (
@@ -46,10 +43,9 @@ def embed(
     digits = inputs.load("mnist")
     rows = draw_rows(len(digits.X), n_points, inputs.random_state)
     X, labels = digits.X[rows], labels_of(digits)[rows]
-    affinity = member(method).affinity
     start = StartSettings(
-        affinity=affinity,
-        n_neighbors=n_searched(affinity, N_NEIGHBORS, 30.0, len(X)),
+        affinity=member(method).affinity,
+        n_neighbors=N_NEIGHBORS,
         init=begin,
         random_state=inputs.random_state,
     )

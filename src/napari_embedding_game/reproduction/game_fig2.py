@@ -182,7 +182,7 @@ def _run(inputs: Inputs, parts: Parts) -> Result:
             each = parts(name, partial(fit, inputs, setting, strength))
             found.append((setting, strength, each))
     return Result(
-        tables=[Table(_TITLE, [_row(*each) for each in found])],
+        tables=[Table(_title(settings[0].n_iter), [_row(*each) for each in found])],
         checks=_checks(found),
         draw=partial(_draw, found),
         notes=_NOTES,
@@ -197,7 +197,10 @@ def _strengths(setting: Setting) -> tuple[float | None, ...]:
     return (setting.paper_strength, None)
 
 
-_TITLE = "After 6,000 iterations of the paper's schedule, K = 15"
+def _title(n_iter: int) -> str:
+    return f"After {n_iter:,} iterations of the paper's schedule, K = 15"
+
+
 _NOTES = [
     "The paper shows pictures and no numbers. Empty: share of the landmarks that are "
     "nearest to no point. Far: share of the points farther from their landmark than "

@@ -46,19 +46,20 @@ def _run(inputs: Inputs, parts: Parts) -> Result:
         ],
         checks=_checks(found, sizes),
         draw=partial(_draw, found, sizes),
-        notes=_NOTES,
+        notes=_notes(n_points),
         inches=(3.0 * len(sizes), 9.5),
     )
 
 
-_NOTES = [
-    f"The paper plays with 70,000 digits; here {N_POINTS:,} random ones with the same "
-    "lambda N (which alone decides how repulsion compares with attraction), as L "
-    "sampled edges a point for L = 300 take 42 million pairs an iteration.",
-    "The paper shows pictures and no numbers. True energy: Eq. 1, over all pairs; this "
-    "is what all three are meant to lower. Distinct: spots 0.01 wide that are taken, "
-    "per point.",
-]
+def _notes(n_points: int) -> list[str]:
+    return [
+        f"The paper plays with 70,000 digits; here {n_points:,} random ones with the "
+        "same lambda N (which alone decides how repulsion compares with attraction), "
+        "as L sampled edges a point for L = 300 take 42 million pairs an iteration.",
+        "The paper shows pictures and no numbers. True energy: Eq. 1, over all pairs; "
+        "this is what all three are meant to lower. Distinct: spots 0.01 wide that are "
+        "taken, per point.",
+    ]
 
 
 def _row(way: Way, size: int, each: dict[str, Any]) -> dict[str, Any]:

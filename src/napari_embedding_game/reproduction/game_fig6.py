@@ -42,20 +42,21 @@ def _run(inputs: Inputs, parts: Parts) -> Result:
         tables=[Table(title, rows)],
         checks=_checks(found),
         draw=partial(_draw, found),
-        notes=_NOTES,
+        notes=_notes(n_points),
         inches=(15.0, 4.6),
     )
 
 
-_NOTES = [
-    f"The paper plays with 70,000 digits; here {N_POINTS:,} random ones with the same "
-    "lambda N. The true energy and its gradient are exact, over all pairs; the paper "
-    "draws random pairs for them.",
-    "The paper leaves sampled landmarks out of its Figure 6 as far worse.",
-    "Gradient RMSE: root mean square, over points and coordinates, of the gradient "
-    "that is played with less that of Eq. 1 at the same points. Relative: divided by "
-    "the root mean square of the latter.",
-]
+def _notes(n_points: int) -> list[str]:
+    return [
+        f"The paper plays with 70,000 digits; here {n_points:,} random ones with the "
+        "same lambda N. The true energy and its gradient are exact, over all pairs; "
+        "the paper draws random pairs for them.",
+        "The paper leaves sampled landmarks out of its Figure 6 as far worse.",
+        "Gradient RMSE: root mean square, over points and coordinates, of the gradient "
+        "that is played with less that of Eq. 1 at the same points. Relative: divided "
+        "by the root mean square of the latter.",
+    ]
 
 
 def _row(way: Way, each: dict[str, Any]) -> dict[str, Any]:

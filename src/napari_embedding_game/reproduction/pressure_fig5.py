@@ -79,7 +79,7 @@ def _run(inputs: Inputs, parts: Parts) -> Result:
         ],
         checks=_checks(found["EE, COIL-20"]),
         draw=partial(_draw, found, best),
-        notes=_notes(n_digits, n_sne_runs),
+        notes=_notes(n_digits, n_sne_runs, _n_lambdas(inputs)),
         inches=(15.0, 7.0),
     )
 
@@ -92,11 +92,15 @@ def _one(rows: NDArray[Any], method: str, max_iter: int, seed: int) -> dict[str,
 def _homotopy(X: NDArray[Any], inputs: Inputs) -> dict[str, Any]:
     objective = objective_of(X, "ee", PERPLEXITY)
     start = random_start(len(X), inputs.random_state)
-    n_steps = 5 if inputs.quick else 50
-    return {"energy": ended(homotopy(objective, start, n_steps=n_steps)).energy}
+    steps = homotopy(objective, start, n_steps=_n_lambdas(inputs))
+    return {"energy": ended(steps).energy}
 
 
-def _notes(n_digits: int, n_sne_runs: int) -> list[str]:
+def _n_lambdas(inputs: Inputs) -> int:
+    return 5 if inputs.quick else 50
+
+
+def _notes(n_digits: int, n_sne_runs: int, n_lambdas: int) -> list[str]:
     fewer = f"The paper runs s-SNE {N_RUNS} times; these are {n_sne_runs} runs."
     return [
         *([fewer] if n_sne_runs < N_RUNS else []),
@@ -109,7 +113,7 @@ def _notes(n_digits: int, n_sne_runs: int) -> list[str]:
         f"MNIST: one run of EE on {n_digits:,} digits with the exact sum over all "
         "pairs, and none of s-SNE; the paper takes more digits with the fast multipole "
         "method, and gives no number.",
-        "Homotopy: 50 values of lambda from a ten-thousandth of 200 up.",
+        f"Homotopy: {n_lambdas} values of lambda from a ten-thousandth of 200 up.",
     ]
 
 

@@ -35,17 +35,17 @@ Rows = NDArray[np.intp]
 
 
 def le(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Vectors:
-    """Laplacian eigenmap (Alg. 1)."""
+    """Laplacian eigenmap (Alg. 1) of (N, D) rows, (N, d)."""
     return eigenmap(heat_weights(X, n_neighbors), X, n_components, random_state)
 
 
 def ale(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Vectors:
-    """Averaged Laplacian eigenmap (Def. 3.5)."""
+    """Averaged Laplacian eigenmap (Def. 3.5) of (N, D) rows, (N, d)."""
     return eigenmap(averaged_weights(X, n_neighbors), X, n_components, random_state)
 
 
 def vrle(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Vectors:
-    """Variable radius Laplacian eigenmap (Def. 3.6)."""
+    """Variable radius Laplacian eigenmap (Def. 3.6) of (N, D) rows, (N, d)."""
     return eigenmap(variable_weights(X, n_neighbors), X, n_components, random_state)
 
 

@@ -19,9 +19,10 @@ Matrix = NDArray[np.float64]
 
 
 def pca(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Matrix:
-    """Project on the directions of largest variance (paper 2, Theorem 1.5).
+    """Project (N, D) rows on the directions of largest variance, (N, d).
 
-    Sparse rows are not centred, which would fill them.
+    Paper 2, Theorem 1.5; d is at most the smaller of N and D.  Sparse rows are
+    not centred, which would fill them.
     """
     from sklearn.decomposition import PCA, TruncatedSVD
 
@@ -41,7 +42,7 @@ def gradient_pca(
     random_state: int,
     n_rounds: int = ROUNDS,
 ) -> Matrix:
-    """Project on the directions that a game of ``n_rounds`` finds.
+    """Project (N, D) rows on directions that a game of ``n_rounds`` finds, (N, d).
 
     The game is f(U) = |U U^T X - X|^2 against its conjugate, OMD against BestResp+
     (paper 2, Alg. 6).  As in the paper's experiment (Remark 6.23) U starts with norm
@@ -66,7 +67,7 @@ def gradient_pca(
 def random_projection(
     X: Any, n_components: int, n_neighbors: int, random_state: int
 ) -> Matrix:
-    """Project on normally distributed directions."""
+    """Project (N, D) rows on normally distributed directions, (N, d)."""
     from sklearn.random_projection import GaussianRandomProjection
 
     n = min(n_components, X.shape[1])

@@ -18,9 +18,10 @@ Layout = NDArray[np.float64]
 
 
 def isomap(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Layout:
-    """Keep the distances along the neighbour graph (paper 2, Alg. 2).
+    """Keep the distances of (N, D) rows along the neighbour graph, (N, d).
 
-    Parts of the graph are joined where they come nearest to each other.
+    Paper 2, Alg. 2.  Parts of the graph are joined where they come nearest
+    to each other.
     """
     from sklearn.decomposition import KernelPCA
     from sklearn.manifold import Isomap
@@ -36,9 +37,10 @@ def isomap(X: Any, n_components: int, n_neighbors: int, random_state: int) -> La
 
 
 def lle(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Layout:
-    """Keep how each row is made up of its neighbours, each part on its own.
+    """Keep how each of (N, D) rows is made up of its neighbours, (N, d).
 
-    A part with too few rows for that gets its principal components.
+    Each part of the graph is laid out on its own; a part with too few rows
+    for that gets its principal components.
     """
     graph = knn_graph(X, n_neighbors)
     n, k = graph.indices.shape
