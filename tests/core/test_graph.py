@@ -127,7 +127,7 @@ def test_distances_beyond_single_precision_are_told(cloud, scale, dtype, setting
         knn_graph(X, K, n_jobs=1, **settings)
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "correlation"])
 def test_sparse_rows_have_the_neighbours_of_the_dense_ones(metric):
     rng = np.random.default_rng(1)
     X = sparse.random(300, 40, density=0.3, random_state=rng, format="csr")
@@ -164,7 +164,8 @@ def test_as_many_neighbours_as_there_are_other_rows():
         (5_000, 2_000, "euclidean", True, "brute"),
         (5_001, 2_000, "cosine", True, "descent"),
         (300, 40, "correlation", False, "brute"),
-        (300, 40, "correlation", True, "descent"),  # scikit-learn: dense rows only
+        (300, 40, "correlation", True, "brute"),  # on dense rows, which are few
+        (5_000, 30_000, "correlation", True, "descent"),
         (300, 40, "hellinger", False, "descent"),  # pynndescent only
         (5_001, 50, "nan_euclidean", False, "brute"),  # scikit-learn only
         (5_001, 50, "crow", False, "brute"),  # neither

@@ -41,6 +41,8 @@ EXACT_WORK = 5e10
 """Largest n^2 D for which exact search is used."""
 BRUTE_ROWS = 5_000
 """Most rows that are searched exactly under a metric without an index."""
+MOST_DENSE = 2**27
+"""Numbers of sparse rows that are written out where a search cannot do without."""
 
 Found = tuple[NDArray[Any], NDArray[Any]]
 """(N, k) row numbers and (N, k) distances, nearest first, the point itself included."""
@@ -162,17 +164,19 @@ def check_varied(X: Any) -> None:
 def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
     """Return the search for this size and kind of data (the module's table)."""
     if is_sparse or metric not in _INDEXED_METRICS:
-        return _without_index(n_points, metric, is_sparse)
+        return _without_index(n_points, n_dims, metric, is_sparse)
     is_small = n_points**2 * n_dims <= EXACT_WORK
     if find_spec("faiss") is not None:
         return "exact" if is_small else "ivf"
     return "brute" if is_small else "hnsw"
 
 
-def _without_index(n_points: int, metric: str, is_sparse: bool) -> Search:
+def _without_index(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
     from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
 
-    known = (VALID_METRICS_SPARSE if is_sparse else VALID_METRICS)["brute"]
+    # Where it fits, a dense copy is quicker than what pynndescent compiles.
+    is_small = not is_sparse or n_points * n_dims <= MOST_DENSE
+    known = (VALID_METRICS if is_small else VALID_METRICS_SPARSE)["brute"]
     if n_points <= BRUTE_ROWS and metric in known:
         return "brute"
     # Imported only here, as it takes seconds.  What neither knows, scikit-learn names.
@@ -311,8 +315,11 @@ def _search_hnsw(
 def _search_brute(
     X: Any, k: int, metric: str, random_state: int, n_threads: int
 ) -> Found:
-    from sklearn.neighbors import NearestNeighbors
+    from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
 
+    is_dense_only = metric not in VALID_METRICS_SPARSE["brute"]
+    if sparse.issparse(X) and is_dense_only and np.prod(X.shape) <= MOST_DENSE:
+        X = X.toarray()
     if metric == "euclidean" and not sparse.issparse(X):
         # It works with squares, of which points far from the origin have large ones.
         X = _centred(X)
