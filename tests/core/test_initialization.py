@@ -4,6 +4,7 @@ from scipy import sparse
 from scipy.linalg import subspace_angles
 from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.sparse.linalg import eigsh
+from sklearn.datasets import load_digits
 
 from napari_embedding_game.core import classical, initialization, steps
 from napari_embedding_game.core.affinities import Edges, edges
@@ -65,6 +66,18 @@ def test_spectral_start_is_the_laplacian_eigenmap(monkeypatch):
     # The layout is the eigenvectors, each moved to mean 0 and scaled, and a jitter.
     angles = subspace_angles(wanted - wanted.mean(axis=0), layout.astype(np.float64))
     assert np.rad2deg(angles.max()) < 0.5
+
+
+@pytest.mark.parametrize("affinity", ["fuzzy", "lle"])
+def test_the_start_is_smooth_along_edges_that_push_too(affinity):
+    X = load_digits().data[:300].astype(np.float32)
+    weighted = edges(knn_graph(X, 15, n_jobs=1), affinity, X=X)
+    matrix = weighted.matrix().astype(float)
+    degrees = np.asarray(matrix.sum(axis=1)).ravel()
+    layout = start_layout(weighted, X, 2, "spectral", 0).astype(float)
+    layout -= np.average(layout, axis=0, weights=degrees)
+    agreement = (layout * (matrix @ layout)).sum(axis=0) / (degrees @ layout**2)
+    assert (agreement > 0.95).all()  # 1 at most; it was -4 for the roughest
 
 
 def test_a_hundred_iterations_already_smooth_most_of_the_noise_away(one_cloud):

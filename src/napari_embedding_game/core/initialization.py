@@ -27,6 +27,9 @@ POWER_ITERATIONS = 100
 """As in the paper."""
 _ORTHONORMALIZE_EVERY = 5
 """Iterations in between change no span, and cost half of the time with it."""
+_LOWEST_ITERATIONS = 30
+_MARGIN = 1.1
+"""To find the lowest eigenvalue of edges that push, and not to fall short of it."""
 _JITTER = 1e-3
 """Width of the noise that parts points which start on the same spot."""
 _NO_WIDTH = 1e-12
@@ -151,22 +154,39 @@ def _eigenmaps(
     n_components: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Iterate (1 + M) / 2 with M = D^-1/2 W D^-1/2, in every component at once.
+    """Iterate (s + M) / (s + 1) with M = D^-1/2 W D^-1/2, in every component at once.
 
-    The shift by 1 makes every eigenvalue positive, so that the largest ones
-    are those of the smoothest vectors.
+    The shift s, mostly 1, makes the largest eigenvalues those of the smoothest vectors.
     """
     root = np.sqrt(np.asarray(matrix.sum(axis=1)).ravel())
     inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
     scaling = sparse.diags(inverse.astype(np.float32))
     walk = sparse.csr_matrix(scaling @ matrix @ scaling)
     vectors = rng.normal(size=(len(root), n_components)).astype(np.float32)
+    shift = _shift(walk, rng)
+    own, of_others = np.float32(shift / (shift + 1)), np.float32(1 / (shift + 1))
     for iteration in range(1, POWER_ITERATIONS + 1):
-        vectors = 0.5 * (vectors + walk @ vectors)
+        vectors = own * vectors + of_others * (walk @ vectors)
         if iteration % _ORTHONORMALIZE_EVERY == 0:
             _orthonormalize(vectors, root, parts)
     layout: NDArray[np.float64] = vectors * inverse[:, None]
     return layout
+
+
+def _shift(walk: sparse.csr_matrix, rng: np.random.Generator) -> float:
+    """Return the shift after which no rough vector grows more than the smoothest.
+
+    Eigenvalues are at most 1.  They are at least -1 where all edges pull; where some
+    push, the lowest may be far below.  It is found by power iterations.
+    """
+    if walk.nnz == 0 or walk.data.min() >= 0:
+        return 1.0
+    vector = rng.normal(size=walk.shape[0]).astype(np.float32)
+    size = 0.0
+    for _ in range(_LOWEST_ITERATIONS):
+        vector = walk @ (vector / np.linalg.norm(vector))
+        size = float(np.linalg.norm(vector))
+    return max(1.0, (_MARGIN * size - 1) / 2)
 
 
 def _orthonormalize(
