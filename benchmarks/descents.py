@@ -20,19 +20,13 @@ from napari_embedding_game.core import steps
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.compatibility import optimizers
 from napari_embedding_game.core.descents import MOST_POINTS
-from napari_embedding_game.core.family import (
-    MEMBERS,
-    resolve,
-)
+from napari_embedding_game.core.family import MEMBERS, resolve
 from napari_embedding_game.core.forces import CompiledForces
 from napari_embedding_game.core.minimizers import lbfgs, spectral_direction
 from napari_embedding_game.core.names import OptimizerName
 from napari_embedding_game.core.objective import AllPairs, Objective
 from napari_embedding_game.core.pressured_points import pressured_points
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 from shared import Input, arguments, finish, load, report, timed
 
 OPTIONS: dict[str, dict[str, Any]] = {

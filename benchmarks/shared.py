@@ -24,10 +24,7 @@ import numpy as np
 
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.game import play
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot
 
 QUICK_ROWS = 3_000
 PACKAGES = ("numpy", "numba", "torch", "faiss-cpu", "umap-learn", "napari")

@@ -6,11 +6,7 @@ import torch
 from scipy import sparse
 
 from napari_embedding_game.core._kernels import entropic_chances, fuzzy_memberships
-from napari_embedding_game.core.affinities import (
-    Edges,
-    _matrix,
-    edges,
-)
+from napari_embedding_game.core.affinities import Edges, _matrix, edges
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import n_searched
 from napari_embedding_game.core.graph import knn_graph

@@ -18,10 +18,7 @@ from napari_embedding_game.core.classical import (
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.metrics import neighbor_recall
-from napari_embedding_game.core.names import (
-    INITS,
-    Init,
-)
+from napari_embedding_game.core.names import INITS, Init
 
 
 @pytest.fixture(scope="module")

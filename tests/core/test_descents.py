@@ -10,25 +10,16 @@ from sklearn.datasets import make_blobs
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import descents, steps
-from napari_embedding_game.core.compatibility import (
-    choose,
-    optimizers,
-)
+from napari_embedding_game.core.compatibility import choose, optimizers
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import (
-    MEMBERS,
-    resolve,
-)
+from napari_embedding_game.core.family import MEMBERS, resolve
 from napari_embedding_game.core.forces import CompiledForces
 from napari_embedding_game.core.homotopy import homotopy
 from napari_embedding_game.core.minimizers import lbfgs, spectral_direction
 from napari_embedding_game.core.objective import AllPairs, Objective
 from napari_embedding_game.core.pressured_points import pressured_points
 from napari_embedding_game.core.settling import SETTLING
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 
 N = 200
 X = make_blobs(N, 6, centers=5, cluster_std=5, random_state=0)[0].astype(np.float32)

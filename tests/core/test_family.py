@@ -8,10 +8,7 @@ import torch
 from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.compatibility import (
-    NO_BOUND,
-    choose,
-)
+from napari_embedding_game.core.compatibility import NO_BOUND, choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import (
     MEMBERS,
@@ -27,10 +24,7 @@ from napari_embedding_game.core.names import APPROXIMATIONS
 from napari_embedding_game.core.objective import AllPairs, Objective, make_objective
 from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.profiles import KERNELS, NEAREST, UMAP_A, UMAP_B
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-10}
 CPU = torch.device("cpu")

@@ -5,15 +5,9 @@ import pytest
 
 from napari_embedding_game.core import family, steps
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import (
-    MEMBERS,
-    resolve,
-)
+from napari_embedding_game.core.family import MEMBERS, resolve
 from napari_embedding_game.core.metrics import knn_accuracy
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 
 PEERS = [name for name, member in MEMBERS.items() if member.library]
 

@@ -12,11 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.autosave import Autosave
 from napari_embedding_game.session.record import RunRecord

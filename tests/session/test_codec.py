@@ -4,10 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.codec import dumps, loads
 from napari_embedding_game.session.record import RunRecord, Steering

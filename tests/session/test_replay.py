@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.record import RunRecord, Steering, record
 from napari_embedding_game.session.replay import replay, same

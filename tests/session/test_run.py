@@ -7,10 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.session.engine import COMPUTING
 from napari_embedding_game.session.run import (
     MOVING,

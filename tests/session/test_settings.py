@@ -2,10 +2,7 @@ from dataclasses import asdict
 
 import pytest
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.session.settings import (
     Settings,
     paper_lambda,

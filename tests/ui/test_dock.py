@@ -8,10 +8,7 @@ from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtWidgets import QProgressBar, QWidget
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import (
-    MEMBERS,
-    is_installed,
-)
+from napari_embedding_game.core.family import MEMBERS, is_installed
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.engine import CoreEngine

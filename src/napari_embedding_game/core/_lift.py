@@ -22,10 +22,7 @@ import numpy as np
 from numba import njit
 
 from napari_embedding_game.core._kernels import _widest
-from napari_embedding_game.core._pair_kernels import (
-    _squared_to_all,
-    _squared_to_some,
-)
+from napari_embedding_game.core._pair_kernels import _squared_to_all, _squared_to_some
 from napari_embedding_game.core._profiles import attraction_row, kernel_row
 
 _FAST: dict[str, Any] = {

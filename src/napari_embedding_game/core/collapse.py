@@ -11,10 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.compatibility import (
-    NEEDS_PULL,
-    approximation_of,
-)
+from napari_embedding_game.core.compatibility import NEEDS_PULL, approximation_of
 from napari_embedding_game.core.types import GameSettings
 
 CELLS = 64

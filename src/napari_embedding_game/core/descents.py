@@ -32,15 +32,9 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.collapse import collapse_warning
-from napari_embedding_game.core.compatibility import (
-    NO_CHANGE,
-    choose,
-)
+from napari_embedding_game.core.compatibility import NO_CHANGE, choose
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import (
-    check_numbers,
-    strength_of,
-)
+from napari_embedding_game.core.family import check_numbers, strength_of
 from napari_embedding_game.core.forces import CompiledForces
 from napari_embedding_game.core.frames import FRAME_SECONDS, Diagnosis
 from napari_embedding_game.core.homotopy import N_STEPS, WEAKEST, homotopy
@@ -67,10 +61,7 @@ from napari_embedding_game.core.settling import (
 )
 from napari_embedding_game.core.spectral import SpectralDirection
 from napari_embedding_game.core.threads import one_torch_thread
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot
 
 MOST_POINTS: dict[OptimizerName, int] = {
     "spectral_direction": 10_000,

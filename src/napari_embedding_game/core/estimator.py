@@ -17,12 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from napari_embedding_game.core.compatibility import check_affinity
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import (
-    member,
-    n_searched,
-    per_point,
-    resolve,
-)
+from napari_embedding_game.core.family import member, n_searched, per_point, resolve
 from napari_embedding_game.core.names import (
     AFFINITIES,
     Approximation,
@@ -31,11 +26,7 @@ from napari_embedding_game.core.names import (
     ScheduleName,
     Update,
 )
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 
 
 class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]

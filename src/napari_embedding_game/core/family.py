@@ -48,10 +48,7 @@ from napari_embedding_game.core.names import (
     Affinity,
     Approximation,
 )
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.affinities import Edges

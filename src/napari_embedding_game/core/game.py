@@ -24,18 +24,9 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.collapse import collapse_warning
-from napari_embedding_game.core.compatibility import (
-    NO_CHANGE,
-    check_optimizer,
-    choose,
-)
+from napari_embedding_game.core.compatibility import NO_CHANGE, check_optimizer, choose
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import (
-    Member,
-    check_numbers,
-    member,
-    strength_of,
-)
+from napari_embedding_game.core.family import Member, check_numbers, member, strength_of
 from napari_embedding_game.core.forces import Forces, make_forces
 from napari_embedding_game.core.frames import FRAME_SECONDS, Diagnosis
 from napari_embedding_game.core.memory_order import inverse, memory_order
@@ -45,10 +36,7 @@ from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_sc
 from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.settling import in_the_plane
 from napari_embedding_game.core.threads import one_torch_thread
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot
 
 _SETTLED = 0.6
 """Share of the schedule after which points that lie close are a collapse."""

@@ -18,10 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.names import (
-    INITS,
-    Init,
-)
+from napari_embedding_game.core.names import INITS, Init
 
 POWER_ITERATIONS = 100
 """As in the paper."""

@@ -29,10 +29,7 @@ from napari_embedding_game.core.family import (
     strength_of,
 )
 from napari_embedding_game.core.forces import make_forces
-from napari_embedding_game.core.library_frames import (
-    opentsne_frames,
-    umap_learn_frames,
-)
+from napari_embedding_game.core.library_frames import opentsne_frames, umap_learn_frames
 from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.optimizer import resolve_schedule
 from napari_embedding_game.core.principal_frames import LOW_RANK, principal_frames
@@ -45,10 +42,7 @@ from napari_embedding_game.core.settling import (
     moving,
     settle,
 )
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot
 
 Mover = Callable[[Edges, NDArray[np.floating], GameSettings, int], Iterator[Frame]]
 """(edges, start, settings, random_state) -> the way of the points, frame by frame."""

@@ -39,10 +39,7 @@ from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import Aggregate
 from napari_embedding_game.core.forces import Forces, make_forces
-from napari_embedding_game.core.names import (
-    APPROXIMATIONS,
-    Approximation,
-)
+from napari_embedding_game.core.names import APPROXIMATIONS, Approximation
 
 
 class _Energy(torch.autograd.Function):

@@ -14,12 +14,7 @@ from torch import Tensor
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import member
-from napari_embedding_game.core.names import (
-    SCHEDULES,
-    UPDATES,
-    ScheduleName,
-    Update,
-)
+from napari_embedding_game.core.names import SCHEDULES, UPDATES, ScheduleName, Update
 from napari_embedding_game.core.types import GameSettings
 
 _MOST_RATE = 1e30

@@ -16,10 +16,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot
 
 Game = Generator[Snapshot, GameSettings | None, None]
 Play = Callable[..., Game]

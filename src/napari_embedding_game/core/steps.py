@@ -21,11 +21,7 @@ from napari_embedding_game.core.family import n_searched
 from napari_embedding_game.core.game import play
 from napari_embedding_game.core.graph import NeighborGraph, knn_graph
 from napari_embedding_game.core.initialization import start_layout
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 
 
 def neighbors(X: Any, start: StartSettings) -> NeighborGraph:

@@ -11,10 +11,7 @@ from napari_embedding_game.core.collapse import occupancy
 from napari_embedding_game.core.family import member
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.metrics import knn_accuracy, neighbor_recall
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 
 from .parts import Parts
 from .protocol import Check, Inputs, Reproduction, Result, Table

@@ -15,10 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.metrics import knn_accuracy
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 

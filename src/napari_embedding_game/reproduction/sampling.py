@@ -19,10 +19,7 @@ from napari_embedding_game.core.forces import make_forces
 from napari_embedding_game.core.metrics import knn_accuracy
 from napari_embedding_game.core.names import Approximation
 from napari_embedding_game.core.objective import Objective, make_objective
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot
 
 from .game_fig4 import distinct_share
 from .protocol import Inputs

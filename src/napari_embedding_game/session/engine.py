@@ -16,11 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.family import resolve
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.session.merging import Merging
 
 Game = Generator[Snapshot, GameSettings | None, None]

@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.result import EmbeddingResult
 from napari_embedding_game.session.clustering import Clustering

@@ -9,11 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.session.run import Run
 
 

@@ -10,11 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.automatic import BookState

@@ -7,17 +7,8 @@ from typing import ClassVar
 
 from psygnal import SignalGroupDescriptor
 
-from napari_embedding_game.core.compatibility import (
-    affinities,
-    choose,
-    optimizers,
-)
-from napari_embedding_game.core.family import (
-    member,
-    per_point,
-    resolve,
-    strength_of,
-)
+from napari_embedding_game.core.compatibility import affinities, choose, optimizers
+from napari_embedding_game.core.family import member, per_point, resolve, strength_of
 from napari_embedding_game.core.names import (
     AffinityChoice,
     Approximation,
@@ -26,10 +17,7 @@ from napari_embedding_game.core.names import (
     ScheduleName,
     Update,
 )
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 
 WEAKEST, STRONGEST = 1 / 30, 100 / 3
 """Repulsion that the slider offers, to the method's own: for the game 10 to 10,000."""

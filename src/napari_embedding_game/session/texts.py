@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.session.clustering import Given, Grouping
 from napari_embedding_game.session.look import Look
 from napari_embedding_game.session.origin import Origin

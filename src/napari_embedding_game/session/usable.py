@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from napari_embedding_game.core.compatibility import (
-    check_affinity,
-    choose,
-)
+from napari_embedding_game.core.compatibility import check_affinity, choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import (
     MEMBERS,
@@ -14,10 +11,7 @@ from napari_embedding_game.core.family import (
     n_searched,
     resolve,
 )
-from napari_embedding_game.core.types import (
-    GameSettings,
-    StartSettings,
-)
+from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.codec import unknown
 from napari_embedding_game.session.record import RunRecord

@@ -160,9 +160,8 @@ class Drawing(QObject):
 
     def _on_dataset(self) -> None:
         self._drawn_run = None
-        dataset, look = self._session.dataset, self._session.look
-        if dataset is not None and not is_choice(look.color_by, dataset):
-            look.color_by = CLUSTER
+        if self._is_color_gone():
+            self._session.look.color_by = CLUSTER
         self._choose_coloring()
 
     def _on_clusters(self) -> None:
@@ -171,9 +170,9 @@ class Drawing(QObject):
             self._tidying.start()
 
     def _on_look(self, info: EmissionInfo) -> None:
-        look, dataset = self._session.look, self._session.dataset
-        if dataset is not None and not is_choice(look.color_by, dataset):
-            look.color_by = CLUSTER  # a session file may ask for what is not there now
+        look = self._session.look
+        if self._is_color_gone():  # a session file may ask for what is not there now
+            look.color_by = CLUSTER
             return
         if info.signal.name == "color_by" and look.limits is not None:
             look.limits = None  # another measure has other limits
@@ -195,6 +194,11 @@ class Drawing(QObject):
         run, dataset = self._session.run, self._session.dataset
         if self._session.state == "preparing" and run is not None and dataset:
             self.layers.expect(dataset.X.shape[0], run.game.n_landmarks)
+
+    def _is_color_gone(self) -> bool:
+        """Return whether the data do not have what the points are coloured by."""
+        dataset, choice = self._session.dataset, self._session.look.color_by
+        return dataset is not None and not is_choice(choice, dataset)
 
     def _choose_coloring(self) -> None:
         if self._session.dataset is not None:

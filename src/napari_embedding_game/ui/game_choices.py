@@ -5,11 +5,7 @@ from __future__ import annotations
 from magicgui.widgets import FloatSpinBox
 
 from napari_embedding_game.core.classical import CLASSICAL
-from napari_embedding_game.core.compatibility import (
-    affinities,
-    choose,
-    optimizers,
-)
+from napari_embedding_game.core.compatibility import affinities, choose, optimizers
 from napari_embedding_game.core.names import AffinityChoice
 
 APPROXIMATIONS = [

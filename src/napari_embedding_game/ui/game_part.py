@@ -9,16 +9,8 @@ from magicgui.widgets import ComboBox, FloatSlider, FloatSpinBox, Slider, SpinBo
 from magicgui.widgets.bases import ValueWidget
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 
-from napari_embedding_game.core.compatibility import (
-    NO_BOUND,
-    approximation_of,
-)
-from napari_embedding_game.core.family import (
-    MEMBERS,
-    is_installed,
-    member,
-    strength_of,
-)
+from napari_embedding_game.core.compatibility import NO_BOUND, approximation_of
+from napari_embedding_game.core.family import MEMBERS, is_installed, member, strength_of
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import (

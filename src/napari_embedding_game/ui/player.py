@@ -91,7 +91,7 @@ class Player(Errands):
         try:
             run = self.session.begin()
         except (DataError, InputError) as error:
-            self.session.say(str(error))
+            self.session.say(sentence(error))
             return
         self._worker = worker = FrameWorker(run.frames)
         worker.frame.connect(lambda progress: self._on_frame(run, progress))

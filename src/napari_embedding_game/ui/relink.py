@@ -13,12 +13,7 @@ from napari_embedding_game.data.linking import shows
 from napari_embedding_game.session.saved import SavedMap
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import Loaded, SampleSource, Wish
-from napari_embedding_game.ui.linked import (
-    Linked,
-    LinkedLayers,
-    finest,
-    show_pictures,
-)
+from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest, show_pictures
 from napari_embedding_game.ui.measure_panel import fits, is_labels
 from napari_embedding_game.ui.worker import StageWorker
 
