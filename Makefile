@@ -4,11 +4,15 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup run test lint clean system
+.PHONY: setup run test test-versions test-lowest test-newest lint clean system
 
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+# Empty: the newest versions that pyproject.toml allows.
+CONSTRAINTS ?= constraints.txt
+# pyqt6 or pyside6
+QT ?= pyqt6
 INSTALLED := $(VENV)/.installed
 WARM := $(VENV)/.warm
 export PYTHON
@@ -32,14 +36,21 @@ test: setup
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
-lint: setup
+# The lowest versions that pyproject.toml allows, and the newest there are.
+test-versions: test-lowest test-newest
+
+test-lowest test-newest: | system
+	tools/test_versions.sh $(@:test-%=%)
+
+# Compiles nothing, so that it answers in seconds.
+lint: $(INSTALLED)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf $(VENV) out build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest out build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	rm -rf src/napari_embedding_game/napari.yaml src/napari_embedding_game/resources
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -51,7 +62,11 @@ $(BIN)/python: | system
 
 # A stamp, so that the second time is quick.
 $(INSTALLED): pyproject.toml constraints.txt tools/hatch_build.py | system $(BIN)/python
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=--constraint %) --editable '.[dev]'
+ifeq ($(QT),pyside6)
+	$(BIN)/python -m pip install --quiet 'napari[pyside6]'
+	$(BIN)/python -m pip uninstall --quiet --yes PyQt6 PyQt6-Qt6 PyQt6-sip
+endif
 	touch $@
 
 # numba's first compilation takes longer than a person waits for a first frame.  Its

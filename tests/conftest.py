@@ -1,6 +1,8 @@
 """A small dataset, and an engine of which every step can be held or broken."""
 
+import importlib
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 from napari_embedding_game.core.clusters import merge_tree
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.family import member
+from napari_embedding_game.core.types import Snapshot, undefined
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.merging import Merging
 
@@ -26,6 +29,51 @@ def pytest_collection_modifyitems(items):
         group = "windows" if is_window else item.path.stem
         item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: not item.path.is_relative_to(WINDOWS))
+
+
+def pytest_addoption(parser):
+    """Where torch cannot be had without gigabytes, the rest is tested without it."""
+    parser.addoption(
+        "--without-torch", action="store_true", help="skip the tests that need torch"
+    )
+
+
+collect_ignore = []
+
+
+def pytest_configure(config):
+    if config.option.without_torch:
+        # Plays real games throughout, and needs torch to be imported at all.
+        collect_ignore.append("session/test_merging.py")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    with _without_torch(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    with _without_torch(item):
+        return (yield)
+
+
+@contextmanager
+def _without_torch(item):
+    """With ``--without-torch`` a test that needs torch is skipped, no other."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name == "torch" and item.config.option.without_torch:
+            pytest.skip("needs torch")
+        raise
+
+
+@pytest.fixture
+def torch():
+    """For tests that need it in another thread, where its absence is not seen."""
+    return importlib.import_module("torch")
 
 
 def snapshot(iteration=0, n_iter=50, n_points=40, n_landmarks=4, **changes):
@@ -63,6 +111,9 @@ class FakeEngine:
         self.games = []
         self.closed = 0
 
+    def check(self, X, start, game):
+        pass
+
     def neighbors(self, X, start):
         self.gate.wait(10)
         return "graph"
@@ -92,6 +143,7 @@ class FakeEngine:
                     n_points,
                     min(self.games[-1].n_landmarks, 4),
                     warning=self.warning,
+                    **self._undefined(n_points),
                 )
                 if sent is not None:
                     self.games.append(sent)
@@ -101,6 +153,12 @@ class FakeEngine:
                 iteration += 10
         finally:
             self.closed += 1
+
+    def _undefined(self, n_points):
+        """Return what a snapshot has where the method does not define pressure."""
+        if member(self.games[-1].method).has_pressure:
+            return {}
+        return {"pressure": undefined(n_points)}
 
 
 @pytest.fixture

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 import types
@@ -15,6 +16,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import engine
 
+CLUSTER, LANDMARK = "embedding_game_cluster", "embedding_game_landmark"
 FEW = ["--max-iter", "5", "--n-neighbors", "5", "--n-landmarks", "10"]
 
 
@@ -131,6 +133,120 @@ def test_fit_takes_the_players_steps_and_another_optimiser(table, tmp_path):
     assert not any(np.array_equal(first, other) for other in others)
 
 
+def test_fit_writes_the_clusters_that_the_window_shows(tmp_path):
+    from sklearn.datasets import load_digits
+
+    from napari_embedding_game.data.readers import read
+    from napari_embedding_game.data.writers import write_h5ad
+    from napari_embedding_game.session.run import UNPACED
+    from napari_embedding_game.session.session import Session
+
+    X, y = load_digits(return_X_y=True)
+    np.savez(tmp_path / "digits.npz", X=X[:600], y=y[:600])
+    run("fit", tmp_path / "digits.npz", "-o", tmp_path / "cli.h5ad", "-q")
+    session = Session(pace=UNPACED)
+    session.load(read(tmp_path / "digits.npz"))
+    played = session.begin()
+    for frame in played.frames():
+        session.receive(played, frame)
+        if frame.snapshot and frame.snapshot.finished:
+            session.stop()
+    write_h5ad(session.dataset, session.result(), tmp_path / "window.h5ad")
+    cli, window = (
+        anndata.read_h5ad(tmp_path / name) for name in ("cli.h5ad", "window.h5ad")
+    )
+    assert len(cli.obs[CLUSTER].cat.categories) == len(
+        window.obs[CLUSTER].cat.categories
+    )
+    assert (
+        len(cli.obs[CLUSTER].cat.categories) < 20 < cli.obs[LANDMARK].nunique() <= 200
+    )
+    pd.testing.assert_series_equal(cli.obs[LANDMARK], window.obs[LANDMARK])
+    sizes = [file.obs[CLUSTER].value_counts() for file in (cli, window)]
+    pd.testing.assert_series_equal(*sizes)
+    assert sizes[0].index[0] == "1"  # the largest
+    pd.testing.assert_series_equal(cli.obs[CLUSTER], window.obs[CLUSTER])
+
+
+def test_raw_counts_by_the_recipe(tmp_path, out):
+    pytest.importorskip("scanpy", reason="the recipe is scanpy's")
+    rng = np.random.default_rng(0)
+    means = rng.gamma(0.5, 4.0, (2, 700)).repeat(60, axis=0)
+    counts = tmp_path / "counts.h5ad"
+    anndata.AnnData(rng.poisson(means).astype(np.float32)).write_h5ad(counts)
+    advised = run("fit", counts, "--out", out, *FEW)
+    assert advised.exit_code == 0, advised.output
+    assert "looks like raw counts" in advised.stderr
+    assert "Here --recipe does so." in advised.stderr
+    result = run("fit", counts, "--out", out, "--recipe", "--force", "--json", *FEW)
+    assert result.exit_code == 0, result.output
+    assert "Recipe: counts normalised to 10,000 a cell" in result.stderr
+    assert "looks like raw counts" not in result.stderr
+    told = json.loads(result.stdout)
+    assert told["space"] == "X, 50 principal components"
+    written = anndata.read_h5ad(out)
+    recipe = written.uns["embedding_game"]["provenance"]["recipe"]
+    assert (recipe["target_sum"], recipe["components"]) == (10_000, 50)
+    assert np.isfinite(written.obsm["X_embedding_game"]).all()
+
+
+def test_the_recipe_is_refused_for_what_is_no_counts(table, out):
+    message = one_sentence(run("fit", table, "--out", out, "--recipe"))
+    assert "holds no raw counts" in message
+
+
+def test_a_file_with_two_arrays_asks_which(tmp_path, out):
+    rng = np.random.default_rng(0)
+    two = {"rna": rng.normal(size=(60, 4)), "my protein": rng.normal(size=(60, 3))}
+    path = tmp_path / "two.npz"
+    np.savez(path, **two)
+    message = one_sentence(run("fit", path, "--out", out, *FEW))
+    assert "rna (60 x 4, float64), my protein (60 x 3, float64)" in message
+    assert message.endswith("say which (--space rna).")
+    chosen = ["--space", "my protein", "--json"]
+    result = run("fit", path, "--out", out, *chosen, *FEW)
+    assert json.loads(result.stdout)["space"] == "my protein"
+
+
+def test_a_usual_name_is_taken_and_the_other_array_told(tmp_path, out):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "two.npz"
+    np.savez(path, rna=rng.normal(size=(60, 4)), X=rng.normal(size=(60, 3)))
+    result = run("fit", path, "--out", out, *FEW)
+    assert result.exit_code == 0, result.output
+    assert 'The array "X" is embedded. It could also be rna (60 x 4' in result.stderr
+
+
+def test_json_is_one_object_of_plain_values(table, out):
+    result = run("fit", table, "-o", out, "--json", *FEW)
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert (told["out"], told["input"]) == (str(out), "cells.csv")
+    assert (told["n_points"], told["n_components"], told["n_landmarks"]) == (60, 2, 10)
+    assert told["n_clusters"] == anndata.read_h5ad(out).obs[CLUSTER].nunique()
+    assert (told["n_iter"], told["finished"], told["warning"]) == (5, True, "")
+    assert 0 <= told["pressured_share"] <= 1
+    assert told["parameters"]["n_neighbors"] == 5
+    assert told["parameters"]["max_iter"] == 5
+    pca = run("fit", table, "-o", out, "--json", "--force", "--method", "pca", *FEW)
+    assert json.loads(pca.stdout)["pressured_share"] is None
+
+
+@pytest.mark.parametrize(("options", "is_told"), [([], True), (["--quiet"], False)])
+def test_quiet_tells_only_doubts_and_errors(table, out, options, is_told):
+    few = [*FEW, "--space", "area,red", *options]
+    result = run("fit", table, "--out", out, *few)
+    assert result.exit_code == 0, result.output
+    assert ("Embedded:" in result.stderr, "60 points" in result.stdout) == 2 * (
+        is_told,
+    )
+    if not is_told:
+        assert result.output == ""
+    spoilt = run("fit", table, "--out", out, "--force", *few, "--learning-rate", 1e4)
+    assert "Warning: The points have run far apart" in spoilt.stderr
+    assert one_sentence(run("fit", table, "--out", out, *few)).endswith("--force.")
+
+
 def test_same_seed_same_map(table, tmp_path):
     maps = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
@@ -148,7 +264,7 @@ def test_three_dimensions_and_csv(table, tmp_path):
     result = run("fit", table, "--out", out, *options)
     assert result.exit_code == 0, result.output
     found = pd.read_csv(out, index_col="row")
-    assert found.columns.tolist()[:3] == ["x", "y", "z"]
+    assert found.columns.tolist()[:3] == [f"embedding_game_{axis}" for axis in "xyz"]
     assert len(found) == 60
     assert "Embedded: 2 columns (area, red)" in result.stderr
 
@@ -334,7 +450,7 @@ def test_ctrl_c_while_reading(table, out, monkeypatch):
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("napari_embedding_game.data.readers.read", interrupted)
+    monkeypatch.setattr("napari_embedding_game.data.loading.load", interrupted)
     result = run("fit", table, "--out", out)
     assert result.exit_code == 130
     assert result.stderr == "Stopped: nothing written.\n"
@@ -410,6 +526,16 @@ def test_exit_code_of_the_window_is_the_commands(launched, monkeypatch):
     window = sys.modules["napari_embedding_game.ui.app"]
     monkeypatch.setattr(window, "launch", lambda *args, **options: 3)
     assert run().exit_code == 3
+
+
+@pytest.mark.parametrize("command", [[], ["fit"], ["replay"], ["reproduce"]])
+def test_help_and_out_have_a_letter(command):
+    shown = run(*command, "-h")
+    assert shown.exit_code == 0
+    assert shown.stdout == run(*command, "--help").stdout
+    assert "-o, --out" in shown.stdout
+    assert "--quiet" in shown.stdout or not command
+    assert "--json" in shown.stdout or not command
 
 
 def test_help_shows_what_a_person_needs():
@@ -509,6 +635,14 @@ def test_replay_gives_the_same_map(session_file, out):
     assert "B cells" in adata.obs["embedding_game_cluster"].cat.categories
     parameters = adata.uns["embedding_game"]["parameters"]
     assert parameters["repulsion"] == 150.0 / adata.n_obs
+
+
+def test_replay_tells_a_program_what_it_found(session_file):
+    told = json.loads(run("replay", session_file, "--json").stdout)
+    assert (told["map"], told["steered"], told["same"]) == ("cells.csv", 1, True)
+    assert told["out"] is None
+    quiet = run("replay", session_file, "-q")
+    assert (quiet.exit_code, quiet.output) == (0, "")
 
 
 def test_replay_tells_another_map(session_file, out):

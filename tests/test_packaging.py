@@ -6,16 +6,20 @@ the one running the tests, and asked by npe2, as napari asks, in a process of it
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import tarfile
+from email.parser import Parser
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
+REPOSITORY = "https://github.com/napari-embedding-game/napari-embedding-game"
 
 PROBE = """
 import json, sys
@@ -43,11 +47,11 @@ cli.validate(manifest.name, imports=True)
 """
 
 
-def run(*command: str | Path) -> str:
+def run(*command: str | Path, **variables: str) -> str:
     """Run a command to its end; its output if it succeeds, a failed test if not."""
     # Nothing of the checkout may leak in, and no import needs a display.
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    env["QT_QPA_PLATFORM"] = "offscreen"
+    env = {**env, "QT_QPA_PLATFORM": "offscreen", **variables}
     done = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, env=env
     )
@@ -98,23 +102,34 @@ def wheel_of_sdist(unpacked_sdist, tmp_path_factory):
     return build(unpacked_sdist, "wheel", tmp_path_factory.mktemp("wheel_of_sdist"))
 
 
+@pytest.fixture(scope="module")
+def wheel_environment(wheel, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("environment")
+    return install(folder, wheel), folder
+
+
 @pytest.fixture(scope="module", params=["wheel", "sdist", "editable"])
 def installed(request, tmp_path_factory):
     """The Python of an environment with the plugin, and where its package must be."""
-    folder = tmp_path_factory.mktemp(request.param)
     if request.param == "wheel":
-        return install(folder, request.getfixturevalue("wheel")), folder
+        return request.getfixturevalue("wheel_environment")
+    folder = tmp_path_factory.mktemp(request.param)
     if request.param == "sdist":
         return install(folder, request.getfixturevalue("wheel_of_sdist")), folder
     source = request.getfixturevalue("unpacked_sdist")
     return install(folder, "--editable", source), source / "src"
 
 
-def test_napari_finds_the_plugin_and_it_works(installed, tmp_path):
-    python, place = installed
-    table = tmp_path / "cells.csv"
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "cells.csv"
     rows = [f"{i % 7},{i * i % 11},{i},{i % 2}" for i in range(30)]
-    table.write_text("\n".join(["a,b,c,d", *rows]))
+    path.write_text("\n".join(["a,b,c,d", *rows]))
+    return path
+
+
+def test_napari_finds_the_plugin_and_it_works(installed, table):
+    python, place = installed
 
     *_, told, validated = run(python, "-c", PROBE, table).splitlines()
     found = json.loads(told)
@@ -129,6 +144,40 @@ def test_napari_finds_the_plugin_and_it_works(installed, tmp_path):
     assert "valid!" in validated
 
 
+@pytest.mark.skipif(
+    sys.platform == "linux" and not os.environ.get("DISPLAY"), reason="needs a display"
+)
+def test_every_entry_of_the_manifest_opens_in_a_window(wheel_environment, table):
+    python, _ = wheel_environment
+    script = Path(__file__).with_name("manifest_in_window.py")
+    nowhere = "http://127.0.0.1:9"  # no network: the last sample cannot be fetched
+    platform = "xcb" if sys.platform == "linux" else os.environ.get("QT_QPA_PLATFORM")
+    *_, told = run(
+        python,
+        script,
+        table,
+        QT_QPA_PLATFORM=platform or "",
+        HTTPS_PROXY=nowhere,
+        HTTP_PROXY=nowhere,
+        XDG_CACHE_HOME=str(table.parent),
+        XDG_CONFIG_HOME=str(table.parent),
+        XDG_STATE_HOME=str(table.parent),
+    ).splitlines()
+    found = json.loads(told)
+    assert found["wrong"] == []
+    titles = ["Embedding Game", "Embedding Game Inspector"]
+    by_menu = [f"{title} (Embedding Game)" for title in titles]
+    assert found["docks"] == {
+        "program": [f"{title} (napari-embedding-game)" for title in titles],
+        "plugins menu": by_menu,
+        "layers menu": by_menu,
+    }
+    *samples, mnist, opened = found["data"]
+    assert samples == ["digits", "pbmc", "nuclei"]
+    assert "MNIST" in mnist
+    assert opened == "cells.csv"
+
+
 @pytest.mark.parametrize("built", ["wheel", "wheel_of_sdist"])
 def test_a_wheel_holds_manifest_and_resources_once(built, request):
     with ZipFile(request.getfixturevalue(built)) as archive:
@@ -141,6 +190,51 @@ def test_a_wheel_holds_manifest_and_resources_once(built, request):
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {
         "napari_embedding_game"
     }
+
+
+@pytest.mark.parametrize("built", ["wheel", "wheel_of_sdist"])
+def test_links_of_the_description_lead_to_files_of_the_repository(built, request):
+    _, description = told_by(request.getfixturevalue(built))
+    targets = re.findall(r"\]\(([^)]+)\)", description)
+    ours = [target for target in targets if "napari-embedding-game" in target]
+    assert len(ours) >= 8
+    assert all(target.startswith("https://") for target in targets)
+    for target in ours:
+        way, path = re.fullmatch(f"{REPOSITORY}/(raw|blob)/main/(.+)", target).groups()
+        assert (ROOT / path).is_file(), target
+        assert (way == "raw") == path.endswith(".png"), target
+
+
+def test_a_stranger_finds_the_project(wheel):
+    fields, _ = told_by(wheel)
+    urls = dict(url.split(", ") for url in fields["Project-URL"])
+    assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= set(urls)
+    assert all(url.startswith(REPOSITORY) for url in urls.values())
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == fields["Version"][0]
+    assert citation["repository-code"] == REPOSITORY
+    assert len(citation["references"]) == 4
+
+
+def test_types_and_version_are_there_for_other_packages(wheel):
+    import napari_embedding_game
+
+    with ZipFile(wheel) as archive:
+        assert "napari_embedding_game/py.typed" in archive.namelist()
+    fields, _ = told_by(wheel)
+    assert "Typing :: Typed" in fields["Classifier"]
+    assert napari_embedding_game.__version__ == fields["Version"][0]
+
+
+def told_by(wheel: Path) -> tuple[dict[str, list[str]], str]:
+    """Return the fields of a wheel's metadata, and the description."""
+    with ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        message = Parser().parsestr(archive.read(name).decode())
+    fields: dict[str, list[str]] = {}
+    for key, value in message.items():
+        fields.setdefault(key, []).append(value)
+    return fields, message.get_payload()
 
 
 def test_both_ways_to_a_wheel_give_the_same_files(wheel, wheel_of_sdist):

@@ -4,19 +4,27 @@ Both stand at the top level of the repository, but napari looks for a manifest
 only inside the package directory that Python imports.  A wheel gets them by
 inclusion.  An editable install imports straight from ``src``, so it gets links
 there (ignored by git); where the system permits no links, copies.
+
+And makes the links of the README whole in the description of a package: on PyPI
+there is nothing beside it that ``docs/images/pbmc.png`` could lead to.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 PACKAGE = "napari_embedding_game"
 TOP_LEVEL = ("napari.yaml", "resources")
+BRANCH = "main"
+RELATIVE_LINK = re.compile(r"(!?)(\[[^\]]*\])\((?!https?:|#)([^)\s]+)\)")
+"""Of Markdown: "!" for an image, the text in brackets, the target."""
 
 
 class TopLevelFiles(BuildHookInterface):
@@ -32,6 +40,27 @@ class TopLevelFiles(BuildHookInterface):
                 link(root / name, root / "src" / PACKAGE / name)
             else:
                 build_data["force_include"][str(root / name)] = f"{PACKAGE}/{name}"
+
+
+class WholeLinks(MetadataHookInterface):
+    """Metadata hook: the README as the description of the package."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set ``readme``."""
+        text = Path(self.root, "README.md").read_text(encoding="utf-8")
+        text = with_whole_links(text, metadata["urls"]["Source"])
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+def with_whole_links(text: str, source: str) -> str:
+    """Let relative links and images lead into the repository ``source``."""
+
+    def whole(found: re.Match[str]) -> str:
+        mark, label, target = found.groups()
+        way = "raw" if mark else "blob"
+        return f"{mark}{label}({source}/{way}/{BRANCH}/{target})"
+
+    return RELATIVE_LINK.sub(whole, text)
 
 
 def link(source: Path, place: Path) -> None:

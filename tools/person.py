@@ -1,7 +1,10 @@
-"""Somebody at the window: uses its widgets, its mouse and its menus.
+"""Somebody at the window: uses its menus, its mouse and its keys, and nothing else.
 
 The tutorials of ``docs/`` are gone through with this, once for their pictures
-(``tools/tutorial_pictures.py``) and once as tests.
+(``tools/tutorial_pictures.py``) and once as tests.  The state of the session is read,
+to know when to go on and where to click; whatever is *done* is done by a menu of
+napari, a click or a key.  Only the system's own windows for files are answered by
+hand, as no test reaches into them.
 """
 
 from __future__ import annotations
@@ -13,14 +16,56 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QEvent, QPoint, Qt
+from qtpy.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
+from qtpy.QtGui import QDragEnterEvent, QDropEvent, QWheelEvent
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QScrollArea, QWidget
-
-from napari_embedding_game.ui.plugin import INSPECTOR, open_docks
+from qtpy.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QFileDialog,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QScrollArea,
+    QToolButton,
+    QWidget,
+)
 
 SECONDS = 120.0
 """Longest wait for anything."""
+PLUGIN = "Embedding Game"
+"""Submenu of napari's menus."""
+GAME = f"{PLUGIN} (Embedding Game)"
+INSPECTOR = f"{PLUGIN} Inspector (Embedding Game)"
+WHEEL_STEP = 120
+"""Of a mouse wheel, in eighths of a degree."""
+LEFT = Qt.MouseButton.LeftButton
+
+
+def entries(menu: QMenu, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
+    """Yield the texts that lead to each action of a menu, and the action."""
+    menu.aboutToShow.emit()  # napari fills it when it is opened
+    for action in menu.actions():
+        if action.menu() is not None:
+            yield from entries(action.menu(), (*path, action.text()))
+        elif not action.isSeparator():
+            yield (*path, action.text()), action
+
+
+def trigger(menu: QMenu, *texts: str) -> None:
+    """Trigger the entry of a menu to which these texts lead.
+
+    Raises
+    ------
+    LookupError
+        There is none, or it is not offered now; names those that are.
+    """
+    there = dict(entries(menu))
+    action = there.get(texts)
+    if action is None or not action.isEnabled():
+        raise LookupError(f"no {texts} among {sorted(there)}")
+    action.trigger()
 
 
 class Person:
@@ -33,11 +78,13 @@ class Person:
 
     def __init__(self, viewer: Any) -> None:
         self.viewer = viewer
-        self.dock = open_docks(viewer)
-        name = f"{INSPECTOR} (napari-embedding-game)"
-        self.inspector = viewer.window.dock_widgets[name]
-        self.session = self.dock.player.session
         self.canvas = viewer.window._qt_viewer.canvas.native
+        for title in (GAME, INSPECTOR):
+            trigger(viewer.window.plugins_menu, PLUGIN, title)
+            self.rest(0.1)
+        self.dock = viewer.window.dock_widgets[GAME]
+        self.inspector = viewer.window.dock_widgets[INSPECTOR]
+        self.session = self.dock.player.session
         self.rest(0.3)
 
     # Waiting
@@ -72,7 +119,40 @@ class Person:
     def open(self, path: Path) -> None:
         """Choose Open > File… and the file."""
         with self.loading(), _answered("getOpenFileName", path):
-            _action(self.dock.data.open_menu, "File").trigger()
+            self.choose_from(self.dock.data.open_button.native, "File…")
+
+    def open_sample(self, words: str) -> None:
+        """Choose a sample from napari's File menu by its name there."""
+        with self.loading():
+            trigger(self.viewer.window.file_menu, "Open Sample", PLUGIN, words)
+
+    def drop(self, path: Path) -> Any:
+        """Drag a file onto the window, and return the layer that it becomes."""
+        before = set(self.viewer.layers)
+        drop_files(self.viewer, path)
+        self.wait(lambda: set(self.viewer.layers) - before, "the layer")
+        (layer,) = set(self.viewer.layers) - before
+        self.rest(0.2)
+        return layer
+
+    def convert_to_labels(self, layer: Any) -> Any:
+        """Right-click a layer, choose Convert to Labels; return what it becomes."""
+        place = self.viewer.layers.index(layer)
+        view = self.viewer.window._qt_viewer.layers
+        row = view.model().index(len(self.viewer.layers) - 1 - place, 0)
+        middle = view.visualRect(row).center()
+        QTest.mouseClick(view.viewport(), LEFT, pos=middle)
+
+        def choose() -> None:  # the menu has an event loop of its own
+            menu = QApplication.activePopupWidget()
+            there = {path[-1]: action for path, action in entries(menu)}
+            there["Convert to Labels"].trigger()
+            menu.close()
+
+        QTimer.singleShot(200, choose)
+        QTest.mouseClick(view.viewport(), Qt.MouseButton.RightButton, pos=middle)
+        self.rest(0.2)
+        return self.viewer.layers[place]
 
     @contextmanager
     def loading(self) -> Iterator[None]:
@@ -104,21 +184,38 @@ class Person:
         saved: list[str] = []
         self.dock.player.saved.connect(saved.append)
         with _answered("getSaveFileName", path):
-            _action(self.dock.run.save.menu, path.suffix).trigger()
+            self.choose_from(self.dock.run.save.native, path.suffix)
         self.wait(lambda: saved, "the file")
 
     # Mouse and keys
 
     def press(self, button: QWidget) -> None:
-        """Click on a button of the docks."""
-        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+        """Scroll a button of the docks into view, and click on it."""
+        self.show(button)
+        QTest.mouseClick(button, LEFT)
+
+    def show(self, widget: QWidget) -> None:
+        """Turn the mouse wheel over the dock until a widget is in view."""
+        for area in self.dock.findChildren(QScrollArea):
+            if area.isAncestorOf(widget):
+                self._turn_until_seen(area, widget)
+
+    def choose_from(self, button: QWidget, words: str) -> None:
+        """Click on a button that opens a menu, and on an entry of the menu."""
+        self.press(button)
+        self.rest(0.05)
+        menu = QApplication.activePopupWidget()
+        if not isinstance(menu, QMenu):
+            raise LookupError(f"no menu opened at {button}")
+        action = next(action for action in menu.actions() if words in action.text())
+        QTest.mouseClick(menu, LEFT, pos=menu.actionGeometry(action).center())
 
     def click(self, world: np.ndarray) -> None:
         """Click where a place of the world, (row, column), is drawn."""
         self.rest(0.1)
         place = self._pixel(world)
         QTest.mouseMove(self.canvas, place)
-        QTest.mouseClick(self.canvas, Qt.MouseButton.LeftButton, pos=place)
+        QTest.mouseClick(self.canvas, LEFT, pos=place)
         self.rest(0.3)
 
     def click_point(self, row: int) -> None:
@@ -154,8 +251,7 @@ class Person:
         tabs = self.inspector.members.tabs
         (place,) = (i for i in range(tabs.count()) if tabs.tabText(i) == name)
         bar = tabs.tabBar()
-        left = Qt.MouseButton.LeftButton
-        QTest.mouseClick(bar, left, pos=bar.tabRect(place).center())
+        QTest.mouseClick(bar, LEFT, pos=bar.tabRect(place).center())
         self.rest(0.3)
 
     def markers(self) -> list[str]:
@@ -176,7 +272,7 @@ class Person:
         """Click on a gene of the table of markers."""
         table = self.inspector.members.markers.table
         place = table.visualItemRect(table.item(row, 0)).center()
-        QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        QTest.mouseClick(table.viewport(), LEFT, pos=place)
         self.rest(0.3)
 
     def press_escape(self) -> None:
@@ -192,14 +288,40 @@ class Person:
 
     def color_by(self, choice: str) -> None:
         """Choose what the colours mean."""
-        self.dock.look.color_by.value = choice
+        combo: QComboBox = self.dock.look.color_by.native
+        self.show(combo)
+        QTest.mouseClick(combo, LEFT)
+        # Sooner, Qt takes the click for the second half of the one that opened it.
+        self.rest(0.1 + QApplication.doubleClickInterval() / 1000)
+        view = combo.view()
+        item = view.model().index(combo.findText(choice), 0)
+        view.scrollTo(item)
+        QTest.mouseClick(view.viewport(), LEFT, pos=view.visualRect(item).center())
+        self.wait(lambda: combo.currentText() == choice, f"the colours of {choice}")
         self.rest(0.3)
 
+    def show_contours(self) -> None:
+        """Have the labels drawn as outlines, in napari's controls of the layer."""
+        layer = self.dock.player.linked.current.labels
+        self.viewer.layers.selection = {layer}
+        controls = self.viewer.window._qt_viewer.controls.widgets[layer]
+        (label,) = (x for x in controls.findChildren(QLabel) if x.text() == "contour:")
+        boxes = controls.findChildren(QAbstractSpinBox)
+        box = min(boxes, key=lambda x: abs(_height(x) - _height(label)))
+        _type(box.findChild(QLineEdit), "1")
+        self.wait(lambda: layer.contour == 1, "the outlines")
+
     def scroll_dock(self, share: float) -> None:
-        """Scroll the long dock: 0 is its top, 1 its end."""
-        bar = self.dock.findChild(QScrollArea).verticalScrollBar()
-        bar.setValue(round(share * bar.maximum()))
-        self.rest(0.2)
+        """Turn the mouse wheel over the long dock to its top (0) or its end (1)."""
+        area = self.dock.findChild(QScrollArea)
+        bar = area.verticalScrollBar()
+        end = bar.maximum() if share > 0.5 else 0
+        for _ in range(200):
+            if bar.value() == end:
+                return
+            turn_wheel(area.viewport(), -WHEEL_STEP if share > 0.5 else WHEEL_STEP)
+            self.rest(0.01)
+        raise TimeoutError(f"the wheel does not scroll the dock beyond {bar.value()}")
 
     def set_clusters(self, n_clusters: int) -> None:
         """Type the number of clusters."""
@@ -210,11 +332,28 @@ class Person:
 
     def rename(self, name: str) -> None:
         """Press Rename and type a name for the chosen cluster."""
-        self.inspector.clusters.edits.rename.trigger()
+        action = self.inspector.clusters.edits.rename
+        buttons = self.inspector.clusters.findChildren(QToolButton)
+        (button,) = (x for x in buttons if x.defaultAction() is action)
+        QTest.mouseClick(button, LEFT)
         self.rest(0.1)
         editor = self.inspector.clusters.table.findChild(QLineEdit)
         _type(editor, name)
         self.rest(0.5)
+
+    def shuffle(self) -> None:
+        """See other members of the chosen cluster."""
+        QTest.mouseClick(self.inspector.members.another.native, LEFT)
+        self.rest(0.5)
+
+    def _turn_until_seen(self, area: QScrollArea, widget: QWidget) -> None:
+        for _ in range(200):
+            place = widget.mapTo(area.viewport(), widget.rect().center()).y()
+            if 0 < place < area.viewport().height():
+                return
+            turn_wheel(area.viewport(), WHEEL_STEP if place < 0 else -WHEEL_STEP)
+            self.rest(0.01)
+        raise TimeoutError(f"the wheel does not bring {widget} into view")
 
     def _pixel(self, world: np.ndarray) -> QPoint:
         camera = getattr(self.viewer, "scene", self.viewer).camera
@@ -223,14 +362,42 @@ class Person:
         return QPoint(*np.round(middle + offset * camera.zoom).astype(int).tolist())
 
 
+def _height(widget: QWidget) -> int:
+    return widget.mapToGlobal(widget.rect().center()).y()
+
+
 def _type(editor: QLineEdit, text: str) -> None:
     editor.selectAll()
     QTest.keyClicks(editor, text)
     QTest.keyClick(editor, Qt.Key.Key_Return)
 
 
-def _action(menu: Any, words: str) -> Any:
-    return next(action for action in menu.actions() if words in action.text())
+def drop_files(viewer: Any, *paths: Path) -> None:
+    """Drag files onto a napari window and let them go."""
+    files = QMimeData()
+    files.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    target = viewer.window._qt_viewer
+    middle = target.rect().center()
+    copied = Qt.DropAction.CopyAction, files, LEFT, Qt.KeyboardModifier.NoModifier
+    # Qt hands a drop to what took the drag before it.
+    QApplication.sendEvent(target, QDragEnterEvent(middle, *copied))
+    QApplication.sendEvent(target, QDropEvent(QPointF(middle), *copied))
+
+
+def turn_wheel(widget: QWidget, angle: int) -> None:
+    """Turn the mouse wheel over the middle of a widget: upwards is positive."""
+    middle = QPointF(widget.rect().center())
+    event = QWheelEvent(
+        middle,
+        QPointF(widget.mapToGlobal(widget.rect().center())),
+        QPoint(),
+        QPoint(0, angle),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(widget, event)
 
 
 @contextmanager

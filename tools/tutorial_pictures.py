@@ -10,6 +10,7 @@ FOLDER holds the files that the tutorials name: ``covid_balf_counts.h5ad``, the 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -88,10 +89,9 @@ def largest_with(person: Person, name: str) -> int:
 def nuclei(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     """From an image and its labels to nuclei one can see."""
     folder = data / "nuclei_dsb2018"
-    person.viewer.open(folder / "images" / "0021.png", name="nuclei")
-    person.viewer.open(
-        folder / "labels" / "0021.png", layer_type="labels", name="nuclei labels"
-    )
+    person.drop(folder / "images" / "0021.png").name = "nuclei"
+    labels = person.convert_to_labels(person.drop(folder / "labels" / "0021.png"))
+    labels.name = "nuclei labels"
     person.rest(0.5)
     shoot("nuclei_open")
     person.measure()
@@ -101,7 +101,7 @@ def nuclei(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.choose(clusters[0].id)
     person.open_tab("Pictures")
     labels = person.dock.player.linked.current.labels
-    labels.contour = 1
+    person.show_contours()
     person.look_away()
     shoot("nuclei_pictures")
     rows = person.session.selection.rows
@@ -118,7 +118,7 @@ def texts(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.run()
     shoot("texts_map")
     person.choose(purest(person, "label"))
-    person.inspector.members.another.native.click()
+    person.shuffle()
     person.look_away()
     person.rest(0.5)
     shoot("texts_read")
@@ -159,6 +159,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=TUTORIALS, default=[*TUTORIALS])
     parser.add_argument("--out", type=Path, default=OUT)
     arguments = parser.parse_args()
+    # No map of the person who makes the pictures is offered in them, or lost by them.
+    os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = tempfile.mkdtemp()
     for name in arguments.only:
         viewer = napari.Viewer()
         viewer.window.resize(*WINDOW)

@@ -1,7 +1,7 @@
 """napari-embedding-game: a live, steerable map of single cells, images or texts.
 
 ``EmbeddingGame`` is loaded when it is first asked for, so that importing the
-package loads neither torch nor Qt.
+package loads neither torch nor Qt; ``__version__`` is that of the installed package.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from napari_embedding_game.core.estimator import EmbeddingGame
 
-__all__ = ["EmbeddingGame"]
+    __version__: str
+
+__all__ = ["EmbeddingGame", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,4 +21,8 @@ def __getattr__(name: str) -> Any:
         from napari_embedding_game.core.estimator import EmbeddingGame
 
         return EmbeddingGame
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("napari-embedding-game")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,10 @@ and torch must be imported before Qt (on Windows torch fails after PyQt).
 from __future__ import annotations
 
 import enum
+import json
+import math
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
@@ -17,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napari_embedding_game.cli_reproduce import EXIT_INTERRUPTED, reproduce
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.names import (
     AFFINITIES,
     APPROXIMATIONS,
@@ -26,7 +29,7 @@ from napari_embedding_game.core.names import (
     SCHEDULES,
     UPDATES,
 )
-from napari_embedding_game.data.errors import DataError, MissingValuesError
+from napari_embedding_game.data.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.estimator import EmbeddingGame
@@ -40,6 +43,7 @@ EXIT_ERROR = 2
 
 app = typer.Typer(
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="A live, steerable map of single cells, images or texts.",
@@ -59,6 +63,13 @@ Schedule = _choices("Schedule", *SCHEDULES)
 Init = _choices("Init", *INITS)
 MissingValues = _choices("MissingValues", "error", "drop")
 Duplicates = _choices("Duplicates", "keep", "drop")
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Tell nothing but warnings and errors.")
+]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Write what was done as one JSON object to stdout."),
+]
 
 
 def main() -> None:
@@ -80,8 +91,10 @@ def _plain_errors() -> Iterator[None]:
 
 
 def _sentence(error: DataError | InputError) -> str:
-    if isinstance(error, MissingValuesError):
-        return error.told("--missing drop")
+    if isinstance(error, OptionError):
+        is_plain = error.value.replace("_", "").isalnum()
+        value = error.value if is_plain else f'"{error.value}"'
+        return error.told(f"--{error.option} {value}")
     return str(error)
 
 
@@ -105,7 +118,8 @@ def window(
         Path | None, typer.Option(help="Save a picture of the window after the run.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Save the result of the run as .h5ad.")
+        Path | None,
+        typer.Option("--out", "-o", help="Save the result of the run as .h5ad."),
     ] = None,
     quit_after_run: Annotated[
         bool, typer.Option("--quit-after-run", help="Close the window after the run.")
@@ -164,11 +178,21 @@ def fit(
     source: Annotated[
         Path, typer.Argument(metavar="INPUT", help="File to read; see the README.")
     ],
-    out: Annotated[Path, typer.Option(help="Result: .h5ad, or .csv for a table.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Result: .h5ad, or .csv for a table.")
+    ],
     space: Annotated[
         str | None,
         typer.Option(help="What to embed: X_pca, X, an array, or columns a,b,c."),
     ] = None,
+    recipe: Annotated[
+        bool,
+        typer.Option(
+            "--recipe",
+            help="Make principal components of raw counts first, by scanpy's usual "
+            "steps.",
+        ),
+    ] = False,
     missing: Annotated[
         MissingValues, typer.Option(help="Rows with missing or infinite values.")
     ] = MissingValues.error,
@@ -250,17 +274,17 @@ def fit(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite an existing OUT.")
     ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compute the map of a file without a window, and write it to OUT."""
     with _plain_errors():
         _check_out(source, out, force)
         _check_strength(strength, repulsion)
-        from napari_embedding_game.data.readers import read
-
         reading = {"missing": missing.value, "duplicates": duplicates.value}
-        dataset = read(source, space=space, **reading)
-        for note in dataset.notes:
-            typer.echo(note, err=True)
+        dataset = _read(source, space, recipe, reading)
+        if not quiet:
+            _tell_notes(dataset)
         from napari_embedding_game.core.compatibility import choose
         from napari_embedding_game.core.family import n_searched, per_point
 
@@ -299,20 +323,39 @@ def fit(
             optimizer=optimizer.value,
             perplexity=perplexity,
         )
-        _play_and_write(game, dataset, reading, out)
+        snapshot, interrupted = _play(game.iter_fit(dataset.X), quiet)
+        if snapshot is None:
+            raise KeyboardInterrupt
+        result = _result(game, dataset, snapshot, reading, interrupted)
+        _write(dataset, result, out)
+        _tell_doubts(snapshot)
+        if as_json:
+            _tell_json(_summary(dataset, result, snapshot, out))
+        elif not quiet:
+            _report(dataset, snapshot, out)
+        if interrupted:
+            raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _play_and_write(
-    game: EmbeddingGame, dataset: Dataset, reading: Mapping[str, str], out: Path
-) -> None:
-    """Play to the end or to Ctrl-C, and write the last layout there was."""
-    snapshot, interrupted = _play(game.iter_fit(dataset.X))
-    if snapshot is None:
-        raise KeyboardInterrupt
-    _write(dataset, _result(game, dataset, snapshot, reading, interrupted), out)
-    _report(dataset, snapshot, out, game.method)
-    if interrupted:
-        raise typer.Exit(EXIT_INTERRUPTED)
+def _read(
+    source: Path, space: str | None, recipe: bool, reading: Mapping[str, Any]
+) -> Dataset:
+    """Read a file, and make principal components of its counts where asked for."""
+    from napari_embedding_game.data.loading import load
+    from napari_embedding_game.data.recipe import Recipe
+    from napari_embedding_game.data.stages import finish
+
+    steps = Recipe() if recipe else None
+    return finish(load(source, space=space, several="error", recipe=steps, **reading))
+
+
+def _tell_notes(dataset: Dataset) -> None:
+    from napari_embedding_game.data.counts import counts_advice
+
+    advice = counts_advice(dataset.X, dataset.space)
+    for note in dataset.notes:
+        more = " Here --recipe does so." if note in advice else ""
+        typer.echo(f"{note}{more}", err=True)
 
 
 def _check_out(source: Path, out: Path, force: bool) -> None:
@@ -333,7 +376,9 @@ def _check_strength(strength: float | None, repulsion: float | None) -> None:
         raise DataError(f"--strength has to be greater than 0, not {strength:g}.")
 
 
-def _play(snapshots: Iterable[Snapshot]) -> tuple[Snapshot | None, bool]:
+def _play(
+    snapshots: Iterable[Snapshot], quiet: bool = False
+) -> tuple[Snapshot | None, bool]:
     """Follow a game to its end or to Ctrl-C: its last snapshot, and if interrupted."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -345,6 +390,7 @@ def _play(snapshots: Iterable[Snapshot]) -> tuple[Snapshot | None, bool]:
         TextColumn("{task.fields[state]}"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
+        disable=quiet,
     )
     try:
         with bar:
@@ -375,8 +421,12 @@ def _result(
     reading: Mapping[str, str],
     interrupted: bool,
 ) -> EmbeddingResult:
+    from napari_embedding_game.core.affinities import Edges
+    from napari_embedding_game.session.clusters import clusters_of
     from napari_embedding_game.session.provenance import result_of
 
+    edges = Edges.from_matrix(game.affinity_matrix_)
+    clustering = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))
     parameters = {
         **game.get_params(),
         "repulsion": game.repulsion_,
@@ -386,7 +436,7 @@ def _result(
         "n_iter": snapshot.iteration,
         "interrupted": interrupted,
     }
-    return result_of(snapshot, parameters)
+    return result_of(snapshot, parameters, clustering)
 
 
 def _write(dataset: Dataset, result: EmbeddingResult, out: Path) -> None:
@@ -396,19 +446,65 @@ def _write(dataset: Dataset, result: EmbeddingResult, out: Path) -> None:
     write(dataset, result, out)
 
 
-def _report(dataset: Dataset, snapshot: Snapshot, out: Path, method: str) -> None:
-    """Tell what was written, and what to beware of."""
-    from napari_embedding_game.core.family import member
-
-    pressured = f"{snapshot.pressured_share:.0%} under pressure"
+def _tell_doubts(snapshot: Snapshot) -> None:
+    """Tell what to beware of."""
     if snapshot.warning:
         typer.echo(f"Warning: {snapshot.warning}", err=True)
     if not snapshot.finished:
         typer.echo("Stopped early: the last layout before that is written.", err=True)
+
+
+def _summary(
+    dataset: Dataset, result: EmbeddingResult, snapshot: Snapshot, out: Path
+) -> dict[str, Any]:
+    """Return what :func:`_report` tells, and all parameters, by names for a program.
+
+    A share under pressure that is not defined (NaN) becomes null in JSON.
+    """
+    return {
+        "out": str(out),
+        "input": dataset.name,
+        "space": dataset.space,
+        "notes": list(dataset.notes),
+        "n_source_rows": dataset.n_source_rows,
+        "n_points": len(snapshot.embedding),
+        "n_components": snapshot.embedding.shape[1],
+        "n_landmarks": len(snapshot.landmarks),
+        "n_clusters": len(result.groups()),
+        "n_iter": snapshot.iteration,
+        "finished": snapshot.finished,
+        "energy": snapshot.energy,
+        "pressured_share": snapshot.pressured_share,
+        "warning": snapshot.warning,
+        "parameters": dict(result.parameters),
+    }
+
+
+def _tell_json(facts: Any) -> None:
+    """Write one JSON object; what JSON has no number for becomes null."""
+    typer.echo(json.dumps(_plain(facts), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if hasattr(value, "item"):  # a number of numpy
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    is_known = value is None or isinstance(value, bool | int | float | str)
+    return value if is_known else str(value)
+
+
+def _report(dataset: Dataset, snapshot: Snapshot, out: Path) -> None:
+    """Tell what was written."""
+    pressured = f"{snapshot.pressured_share:.0%} under pressure"
     typer.echo(
         f"{out}: {len(snapshot.embedding):,} points of {dataset.name} "
         f"({dataset.space}), {_state(snapshot)}, "
-        f"{pressured if member(method).kernel else 'no pressure in this method'}"
+        f"{pressured if snapshot.has_pressure else 'no pressure in this method'}"
     )
 
 
@@ -418,7 +514,8 @@ def replay(
         Path, typer.Argument(metavar="SESSION", help="Session file (.zip).")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Result: .h5ad, or .csv for a table.")
+        Path | None,
+        typer.Option("--out", "-o", help="Result: .h5ad, or .csv for a table."),
     ] = None,
     map_title: Annotated[
         str | None,
@@ -427,6 +524,8 @@ def replay(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite an existing OUT.")
     ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Repeat the run of a session file, steering included, and compare the maps.
 
@@ -443,7 +542,8 @@ def replay(
         )
         assert saved.record is not None
         assert saved.snapshot is not None
-        snapshot, interrupted = _play(replay_frames(saved.dataset.X, saved.record))
+        frames = replay_frames(saved.dataset.X, saved.record)
+        snapshot, interrupted = _play(frames, quiet)
         if interrupted or snapshot is None:
             typer.echo("Stopped before the end: nothing is compared.", err=True)
             raise typer.Exit(EXIT_INTERRUPTED)
@@ -451,11 +551,25 @@ def replay(
         if out is not None:
             _write_replayed(saved, saved.snapshot if is_same else snapshot, out)
     steered = len(saved.record.steered)
-    typer.echo(
-        f"{saved.title}: {_state(snapshot)}, steered {steered} "
-        f"time{'' if steered == 1 else 's'}: "
-        + ("the same map, bit for bit." if is_same else "ANOTHER map than recorded.")
-    )
+    if as_json:
+        _tell_json(
+            {
+                "map": saved.title,
+                "n_iter": snapshot.iteration,
+                "energy": snapshot.energy,
+                "steered": steered,
+                "same": is_same,
+                "out": None if out is None else str(out),
+            }
+        )
+    elif not quiet:
+        verdict = (
+            "the same map, bit for bit." if is_same else "ANOTHER map than recorded."
+        )
+        typer.echo(
+            f"{saved.title}: {_state(snapshot)}, steered {steered} "
+            f"time{'' if steered == 1 else 's'}: {verdict}"
+        )
     if not is_same:
         raise typer.Exit(EXIT_DIFFERENT)
 
@@ -481,35 +595,31 @@ def warm_up() -> None:
     """Compile the numeric kernels now, so that the first run need not wait."""
     import numpy as np
 
-    from napari_embedding_game.core.compatibility import optimizers
     from napari_embedding_game.core.estimator import EmbeddingGame
-    from napari_embedding_game.core.family import MEMBERS
     from napari_embedding_game.session import engine
 
     engine.warm_up()  # all that the window needs, in the types that it needs them in
     X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+    with warnings.catch_warnings():
+        # After so few iterations no map says much.
+        warnings.simplefilter("ignore", EmbeddingWarning)
+        for settings in _every_kind_of_run():
+            EmbeddingGame(**settings, random_state=0).fit(X)
+
+
+def _every_kind_of_run() -> Iterator[dict[str, Any]]:
+    from napari_embedding_game.core.compatibility import optimizers
+    from napari_embedding_game.core.family import MEMBERS
+
     for n_components in (2, 3):
         for affinity in ("uniform", "mixed"):
-            EmbeddingGame(
-                n_components, affinity=affinity, max_iter=3, random_state=0
-            ).fit(X)
-    for name, member in MEMBERS.items():
+            yield {"n_components": n_components, "affinity": affinity, "max_iter": 3}
+    for method, member in MEMBERS.items():
+        few = {"method": method, "perplexity": 10.0, "max_iter": 2}
         for approximation in () if member.moved_by else member.approximations:
-            EmbeddingGame(
-                method=name,
-                approximation=approximation,
-                perplexity=10.0,
-                max_iter=2,
-                random_state=0,
-            ).fit(X)
-        for optimizer in optimizers(name)[1:]:
-            EmbeddingGame(
-                method=name,
-                optimizer=optimizer,
-                perplexity=10.0,
-                max_iter=2,
-                random_state=0,
-            ).fit(X)
+            yield {**few, "approximation": approximation}
+        for optimizer in optimizers(method)[1:]:
+            yield {**few, "optimizer": optimizer}
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,9 +24,9 @@ def reproduce(
     data: Annotated[
         Path | None, typer.Option(help="Data file, or folder with the data files.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path(
-        "reproduced"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the results.")
+    ] = Path("reproduced"),
     quick: Annotated[
         bool, typer.Option("--quick", help="Small sizes, to see that it works.")
     ] = False,
@@ -35,6 +36,12 @@ def reproduce(
     ] = False,
     show_list: Annotated[
         bool, typer.Option("--list", help="Show what can be reproduced.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Tell nothing but errors.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Write NAME.json to stdout as well.")
     ] = False,
 ) -> None:
     """Compute anew what a paper reports: a figure, a table and a JSON file.
@@ -51,14 +58,17 @@ def reproduce(
     reproduction = registry.find(name)
     inputs = Inputs(data, quick, random_state)
     try:
-        with _progress() as tell:
+        with _progress(quiet) as tell:
             facts = registry.reproduce(
                 reproduction, inputs, out, tell=tell, again=again
             )
     except KeyboardInterrupt as interrupt:
         typer.echo(f"Stopped: what is done is kept in {out / name}.", err=True)
         raise typer.Exit(EXIT_INTERRUPTED) from interrupt
-    _report(facts, out / name)
+    if as_json:
+        typer.echo(json.dumps(facts, indent=1))
+    elif not quiet:
+        _report(facts, out / name)
     if not facts["passed"]:
         raise typer.Exit(EXIT_NOT_PASSED)
 
@@ -71,7 +81,7 @@ def _list(reproductions: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Tell]:
+def _progress(quiet: bool = False) -> Iterator[Tell]:
     """Show a bar of the parts that are done."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -82,6 +92,7 @@ def _progress() -> Iterator[Tell]:
         TimeElapsedColumn(),
         TextColumn("{task.description}"),
         console=Console(stderr=True),
+        disable=quiet,
     )
     with bar:
         task = bar.add_task("", total=None)

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.collapse import LEAST_OCCUPANCY, occupancy
+from napari_embedding_game.core.collapse import (
+    LEAST_OCCUPANCY,
+    collapse_warning,
+    occupancy,
+)
 from napari_embedding_game.core.game import play
+from napari_embedding_game.core.optimizer import resolve_schedule
 from napari_embedding_game.core.types import GameSettings
 
 
@@ -32,18 +37,18 @@ def test_a_good_map_is_not_called_collapsed(digits_start, approximation):
         ),
         (
             {"landmark_learning_rate": 300.0},
-            "lower the landmarks' learning rate below 2",
-            {"landmark_learning_rate": 1.9},
+            "lower the landmarks' learning rate, 300, to its default, 0.5",
+            {},
         ),
         (
             {"landmark_learning_rate": 6.0},
-            "lower the landmarks' learning rate below 2",
-            {"landmark_learning_rate": 1.9},
+            "lower the landmarks' learning rate, 6, to its default, 0.5",
+            {},
         ),
         (
             {"learning_rate": 5.0},
-            "lower the points' learning rate below 0.5",
-            {"learning_rate": 0.49},
+            "lower the points' learning rate, 5, to its default, 0.3",
+            {},
         ),
         (
             {"n_landmarks": 3},
@@ -65,6 +70,28 @@ def test_a_collapse_is_told_with_a_way_that_leads_out(
     assert last.warning.startswith("The points are collapsing onto a few spots: ")
     assert advice in last.warning
     assert play_digits(digits_start, **followed).warning == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "advice"),
+    [
+        # as high as the landmarks' own: it had brought "raise the repulsion"
+        ({"learning_rate": 0.5}, "lower the points' learning rate, 0.5, to"),
+        ({"landmark_learning_rate": 0.9}, "lower the landmarks' learning rate, 0.9"),
+        ({"learning_rate": 0.4, "landmark_learning_rate": 5.0}, "lower the landmarks'"),
+        ({"learning_rate": 0.05, "schedule": "paper"}, "0.05, to its default, 0.03"),
+        (
+            {"landmark_learning_rate": 9.0, "approximation": "exact"},  # has no say
+            "raise the repulsion",
+        ),
+        ({}, "raise the repulsion"),
+    ],
+)
+def test_what_was_raised_is_named_first(settings, advice):
+    game = GameSettings(**settings)
+    schedule = resolve_schedule(game)
+    rates = schedule.learning_rate, schedule.landmark_learning_rate
+    assert advice in collapse_warning(np.zeros((50, 2)), game, *rates)
 
 
 def test_no_alarm_before_the_repulsion_has_grown(digits_start):

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from napari_embedding_game import EmbeddingGame
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.family import MEMBERS
 from napari_embedding_game.core.metrics import knn_accuracy
 
@@ -201,19 +202,122 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
         ({"affinity": "cosy"}, "affinity must be"),
         ({"init": "tsne"}, "'tsne'"),
         ({"metric": "crow"}, "'crow'"),
-        ({"n_components": 4}, "1, 2 or 3"),
-        ({"n_neighbors": 0}, "neighbours"),
-        ({"n_landmarks": 0}, "landmarks"),
-        ({"max_iter": 0}, "iterations"),
-        ({"learning_rate": np.nan}, "learning rate"),
+        ({"n_components": 4}, "n_components must be a whole number from 1 to 3, not 4"),
+        ({"n_components": 2.0}, r"a whole number from 1 to 3, not 2\.0"),
+        ({"n_neighbors": 0}, "n_neighbors must be a whole number at least 1, not 0"),
+        ({"n_neighbors": True}, "not True"),
+        ({"n_neighbors": "15"}, "not '15'"),
+        ({"n_landmarks": 0}, "n_landmarks must be a whole number at least 1"),
+        ({"max_iter": 0}, "max_iter must be a whole number at least 1"),
+        ({"n_jobs": 1.5}, r"n_jobs must be a whole number, not 1\.5"),
+        ({"learning_rate": np.nan}, "learning_rate must be a number at least 0"),
+        ({"learning_rate": 1e40}, "learning rate must be from 0 to 1e"),
+        ({"landmark_learning_rate": "fast"}, "landmark_learning_rate must be"),
+        ({"momentum": 2}, "momentum must be a number from 0 up to below 1, not 2"),
+        ({"perplexity": 0}, "perplexity must be a number at least 1"),
+        ({"init": np.zeros((120, 2))}, "not an array of 120 x 2 values"),
         ({"schedule": "slow"}, "'slow'"),
         ({"method": "chess"}, "'chess'"),
+        ({"method": ["game"]}, "method must be"),
+        ({"approximation": "auto"}, "approximation must be"),
+        ({"optimizer": None}, 'optimizer must be "game"'),
+        ({"update": "leap"}, 'update must be "momentum", "omd" or "optimistic"'),
+        ({"metric": 3}, "metric must be the name of a distance"),
         ({"device": "abacus"}, "'abacus'"),
+        ({"device": "meta"}, "There is no device 'meta'"),
+        ({"device": "cuda:99"}, "no device cuda:99"),
+        ({"device": None}, "device must be"),
+        ({"random_state": -1}, "random_state must be a whole number from 0"),
+        ({"random_state": 1.5}, r"or None, not 1\.5"),
+        ({"random_state": np.random.default_rng(0)}, "not Generator"),
+        ({"method": "opentsne", "n_components": 3}, "at most 2 dimensions"),
+        (
+            {"method": "ee", "optimizer": "homotopy", "n_components": 1},
+            "2 or 3 dimensions",
+        ),
+        ({"method": "pca", "affinity": "fuzzy"}, "choose auto or inner_products"),
+        ({"method": "umap", "approximation": "exact"}, "not defined for exact"),
     ],
 )
-def test_impossible_settings_are_told(cloud, settings, says):
-    with pytest.raises(InputError, match=says):
+def test_impossible_settings_are_told_before_the_search(
+    cloud, settings, says, monkeypatch
+):
+    from napari_embedding_game.core import steps
+
+    if "metric" not in settings or not isinstance(settings["metric"], str):
+        monkeypatch.setattr(steps, "neighbors", lambda *_: pytest.fail("searched"))
+    with pytest.raises(InputError, match=says) as told:
         small(**settings).fit(cloud)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings"),
+    [(10_001, {"optimizer": "spectral_direction"}), (5_001, {"init": "isomap"})],
+)
+def test_too_many_rows_are_told_before_the_search(rows, settings, monkeypatch):
+    from napari_embedding_game.core import steps
+
+    monkeypatch.setattr(steps, "neighbors", lambda *_: pytest.fail("searched"))
+    X = np.random.default_rng(0).normal(size=(rows, 2))
+    with pytest.raises(InputError, match="at most"):
+        small(**settings).fit(X)
+
+
+def test_numbers_of_numpy_are_numbers(cloud):
+    whole = {"n_components": 2, "n_neighbors": 5, "n_landmarks": 10, "max_iter": 20}
+    whole |= {"n_jobs": 1, "random_state": 3}
+    others = {"learning_rate": 0.25, "momentum": 0.5, "repulsion": 2.5}
+    plain = EmbeddingGame(**whole, **others).fit_transform(cloud)
+    counted = {name: np.int64(value) for name, value in whole.items()}
+    measured = {name: np.float32(value) for name, value in others.items()}
+    model = EmbeddingGame(**counted, **measured)
+    np.testing.assert_array_equal(model.fit_transform(cloud), plain)
+
+
+def test_a_grid_search_finds_its_best_number_of_neighbours(digits):
+    X, y = digits
+    X, y = X[:200], y[:200]
+    rows = np.arange(200)
+    search = GridSearchCV(
+        small(max_iter=60),
+        {"n_neighbors": np.array([2, 8]), "n_landmarks": np.array([20])},
+        scoring=lambda model, X, y: knn_accuracy(model.embedding_, y),
+        cv=[(rows, rows)],
+        error_score="raise",
+    ).fit(X, y)
+    assert search.best_params_["n_neighbors"] in (2, 8)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("unknown", [{"foo": 3}, {"sample_weight": np.ones(120)}])
+def test_what_fit_does_not_know_is_not_ignored(cloud, unknown):
+    for way in (small().fit, small().fit_transform):
+        with pytest.raises(TypeError, match=next(iter(unknown))):
+            way(cloud, **unknown)
+    pipeline = make_pipeline(StandardScaler(), small())
+    given = {f"embeddinggame__{name}": value for name, value in unknown.items()}
+    with pytest.raises(TypeError, match=next(iter(unknown))):
+        pipeline.fit_transform(cloud, **given)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"landmark_learning_rate": 0.0}, "few spots: raise the landmarks' learning"),
+        ({"repulsion": 1e-6}, "collapsing onto a few spots: raise the repulsion"),
+        ({"learning_rate": 1e4}, r"far apart, up to \de\+\d+ from the middle"),
+        ({"method": "pca", "max_iter": 3}, "still moving after 3 iterations"),
+    ],
+)
+def test_a_map_that_says_little_is_warned_of(settings, says):
+    X = np.random.default_rng(0).normal(size=(400, 6))
+    model = EmbeddingGame(**{"random_state": 0, **settings})
+    with pytest.warns(EmbeddingWarning, match=says) as said:
+        model.fit_transform(X)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    assert model.embedding_.shape == (400, 2)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The whole family: every member with every approximation that it is offered with."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -204,25 +205,34 @@ def test_pressure_minimises_the_energy_of_one_lifted_point(
     problem.y, problem.z = played(problem, name, approximation)
     objective = objective_of(problem, member, approximation)
     by = objective.repellers(problem.y, problem.z)
+    at_0 = lifted(problem.y, 0, 0.0)
     flat = torch.hstack([problem.z, torch.zeros(L, 1, dtype=torch.float64)])
 
     at_rest = problem.twin.kernel_sum(problem.y, problem.z)
+    closest = torch.cdist(problem.y, problem.z).argmin(dim=1)
 
-    def sum_of(y):
+    def own_change(y, k):
+        """Of what the nearest landmark pushes, the share that stands for k itself."""
+        apart = torch.stack([rows[k] - flat[closest[k]] for rows in (y, at_0)])
+        now, before = problem.twin.k(apart.square().sum(dim=1))
+        return by.own * (now - before)
+
+    def sum_of(y, k):
         if approximation != "landmarks":
             return problem.twin.sum_of(by, y, flat)
         # Landmarks push as hard as they did before the point was lifted.
-        change = problem.twin.kernel_sum(y, flat) - at_rest
+        change = problem.twin.kernel_sum(y, flat) - at_rest - own_change(y, k)
         return by.total + by.multiplicity * change
 
-    def energy(y):
-        total = sum_of(y)
+    def energy(k, height):
+        y = lifted(problem.y, k, height)
+        total = sum_of(y, k)
         total = torch.log(total) if member.aggregate == "log" else total
         return float(problem.twin.attraction(y) + objective.repulsion * total)
 
     _, found = pressure(objective, problem.y, problem.z)
     points = range(0, 60, 4)
-    wanted = [downhill(lambda h, k=k: energy(lifted(problem.y, k, h))) for k in points]
+    wanted = [downhill(partial(energy, k)) for k in points]
     np.testing.assert_allclose(found[points], wanted, atol=3e-4)
     assert (np.array(wanted) > 0).any()
 

@@ -293,7 +293,9 @@ def test_a_finished_game_ends_at_the_next_call(problem):
 
 def test_without_diagnosis_only_the_last_snapshot_has_labels(problem):
     *early, last = game_of(problem, diagnose=False)
-    assert all(not s.labels.any() and not s.pressure.any() for s in early)
+    assert all(not s.labels.any() and np.isnan(s.pressure).all() for s in early)
+    assert [s.has_pressure for s in (*early, last)] == [False] * len(early) + [True]
+    assert all(np.isnan(s.pressured_share) for s in early)
     assert len(np.unique(last.labels)) > 5
 
 
@@ -345,7 +347,7 @@ def test_impossible_settings_are_refused_at_the_start_and_on_the_way(
         game.send(bad)
 
 
-@pytest.mark.parametrize("rate", [1e20, 1e29])
+@pytest.mark.parametrize("rate", [1e8, 1e20, 1e29])
 @pytest.mark.parametrize("player", ["learning_rate", "landmark_learning_rate"])
 def test_points_that_run_off_the_map_are_told(problem, player, rate):
     with pytest.raises(InputError, match="lower the learning rates"):
@@ -364,7 +366,7 @@ def test_devices_that_are_not_there_are_told(monkeypatch):
     monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
     assert resolve_device("auto").type == "cpu"
     for device in ("cuda", "mps"):
-        with pytest.raises(InputError, match=f"no {device} device"):
+        with pytest.raises(InputError, match=f"no device {device}"):
             resolve_device(device)
     with pytest.raises(InputError, match="'abacus'"):
         resolve_device("abacus")

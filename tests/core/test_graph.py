@@ -127,6 +127,13 @@ def test_distances_beyond_single_precision_are_told(cloud, scale, dtype, setting
         knn_graph(X, K, n_jobs=1, **settings)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # scikit-learn's
+def test_sparse_rows_whose_squares_are_infinite_are_told(cloud):
+    X = sparse.csr_matrix((cloud[:100] - 50) / 16 * 1e200)
+    with pytest.raises(InputError, match="divide all of them by a common number"):
+        knn_graph(X, K, n_jobs=1)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "correlation"])
 def test_sparse_rows_have_the_neighbours_of_the_dense_ones(metric):
     rng = np.random.default_rng(1)
@@ -202,3 +209,16 @@ def test_the_table_of_searches(
 def test_what_cannot_be_searched_is_said_in_a_sentence(X, settings, says):
     with pytest.raises(InputError, match=says):
         knn_graph(X, **settings)
+
+
+@pytest.mark.parametrize("search", ["exact", "ivf"])
+def test_neighbours_do_not_depend_on_the_number_of_threads(search):
+    pytest.importorskip("faiss", reason="faiss is not for macOS")
+    X = np.random.default_rng(0).normal(size=(9_000, 20)).astype(np.float32)
+    one, two, three = (
+        graph_module._SEARCHES[search](X, 16, "euclidean", 0, n_threads)
+        for n_threads in (1, 2, 3)
+    )
+    for other in (two, three):
+        np.testing.assert_array_equal(one[0], other[0])
+        np.testing.assert_array_equal(one[1], other[1])

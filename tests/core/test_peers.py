@@ -86,6 +86,18 @@ def test_edges_that_push_are_not_for_a_library(cloud, method):
         next(steps.begin(edges, layout, start, GameSettings(method=method)))
 
 
+@pytest.mark.parametrize("method", MOVED)
+def test_pressure_is_not_defined_where_the_game_moves_nothing(cloud, method):
+    """It is the slope of our energy, which these methods do not lower."""
+    need(method)
+    assert not MEMBERS[method].has_pressure
+    for snapshot in game_of(cloud[0], method):
+        assert np.isnan(snapshot.pressure).all()
+    assert snapshot.finished
+    assert not snapshot.has_pressure
+    assert np.isnan(snapshot.pressured_share)
+
+
 def test_opentsne_is_seen_to_move_and_can_be_left(cloud):
     need("opentsne")
     game = game_of(cloud[0], "opentsne")

@@ -1,5 +1,8 @@
 import os
+import subprocess
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numba
 import pytest
@@ -114,3 +117,25 @@ def test_thread_counts_of_the_libraries_come_back():
 def test_more_threads_than_numba_has_are_not_asked_for():
     with numba_threads(10_000):
         assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS
+
+
+def test_two_fits_in_threads_are_each_as_alone():
+    """numba's default layer ends a process that is in two parallel loops at once."""
+    ran = subprocess.run(
+        [sys.executable, Path(__file__).with_name("two_fits.py")],
+        env=os.environ
+        | {"NUMBA_THREADING_LAYER": "workqueue", "NUMBA_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
+
+
+def test_who_finds_a_parallel_loop_taken_goes_alone(clock):
+    choice = ThreadChoice(2)
+    with threads.PARALLEL:
+        assert set(work(choice, clock, {1: 1.0, 2: 1.0}, 20)) == {1}
+    assert 2 in work(choice, clock, {1: 2.0, 2: 1.0}, 20)
+    assert not threads.PARALLEL.locked()

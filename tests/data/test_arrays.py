@@ -3,7 +3,8 @@ import pytest
 import scipy.sparse as sp
 
 from napari_embedding_game.data.arrays import array_columns, array_spaces, read_array
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, SeveralError
+from napari_embedding_game.data.readers import read
 
 
 @pytest.fixture
@@ -40,6 +41,30 @@ def test_usual_name_goes_before_the_first(tmp_path, numbers):
     assert array_spaces(path) == ["X", "pca"]
     assert read_array(path).X.shape == (12, 5)
     assert read_array(path, space="pca").X.shape == (12, 3)
+
+
+def test_the_first_of_several_is_told_or_refused(tmp_path, numbers):
+    path = saved(tmp_path, rna=numbers, protein=numbers[:, :3], batch=np.arange(12))
+    dataset = read_array(path)
+    assert dataset.space == "rna"
+    assert dataset.notes[0].startswith('The array "rna" is embedded. It could also be')
+    assert "protein (12 x 3, float64)" in dataset.notes[0]
+    with pytest.raises(SeveralError, match="2 arrays that can be embedded") as told:
+        read(path, several="error")
+    assert (told.value.option, told.value.value) == ("space", "rna")
+    chosen = read(path, space="protein", several="error")
+    assert (chosen.space, chosen.notes) == ("protein", ())
+    with pytest.raises(DataError, match='"first" or make it an "error", not "none"'):
+        read(path, several="none")
+
+
+def test_an_array_of_a_usual_name_need_not_be_chosen(tmp_path, numbers):
+    path = saved(tmp_path, rna=numbers, X=numbers[:, :3])
+    dataset = read(path, several="error")
+    assert dataset.space == "X"
+    assert "rna (12 x 5, float64)" in dataset.notes[0]
+    alone = read(saved(tmp_path, rna=numbers), several="error")
+    assert (alone.space, alone.notes) == ("rna", ())
 
 
 def test_arrays_of_one_value_a_row_describe_the_rows(tmp_path, numbers):

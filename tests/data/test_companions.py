@@ -60,3 +60,16 @@ def test_notes_of_the_table_are_told(letters):
     beside.write_text('topic,text\na,1\nb,"2\n2"\nc,3\nd,4\ne,5\nf,6\n')
     note = read_array(letters, missing="drop").notes[-1]
     assert note.startswith("Read as the rest of a text in quotation marks: 1 of 8")
+
+
+@pytest.mark.parametrize(
+    ("column", "first"), [("id", 1), ("Unnamed: 0", 0), ("row", 1)]
+)
+def test_rows_go_by_a_column_of_row_numbers(letters, column, first):
+    numbers = np.array([4, 0, 5, 2, 1, 3])
+    texts = [f"dear {'abcdef'[number]}" for number in numbers]
+    table = pd.DataFrame({column: numbers + first, "text": texts})
+    table.to_csv(letters.with_name("letters_text.csv"), index=False)
+    dataset = read_array(letters, missing="drop")
+    assert list(dataset.texts) == ["dear a", "dear b", "dear d", "dear e", "dear f"]
+    assert any("joined by its column" in note for note in dataset.notes)

@@ -12,6 +12,7 @@ import pytest
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.figure import Levels, PointColors, draw
 from napari_embedding_game.data.linking import link
+from napari_embedding_game.data.measure import measure
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.result import EmbeddingResult
 from napari_embedding_game.data.tables import from_features
@@ -86,9 +87,65 @@ def test_tables(dataset, result, tmp_path, ending):
     assert table["embedding_game_cluster"].tolist() == EXPECTED
     assert table["label"].tolist() == [2, 3, 7, 11]
     assert table["embedding_game_landmark"].tolist() == [3, 1, -1, 2]
-    np.testing.assert_array_equal(table["x"], [0, 2, np.nan, 4])
-    np.testing.assert_array_equal(table["y"], [1, 3, np.nan, 5])
+    np.testing.assert_array_equal(table["embedding_game_x"], [0, 2, np.nan, 4])
+    np.testing.assert_array_equal(table["embedding_game_y"], [1, 3, np.nan, 5])
     np.testing.assert_allclose(table["embedding_game_pressure"], [0.5, 0.25, np.nan, 1])
+
+
+@pytest.mark.parametrize("ending", ["h5ad", "csv", "parquet"])
+def test_pressure_that_is_not_defined_is_in_no_file(dataset, result, tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    undefined = np.full_like(result.pressure, np.nan)
+    write(dataset, replace(result, pressure=undefined), path)
+    if ending == "h5ad":
+        table = anndata.read_h5ad(path).obs
+    else:
+        table = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+    assert "embedding_game_cluster" in table
+    assert "embedding_game_pressure" not in table
+
+
+def test_files_of_measured_objects_hold_their_measures(labels, tmp_path):
+    image = np.random.default_rng(0).random(labels.shape)
+    image[30, 38] = np.nan
+    measured = measure(image, labels, missing="drop")
+    n = len(measured.obs)
+    result = EmbeddingResult(
+        np.arange(2.0 * n, dtype=np.float32).reshape(n, 2),
+        np.zeros((2, 2), np.float32),
+        np.zeros(n, np.int32),
+        np.zeros(n, np.float32),
+        0.0,
+    )
+    write(measured, result, tmp_path / "a.csv")
+    table = pd.read_csv(tmp_path / "a.csv", index_col="row")
+    assert table.columns[:5].tolist() == [
+        "label", "centroid_y", "centroid_x", "embedding_game_x", "embedding_game_y",
+    ]  # fmt: skip
+    assert table["label"].tolist() == [2, 3, 7, 11]
+    assert table.loc[11, ["centroid_y", "centroid_x"]].tolist() == [30, 38]
+    areas = [np.count_nonzero(labels == label) for label in (2, 3, 7)]
+    assert table["area"].tolist()[:3] == areas
+    assert np.isnan(table["intensity_mean"][11])
+    places = dict(zip(table.columns, range(99), strict=False))
+    assert places["area"] > places["embedding_game_pressure"]
+    by_label = features(measured, result, label_ids=[7, 5])
+    assert by_label["area"].tolist()[0] == areas[2]
+    assert np.isnan(by_label["area"][1])
+    write(measured, result, tmp_path / "a.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "a.h5ad")
+    assert adata.obs.columns[:3].tolist() == ["label", "centroid_y", "centroid_x"]
+    np.testing.assert_allclose(adata[:3, "area"].X.ravel(), areas)
+
+
+def test_a_row_that_is_no_object_has_no_label_in_a_file(labels, result, tmp_path):
+    table = {"label": [2, 99, 11], "size": [1.0, 3, 5], "tone": [1.0, 2, 3]}
+    dataset = link(from_features(table, "cells"), labels)
+    write(dataset, result, tmp_path / "a.csv")
+    found = pd.read_csv(tmp_path / "a.csv", index_col="row")
+    np.testing.assert_array_equal(found["label"], [2, np.nan, 11])
+    assert found["embedding_game_x"].tolist() == [0, 2, 4]
+    assert features(dataset, result, [11, 2])["embedding_game_x"].tolist() == [4, 0]
 
 
 def test_without_merged_clusters_the_landmarks_are_the_clusters(dataset, result):

@@ -207,7 +207,8 @@ def lying_parquet(path):
     content = path.read_bytes()
     column = pq.ParquetFile(path).metadata.row_group(0).column(1)
     true = varint(column.total_uncompressed_size)
-    assert content.count(true) == 1
+    # pyarrow before 17 writes it in two places.
+    assert content.count(true) in (1, 2)
     path.write_bytes(content.replace(true, varint(1000, len(true))))
 
 

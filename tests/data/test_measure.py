@@ -46,13 +46,13 @@ def test_what_a_row_is_about(labels, image):
     dataset = measure(image, labels, name="nuclei")
     assert dataset.obs["label"].tolist() == [2, 3, 7, 11]
     assert dataset.obs.index.tolist() == ["2", "3", "7", "11"]
-    assert dataset.obs.loc["11", ["y", "x"]].tolist() == [30, 38]
+    assert dataset.obs.loc["11", ["centroid_y", "centroid_x"]].tolist() == [30, 38]
     assert dataset.objects.label_ids.tolist() == [2, 3, 7, 11]
     assert dataset.objects.boxes[2].tolist() == [0, 0, 6, 8]
     assert dataset.space == "measures of nuclei"
     np.testing.assert_allclose(dataset.X.mean(axis=0), 0, atol=1e-6)
     np.testing.assert_allclose(dataset.X.std(axis=0), 1, rtol=1e-5)
-    assert not {"label", "y", "x"} & set(dataset.var_names)
+    assert not {"label", "centroid_y", "centroid_x"} & set(dataset.var_names)
     assert any("mean 0 and standard deviation 1" in note for note in dataset.notes)
 
 
@@ -158,7 +158,7 @@ def test_stack(stack):
     np.testing.assert_allclose(
         found["major_axis_length"], theirs["axis_major_length"], rtol=1e-5
     )
-    assert list(dataset.obs) == ["label", "z", "y", "x"]
+    assert list(dataset.obs) == ["label", "centroid_z", "centroid_y", "centroid_x"]
     assert dataset.objects.ndim == 3
 
 

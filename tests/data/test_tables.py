@@ -131,6 +131,18 @@ def test_separator_at_the_end_of_lines_is_not_taken_for_row_names(tmp_path):
         read_table(text(tmp_path, "a,b\n1,2,\n2,3,\n"))
     with pytest.raises(DataError, match="has a tab at the end of each line"):
         read_table(text(tmp_path, "a\tb\n1\t2\t\n2\t3\t\n", "cells.tsv"))
+    # Numbers one after the other, from 0: what pandas makes of no names.
+    with pytest.raises(DataError, match="has a comma at the end of each line"):
+        read_table(text(tmp_path, "a,b\n0,2,\n1,3,\n2,5,\n"))
+    with pytest.raises(DataError, match="has a comma at the end of each line"):
+        read_table(text(tmp_path, '"a\nA"\n0,\n1,\n'))
+
+
+def test_row_names_that_are_numbers_one_after_the_other(tmp_path):
+    dataset = read_table(text(tmp_path, "\na,b\n0,1.5,2\n1,2,3.5\n2,4,1\n"))
+    assert dataset.obs.index.tolist() == ["0", "1", "2"]
+    assert dataset.var_names == ("a", "b")
+    assert dataset.notes[0].startswith("Taken as row names: the first value")
 
 
 def test_commas_between_columns_and_in_numbers(tmp_path):

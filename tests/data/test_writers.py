@@ -204,10 +204,14 @@ def test_csv(cells, tmp_path):
     write_csv(dataset, result, tmp_path / "out.csv")
     table = pd.read_csv(tmp_path / "out.csv", index_col="row")
     assert table.index.tolist() == [f"c{i}" for i in range(6)]
-    np.testing.assert_allclose(table.loc["c5", "x"], result.embedding[4, 0], rtol=1e-6)
-    np.testing.assert_allclose(table.loc["c5", "y"], result.embedding[4, 1], rtol=1e-6)
+    np.testing.assert_allclose(
+        table.loc["c5", "embedding_game_x"], result.embedding[4, 0], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        table.loc["c5", "embedding_game_y"], result.embedding[4, 1], rtol=1e-6
+    )
     assert table.loc["c2", "embedding_game_cluster"] == "unassigned"
-    assert np.isnan(table.loc["c2", "x"])
+    assert np.isnan(table.loc["c2", "embedding_game_x"])
 
 
 @pytest.mark.parametrize("write", [write_h5ad, write_csv])

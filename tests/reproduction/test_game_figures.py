@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from napari_embedding_game.core import memory_order
 from napari_embedding_game.reproduction import (
     game_fig2,
     game_fig3,
     game_fig4,
     game_fig5,
     game_fig6,
+    sampling,
 )
 from napari_embedding_game.reproduction.protocol import Inputs
 from napari_embedding_game.reproduction.registry import reproduce
-from napari_embedding_game.reproduction.runs import draw_rows, view
+from napari_embedding_game.reproduction.runs import draw_rows, looks, view
 from napari_embedding_game.reproduction.sources import SOURCES
 
 
@@ -54,6 +56,24 @@ def test_landmarks_that_are_too_fast_make_a_collapse(data, tmp_path):
     rows = {row["eta_z"]: row for row in facts["tables"][0]["rows"]}
     assert rows[30.0]["distinct"] < 0.5 * rows[0.3]["distinct"]
     assert rows[30.0]["true energy (Eq. 1)"] > rows[0.3]["true energy (Eq. 1)"]
+
+
+@pytest.mark.parametrize("way", sampling.WAYS)
+def test_what_is_metered_is_what_is_played_whatever_the_order(data, monkeypatch, way):
+    """Of 20,000 points on a game keeps the points in an order of its own."""
+    monkeypatch.setattr(memory_order, "FEWEST", 10)
+    monkeypatch.setattr(memory_order, "CELL", 30)
+    played = []
+
+    def noted(*arguments):
+        for snapshot in looks(*arguments):
+            played.append(snapshot)
+            yield snapshot
+
+    monkeypatch.setattr(sampling, "looks", noted)
+    found = sampling.follow(Inputs(data), 300, way, 10, [40])
+    assert played[-1].finished  # only then does it tell its energy
+    assert found["approximate"][-1] == pytest.approx(played[-1].energy, rel=1e-6)
 
 
 def test_sampled_landmarks_are_the_worst(data, tmp_path):

@@ -117,9 +117,10 @@ def largest(book):
 def test_numbers_go_by_size_once_the_first_game_has_ended():
     book = ClusterBook(200)
     outgrow(book)
-    cluster = named(book, "7")
+    rows = book.clustering.rows(named(book, "7"))
     book.finish()
-    assert book.clustering.by_id[cluster].name == "1"
+    cluster = named(book, "1")
+    np.testing.assert_array_equal(book.clustering.rows(cluster), rows)
     in_order = [(-c.size, book.clustering.rows(c.id)[0]) for c in book.clusters]
     assert in_order == sorted(in_order)
     assert not book.history.undo_label
@@ -141,6 +142,33 @@ def test_numbers_stay_where_somebody_goes_by_them(act):
     act(book, outgrow(book))
     book.finish()
     assert largest(book) == ("7", 40)
+
+
+@pytest.mark.parametrize("has_name", [False, True])
+def test_no_number_is_left_out_when_a_game_ends(has_name):
+    book = ClusterBook(200)
+    fifty(book)
+    book.finish()
+    if has_name:
+        book.rename(named(book, "2"), "B cells")
+    book.begin_run()
+    labels = (np.arange(200) // 4 % 50).astype(np.int32)  # nothing like before
+    book.receive(labels, 50)  # nobody can merge yet: 50 clusters take numbers
+    book.receive(labels, 50, lambda n, grouping: (np.arange(50) * n // 50).astype("i4"))
+    known = book._numbering.known
+    for cluster, number in zip(book.clusters[-2:], (21, 38), strict=True):
+        known[cluster.id] = number  # as frames that came at other times give them
+    book._update()
+    before = {c.id: c.name for c in book.clusters}
+    book.finish(are_looked_at=not has_name)  # else all are numbered anew
+    after = {c.id: c.name for c in book.clusters}
+    fits = {str(number) for number in range(1, len(after) + 1)}
+    numbers = [name for name in after.values() if name.isdigit()]
+    assert set(numbers) <= fits
+    assert len(set(after.values())) == 7
+    kept = {c for c, name in before.items() if name in fits or not name.isdigit()}
+    assert len(kept) == 5
+    assert all(after[c] == before[c] for c in kept)
 
 
 def test_an_undecided_number_is_stored_as_such():

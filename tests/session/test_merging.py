@@ -1,11 +1,17 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
+from napari_embedding_game.core import game, steps
 from napari_embedding_game.core.affinities import edges
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import knn_graph
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.engine import CoreEngine
 from napari_embedding_game.session.merging import Merging, has_leiden
+from napari_embedding_game.session.run import UNPACED, _Regroup
+from napari_embedding_game.session.session import Session
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +50,56 @@ def test_a_moment_later_the_clusters_are_the_same(blobs):
     first = Merging.of(weighted, labels, 9)
     again = Merging.of(weighted, labels, 9, first)
     np.testing.assert_array_equal(again(4, "merge"), first(4, "merge"))
+
+
+class Paced(CoreEngine):
+    """The real engine, of which every iteration is seen, or only the ends."""
+
+    def __init__(self, frame):
+        self.frame = frame
+
+    def play(self, edges, layout, start, game):
+        return steps.begin(edges, layout, start, game, frame_iterations=self.frame)
+
+
+def shown_at_the_end(session):
+    """Labels, names, and how one may go on from there."""
+    run = session.begin()
+    for progress in run.frames():
+        session.receive(run, progress)
+        if progress.snapshot is not None and progress.snapshot.finished:
+            break
+    return session.clusters.labels, session.clusters.clustering.names, session.merging
+
+
+@pytest.mark.parametrize("n_clusters", [None, 5])
+def test_the_end_of_a_run_does_not_depend_on_its_frames(monkeypatch, n_clusters):
+    X, _ = make_blobs(600, 8, centers=9, cluster_std=2.5, random_state=3)
+    rows = Dataset.from_rows(
+        name="blobs",
+        X=X.astype(np.float32),
+        obs=pd.DataFrame(index=[f"row{i}" for i in range(len(X))]),
+        var_names=list("abcdefgh"),
+        space="X",
+    )
+    found = []
+    for seconds, share, frame in ((0.0, 1e9, 1), (1e9, 1e-9, 60)):
+        monkeypatch.setattr(game, "FRAME_SECONDS", seconds)
+        monkeypatch.setattr(_Regroup, "SHARE", share)
+        session = Session(Paced(frame), UNPACED)
+        session.load(rows)
+        session.settings.n_landmarks = 60
+        session.settings.max_iter = 60
+        if n_clusters is not None:
+            session.clusters.set_n_clusters(n_clusters)
+        found.append(shown_at_the_end(session))
+        # Once more, on the clusters of the first run.
+        found.append(shown_at_the_end(session))
+    first, *others = found
+    for labels, names, merging in others:
+        np.testing.assert_array_equal(labels, first[0])
+        np.testing.assert_array_equal(names, first[1])
+        np.testing.assert_array_equal(merging.tree.levels, first[2].tree.levels)
 
 
 def test_split(blobs):

@@ -99,6 +99,7 @@ def test_minimisers(optimizer, changes, until):
     assert again.finished == last.finished
 
 
+@pytest.mark.usefixtures("torch")
 def test_paused_stepped_and_stopped_in_the_middle():
     run = Run(X, START, GAME, pace=UNPACED)
     shown, is_held = [], threading.Event()

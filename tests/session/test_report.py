@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,6 +31,12 @@ def test_size_share_pressure_and_draw(dataset, labels, pressure):
     assert (report.mean_pressure, report.pressured_share) == (0.25, 0.5)
     assert len(set(report.draw)) == 7
     assert set(labels[report.draw]) <= {1, 3}
+
+
+def test_no_number_tells_a_pressure_that_is_not_defined(dataset, labels, pressure):
+    report = Reporter(dataset).describe((1, 3), labels, np.full_like(pressure, np.nan))
+    assert not report.has_pressure
+    assert np.isnan([report.mean_pressure, report.pressured_share]).all()
 
 
 def test_another_seed_is_another_draw(dataset, labels, pressure):
@@ -123,14 +131,35 @@ def test_the_column_that_differs_most_comes_first(dataset, labels, pressure):
         for field in ("name", "X", "obs", "var_names", "space")
     }
     other = Dataset.from_rows(**parts, profile=profile, profile_names=list("wxyz"))
-    best = Reporter(other).describe((2,), labels, pressure).contrasts[0]
+    best = Reporter(other).contrasts(labels == 2)[0]
     assert best.name == "z"
     assert best.difference > 2
 
 
-def test_all_points_contrast_with_nothing(dataset, labels, pressure):
-    report = Reporter(dataset).describe((0, 1, 2, 3), labels, pressure)
-    assert report.contrasts == ()
+def test_all_points_contrast_with_nothing(dataset):
+    assert Reporter(dataset).contrasts(np.ones(40, bool)) == ()
+
+
+@pytest.mark.parametrize("pack", [sp.csr_matrix, sp.csc_matrix])
+def test_sparse_sums_are_those_of_an_array_and_take_less_memory(pack, monkeypatch):
+    monkeypatch.setattr("napari_embedding_game.session.report.ENTRIES", 1000)
+    rng = np.random.default_rng(0)
+    values = np.where(rng.random((300, 2000)) < 0.05, rng.normal(size=(300, 2000)), 0)
+    values[3, 7] = np.nan
+    expected, packed = ColumnSums.of(values), pack(values)
+    tracemalloc.start()
+    found = ColumnSums.of(packed)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    for part in ("count", "total", "squares"):
+        np.testing.assert_allclose(getattr(found, part), getattr(expected, part))
+    assert most < values.nbytes / 4
+
+
+def test_a_value_that_is_stored_in_two_parts_counts_once():
+    twice = sp.coo_matrix(([1.0, 2.0, 5.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    parts = sp.csr_matrix((twice.data, twice.col, [0, 2, 3]), shape=(2, 2))
+    assert ColumnSums.of(parts).squares.tolist() == [25.0, 9.0]
 
 
 @pytest.mark.parametrize(

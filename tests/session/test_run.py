@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import resolve
 from napari_embedding_game.core.types import GameSettings, StartSettings
-from napari_embedding_game.session.engine import COMPUTING
+from napari_embedding_game.session.engine import COMPUTING, CoreEngine
 from napari_embedding_game.session.run import (
     MOVING,
     NEIGHBORS,
@@ -44,9 +46,9 @@ class Driven:
         return shown[-1] if shown else -1
 
     def wait(self, condition):
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60  # numba may compile first
         while not condition():
-            assert time.monotonic() < end, "waited for five seconds"
+            assert time.monotonic() < end, "waited for a minute"
             time.sleep(0.002)
 
     def wait_for(self, iteration):
@@ -58,7 +60,7 @@ class Driven:
 
     def end(self):
         self.run.stop()
-        self.thread.join(1)
+        self.thread.join(60)
         return not self.thread.is_alive()
 
 
@@ -218,6 +220,16 @@ def test_an_error_reaches_whoever_iterates(engine):
     with pytest.raises(RuntimeError, match="out of numbers"):
         seen.extend(run.frames())
     assert engine.closed == 1
+
+
+def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):
+    engine = CoreEngine()
+    monkeypatch.setattr(engine, "neighbors", lambda *_: pytest.fail("searched"))
+    many = np.random.default_rng(0).normal(size=(10_001, 2)).astype(np.float32)
+    game = GameSettings(optimizer="spectral_direction")
+    run = Run(many, resolve(StartSettings(), game.method), game, engine=engine)
+    with pytest.raises(InputError, match="embed at most 10,000 rows"):
+        list(run.frames())
 
 
 def test_a_run_waits_for_the_search_of_one_that_was_stopped(drive, engine):

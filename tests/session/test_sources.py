@@ -106,7 +106,7 @@ def test_a_table_that_fits_no_objects_is_read_with_a_note():
     features = pd.DataFrame({"area": np.arange(5.0) ** 2})
     dataset = read(FeaturesSource(features, "nuclei", squares())).dataset
     assert dataset.objects is None
-    assert "the image has 9 objects" in dataset.notes[-1]
+    assert "the image has 9 objects" in dataset.notes[0]
 
 
 def test_objects_are_measured():

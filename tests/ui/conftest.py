@@ -1,13 +1,21 @@
 """A viewer with the docks in it, driven by the fake engine, and no thread left."""
 
+import importlib.util
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from weakref import ref
 
 import pytest
 from napari.components import ViewerModel
+from qtpy.QtCore import Qt, QTimer
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication, QMessageBox
 
 from napari_embedding_game.session import autosave
 from napari_embedding_game.session.run import UNPACED, Pace
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui import errands
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.inspector import InspectorDock
 from napari_embedding_game.ui.worker import running_workers
@@ -18,9 +26,17 @@ PATIENCE_MS = 20_000
 
 @pytest.fixture
 def qtbot(qtbot):
-    """Wait longer than pytest-qt does by itself."""
+    """Wait longer than pytest-qt does, and let a widget be gone at the end."""
     qtbot.waitUntil = partial(qtbot.waitUntil, timeout=PATIENCE_MS)
-    return qtbot
+    made = []
+    qtbot.addWidget = lambda widget: made.append(ref(widget))
+    yield qtbot
+    for widget in (one() for one in made):
+        if widget is not None:
+            with suppress(RuntimeError):  # a dock deletes itself when it is closed
+                widget.agrees = True  # to be closed, where a test let it refuse
+                widget.close()
+                widget.deleteLater()
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +51,45 @@ def autosave_folder(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("autosave")
     monkeypatch.setenv(autosave.FOLDER_VARIABLE, str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def always_replace(request, monkeypatch):
+    """Let other data take the place of any map, where no test answers the question."""
+    if "press" not in request.fixturenames:
+        monkeypatch.setattr(errands, "ask_to_replace", lambda *question: "replace")
+
+
+@pytest.fixture
+def press(qtbot):
+    """Do something that asks a question, and press one of its buttons, or Escape.
+
+    Returns the text of the question; "" where none came.
+    """
+
+    def act(job, button):
+        asked = []
+
+        def look():
+            box = QApplication.activeModalWidget()
+            if not isinstance(box, QMessageBox):
+                return
+            asked.append(box.text())
+            found = [b for b in box.buttons() if b.text().replace("&", "") == button]
+            if found:
+                QTest.mouseClick(found[0], Qt.MouseButton.LeftButton)
+            else:
+                QTest.keyClick(box, Qt.Key.Key_Escape)
+
+        timer = QTimer()
+        timer.setInterval(20)
+        timer.timeout.connect(look)
+        timer.start()
+        job()
+        timer.stop()
+        return "".join(asked)
+
+    return act
 
 
 @pytest.fixture
@@ -104,3 +159,19 @@ def play(dock, click_run):
 def slow(session):
     """Have the session play so slowly that the test can do something meanwhile."""
     session._pace = Pace(seconds=60, shortest=60, deadline=600)
+
+
+@pytest.fixture(scope="session")
+def person_at_the_window():
+    """The module ``tools/person.py``: what a person does in a window."""
+    path = Path(__file__).parents[2] / "tools" / "person.py"
+    spec = importlib.util.spec_from_file_location("person", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def from_menu(person_at_the_window):
+    """Trigger an entry of a menu by the texts that lead to it, as a person does."""
+    return person_at_the_window.trigger

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.measure import measure
+from napari_embedding_game.data.tables import from_features
 from napari_embedding_game.ui import coloring as coloring_module
 from napari_embedding_game.ui.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.coloring import (
@@ -124,6 +125,24 @@ def test_what_can_colour_names_before_numbers(dataset):
     assert choices(None) == ["Cluster", "Pressure"]
 
 
+def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
+    numbers = np.random.default_rng(0).random((40, 3))
+    table = pd.DataFrame(numbers, columns=["area", "intensity", "roundness"])
+    table["kind"] = ["B", "T"] * 20
+    listed = choices(from_features(table, "nuclei"))
+    assert listed == [
+        "Cluster",
+        "Pressure",
+        "kind",
+        "area",
+        "intensity",
+        "roundness",
+    ]
+    assert "a" not in choices(dataset)  # of X itself, such as a component
+    many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
+    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 2
+
+
 def test_columns_called_as_what_is_built_in_are_those_of_the_file(
     dataset, make_snapshot
 ):
@@ -190,7 +209,7 @@ def test_the_label_of_an_object_composes_no_cluster():
     labels = np.kron(np.arange(1, 10).reshape(3, 3), np.ones((4, 4), int))
     image = np.random.default_rng(0).random(labels.shape)
     measured = measure(image, labels)
-    assert metadata_columns(measured) == ["y", "x"]
+    assert metadata_columns(measured) == ["centroid_y", "centroid_x"]
     kind = pd.Categorical(["B", "T", "B"] * 3)
     typed = replace(measured, obs=measured.obs.assign(kind=kind))
     assert metadata_columns(typed)[0] == "kind"

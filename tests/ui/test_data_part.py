@@ -246,7 +246,8 @@ def test_several_images_are_the_channels(qtbot, viewer, dock, session, squares):
     viewer.add_image(rng.random((60, 60)), name="DNA")
     viewer.add_image(rng.random((60, 60, 3)), rgb=True, name="stain")
     viewer.add_image(rng.random((10, 10)), name="other")
-    viewer.add_labels(squares, name="nuclei")
+    labels = viewer.add_labels(squares, name="nuclei")
+    viewer.layers.selection = {labels, viewer.layers["DNA"], viewer.layers["stain"]}
     with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
         dock.data.measure.measure.native.click()
     measured = set(session.dataset.profile_names)

@@ -1,6 +1,7 @@
 """The dock as a person uses it: clicks in, states and texts out."""
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -15,7 +16,13 @@ from napari_embedding_game.session.engine import CoreEngine
 from napari_embedding_game.session.sources import Loaded, Wish
 from napari_embedding_game.ui.colors import to_hex
 from napari_embedding_game.ui.dock import GameDock
+from napari_embedding_game.ui.game_part import GamePart
+from napari_embedding_game.ui.garbage_collection import (
+    AFTER_CLOSE_MS,
+    GarbageCollection,
+)
 from napari_embedding_game.ui.sweep import STEP_MS, STEPS, Sweep, move_bar
+from napari_embedding_game.ui.worker import Worker
 
 
 def test_run_is_the_first_click(play, session, dock):
@@ -28,7 +35,7 @@ def test_run_is_the_first_click(play, session, dock):
         np.testing.assert_allclose(layer.data, layers.to_world(positions), atol=1e-3)
     assert dock.run.run.text == "Restart"
     assert "Finished" in dock.run.stage.text()
-    assert "25% under pressure" in dock.run.status.text()
+    assert dock.run.squeezed.text().startswith("25% of points squeezed")
 
 
 def test_without_data_there_is_a_hint_and_nothing_to_run(viewer, engine):
@@ -77,7 +84,7 @@ def test_pause_step_and_resume_by_click(play, qtbot, session, dock, engine):
 def test_the_slider_steers_the_finished_game(play, qtbot, session, dock, engine):
     play()
     dock.game.strength_slider.value = 3.0
-    assert dock.game.paper_lambda.text() == "lambda = 25"
+    assert dock.game.paper_lambda.text() == "default 300  ·  λ = 25"
     qtbot.waitUntil(lambda: session.snapshot.iteration == 70)
     assert engine.games[-1].strength == 1000.0
     assert dock.game.strength.value == 1000.0
@@ -87,7 +94,7 @@ def test_number_and_slider_of_the_repulsion_agree(dock, session):
     dock.game.strength.value = 70
     assert session.settings.strength == 70
     assert dock.game.strength_slider.value == pytest.approx(np.log10(70), abs=0.01)
-    assert dock.game.paper_lambda.text() == "lambda = 1.75"
+    assert dock.game.paper_lambda.text() == "default 300  ·  λ = 1.75"
 
 
 def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(dock, session):
@@ -158,7 +165,9 @@ def test_without_landmarks_the_reason_is_told(dock):
     game.method.value = "umap"
     assert "landmarks" not in game.approximation.choices
     assert "infinite where two points meet" in game.approximation.tooltip
+    assert game.paper_lambda.text() == "default 5"
     game.method.value = "tsne"
+    assert game.paper_lambda.text() == "default 1"
     assert "Not landmarks" not in game.approximation.tooltip
 
 
@@ -166,7 +175,7 @@ def test_pca_comes_to_rest_without_pressure(play, session, dock):
     dock.game.method.value = "pca"
     play()
     assert "come to rest" in dock.run.stage.text()
-    assert "no pressure in this method" in dock.run.status.text()
+    assert dock.run.squeezed.text() == "This method does not define pressure."
 
 
 def test_settings_of_a_restored_map_are_shown_with_its_edges(dock, session):
@@ -527,16 +536,55 @@ def test_work_without_an_end_moves_its_bar_a_few_times_a_second(qtbot):
     assert not bar.property("invertedAppearance")
 
 
-def test_full_collections_wait_for_the_end_of_the_run(qtbot, slow, play, session, dock):
-    former = gc.get_threshold()
+def test_full_collections_wait_for_the_end_of_the_run(slow, play, dock, monkeypatch):
+    collected = []
+
+    class DueForAll:
+        get_threshold = staticmethod(lambda: (700, 10, 10))
+        get_count = staticmethod(lambda: (10_000, 100, 100))
+        collect = staticmethod(lambda which=2: collected.append(which))
+
     play("running")
-    assert gc.get_threshold()[:2] == former[:2]
-    assert gc.get_threshold()[2] > 1_000_000
-    dock.run.pause.native.click()
-    assert gc.get_threshold() == former
-    dock.run.pause.native.click()
-    dock.shut_down()
-    assert gc.get_threshold() == former
+    monkeypatch.setattr(GarbageCollection, "_was_enabled", True)
+    with monkeypatch.context() as patched:
+        patched.setattr("napari_embedding_game.ui.garbage_collection.gc", DueForAll)
+        dock.player._collections.collect()
+        assert collected == [1]
+        dock.run.pause.native.click()
+        dock.player._collections.collect()
+        assert collected == [1, 2]
+
+
+def test_garbage_is_collected_in_the_thread_of_the_window_alone(qtbot, dock):
+    threads = set()
+
+    class Circle:
+        def __init__(self):
+            self.myself = self
+
+        def __del__(self):
+            threads.add(threading.current_thread())
+
+    assert not gc.isenabled()
+    Worker(lambda: [Circle() for _ in range(20_000)] and None).begin()
+    qtbot.waitUntil(lambda: bool(threads))
+    assert threads == {threading.main_thread()}
+
+
+def test_after_the_last_dock_python_collects_again(qtbot, monkeypatch):
+    monkeypatch.setattr(GarbageCollection, "_open", set())
+    monkeypatch.setattr(GarbageCollection, "_is_ours", False)
+    was_enabled = gc.isenabled()
+    gc.enable()
+    one, other = GarbageCollection(), GarbageCollection()
+    assert not gc.isenabled()
+    one.close()
+    qtbot.wait(3 * AFTER_CLOSE_MS)
+    assert not gc.isenabled()
+    other.close()
+    qtbot.waitUntil(gc.isenabled)
+    if not was_enabled:
+        gc.disable()
 
 
 def test_a_warm_up_that_fails_is_told_to_developers(viewer, monkeypatch, qtbot, caplog):
@@ -568,3 +616,53 @@ def test_a_run_that_ends_before_its_map_leaves_no_empty_layers(
     engine.gate.set()
     qtbot.waitUntil(lambda: session.state in ("failed", "stopped"))
     qtbot.waitUntil(lambda: not viewer.layers)
+
+
+ODD = {
+    "n_landmarks": 5_000,
+    "n_neighbors": 500,
+    "perplexity": 0.5,
+    "metric": "chebyshev",
+    "device": "cuda:1",
+    "strength": 1e-3,
+    "learning_rate": 0.0004,
+    "landmark_learning_rate": 25.0,
+    "momentum": 0.995,
+    "max_iter": 50_000,
+}
+"""Settings that a session file or a program can hold, and nobody chooses here."""
+
+
+def test_settings_that_nobody_can_choose_are_shown_and_left_alone(
+    viewer, qtbot, dock, session
+):
+    before = session.capture()
+    settings = session.settings
+    for name, value in ODD.items():
+        setattr(settings, name, value)
+    saved = session.capture()
+    session.restore(before)
+    session.restore(saved)
+    again = GameDock(viewer, session, warm_up=False)
+    qtbot.addWidget(again)
+    for opened in (dock, again):
+        shown = {**opened.game._fields(), "strength": opened.game.strength}
+        assert {name: shown[name].value for name in ODD} == ODD
+    assert {name: getattr(settings, name) for name in ODD} == ODD
+    again.shut_down()
+
+
+@pytest.mark.parametrize("approximation", [None, "landmarks", "sampled_edges"])
+@pytest.mark.parametrize("optimizer", ["spectral_direction", "homotopy", "game"])
+@pytest.mark.parametrize("method", ["umap", "pca", "game"])
+def test_a_dock_opens_with_settings_that_contradict_each_other(
+    session, method, optimizer, approximation
+):
+    settings = session.settings
+    settings.method, settings.optimizer = method, optimizer
+    settings.approximation = approximation
+    before = settings.game()
+    part = GamePart(session)
+    assert settings.game() == before
+    part.method.value = "tsne"  # the way out of any contradiction
+    part.shut_down()

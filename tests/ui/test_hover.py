@@ -10,7 +10,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QWidget
 
 from napari_embedding_game.data.measure import measure
-from napari_embedding_game.ui.canvas import canvas_of, to_pixels
+from napari_embedding_game.ui.canvas import canvas_of
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.hover import told_first
 from napari_embedding_game.ui.hover_card import BESIDE, beside
@@ -60,8 +60,7 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
 
     def move(row):
         world = dock.player.layers.to_world(session.snapshot.embedding[[row]])
-        camera = viewer.scene.camera
-        (pixel,) = to_pixels(world, camera, canvas.width(), canvas.height())
+        (pixel,) = dock.player.layers.projection().to_pixels(world)
         place = QPoint(*map(round, pixel))
         mouse_to(canvas, place + QPoint(40, 0))  # to where it is already would be none
         qtbot.wait(20)  # vispy leaves out moves that follow at once
@@ -82,7 +81,9 @@ def test_a_card_tells_of_the_point_under_the_mouse(hover, session, qtbot):
     assert card.text.text() == "text 3"
     assert not card.picture.pixmap().isNull()
     assert card.picture.pixmap().toImage().pixelColor(40, 40).red() == 3
-    assert hover.canvas.rect().contains(card.geometry())
+    corner = hover.canvas.mapFromGlobal(card.pos())
+    assert hover.canvas.rect().contains(QRect(corner, card.size()))
+    assert card.isWindow()  # not to have all points drawn anew with each move
     hover(30)
     assert card.name.text() == "cell30"
     assert card.cluster.text() == "Cluster 3"
@@ -96,8 +97,7 @@ def test_the_card_goes_with_the_mouse_and_takes_neither_click_nor_focus(
     card = hover(3)
     assert QApplication.focusWidget() is before
     assert card.testAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-    place = card.geometry().center()
-    assert canvas.childAt(place) is None
+    assert card.windowFlags() & Qt.WindowType.WindowTransparentForInput
     mouse_to(canvas, QPoint(3, 3))
     qtbot.waitUntil(lambda: not card.isVisible())
     for leave in (

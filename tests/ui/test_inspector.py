@@ -5,16 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
-from anndata import AnnData
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel
 
-from napari_embedding_game.data.anndata import from_anndata
 from napari_embedding_game.data.tables import from_features
 from napari_embedding_game.ui.cluster_model import ID_ROLE
-from napari_embedding_game.ui.markers_pane import is_log1p
 
 
 @pytest.fixture
@@ -236,25 +232,30 @@ def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, se
     assert session.selection.clusters == (lowest,)
 
 
-def expression(values):
-    obs = pd.DataFrame(index=[f"c{i}" for i in range(values.shape[0])])
-    return from_anndata(AnnData(values, obs=obs), "cells")
-
-
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-def test_expression_in_logarithms_is_told_from_counts_and_measures(form):
-    counts = np.random.default_rng(0).poisson(1.0, (40, 7)).astype(np.float32)
-    assert is_log1p(expression(form(np.log1p(counts))))
-    assert not is_log1p(expression(form(counts)))
-    assert not is_log1p(expression(form(np.exp(3 + counts))))
-    assert not is_log1p(expression(np.log1p(counts) - 1))
-
-
 def test_measures_from_0_to_1_are_no_expression():
     shares = np.linspace(0, 1, 80).reshape(40, 2) ** [1, 3]
     table = from_features(pd.DataFrame(shares, columns=["red", "blue"]), "nuclei")
     assert table.profile.min() == 0
-    assert not is_log1p(table)
+    assert not table.expression.is_log1p
+
+
+def test_what_expression_is_compared_is_shown(qtbot, dataset, session, inspector, play):
+    counts = np.random.default_rng(0).poisson(3.0, (40, 5)).astype(np.float32)
+    session.load(replace(dataset, profile=counts, has_expression=True))
+    play()
+    inspector.show()
+    inspector.members.tabs.setCurrentWidget(inspector.members.markers)
+    session.selection.select(0)
+    qtbot.waitUntil(lambda: inspector.members.markers.result is not None)
+    assert inspector.members.markers.state.text() == (
+        "Expression: counts, normalised to 10,000 per cell, log1p."
+    )
+    found = inspector.members.markers.result
+    inside = session.selection.points
+    share = np.log1p(counts / counts.sum(axis=1, keepdims=True) * 1e4)
+    means = np.expm1(share[inside].mean(axis=0)), np.expm1(share[~inside].mean(axis=0))
+    expected = np.log2(means[0] / means[1])[found.columns]
+    np.testing.assert_allclose(found.logfoldchanges, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):

@@ -96,8 +96,7 @@ def test_of_a_map_at_rest_that_somebody_edited_nothing_is_used(
     layers, lost, make_snapshot, use
 ):
     layers.show(make_snapshot(10), GREY)
-    layers.points.selected_data = {3, 4}
-    layers.points.remove_selected()
+    layers.points.remove([3, 4])
     assert use(layers) is None
     assert lost == [True]
     assert layers.points is None

@@ -70,8 +70,9 @@ def test_a_selection_stands_out_and_is_cleared_by_the_next_run(play, session):
     layers = play()
     session.selection.select(1)
     members = session.snapshot.labels == 1
-    assert (layers.points.face_color[~members, 3] < 0.5).all()
-    assert (layers.points.face_color[members, 3] == 1).all()
+    colors = np.ptp(layers.points.face_color[:, :3], axis=1)  # 0 is grey
+    assert (colors[~members] < 0.1).all()
+    assert (colors[members] > 0.2).all()
     assert layers.points.size[members].min() > layers.points.size[~members].max()
     play("finished")
     play("finished")

@@ -6,7 +6,7 @@ from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QColor, QImage, QPainter
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.ui.canvas import canvas_of, to_pixels
+from napari_embedding_game.ui.canvas import canvas_of
 from napari_embedding_game.ui.lettering import (
     HALO,
     ON_DARK,
@@ -127,14 +127,12 @@ def shown(make_napari_viewer, session, qtbot, click_run):
 
 
 def test_names_stand_where_their_clusters_are_drawn(shown, session, qtbot):
-    viewer, dock = shown
+    _, dock = shown
     canvas = canvas_of(dock)
     sheet, names = dock.names.sheet, dock.names.names
     assert sheet.parent() is canvas
     assert sheet.size() == canvas.size()
-    pixels = to_pixels(
-        names.places, viewer.scene.camera, canvas.width(), canvas.height()
-    )
+    pixels = dock.player.layers.projection().to_pixels(names.places)
     picture = sheet.grab().toImage()
     for cluster, (x, y) in zip(names.clusters, pixels, strict=True):
         place = QPointF(x, y).toPoint()
@@ -156,9 +154,6 @@ def test_names_go_with_the_points_and_with_the_dock(shown, qtbot):
     assert not sheet.isVisible()
     dock.player.layers.points.visible = True
     assert sheet.isVisible()
-    viewer.dims.ndisplay = 3
-    assert not sheet.isVisible()
-    viewer.dims.ndisplay = 2
     viewer.window.remove_dock_widget(dock)
     assert canvas_of(dock) is None
     assert dock.names.sheet is None

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.ui.naming import centers, strength, zooms_with_room
+from napari_embedding_game.ui.naming import (
+    centers,
+    lifts,
+    radii,
+    strength,
+    zooms_with_room,
+)
 
 
 def test_a_name_stands_on_a_point_of_its_cluster():
@@ -13,6 +19,18 @@ def test_a_name_stands_on_a_point_of_its_cluster():
     assert place.tolist() in ring.tolist()
     line = np.array([[0, 0], [0, 1], [0, 2], [9, 9]], float)
     assert centers(line, np.array([7, 7, 7, 3]), [7, 3]).tolist() == [[0, 1], [9, 9]]
+
+
+def test_a_name_does_not_hide_a_small_cluster():
+    plane = np.array([[0, 0], [0, 3], [0, -3], [4, 0], [50, 0]], float)
+    labels = np.array([0, 0, 0, 0, 1])
+    away = radii(plane, labels, [0, 1], np.array([[0, 0], [50, 0.0]]))
+    assert 3 <= away[0] <= 4
+    assert away[1] == 0
+    small, middle, large = lifts(np.array([4.0, 25.0, 60.0]), np.full(3, 10.0))
+    assert small == 14  # all of the name is above all of the cluster
+    assert 0 < middle < 35
+    assert large == 0
 
 
 @pytest.fixture

@@ -8,7 +8,12 @@ from napari.layers import Image, Labels
 
 from napari_embedding_game.data.objects import find_objects
 from napari_embedding_game.ui.linked import Linked
-from napari_embedding_game.ui.pictures import LooksWatch, pictures_of
+from napari_embedding_game.ui.pictures import (
+    LooksWatch,
+    common_field,
+    pictures_of,
+    size_of,
+)
 from napari_embedding_game.ui.thumbnails import PICTURE_ROLE
 
 
@@ -39,6 +44,47 @@ def test_objects_are_cut_out_in_the_colours_of_the_layers(objects, linked):
     red, green, _ = middle(pictures, 19)
     assert abs(int(red) - 128) < 8
     assert red == green
+
+
+def test_all_pictures_have_one_field_of_view_which_is_told(
+    qtbot, dataset, inspector, session
+):
+    labels = np.zeros((200, 400), np.int32)
+    for number in range(40):
+        row, column = divmod(number, 10)
+        side = 30 if number % 2 else 3  # slivers beside nuclei
+        top, left = 50 * row + 5, 40 * column + 5
+        labels[top : top + side, left : left + side] = number + 1
+    image = Image((labels > 0).astype(float), contrast_limits=(0, 1))
+    layer = Labels(labels, scale=(0.5, 0.5), units=("micrometer",) * 2)
+    linked = Linked(layer, (image,))
+    image.scale = layer.scale
+    image.units = layer.units
+    objects = replace(dataset, source_objects=find_objects(labels))
+    assert common_field(objects.objects) == 36
+    pictures = pictures_of(objects, linked)
+    small, large = (np.mean(pictures[row][..., 0] > 127) for row in (0, 1))
+    assert small < 0.05
+    assert large > 0.6
+    told = "Each picture shows 36 × 36 pixels, 18 µm a side."
+    assert size_of(objects, linked) == told
+    assert size_of(dataset, linked) == ""
+    session.load(objects)
+    inspector._linked.set(linked)
+    view = inspector.members.thumbnails
+    qtbot.waitUntil(lambda: view.size_label.text() == told)
+
+
+def test_a_shifted_image_is_cut_where_it_lies(objects, linked):
+    image = linked.images[0]
+    image.data = np.pad(image.data, ((7, 0), (0, 0)))
+    image.translate = (-7, 0)
+    linked.images[1].visible = False
+    np.testing.assert_allclose(
+        middle(pictures_of(objects, linked), 39), [255, 0, 0], atol=3
+    )
+    image.translate = (500, 0)
+    assert middle(pictures_of(objects, linked), 39).tolist() == [0, 0, 0]
 
 
 def test_a_hidden_image_is_left_out_unless_all_are(objects, linked):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget
 
 from napari_embedding_game.ui import plugin
@@ -21,6 +22,74 @@ def test_both_docks_share_the_session_of_their_viewer(window):
     assert game.player.session is inspector._session is plugin.session_of(window)
     game.shut_down()
     inspector.shut_down()
+
+
+PLUGIN = "Embedding Game"
+GAME, INSPECTOR = f"{PLUGIN} (Embedding Game)", f"{PLUGIN} Inspector (Embedding Game)"
+
+
+def boxes(viewer):
+    """Return title, area and visibility of the docks of this plugin."""
+    main = viewer.window._qt_window
+    ours = [
+        box
+        for box in main.findChildren(QDockWidget)
+        if isinstance(box.widget(), plugin.GameDock | plugin.InspectorDock)
+    ]
+    return {
+        box.windowTitle(): (main.dockWidgetArea(box), box.isHidden()) for box in ours
+    }
+
+
+def test_both_docks_open_from_the_plugins_menu(window, from_menu):
+    for title in (GAME, INSPECTOR):
+        from_menu(window.window.plugins_menu, PLUGIN, title)
+    right, bottom = (
+        Qt.DockWidgetArea.RightDockWidgetArea,
+        Qt.DockWidgetArea.BottomDockWidgetArea,
+    )
+    shown = {
+        GAME: (right, False),
+        INSPECTOR: (bottom, False),
+    }
+    assert boxes(window) == shown
+    plugin.open_docks(window)  # as a sample does: there are no others
+    assert boxes(window) == shown
+
+
+@pytest.mark.parametrize("name", [PLUGIN, f"{PLUGIN} Inspector"])
+def test_a_program_opens_a_dock_and_the_menu_puts_another_in_its_place(
+    window, from_menu, name
+):
+    _, widget = window.window.add_plugin_dock_widget("napari-embedding-game", name)
+    assert isinstance(widget, plugin.GameDock | plugin.InspectorDock)
+    title = f"{name} (Embedding Game)"
+    from_menu(window.window.plugins_menu, PLUGIN, title)
+    assert list(boxes(window)) == [title]
+
+
+@pytest.mark.parametrize("change", ["float", "hide", "close"])
+def test_a_sample_shows_the_docks_wherever_they_are(window, qtbot, from_menu, change):
+    window.window.show()
+    corner = window.window._qt_window.corner(Qt.Corner.BottomRightCorner)
+    from_menu(window.window.plugins_menu, PLUGIN, GAME)
+    (box,) = window.window._qt_window.findChildren(QDockWidget, GAME)
+    {"float": lambda: box.setFloating(True), "hide": box.hide, "close": box.close}[
+        change
+    ]()
+    from_menu(
+        window.window.file_menu,
+        "Open Sample",
+        PLUGIN,
+        "Handwritten digits (1,797 images)",
+    )
+    session = plugin.session_of(window)
+    qtbot.waitUntil(lambda: session.dataset is not None, timeout=20_000)
+    assert [hidden for _, hidden in boxes(window).values()] == [False, False]
+    for name in list(window.window.dock_widgets):
+        if PLUGIN in name:
+            window.window.remove_dock_widget(window.window.dock_widgets[name])
+    assert window.window._qt_window.corner(Qt.Corner.BottomRightCorner) == corner
 
 
 def test_a_viewer_in_a_proxy_is_the_same_viewer(make_napari_viewer_proxy):
@@ -61,6 +130,24 @@ def table(tmp_path):
 def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, table):
     reader = plugin.get_reader([table])
     assert [data[0].shape for data in reader(table)] == [(0, 2)]
+    session = plugin.session_of(window)
+    qtbot.waitUntil(lambda: session.dataset is not None, timeout=10_000)
+    assert session.dataset.X.shape == (30, 3)
+
+
+def test_a_file_that_cannot_be_read_leaves_no_empty_layer(window, qtbot, tmp_path):
+    path = tmp_path / "none.h5ad"
+    path.write_text("no file at all")
+    (layer,) = window.open(path, plugin="napari-embedding-game")
+    assert not layer.visible  # an empty layer may end the program when it is drawn
+    dock = plugin.open_docks(window)
+    qtbot.waitUntil(lambda: bool(dock.data.trouble.text()), timeout=10_000)
+    assert list(window.layers) == []
+
+
+def test_a_file_dropped_with_shift_is_a_stack_of_one(window, qtbot, table):
+    # napari hands it to its reader as a list
+    window.open([table], stack=True, plugin="napari-embedding-game")
     session = plugin.session_of(window)
     qtbot.waitUntil(lambda: session.dataset is not None, timeout=10_000)
     assert session.dataset.X.shape == (30, 3)

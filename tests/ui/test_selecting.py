@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QLabel
+from qtpy.QtWidgets import QLabel, QWidget
 
 from napari_embedding_game.data.objects import Objects, find_objects
 from napari_embedding_game.session.report import as_levels
 from napari_embedding_game.session.sources import MeasuredSource
+from napari_embedding_game.ui.colors import from_hex
 from napari_embedding_game.ui.inside import ROW
-from napari_embedding_game.ui.lasso import inside
+from napari_embedding_game.ui.lasso import COLOR, inside
 from napari_embedding_game.ui.linked import Linked
+from napari_embedding_game.ui.lit import COLOR as LIT
 from napari_embedding_game.ui.lit import FADING, FEW, light
+from napari_embedding_game.ui.picking import Pointed
 
 
 def grid(side, step=4):
@@ -84,6 +87,16 @@ def nuclei(qtbot, viewer, dock, session, play):
         dock.player.load(source, linked=Linked(layer))
     play()
     return layer
+
+
+def clicker(dock):
+    """Return what clicks on a place of the images, in a viewer without a window."""
+    beside = np.array([-1e6, -1e6])
+
+    def click(world, adds):
+        dock.player._pointing._on_click(Pointed(beside, np.array(world)), adds)
+
+    return click
 
 
 def lit_labels(dock, layer):
@@ -161,8 +174,8 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
         dock.data.trouble.text()
     )
     assert dock.player.lit.layer is None
-    click = dock.player._pointing._on_click
-    click(np.array([1.0, 9.0]), False)
+    click = clicker(dock)
+    click([1.0, 9.0], False)
     assert session.selection.rows.tolist() == [3]
     dock.player.write_features()
     assert "no map of a layer's objects" in dock.data.trouble.text()
@@ -171,6 +184,36 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
     qtbot.waitUntil(lambda: dock.player.linked.current is not None)
     assert dock.player.linked.current.labels is again
+
+
+def colored(layer):
+    """Return the labels that are shown in the colour of what is selected."""
+    labels = np.unique(layer.data)
+    is_lit = np.isclose(layer.colormap.map(labels), from_hex((LIT,))[0]).all(axis=1)
+    return labels[is_lit].tolist()
+
+
+def test_in_the_grid_the_objects_own_layer_shows_what_is_selected(
+    viewer, dock, session, nuclei
+):
+    before, n_layers = nuclei.colormap, len(viewer.layers)
+    viewer.canvas.grid.enabled = True
+    session.selection.select_points(np.array([3, 7]))
+    assert len(viewer.layers) == n_layers  # another one would have a part of its own
+    assert colored(nuclei) == [4, 8]
+    session.selection.select_points(np.array([5]))
+    assert colored(nuclei) == [6]
+    viewer.canvas.grid.enabled = False
+    assert nuclei.colormap is before
+    assert lit_labels(dock, nuclei) == [6]
+    viewer.canvas.grid.enabled = True
+    assert dock.player.lit.layer is None
+    assert colored(nuclei) == [6]
+    session.selection.clear()
+    assert nuclei.colormap is before
+    session.selection.select_points(np.array([5]))
+    dock.shut_down()
+    assert nuclei.colormap is before
 
 
 @pytest.fixture
@@ -202,24 +245,24 @@ def test_objects_of_a_multiscale_image_are_measured_and_lit(
         row, column = objects.centers[rows[0]]
         value = lit.get_value((row, column), world=True)
         assert value[1] == 1
-    dock.player._pointing._on_click(np.array(objects.centers[12]), False)
+    clicker(dock)(objects.centers[12], False)
     assert session.selection.rows.tolist() == [12]
     session.selection.clear()
     assert not np.asarray(lit.data[2][...]).any()
 
 
 def test_a_clicked_object_selects_its_point(dock, session, nuclei):
-    click = dock.player._pointing._on_click
-    click(np.array([1.0, 9.0]), False)
+    click = clicker(dock)
+    click([1.0, 9.0], False)
     assert session.dataset.objects.label_ids[session.selection.rows].tolist() == [2]
-    click(np.array([9.0, 1.0]), True)
+    click([9.0, 1.0], True)
     assert lit_labels(dock, nuclei) == [2, 6]
-    click(np.array([1.0, 9.0]), True)
+    click([1.0, 9.0], True)
     assert lit_labels(dock, nuclei) == [6]
-    click(np.array([6.0, 6.0]), False)  # between the objects
+    click([6.0, 6.0], False)  # between the objects
     assert lit_labels(dock, nuclei) == [6]
     nuclei.visible = False
-    click(np.array([1.0, 9.0]), False)
+    click([1.0, 9.0], False)
     assert lit_labels(dock, nuclei) == [6]
 
 
@@ -288,9 +331,13 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
     for corner in corners[1:]:
         qtbot.wait(40)  # moves that follow at once are taken for one
         QTest.mouseMove(native, pixel(corner))
-    assert "lasso" in viewer.layers
+    sheet = native.findChild(QWidget, "lasso")
+    assert sheet.isVisible()
+    assert len(viewer.layers) == 2  # the line is none
+    drawn = (pixel(corners[0]) + pixel(corners[1])) / 2
+    assert sheet.grab().toImage().pixelColor(drawn).name() == COLOR
     QTest.mouseRelease(native, left, modifier, pixel(corners[-1]))
-    assert "lasso" not in viewer.layers
+    qtbot.waitUntil(lambda: native.findChild(QWidget, "lasso") is None)
     np.testing.assert_array_equal(session.selection.points, embedding[:, 1] < 0.5)
     assert camera.center == before
 

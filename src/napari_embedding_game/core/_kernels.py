@@ -9,16 +9,15 @@ A kernel sees plain arrays and returns plain sums; what they mean is said in
 * **Twice, with one body.** ``*_serial`` is for small problems, where a parallel
   region costs more than it saves and where a thread that waits for a core held
   by the window would stall the game; ``*_parallel`` for the others.
+* **Sums in one order.** What is added up in a row goes through :mod:`_lanes`, and
+  ``fastmath`` leaves out all that changes digits: a game is the same whether its
+  loops were just compiled or read back, and alone or beside others.
 * **Two and three dimensions.** ``flat`` does not change inside a loop, so the
   compiler takes the question out of it.
 * **Unsigned indices.** With signed ones numba tests each for being negative,
   which doubles the time of the edge loop.
 * **Edges one by one.** Vectors of points gathered from all over memory are slower
-  than one point after the other, so the edge loops keep the order of their sums
-  (:data:`_IN_ORDER`), which keeps the compiler from trying.
-* **Landmarks in place.** The loop over them is compiled into the loop over points
-  (:data:`_INLINE`): a call of its own is slower.  ``python
-  benchmarks/layout_speed.py`` shows what both bring.
+  than one point after the other.
 * **No logarithm.** It costs three times the rest of the edge loop, and the
   gradient does not need it: :func:`edge_energy_serial` is a loop of its own,
   run only when the number is wanted.
@@ -29,7 +28,7 @@ symmetric edges of :class:`affinities.Edges`.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,assignment"
+# mypy: disable-error-code="no-untyped-def,assignment,call-arg,var-annotated"
 
 from __future__ import annotations
 
@@ -39,20 +38,23 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
+from napari_embedding_game.core._lanes import (
+    STRICT,
+    fused,
+    repel_row,
+    row_powers,
+    row_sum,
+)
+
 CHUNK = 1024
 
-_FAST: dict[str, Any] = {
-    "fastmath": True,
+_OPTIONS: dict[str, Any] = {
+    "fastmath": STRICT,
     "nogil": True,
     "cache": True,
     "error_model": "numpy",
 }
-_PARALLEL: dict[str, Any] = {**_FAST, "parallel": True}
-_INLINE: dict[str, Any] = {**_FAST, "inline": "always"}
-_IN_ORDER: dict[str, Any] = {
-    **_FAST,
-    "fastmath": {"nnan", "ninf", "nsz", "arcp", "contract", "afn"},
-}
+_PARALLEL: dict[str, Any] = {**_OPTIONS, "parallel": True}
 
 
 def n_chunks(n_points: int) -> int:
@@ -63,7 +65,7 @@ def n_chunks(n_points: int) -> int:
 # --- Forces: the gradient of attraction and of the landmark sum -----------------
 
 
-@njit(**_IN_ORDER)
+@njit(**_OPTIONS)
 def _attract(i, indptr, indices, weights, y, gradient, flat):
     """Write d/dy_i of the sum of w log(1 + u^2) over the edges at point i."""
     zero = weights.dtype.type(0)
@@ -79,69 +81,52 @@ def _attract(i, indptr, indices, weights, y, gradient, flat):
         d0 = x0 - y[j, 0]
         d1 = x1 - y[j, 1]
         d2 = zero if flat else x2 - y[j, 2]
-        pull = weights[e] / (one + d0 * d0 + d1 * d1 + d2 * d2)
-        g0 += pull * d0
-        g1 += pull * d1
-        g2 += pull * d2
+        pull = weights[e] / fused(d2, d2, fused(d1, d1, fused(d0, d0, one)))
+        g0 = fused(pull, d0, g0)
+        g1 = fused(pull, d1, g1)
+        g2 = fused(pull, d2, g2)
     gradient[i, 0] = g0 + g0
     gradient[i, 1] = g1 + g1
     if not flat:
         gradient[i, 2] = g2 + g2
 
 
-@njit(**_INLINE)
-def _repel(i, y, z0, z1, z2, repulsion, p0, p1, p2, flat):
-    """Write d/dy_i of s_i = sum_a q(|y_i - z_a|), add d s_i/dz_a to ``p``."""
-    zero = y.dtype.type(0)
-    one = y.dtype.type(1)
-    x0 = y[i, 0]
-    x1 = y[i, 1]
-    x2 = zero if flat else y[i, 2]
-    s = zero
-    g0 = zero
-    g1 = zero
-    g2 = zero
-    for a in range(z0.shape[0]):
-        d0 = x0 - z0[a]
-        d1 = x1 - z1[a]
-        d2 = zero if flat else x2 - z2[a]
-        q = one / (one + d0 * d0 + d1 * d1 + d2 * d2)
-        s += q
-        q *= q + q
-        d0 *= q
-        d1 *= q
-        g0 -= d0
-        g1 -= d1
-        p0[a] += d0
-        p1[a] += d1
-        if not flat:
-            d2 *= q
-            g2 -= d2
-            p2[a] += d2
-    repulsion[i, 0] = g0
-    repulsion[i, 1] = g1
-    if not flat:
+@njit(**_OPTIONS)
+def _repel(begin, end, y, z, repulsion, pull):
+    """Write d/dy_i of s_i = sum_a q(|y_i - z_a|), add d s_i/dz_a to ``pull``.
+
+    Returns the sum of s_i over the points from ``begin`` to ``end``.
+    """
+    total = 0.0
+    if y.shape[1] == 2:
+        flat_z, flat_pull = (z[0], z[1]), (pull[0], pull[1])
+        for i in range(begin, end):
+            s, g0, g1 = repel_row((y[i, 0], y[i, 1]), flat_z, flat_pull)
+            repulsion[i, 0] = g0
+            repulsion[i, 1] = g1
+            total += s
+        return total
+    rows, pulls = (z[0], z[1], z[2]), (pull[0], pull[1], pull[2])
+    for i in range(begin, end):
+        s, g0, g1, g2 = repel_row((y[i, 0], y[i, 1], y[i, 2]), rows, pulls)
+        repulsion[i, 0] = g0
+        repulsion[i, 1] = g1
         repulsion[i, 2] = g2
-    return s
+        total += s
+    return total
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _forces(c, indptr, indices, weights, y, z, attraction, repulsion, pull, s_yz):
     flat = y.shape[1] == 2
-    last = y.shape[1] - 1
-    z0, z1, z2 = z[0], z[1], z[last]
-    p0, p1, p2 = pull[c, 0], pull[c, 1], pull[c, last]
     begin = c * CHUNK
     end = min(begin + CHUNK, y.shape[0])
     for i in range(begin, end):
         _attract(i, indptr, indices, weights, y, attraction, flat)
-    total = 0.0
-    for i in range(begin, end):
-        total += _repel(i, y, z0, z1, z2, repulsion, p0, p1, p2, flat)
-    s_yz[c] = total
+    s_yz[c] = _repel(begin, end, y, z, repulsion, pull[c])
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def forces_serial(indptr, indices, weights, y, z, attraction, repulsion, pull, s_yz):
     for c in range(s_yz.shape[0]):
         _forces(c, indptr, indices, weights, y, z, attraction, repulsion, pull, s_yz)
@@ -153,41 +138,22 @@ def forces_parallel(indptr, indices, weights, y, z, attraction, repulsion, pull,
         _forces(c, indptr, indices, weights, y, z, attraction, repulsion, pull, s_yz)
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def landmark_sum(z, gradient):
     """Return S_zz, the diagonal included, and write its gradient, (d, L)."""
-    total = 0.0
-    flat = z.shape[0] == 2
-    one = z.dtype.type(1)
-    zero = z.dtype.type(0)
-    four = z.dtype.type(4)
+    points = z.T.copy()
+    push = np.empty_like(points)
+    total = _repel(0, z.shape[1], points, z, push, np.zeros_like(z))
     for a in range(z.shape[1]):
-        s = zero
-        g0 = zero
-        g1 = zero
-        g2 = zero
-        for b in range(z.shape[1]):
-            d0 = z[0, a] - z[0, b]
-            d1 = z[1, a] - z[1, b]
-            d2 = zero if flat else z[2, a] - z[2, b]
-            q = one / (one + d0 * d0 + d1 * d1 + d2 * d2)
-            s += q
-            q *= q * four
-            g0 -= q * d0
-            g1 -= q * d1
-            g2 -= q * d2
-        total += s
-        gradient[0, a] = g0
-        gradient[1, a] = g1
-        if not flat:
-            gradient[2, a] = g2
+        for k in range(z.shape[0]):
+            gradient[k, a] = push[a, k] + push[a, k]  # of either end
     return total
 
 
 # --- The attraction's number, wanted only now and then --------------------------
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _edge_energy(c, indptr, indices, weights, y, sums):
     total = 0.0
     for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
@@ -201,7 +167,7 @@ def _edge_energy(c, indptr, indices, weights, y, sums):
     sums[c] = total
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def edge_energy_serial(indptr, indices, weights, y, sums):
     """Write the sum of w log(1 + u^2) over all entries, a partial sum a chunk."""
     for c in range(sums.shape[0]):
@@ -218,7 +184,7 @@ def edge_energy_parallel(indptr, indices, weights, y, sums):
 # --- Repulsion along sampled edges (Eq. 8) ---------------------------------------
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def symmetric_pairs(partners, one):
     """Return compressed rows of the pairs (i, partners[i, draw]), each in both rows.
 
@@ -246,7 +212,7 @@ def symmetric_pairs(partners, one):
     return indptr, indices, np.full(indices.shape[0], one)
 
 
-@njit(**_IN_ORDER)
+@njit(**_OPTIONS)
 def _pair_repulsion(c, indptr, indices, weights, y, repulsion, sums):
     flat = y.shape[1] == 2
     zero = weights.dtype.type(0)
@@ -265,22 +231,22 @@ def _pair_repulsion(c, indptr, indices, weights, y, repulsion, sums):
             d0 = x0 - y[j, 0]
             d1 = x1 - y[j, 1]
             d2 = zero if flat else x2 - y[j, 2]
-            q = one / (one + d0 * d0 + d1 * d1 + d2 * d2)
+            q = one / fused(d2, d2, fused(d1, d1, fused(d0, d0, one)))
             push = weights[e] * q
             s += push
             push *= q + q
-            g0 -= push * d0
-            g1 -= push * d1
-            g2 -= push * d2
-        repulsion[i, 0] = g0
-        repulsion[i, 1] = g1
+            g0 = fused(push, d0, g0)
+            g1 = fused(push, d1, g1)
+            g2 = fused(push, d2, g2)
+        repulsion[i, 0] = -g0
+        repulsion[i, 1] = -g1
         if not flat:
-            repulsion[i, 2] = g2
+            repulsion[i, 2] = -g2
         total += s
     sums[c] = total
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def pair_repulsion_serial(indptr, indices, weights, y, repulsion, sums):
     """Write sum w q(u) over all entries and the gradient of half of it."""
     for c in range(sums.shape[0]):
@@ -297,7 +263,7 @@ def pair_repulsion_parallel(indptr, indices, weights, y, repulsion, sums):
 # --- Clusters (Eq. 7) -------------------------------------------------------------
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _squared_distances(i, y, z, out):
     """Write |y_i - z_a|^2 for all a and return the smallest."""
     least = y.dtype.type(np.inf)
@@ -309,7 +275,7 @@ def _squared_distances(i, y, z, out):
         for a in range(z.shape[1]):
             d0 = x0 - z0[a]
             d1 = x1 - z1[a]
-            out[a] = d0 * d0 + d1 * d1
+            out[a] = fused(d1, d1, d0 * d0)
     else:
         x2 = y[i, 2]
         z2 = z[2]
@@ -317,13 +283,13 @@ def _squared_distances(i, y, z, out):
             d0 = x0 - z0[a]
             d1 = x1 - z1[a]
             d2 = x2 - z2[a]
-            out[a] = d0 * d0 + d1 * d1 + d2 * d2
+            out[a] = fused(d2, d2, fused(d1, d1, d0 * d0))
     for a in range(z.shape[1]):
         least = min(least, out[a])
     return least
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _nearest(squared, least):
     # Two passes, a minimum and a look-up, vectorise; one pass with both does not.
     for a in range(squared.shape[0]):
@@ -332,7 +298,7 @@ def _nearest(squared, least):
     return 0
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def nearest_landmark(y, z, labels):
     """Write the index of each point's nearest landmark; of equals, the first."""
     squared = np.empty(z.shape[1], y.dtype)
@@ -343,24 +309,15 @@ def nearest_landmark(y, z, labels):
 # --- Pressure ---------------------------------------------------------------------
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _slope(u, near, weights, far, strengths):
     """Return dE/du of one lifted point and its own derivative, at height^2 = u."""
-    value = 0.0
-    derivative = 0.0
-    for e in range(near.shape[0]):
-        p = 1.0 / (1.0 + near[e] + u)
-        value += weights[e] * p
-        derivative -= weights[e] * p * p
-    for a in range(far.shape[0]):
-        p = 1.0 / (1.0 + far[a] + u)
-        t = strengths[a] * p * p
-        value -= t
-        derivative += 2.0 * t * p
-    return value, derivative
+    pull, its_fall, _ = row_powers(near, weights, u)
+    _, push, push_by_p = row_powers(far, strengths, u)
+    return pull - push, 2.0 * push_by_p - its_fall
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def lift(near, weights, far, strengths):
     """Return the height h >= 0 that minimises the energy of one lifted point.
 
@@ -394,7 +351,7 @@ def lift(near, weights, far, strengths):
     return math.sqrt(u)
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _distances_to(i, indptr, indices, y, out):
     begin = np.int64(indptr[i])
     n = np.int64(indptr[i + 1]) - begin
@@ -408,7 +365,7 @@ def _distances_to(i, indptr, indices, y, out):
     return n
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _widest(indptr):
     widest = 0
     for i in range(indptr.shape[0] - 1):
@@ -416,17 +373,24 @@ def _widest(indptr):
     return widest
 
 
-@njit(**_FAST)
-def landmark_pressure(indptr, indices, weights, y, z, strength, labels, pressure):
-    """Write each point's nearest landmark and its pressure under all landmarks."""
+@njit(**_OPTIONS)
+def landmark_pressure(indptr, indices, weights, y, z, strength, own, labels, pressure):
+    """Write each point's nearest landmark and its pressure under all landmarks.
+
+    ``own``: share of the nearest landmark's push that is the point's own, which does
+    not push it.
+    """
     near = np.empty(_widest(indptr), y.dtype)
     far = np.empty(z.shape[1], y.dtype)
     strengths = np.full(z.shape[1], strength, y.dtype)
     for i in range(y.shape[0]):
         n = _distances_to(i, indptr, indices, y, near)
-        labels[i] = _nearest(far, _squared_distances(i, y, z, far))
-        own = weights[np.int64(indptr[i]) : np.int64(indptr[i + 1])]
-        pressure[i] = lift(near[:n], own, far, strengths)
+        nearest = _nearest(far, _squared_distances(i, y, z, far))
+        labels[i] = nearest
+        pull = weights[np.int64(indptr[i]) : np.int64(indptr[i + 1])]
+        strengths[nearest] = strength * (1.0 - own)
+        pressure[i] = lift(near[:n], pull, far, strengths)
+        strengths[nearest] = strength
 
 
 # --- Affinities -------------------------------------------------------------------
@@ -518,15 +482,17 @@ def fuzzy_memberships(distances):
 # --- All pairs, for the true energy (Eq. 1) ----------------------------------------
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def kernel_rows(y, rows):
     """Return the sum over i in ``rows`` and all j of q(|y_i - y_j|), float64."""
     total = 0.0
+    q = np.empty(y.shape[0])
     for i in rows:
         for j in range(y.shape[0]):
             squared = 1.0
             for k in range(y.shape[1]):
                 difference = y[i, k] - y[j, k]
                 squared += difference * difference
-            total += 1.0 / squared
+            q[j] = 1.0 / squared
+        total += row_sum(q)
     return total

@@ -11,7 +11,7 @@ logarithm of the sum.  See :mod:`pressure` for what the numbers are.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg,var-annotated"
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ import numpy as np
 from numba import njit
 
 from napari_embedding_game.core._kernels import _widest
+from napari_embedding_game.core._lanes import STRICT, row_product
 from napari_embedding_game.core._pair_kernels import _squared_to_all, _squared_to_some
 from napari_embedding_game.core._profiles import attraction_row, kernel_row
 
-_FAST: dict[str, Any] = {
-    "fastmath": True,
+_OPTIONS: dict[str, Any] = {
+    "fastmath": STRICT,
     "nogil": True,
     "cache": True,
     "error_model": "numpy",
@@ -36,40 +37,32 @@ _HIGHEST = 1e12
 _MOST_STEPS = 100
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _slope(u, profiles, shape, near, weights, far, strengths, strength, base, rest):
     """Return dE/du; ``rest`` is the sum of v k at u = 0."""
     lifted = near + near.dtype.type(u)
     slope = np.empty_like(lifted)
     attraction_row(profiles[0], shape, lifted, slope)
-    pull = 0.0
-    for e in range(near.shape[0]):
-        pull += weights[e] * slope[e]
+    pull = row_product(weights, slope)
     lifted = far + far.dtype.type(u)
     slope = np.empty_like(lifted)
     value = np.empty_like(lifted)
     kernel_row(profiles[1], shape, lifted, value, slope)
-    push = 0.0
-    total = 0.0
-    for j in range(far.shape[0]):
-        push += strengths[j] * slope[j]
-        total += strengths[j] * value[j]
+    push = row_product(strengths, slope)
+    total = row_product(strengths, value)
     factor = strength if base <= 0.0 else strength / (base + total - rest)
     return pull + factor * push
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _sum_at_rest(profiles, shape, far, strengths):
     slope = np.empty_like(far)
     value = np.empty_like(far)
     kernel_row(profiles[1], shape, far, value, slope)
-    total = 0.0
-    for j in range(far.shape[0]):
-        total += strengths[j] * value[j]
-    return total
+    return row_product(strengths, value)
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def lift(profiles, shape, near, weights, far, strengths, strength, base):
     """Return the height h >= 0 that minimises the energy of one lifted point.
 
@@ -109,7 +102,7 @@ def lift(profiles, shape, near, weights, far, strengths, strength, base):
     return math.sqrt(0.5 * (low + high))
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def field_pressure(
     profiles,
     shape,
@@ -120,6 +113,7 @@ def field_pressure(
     others,
     far_weights,
     is_self,
+    own,
     strength,
     base,
     pressure,
@@ -128,6 +122,7 @@ def field_pressure(
 
     ``far_weights``: (n, m) weights of the pairs, or (0, 0) where they are 1.
     ``is_self``: whether other i is point i itself, which does not repel it.
+    ``own``: else, share of the nearest one's push that is the point's own.
     """
     near = np.empty(_widest(indptr), y.dtype)
     far = np.empty(others.shape[1], y.dtype)
@@ -138,8 +133,8 @@ def field_pressure(
         _squared_to_all(i, y, others, far)
         if far_weights.shape[0] > 0:
             strengths[:] = far_weights[i]
-        if is_self:
-            strengths[i] = 0.0
+        mine = i if is_self else far.argmin()
+        strengths[mine] = 0.0 if is_self else 1.0 - own
         pressure[i] = lift(
             profiles,
             shape,
@@ -150,11 +145,10 @@ def field_pressure(
             strength,
             base,
         )
-        if is_self:
-            strengths[i] = 1.0
+        strengths[mine] = 1.0
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def pairs_pressure(
     profiles,
     shape,

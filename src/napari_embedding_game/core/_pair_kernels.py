@@ -7,7 +7,8 @@ landmarks or over pairs of landmarks is the same loop: every *target* against al
 *others*.  Pairs of points, of which there are most, are looked at once each.
 
 Chunks own the partial sums, as in :mod:`_kernels`, and are smaller here: all
-pairs of a few thousand points are already a lot of work.
+pairs of a few thousand points are already a lot of work.  Sums over a row go through
+:mod:`_lanes`, so that their digits do not depend on the compiler.
 
 Arrays: ``targets`` (n, d); ``others`` (d, m), a row per coordinate; ``indptr``,
 ``indices``, ``weights``: symmetric edges in compressed rows; ``shape``: see
@@ -16,6 +17,7 @@ Arrays: ``targets`` (n, d); ``others`` (d, m), a row per coordinate; ``indptr``,
 
 # The compiler finds the types of these functions; annotations tell it nothing.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
+# mypy: disable-error-code="call-arg,var-annotated"
 
 from __future__ import annotations
 
@@ -26,6 +28,13 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from napari_embedding_game.core._kernels import _widest
+from napari_embedding_game.core._lanes import (
+    STRICT,
+    fused,
+    row_product,
+    row_push,
+    row_push_both,
+)
 from napari_embedding_game.core._profiles import (
     attraction_energy_row,
     attraction_row,
@@ -35,13 +44,13 @@ from napari_embedding_game.core._profiles import (
 CHUNK = 64
 _TRIANGLE_CHUNKS = 16
 
-_FAST: dict[str, Any] = {
-    "fastmath": True,
+_OPTIONS: dict[str, Any] = {
+    "fastmath": STRICT,
     "nogil": True,
     "cache": True,
     "error_model": "numpy",
 }
-_PARALLEL: dict[str, Any] = {**_FAST, "parallel": True}
+_PARALLEL: dict[str, Any] = {**_OPTIONS, "parallel": True}
 
 
 def n_chunks(n_targets: int) -> int:
@@ -58,7 +67,7 @@ def triangle(n_points: int) -> NDArray[np.int64]:
     return np.round(n_points * shares).astype(np.int64)
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _squared_to_all(i, targets, others, s):
     """Write |t_i - o_j|^2 for all j."""
     s[:] = 0
@@ -67,24 +76,32 @@ def _squared_to_all(i, targets, others, s):
         row = others[k]
         for j in range(s.shape[0]):
             d = x - row[j]
-            s[j] += d * d
+            s[j] = fused(d, d, s[j])
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
+def _gather(points, indices, columns):
+    """Write the points of an edge row, a row per coordinate."""
+    for k in range(points.shape[1]):
+        for e in range(indices.shape[0]):
+            columns[k, e] = points[indices[e], k]
+
+
+@njit(**_OPTIONS)
 def _squared_to_some(i, targets, points, indices, s):
     """Write |t_i - p_j|^2 for the points j of an edge row."""
     for e in range(indices.shape[0]):
         squared = targets.dtype.type(0)
         for k in range(targets.shape[1]):
             d = targets[i, k] - points[indices[e], k]
-            squared += d * d
+            squared = fused(d, d, squared)
         s[e] = squared
 
 
 # --- Every target against all others ----------------------------------------------
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _field(c, profile, shape, targets, others, gradient, sums):
     s = np.empty(others.shape[1], targets.dtype)
     value = np.empty_like(s)
@@ -95,16 +112,11 @@ def _field(c, profile, shape, targets, others, gradient, sums):
         _squared_to_all(i, targets, others, s)
         total += kernel_row(profile, shape, s, value, slope)
         for k in range(others.shape[0]):
-            x = targets[i, k]
-            row = others[k]
-            g = targets.dtype.type(0)
-            for j in range(s.shape[0]):
-                g += slope[j] * (x - row[j])
-            gradient[i, k] = two * g
+            gradient[i, k] = two * row_push(slope, targets[i, k], others[k])
     sums[c] = total
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def field_serial(profile, shape, targets, others, gradient, sums):
     """Write d/dt_i of sum_j k(|t_i - o_j|^2), and the sum over both, by chunks."""
     for c in range(sums.shape[0]):
@@ -121,7 +133,7 @@ def field_parallel(profile, shape, targets, others, gradient, sums):
 # --- Every point against all other points -------------------------------------------
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def kernel_before(i, profile, shape, far, points, columns, s, value, slope):
     """Write v dk/ds of point i and the points before it; return the sum of v k.
 
@@ -130,15 +142,14 @@ def kernel_before(i, profile, shape, far, points, columns, s, value, slope):
     _squared_to_all(i, points, columns, s[:i])
     total = kernel_row(profile, shape, s[:i], value, slope)
     if far.shape[0] > 0:
-        weights = far[i]
-        total = points.dtype.type(0)
+        weights = far[i, :i]
+        total = points.dtype.type(row_product(weights, value))
         for j in range(i):
-            total += weights[j] * value[j]
             slope[j] *= weights[j]
     return total
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _between(c, n_rows, profile, shape, far, points, columns, own, across, sums):
     s = np.empty(n_rows[c + 1], points.dtype)
     value = np.empty_like(s)
@@ -148,19 +159,12 @@ def _between(c, n_rows, profile, shape, far, points, columns, own, across, sums)
     for i in range(n_rows[c], n_rows[c + 1]):
         total += kernel_before(i, profile, shape, far, points, columns, s, value, slope)
         for k in range(columns.shape[0]):
-            x = points[i, k]
-            row = columns[k]
-            back = across[c, k]
-            g = points.dtype.type(0)
-            for j in range(i):
-                f = slope[j] * (x - row[j])
-                g += f
-                back[j] -= f
-            own[i, k] = g
+            row = columns[k, :i]
+            own[i, k] = row_push_both(slope, points[i, k], row, across[c, k])
     sums[c] = total
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def between_serial(n_rows, profile, shape, far, points, columns, own, across, sums):
     """Write the sum of k over pairs of points, and half its gradient, in two parts.
 
@@ -184,34 +188,33 @@ def between_parallel(n_rows, profile, shape, far, points, columns, own, across, 
 # --- Along edges ------------------------------------------------------------------
 
 
-@njit(**_FAST)
-def _along(i, points, indices, factors, gradient):
-    """Write 2 sum_e factor_e (p_i - p_e), the gradient of a sum over an edge row."""
+@njit(**_OPTIONS)
+def _along(i, n, points, columns, factors, gradient):
+    """Write 2 sum_e factor_e (p_i - p_e) over the first ``n`` of ``columns``."""
     for k in range(points.shape[1]):
-        x = points[i, k]
-        g = points.dtype.type(0)
-        for e in range(indices.shape[0]):
-            g += factors[e] * (x - points[indices[e], k])
+        g = row_push(factors, points[i, k], columns[k, :n])
         gradient[i, k] = g + g
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _attract(c, profile, shape, indptr, indices, weights, y, gradient):
     widest = _widest(indptr)
     s = np.empty(widest, y.dtype)
     slope = np.empty(widest, y.dtype)
+    columns = np.empty((y.shape[1], widest), y.dtype)
     for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
         begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
         n = end - begin
         own = indices[begin:end]
-        _squared_to_some(i, y, y, own, s)
+        _gather(y, own, columns)
+        _squared_to_all(i, y, columns, s[:n])
         attraction_row(profile, shape, s[:n], slope)
         for e in range(n):
             slope[e] *= weights[begin + e]
-        _along(i, y, own, slope, gradient)
+        _along(i, n, y, columns, slope, gradient)
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def attract_serial(profile, shape, indptr, indices, weights, y, gradient, chunks):
     """Write d/dy_i of the sum of w f over the edges at point i."""
     for c in range(chunks.shape[0]):
@@ -225,41 +228,44 @@ def attract_parallel(profile, shape, indptr, indices, weights, y, gradient, chun
         _attract(c, profile, shape, indptr, indices, weights, y, gradient)
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def attraction_energy(profile, shape, indptr, indices, weights, y):
     """Return the sum of w f over all entries."""
     s = np.empty(_widest(indptr), y.dtype)
+    columns = np.empty((y.shape[1], len(s)), y.dtype)
     total = 0.0
     for i in range(y.shape[0]):
         begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
-        _squared_to_some(i, y, y, indices[begin:end], s)
-        total += attraction_energy_row(
-            profile, shape, s[: end - begin], weights[begin:end]
-        )
+        own = s[: end - begin]
+        _gather(y, indices[begin:end], columns)
+        _squared_to_all(i, y, columns, own)
+        total += attraction_energy_row(profile, shape, own, weights[begin:end])
     return total
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def _pairs(c, profile, shape, indptr, indices, weights, y, gradient, sums):
     widest = _widest(indptr)
     s = np.empty(widest, y.dtype)
     value = np.empty(widest, y.dtype)
     slope = np.empty(widest, y.dtype)
+    columns = np.empty((y.shape[1], widest), y.dtype)
     total = 0.0
     for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
         begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
         n = end - begin
         own = indices[begin:end]
-        _squared_to_some(i, y, y, own, s)
+        _gather(y, own, columns)
+        _squared_to_all(i, y, columns, s[:n])
         kernel_row(profile, shape, s[:n], value, slope)
+        total += row_product(weights[begin:end], value)
         for e in range(n):
-            total += weights[begin + e] * value[e]
             slope[e] *= weights[begin + e]
-        _along(i, y, own, slope, gradient)
+        _along(i, n, y, columns, slope, gradient)
     sums[c] = total
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def pairs_serial(profile, shape, indptr, indices, weights, y, gradient, sums):
     """Write the sum of w k over all entries, and the gradient of half of it."""
     for c in range(sums.shape[0]):

@@ -5,17 +5,18 @@ d-, so that pressure costs no more than an energy.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg,var-annotated"
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from napari_embedding_game.core._pair_kernels import _FAST, kernel_before
+from napari_embedding_game.core._lanes import row_sum
+from napari_embedding_game.core._pair_kernels import _OPTIONS, kernel_before
 
 
-@njit(**_FAST)
+@njit(**_OPTIONS)
 def push_of_all(profile, shape, far, points, columns, push):
     """Write -sum_j v_ij k'(|y_i - y_j|^2) over j != i; return the sum of v_ij k.
 
@@ -30,11 +31,9 @@ def push_of_all(profile, shape, far, points, columns, push):
     total = 0.0
     for i in range(n):
         total += kernel_before(i, profile, shape, far, points, columns, s, value, slope)
-        steep = points.dtype.type(0)
         for j in range(i):
-            steep += slope[j]
             back[j] += slope[j]
-        push[i] = -steep
+        push[i] = -row_sum(slope[:i])
     for i in range(n):
         push[i] -= back[i]
     return 2 * total

@@ -33,11 +33,21 @@ row, and the loops stay simple enough for the compiler to vectorise.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload
+
+from napari_embedding_game.core._lanes import STRICT, fused, row_sum
+
+_OPTIONS: dict[str, Any] = {
+    "fastmath": STRICT,
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+}
 
 LOG1P, QUADRATIC, KERNEL, UMAP, UMAP_EXACT = range(5)
 CAUCHY, GAUSSIAN, SQUARED_CAUCHY, UMAP_REPULSION = range(4)
@@ -85,7 +95,7 @@ def log(x):
     return math.log(x)
 
 
-@overload(exp, inline="always", jit_options={"fastmath": True})
+@overload(exp, inline="always", jit_options={"fastmath": STRICT})
 def _compiled_exp(x):
     if x != types.float32:
         return lambda x: math.exp(x)
@@ -94,14 +104,14 @@ def _compiled_exp(x):
         t = min(max(x * _LOG2_E, _LEAST_EXPONENT), _MOST_EXPONENT)
         n = np.int32(np.floor(t + _HALF))
         f = t - np.float32(n)
-        p = _P4 + f * (_P5 + f * _P6)
-        p = _P0 + f * (_P1 + f * (_P2 + f * (_P3 + f * p)))
+        p = fused(f, fused(f, _P6, _P5), _P4)
+        p = fused(f, fused(f, fused(f, fused(f, p, _P3), _P2), _P1), _P0)
         return p * _float32_of_bits(np.int32((n + _BIAS) << _MANTISSA_BITS))
 
     return single
 
 
-@overload(log, inline="always", jit_options={"fastmath": True})
+@overload(log, inline="always", jit_options={"fastmath": STRICT})
 def _compiled_log(x):
     if x != types.float32:
         return lambda x: math.log(x)
@@ -112,35 +122,31 @@ def _compiled_log(x):
         m = _float32_of_bits(np.int32(bits - (n << _MANTISSA_BITS)))
         w = (m - _ONE) / (m + _ONE)
         v = w * w
-        p = _A1 + v * (_A3 + v * (_A5 + v * (_A7 + v * _A9)))
-        return np.float32(n) * _LOG_2 + w * p
+        p = fused(v, fused(v, fused(v, fused(v, _A9, _A7), _A5), _A3), _A1)
+        return fused(w, p, np.float32(n) * _LOG_2)
 
     return single
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@njit(**_OPTIONS)
 def kernel_row(profile, shape, s, value, slope):
     """Write k(s) and dk/ds for a row of squared distances; return the sum of k."""
     one = s.dtype.type(1)
-    total = s.dtype.type(0)
     if profile == CAUCHY:
         for j in range(s.shape[0]):
             q = one / (one + s[j])
             value[j] = q
             slope[j] = -q * q
-            total += q
     elif profile == GAUSSIAN:
         for j in range(s.shape[0]):
             e = exp(-s[j])
             value[j] = e
             slope[j] = -e
-            total += e
     elif profile == SQUARED_CAUCHY:
         for j in range(s.shape[0]):
             q = one / (one + s[j])
             value[j] = q * q
             slope[j] = -(q + q) * q * q
-            total += q * q
     else:
         a, b, nearest = shape[0], shape[1], shape[2]
         for j in range(s.shape[0]):
@@ -148,11 +154,10 @@ def kernel_row(profile, shape, s, value, slope):
             p = a * exp(b * log(t))
             value[j] = log(one + one / p)
             slope[j] = -b / (t * (one + p))
-            total += value[j]
-    return total
+    return row_sum(value[: s.shape[0]])
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@njit(**_OPTIONS)
 def attraction_row(profile, shape, s, slope):
     """Write df/ds for a row of squared distances."""
     one = s.dtype.type(1)
@@ -176,7 +181,7 @@ def attraction_row(profile, shape, s, slope):
             slope[j] = shape[1] / (s[j] + shape[2])
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@njit(**_OPTIONS)
 def attraction_energy_row(profile, shape, s, weights):
     """Return the sum of w f(s) over a row of squared distances."""
     total = 0.0

@@ -9,6 +9,7 @@ from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.markers import markers
+from napari_embedding_game.core.threads import PARALLEL
 
 
 def compile_kernels() -> None:
@@ -35,11 +36,12 @@ def compile_game() -> None:
     pull = np.zeros((1, 2, 1), np.float32)
     _kernels.fuzzy_memberships(np.ones((2, 1), np.float32))
     _kernels.landmark_sum(z, z.copy())
-    _kernels.landmark_pressure(*rows, z, 1.0, labels, np.zeros(2, np.float32))
+    _kernels.landmark_pressure(*rows, z, 1.0, 0.0, labels, np.zeros(2, np.float32))
     for kind in ("serial", "parallel"):
         forces = getattr(_kernels, f"forces_{kind}")
-        forces(*rows, z, y.copy(), y.copy(), pull, sums)
-        getattr(_kernels, f"edge_energy_{kind}")(*rows, sums)
+        with PARALLEL:
+            forces(*rows, z, y.copy(), y.copy(), pull, sums)
+            getattr(_kernels, f"edge_energy_{kind}")(*rows, sums)
 
 
 def _compile_clusters() -> None:

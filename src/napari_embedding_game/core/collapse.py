@@ -1,17 +1,21 @@
-"""Telling a map from a collapse (paper 1, Fig. 4).
+"""Telling a map from a collapse (paper 1, Fig. 4), and from points that ran away.
 
 With landmarks that are too slow or too fast for the points, with too few of
-them, or with hardly any repulsion, the points fall onto a few spots.  The
-picture then says nothing about the data, and the user should be told so and
-what to turn.
+them, or with hardly any repulsion, the points fall onto a few spots.  With steps
+that are far too long they run so far apart that no kernel reaches from one to
+another.  The picture then says nothing about the data, and the user should be told
+so and what to turn.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.compatibility import NEEDS_PULL, approximation_of
+from napari_embedding_game.core.optimizer import resolve_schedule
 from napari_embedding_game.core.types import GameSettings
 
 CELLS = 64
@@ -23,6 +27,9 @@ _REACH = 1.0
 _MOST_RATE = 2.0
 """Landmarks that step further than the kernel reaches lose their points."""
 _FEW_LANDMARKS = 30
+FAR = 1e4
+"""Coordinates beyond this are told.  Maps of a million points stay within some
+hundred; kernels reach 1, of which single precision holds a thousandth here."""
 
 
 def occupancy(embedding: NDArray[np.floating]) -> float:
@@ -40,6 +47,17 @@ def occupancy(embedding: NDArray[np.floating]) -> float:
     cell = np.clip(place * CELLS, 0, CELLS - 1).astype(np.int64)
     filled = np.bincount(cell[:, 0] * CELLS + cell[:, 1], minlength=CELLS**2) > 0
     return float(filled.sum() / min(len(plane), CELLS**2))
+
+
+def far_warning(embedding: NDArray[np.floating]) -> str:
+    """Return a sentence that says the points have run far off, or ""."""
+    farthest = float(max(embedding.max(), -embedding.min()))
+    if farthest <= FAR:
+        return ""
+    return (
+        f"The points have run far apart, up to {farthest:.0e} from the middle of the "
+        "map: lower the learning rates or the repulsion."
+    )
 
 
 def collapse_warning(
@@ -63,6 +81,9 @@ def _way_out(
     approximation = approximation_of(settings)
     if approximation == "sampled_landmarks":
         return "sampled landmarks do this; choose landmarks that move"
+    raised = _raised_rate(settings, learning_rate, landmark_learning_rate)
+    if raised:
+        return raised
     if approximation == "landmarks":
         if landmark_learning_rate > _MOST_RATE:
             return f"lower the landmarks' learning rate below {_MOST_RATE:g}"
@@ -73,3 +94,23 @@ def _way_out(
     if approximation != "exact" and settings.n_landmarks < _FEW_LANDMARKS:
         return f"raise the number of landmarks above {_FEW_LANDMARKS}"
     return "raise the repulsion (lambda x N)"
+
+
+def _raised_rate(
+    settings: GameSettings, learning_rate: float, landmark_learning_rate: float
+) -> str:
+    """Return what to do about rates above those of the schedule, the higher first.
+
+    Whoever raised a rate is told of that, and of nothing that was left as it is.
+    """
+    own = resolve_schedule(
+        replace(settings, learning_rate=None, landmark_learning_rate=None)
+    )
+    rates = [("points'", learning_rate, own.learning_rate)]
+    if approximation_of(settings) == "landmarks":
+        landmarks = ("landmarks'", landmark_learning_rate, own.landmark_learning_rate)
+        rates.append(landmarks)
+    who, rate, default = max(rates, key=lambda found: found[1] / found[2])
+    if settings.optimizer != "game" or rate <= default:
+        return ""
+    return f"lower the {who} learning rate, {rate:g}, to its default, {default:g}"

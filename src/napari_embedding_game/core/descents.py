@@ -31,7 +31,7 @@ import torch
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.collapse import collapse_warning
+from napari_embedding_game.core.collapse import collapse_warning, far_warning
 from napari_embedding_game.core.compatibility import NO_CHANGE, choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import check_numbers, strength_of
@@ -61,7 +61,7 @@ from napari_embedding_game.core.settling import (
 )
 from napari_embedding_game.core.spectral import SpectralDirection
 from napari_embedding_game.core.threads import one_torch_thread
-from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
 
 MOST_POINTS: dict[OptimizerName, int] = {
     "spectral_direction": 10_000,
@@ -72,6 +72,22 @@ MOST_POINTS: dict[OptimizerName, int] = {
 """Largest maps.  With digits of MNIST a step takes 1 s on one slow core, and factoring
 the Laplacian for the spectral direction 13 s, which cannot be stopped
 (``python benchmarks/descents.py``)."""
+
+
+def check_size(optimizer: OptimizerName, n_points: int, n_components: int) -> None:
+    """Raise InputError for a map that is too large or too flat for the optimiser."""
+    most = MOST_POINTS[optimizer]
+    if n_points > most:
+        raise InputError(
+            f"The optimizer {optimizer} goes through all pairs of points, which "
+            f"takes too long for {n_points:,} of them: choose the optimizer "
+            f"game, the game's own steps, or embed at most {most:,} rows."
+        )
+    if optimizer == "homotopy" and n_components == 1:
+        raise InputError(
+            "The optimizer homotopy needs a map of 2 or 3 dimensions, as it "
+            "shakes the points off a line: choose one of the others."
+        )
 
 
 def play_descent(
@@ -129,7 +145,7 @@ class _Descent:
         self._iteration = 0
         self._reached = 0.0
         self._settings = settings
-        self._pressure = np.zeros(len(layout), np.float32)
+        self._pressure = undefined(len(layout))
         self._diagnosis = Diagnosis()
         self.take_up(settings)
 
@@ -156,23 +172,11 @@ class _Descent:
         self._steps = islice(_DESCENTS[settings.optimizer](self), 1, self._most + 1)
 
     def _check(self, settings: GameSettings) -> None:
-        optimizer = settings.optimizer
-        if optimizer == "game":
+        if settings.optimizer == "game":
             raise InputError(NO_CHANGE)
         self._schedule = resolve_schedule(settings)
         check_numbers(settings)
-        most = MOST_POINTS[optimizer]
-        if len(self._y) > most:
-            raise InputError(
-                f"The optimizer {optimizer} goes through all pairs of points, which "
-                f"takes too long for {len(self._y):,} of them: choose the optimizer "
-                f"game, the game's own steps, or embed at most {most:,} rows."
-            )
-        if optimizer == "homotopy" and self._n_components == 1:
-            raise InputError(
-                "The optimizer homotopy needs a map of 2 or 3 dimensions, as it "
-                "shakes the points off a line: choose one of the others."
-            )
+        check_size(settings.optimizer, len(self._y), self._n_components)
 
     @property
     def _most(self) -> int:
@@ -254,7 +258,7 @@ class _Descent:
         self._look()
         positions, energy = self._positions(), self._whole_energy()
         frame = Frame(self._iteration, self._iteration, positions)
-        warning = collapse_warning(
+        warning = far_warning(positions) or collapse_warning(
             positions,
             self._settings,
             self._schedule.learning_rate,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,29 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from napari_embedding_game.core.compatibility import check_affinity
-from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import member, n_searched, per_point, resolve
+from napari_embedding_game.core.arguments import (
+    number,
+    one_of,
+    optional,
+    shown,
+    whole,
+)
+from napari_embedding_game.core.errors import EmbeddingWarning, InputError
+from napari_embedding_game.core.family import (
+    MEMBERS,
+    member,
+    n_searched,
+    per_point,
+    resolve,
+)
+from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.names import (
     AFFINITIES,
+    APPROXIMATIONS,
+    INITS,
+    OPTIMIZERS,
+    SCHEDULES,
+    UPDATES,
     Approximation,
     Init,
     OptimizerName,
@@ -27,6 +46,10 @@ from napari_embedding_game.core.names import (
     Update,
 )
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+
+_TINY = sys.float_info.min
+_MOST_SEED = 2**32 - 1
+"""As numpy's RandomState, which libraries draw from, takes no larger one."""
 
 
 class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -99,10 +122,12 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     labels_ : (N,) int32
         Index of each row's nearest landmark (Eq. 7).
     pressure_ : (N,) float32
-        How badly each point is stuck, in units of the map; 0 is not at all.  All 0
-        for PCA, which has no kernel and so no pressure.
+        How far each point would be moved out of the plane, in units of the map; 0 is
+        not at all.  All NaN under methods that do not define it.
     energy_ : float
         The energy that the method minimises; for the game the bound of Eq. 3.
+    affinity_matrix_ : (N, N) sparse matrix, float32
+        The weights of the attraction, symmetric, as ``affinity`` asks for.
     repulsion_ : float
         The value of ``repulsion`` that was used: given again, it stands for the same.
     affinity_ : str
@@ -173,25 +198,33 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InputError
-            Too few rows, constant data, or a setting out of range.
+            Too few rows, constant data, or a setting out of range, which is told
+            before the neighbours are searched.
         ValueError
             NaN, infinities, or text where numbers belong.
+
+        Warns
+        -----
+        EmbeddingWarning
+            There is a map, but it says little about the data: the points have
+            collapsed, have run far off, or were still moving.
         """
         for snapshot in self._snapshots(X, diagnose=False):
             if snapshot.finished:
                 self._keep(snapshot)
+                if snapshot.warning:
+                    _warn(snapshot.warning, EmbeddingWarning)
         return self
 
-    def fit_transform(
-        self, X: Any, y: Any = None, **params: Any
-    ) -> NDArray[np.float32]:
-        """Return the map of ``X``, (N, d) float32."""
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
+        """Return the map of ``X``, (N, d) float32; see :meth:`fit`."""
         return self.fit(X).embedding_
 
     def iter_fit(self, X: Any) -> Iterator[Snapshot]:
         """Yield snapshots while the map forms; each is also kept as the result.
 
-        Stop iterating at any time: the attributes hold the last snapshot.
+        Stop iterating at any time: the attributes hold the last snapshot.  What
+        :meth:`fit` warns of is told by ``warning`` of the snapshots.
         """
         for snapshot in self._snapshots(X, diagnose=True):
             self._keep(snapshot)
@@ -200,7 +233,10 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 return
 
     def _snapshots(self, X: Any, diagnose: bool) -> Iterator[Snapshot]:
-        from napari_embedding_game.core import steps
+        with interrupt_waits():
+            import torch  # noqa: F401  (half of it could not be imported again)
+        with interrupt_waits():
+            from napari_embedding_game.core import steps
 
         X = validate_data(
             self,
@@ -210,83 +246,101 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             ensure_min_samples=2,
         )
         n_rows = X.shape[0]
-        self.random_state_ = self._seed()
-        start = self._start(n_rows, self.random_state_)
+        start, settings = self._start(), self._settings(n_rows)
+        steps.check(X, start, settings)
+        start = replace(start, n_neighbors=self._n_neighbors(start, n_rows))
+        self.random_state_ = start.random_state
         self.repulsion_ = self._repulsion(n_rows)
         self.affinity_ = start.affinity
         graph = steps.neighbors(X, start)
         weighted, layout = steps.place(graph, X, start)
-        settings = self._settings(n_rows)
+        self.affinity_matrix_ = weighted.matrix()
         yield from steps.begin(weighted, layout, start, settings, diagnose=diagnose)
 
-    def _start(self, n_rows: int, seed: int) -> StartSettings:
-        affinity: Any = self.affinity
-        if affinity != "auto" and affinity not in AFFINITIES:
+    def _start(self) -> StartSettings:
+        """Return what a run is built from, in the types that the engine takes."""
+        if not (isinstance(self.metric, str) or callable(self.metric)):
             raise InputError(
-                f'affinity must be "auto" or one of {AFFINITIES}, not {affinity!r}.'
+                "metric must be the name of a distance, such as "
+                f'"euclidean" or "cosine", not {shown(self.metric)}.'
+            )
+        if not isinstance(self.device, str):
+            raise InputError(
+                'device must be "auto", "cpu", "cuda" or "mps", '
+                f"not {shown(self.device)}."
             )
         start = StartSettings(
-            n_components=self.n_components,
-            n_neighbors=self.n_neighbors,
+            n_components=whole("n_components", self.n_components, 1, 3),
+            n_neighbors=whole("n_neighbors", self.n_neighbors, 1),
             metric=self.metric,
-            affinity=affinity,
-            perplexity=self.perplexity,
-            init=self.init,
-            random_state=seed,
+            affinity=one_of("affinity", self.affinity, ("auto", *AFFINITIES)),
+            perplexity=number("perplexity", self.perplexity, "a number at least 1", 1),
+            init=one_of("init", self.init, INITS),
+            random_state=self._seed(),
             device=self.device,
-            n_jobs=self.n_jobs,
+            n_jobs=optional(whole, "n_jobs", self.n_jobs),
         )
-        start = resolve(start, self.method)
-        check_affinity(self.method, start.affinity, self.optimizer)
-        return replace(start, n_neighbors=self._n_neighbors(start.affinity, n_rows))
+        return resolve(start, one_of("method", self.method, MEMBERS))
 
-    def _n_neighbors(self, affinity: str, n_rows: int) -> int:
-        wanted = n_searched(affinity, self.n_neighbors, self.perplexity, n_rows)
+    def _n_neighbors(self, start: StartSettings, n_rows: int) -> int:
+        wanted = n_searched(start.affinity, start.n_neighbors, start.perplexity, n_rows)
         if wanted < n_rows:
-            return wanted
-        warnings.warn(
+            return start.n_neighbors
+        _warn(
             f"n_neighbors={wanted} needs at least {wanted + 1} "
             f"rows; with {n_rows} rows, {n_rows - 1} neighbours are used.",
             UserWarning,
-            stacklevel=5,
         )
         return n_rows - 1
 
     def _settings(self, n_rows: int) -> GameSettings:
+        """Return how the game is played, in the types that the engine takes."""
         is_own = isinstance(self.repulsion, str)
+        strength = self._repulsion(n_rows) * self._unit(n_rows)
+        approximation: Any = optional(
+            one_of, "approximation", self.approximation, APPROXIMATIONS
+        )
+        share = "a number from 0 up to below 1"
         return GameSettings(
             method=self.method,
-            approximation=self.approximation,
-            optimizer=self.optimizer,
-            strength=None if is_own else self.repulsion_ * self._unit(n_rows),
-            n_landmarks=self.n_landmarks,
-            learning_rate=self.learning_rate,
-            landmark_learning_rate=self.landmark_learning_rate,
-            momentum=self.momentum,
-            update=self.update,
-            landmark_update=self.landmark_update,
-            schedule=self.schedule,
-            max_iter=self.max_iter,
+            approximation=approximation,
+            optimizer=one_of("optimizer", self.optimizer, OPTIMIZERS),
+            strength=None if is_own else strength,
+            n_landmarks=whole("n_landmarks", self.n_landmarks, 1),
+            learning_rate=self._rate("learning_rate"),
+            landmark_learning_rate=self._rate("landmark_learning_rate"),
+            momentum=optional(number, "momentum", self.momentum, share, 0, 1),
+            update=one_of("update", self.update, UPDATES),
+            landmark_update=one_of("landmark_update", self.landmark_update, UPDATES),
+            schedule=one_of("schedule", self.schedule, SCHEDULES),
+            max_iter=optional(whole, "max_iter", self.max_iter, 1),
         )
+
+    def _rate(self, name: str) -> float | None:
+        return optional(number, name, getattr(self, name), "a number at least 0", 0)
 
     def _repulsion(self, n_rows: int) -> float:
         given = self.repulsion
         if isinstance(given, str) and given == "auto":
             return member(self.method).strength / self._unit(n_rows)
-        if isinstance(given, Real) and 0 < given < math.inf:
-            return float(given)
-        raise InputError(
-            f'repulsion must be a number above 0 or "auto", not {given!r}.'
-        )
+        return number("repulsion", given, 'a number above 0 or "auto"', _TINY)
 
     def _unit(self, n_rows: int) -> int:
         """Return the strength that a ``repulsion`` of 1 stands for."""
         return n_rows if member(self.method).unit is per_point else 1
 
     def _seed(self) -> int:
-        if isinstance(self.random_state, (int, np.integer)):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        given = self.random_state
+        if isinstance(given, Integral):
+            return whole("random_state", given, 0, _MOST_SEED)
+        try:
+            drawing = check_random_state(given)
+        except ValueError as error:
+            raise InputError(
+                "random_state must be a whole number, a numpy RandomState or None, "
+                f"not {shown(given)}."
+            ) from error
+        return int(drawing.randint(2**31 - 1))
 
     def _keep(self, snapshot: Snapshot) -> None:
         self.embedding_ = snapshot.embedding
@@ -300,3 +354,16 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _warn(sentence: str, category: type[Warning]) -> None:
+    """Warn at the line that called the estimator, through whatever of scikit-learn."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_between(frame):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(sentence, category, stacklevel=level)
+
+
+def _is_between(frame: FrameType) -> bool:
+    module = str(frame.f_globals.get("__name__", ""))
+    return module == __name__ or module.partition(".")[0] == "sklearn"

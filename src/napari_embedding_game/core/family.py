@@ -66,7 +66,7 @@ class Member:
         As a window names it.
     attraction, kernel : str
         Keys of ``profiles.ATTRACTIONS`` and ``profiles.KERNELS``; "" for a method
-        whose forces are no function of distances, which has no pressure either.
+        whose forces are no function of distances.
     unit : callable
         Takes the edges and returns the lambda that a strength of 1 stands for.
     strength : float
@@ -85,6 +85,8 @@ class Member:
         a method cannot be steered.
     library : str
         The module of another library that this needs.
+    most_components : int
+        Dimensions of the largest maps that it makes.
     """
 
     title: str
@@ -100,6 +102,16 @@ class Member:
     landmark_learning_rate: float | None = None
     moved_by: str = ""
     library: str = ""
+    most_components: int = 3
+
+    @property
+    def has_pressure(self) -> bool:
+        """Whether pressure says anything of its maps.
+
+        It is a point's slope of the energy that the map was made by.  A library
+        lowers one of its own, so that ours is nowhere near its lowest there.
+        """
+        return bool(self.kernel) and not self.moved_by
 
 
 # --- What a strength of 1 means ---------------------------------------------------
@@ -245,6 +257,7 @@ MEMBERS: dict[str, Member] = {
         source="openTSNE",
         moved_by="opentsne",
         library="openTSNE",
+        most_components=2,
     ),
     "pca": Member(
         title="PCA by attraction and repulsion",

@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.collapse import collapse_warning
+from napari_embedding_game.core.collapse import collapse_warning, far_warning
 from napari_embedding_game.core.compatibility import NO_CHANGE, check_optimizer, choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import Member, check_numbers, member, strength_of
@@ -36,10 +36,14 @@ from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_sc
 from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.settling import in_the_plane
 from napari_embedding_game.core.threads import one_torch_thread
-from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
 
+_DEVICES = ("cpu", "cuda", "mps")
 _SETTLED = 0.6
 """Share of the schedule after which points that lie close are a collapse."""
+_FARTHEST = 1e6
+"""Coordinate beyond which points feel nothing any more: maps are some tens to some
+thousands wide."""
 
 
 def resolve_device(device: str) -> torch.device:
@@ -55,16 +59,20 @@ def resolve_device(device: str) -> torch.device:
         return torch.device("cuda" if has_cuda else "cpu")
     try:
         found = torch.device(device)
-    except RuntimeError as error:
+    except RuntimeError:
+        found = None
+    if found is None or found.type not in _DEVICES:
         raise InputError(
-            f"There is no device {device!r}: choose auto, cpu, cuda or mps."
-        ) from error
-    missing = (found.type == "cuda" and not has_cuda) or (
-        found.type == "mps" and not torch.backends.mps.is_available()
-    )
-    if missing:
+            f"There is no device {device!r}: choose auto, {', '.join(_DEVICES)}."
+        )
+    n_there = {
+        "cpu": 1,
+        "cuda": torch.cuda.device_count() if has_cuda else 0,
+        "mps": int(torch.backends.mps.is_available()),
+    }
+    if (found.index or 0) >= n_there[found.type]:
         raise InputError(
-            f"This machine has no {found.type} device that torch can use: "
+            f"This machine has no device {device} that torch can use: "
             "choose the device auto or cpu."
         )
     return found
@@ -203,7 +211,7 @@ class _Game:
         self._position = 0
         n = len(layout)
         self._labels: NDArray[np.int32] = np.zeros(n, np.int32)
-        self._pressure: NDArray[np.float32] = np.zeros(n, np.float32)
+        self._pressure: NDArray[np.float32] = undefined(n)
         self._warning = ""
         self._diagnosis = Diagnosis()
         self._drawn_for: tuple[str, str, int] | None = None
@@ -322,7 +330,7 @@ class _Game:
     def snapshot(self, diagnose: bool) -> Snapshot:
         embedding = self._copy(self._y)[self._places]
         landmarks = self._copy(self._z)
-        if not (np.isfinite(embedding).all() and np.isfinite(landmarks).all()):
+        if not (_is_on_map(embedding) and _is_on_map(landmarks)):
             raise InputError(
                 "The points have run off the map: lower the learning rates."
             )
@@ -350,7 +358,7 @@ class _Game:
         """Work out labels and pressure, and whether the points collapse."""
         labels, pressures = pressure(self._objective, self._y, self._z)
         self._labels, self._pressure = labels[self._places], pressures[self._places]
-        self._warning = self._collapse(embedding)
+        self._warning = far_warning(embedding) or self._collapse(embedding)
 
     @property
     def _has_lost_landmarks(self) -> bool:
@@ -371,3 +379,8 @@ class _Game:
     def _copy(self, tensor: torch.Tensor) -> NDArray[np.float32]:
         positions = tensor.detach().cpu().numpy()[:, : self._n_components]
         return np.array(positions, dtype=np.float32, order="C")
+
+
+def _is_on_map(positions: NDArray[np.float32]) -> bool:
+    """Return whether all coordinates are numbers, and none is out of reach."""
+    return bool((np.abs(positions) <= _FARTHEST).all())

@@ -24,8 +24,10 @@ Every search is deterministic: usearch is filled by one thread for that reason.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -33,7 +35,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.threads import at_most_numba, resolve_n_jobs
+from napari_embedding_game.core.threads import (
+    PARALLEL,
+    at_most_numba,
+    resolve_n_jobs,
+)
 
 Search = Literal["exact", "ivf", "hnsw", "brute", "descent"]
 
@@ -48,6 +54,10 @@ Found = tuple[NDArray[Any], NDArray[Any]]
 """(N, k) row numbers and (N, k) distances, nearest first, the point itself included."""
 
 _INDEXED_METRICS = ("euclidean", "cosine")
+QUERIES = 4096
+"""Rows that one thread searches for at a time."""
+_BLAS = Lock()
+"""Held while the number of BLAS's threads, which all of the process has, is changed."""
 _SAFE = (1e-8, 1e15)
 """Sizes whose squares, and sums of them, float32 can hold."""
 TOO_LARGE = (
@@ -125,7 +135,7 @@ def knn_graph(
         search = choose_search(n_points, n_dims, metric, sparse.issparse(X))
     n_threads = resolve_n_jobs(n_jobs)
     # One more than asked for: a point is its own nearest neighbour.
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         found = _SEARCHES[search](X, n_neighbors + 1, metric, random_state, n_threads)
     _check_reach(found[1])
     return NeighborGraph(*_without_self(*found, n_neighbors), search)
@@ -189,7 +199,8 @@ def _without_index(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> 
 
 def _check_reach(distances: NDArray[Any]) -> None:
     """Raise :class:`InputError` where a distance is too large for float32."""
-    if (distances > np.finfo(np.float32).max).any():
+    # Turned round, as a difference of two infinite squares is no number.
+    if not (distances <= np.finfo(np.float32).max).all():
         raise InputError(TOO_LARGE)
 
 
@@ -259,24 +270,54 @@ def _metric_distances(
 def _search_faiss(
     X: Any, k: int, metric: str, random_state: int, n_threads: int, n_lists: int
 ) -> Found:
-    """Search a flat index (``n_lists`` = 1) or inverted lists, 16 of them a query."""
+    """Search a flat index (``n_lists`` = 1) or inverted lists, 16 of them a query.
+
+    BLAS rounds a product by how many threads share it: it has one here, and blocks
+    of queries are shared among the threads instead.
+    """
     import faiss
+    from threadpoolctl import threadpool_limits
 
     rows, unit = _index_input(X, metric)
-    faiss.omp_set_num_threads(n_threads)
-    index: Any = faiss.IndexFlatL2(rows.shape[1])
-    if n_lists > 1:
-        index = faiss.IndexIVFFlat(index, rows.shape[1], n_lists)
-        index.cp.seed = random_state % 2**31
-        index.nprobe = min(16, n_lists)
-        index.train(rows[:: max(1, len(rows) // (64 * n_lists))])
-    index.add(rows)
-    squared, indices = index.search(rows, k)
-    short = np.flatnonzero((indices < 0).any(axis=1))
-    if len(short):  # the lists these rows looked into held fewer than k rows
-        index.nprobe = n_lists
-        squared[short], indices[short] = index.search(rows[short], k)
+    with _BLAS, threadpool_limits(1, user_api="blas"):
+        faiss.omp_set_num_threads(1)
+        index: Any = faiss.IndexFlatL2(rows.shape[1])
+        if n_lists > 1:
+            index = faiss.IndexIVFFlat(index, rows.shape[1], n_lists)
+            index.cp.seed = random_state % 2**31
+            index.nprobe = min(16, n_lists)
+            index.train(rows[:: max(1, len(rows) // (64 * n_lists))])
+        index.add(rows)
+        squared, indices = _search_blocks(index, rows, k, n_threads)
+        short = np.flatnonzero((indices < 0).any(axis=1))
+        if len(short):  # the lists these rows looked into held fewer than k rows
+            index.nprobe = n_lists
+            squared[short], indices[short] = index.search(rows[short], k)
     return indices, _metric_distances(squared, metric, unit)
+
+
+def _search_blocks(
+    index: Any, rows: NDArray[np.float32], k: int, n_threads: int
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return squared distances and row numbers (N, k), the same for any n_threads."""
+    import faiss
+
+    squared = np.empty((len(rows), k), np.float32)
+    indices = np.empty((len(rows), k), np.int64)
+
+    def search(begin: int) -> None:
+        faiss.omp_set_num_threads(1)  # counts for the thread that says so
+        block = slice(begin, begin + QUERIES)
+        squared[block], indices[block] = index.search(rows[block], k)
+
+    begins = range(0, len(rows), QUERIES)
+    if n_threads == 1:
+        for begin in begins:
+            search(begin)
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(search, begins))
+    return squared, indices
 
 
 def _search_exact(
@@ -341,13 +382,14 @@ def _search_descent(
     from pynndescent import NNDescent
 
     try:
-        index = NNDescent(
-            X,
-            metric=metric,
-            n_neighbors=k,
-            random_state=random_state,
-            n_jobs=at_most_numba(n_threads),
-        )
+        with PARALLEL:
+            index = NNDescent(
+                X,
+                metric=metric,
+                n_neighbors=k,
+                random_state=random_state,
+                n_jobs=at_most_numba(n_threads),
+            )
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(
             f"The distance {metric!r} cannot be used on these data: {error}"

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.profiles import UMAP_A, UMAP_B
 from napari_embedding_game.core.settling import Frame
 from napari_embedding_game.core.types import GameSettings
@@ -37,8 +36,6 @@ def opentsne_frames(
     from openTSNE import TSNEEmbedding
     from openTSNE.affinity import PrecomputedAffinities
 
-    if layout.shape[1] > 2:
-        raise InputError("openTSNE draws maps of 2 dimensions: choose 2.")
     affinities = PrecomputedAffinities(edges.matrix().astype(np.float64))
     start = layout / layout.std(axis=0)[0] * 1e-4
     embedding = TSNEEmbedding(start.astype(np.float64), affinities, n_jobs=1)

@@ -3,8 +3,8 @@
 Two libraries (:mod:`library_frames`) and the principal steps
 (:mod:`principal_frames`), on our edges and from our start.  A map of theirs gets
 landmarks, which settle on it as in a game whose points stand still, so that it has
-clusters like every other, and pressure where the method has a kernel.  None of them
-can be steered.
+clusters like every other.  Pressure is not defined on it, see
+:attr:`family.Member.has_pressure`.  None of them can be steered.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from napari_embedding_game.core.settling import (
     moving,
     settle,
 )
-from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
 
 Mover = Callable[[Edges, NDArray[np.floating], GameSettings, int], Iterator[Frame]]
 """(edges, start, settings, random_state) -> the way of the points, frame by frame."""
@@ -76,7 +76,7 @@ def play_moved(
         is out of its range, or the edges have not what the method needs.
     """
     found = member(settings.method)
-    check(found, settings)
+    check(found, settings, layout.shape[1])
     members = draw_members(len(layout), settings.n_landmarks, random_state)
     frame = Frame(0, 1, np.asarray(layout, np.float32))
     objective = None
@@ -87,10 +87,11 @@ def play_moved(
     driving["random_state"] = random_state
     energy = frame.energy
     for snapshot in settle(play, edges, frame, _borrowed(settings, found), **driving):
+        snapshot = replace(snapshot, pressure=undefined(len(layout)))
         yield snapshot if energy is None else _without_kernel(snapshot, frame, energy)
 
 
-def check(found: Member, settings: GameSettings) -> None:
+def check(found: Member, settings: GameSettings, n_components: int) -> None:
     """Raise InputError unless the method is there and the settings suit it."""
     if not is_installed(found):
         raise InputError(
@@ -100,6 +101,11 @@ def check(found: Member, settings: GameSettings) -> None:
     choose(settings.method, settings.approximation)
     check_numbers(settings)
     resolve_schedule(settings)
+    if n_components > found.most_components:
+        raise InputError(
+            f"{found.title} draws maps of at most {found.most_components} dimensions: "
+            f"choose {found.most_components}."
+        )
     if strength_of(settings) != found.strength:
         raise InputError(
             f"{found.title} cannot be steered: leave the repulsion at its own, "
@@ -116,12 +122,7 @@ def _borrowed(settings: GameSettings, found: Member) -> GameSettings:
 
 def _without_kernel(snapshot: Snapshot, frame: Frame, energy: float) -> Snapshot:
     """Return a snapshot of landmarks that have settled by another method's kernel."""
-    return replace(
-        snapshot,
-        energy=energy,
-        pressure=np.zeros_like(snapshot.pressure),
-        warning=frame.warning,
-    )
+    return replace(snapshot, energy=energy, warning=frame.warning)
 
 
 def _objective(

@@ -90,6 +90,9 @@ class Repellers:
         Points that are landmarks themselves, and so are pushed by all points too.
     weights : (N, N) array or None
         Where all points push one another: weights of the pairs, if not 1.
+    own : float
+        Share of the push of a point's nearest landmark that stands for the point
+        itself, 0 to 1.
     """
 
     multiplicity: float
@@ -98,6 +101,7 @@ class Repellers:
     pairs: Edges | None = None
     members: NDArray[np.intp] | None = None
     weights: NDArray[np.floating] | None = None
+    own: float = 0.0
 
 
 class Repulsion:
@@ -148,7 +152,9 @@ class Landmarks(Repulsion):
     def repellers(self, y: Tensor, z: Tensor) -> Repellers:
         found = self.forces.landmark_forces(y, z)
         r = found.ratio
-        return Repellers(2 * r, r**2 * found.s_zz, landmarks=z)
+        # A landmark stands for r points, and the nearest one also for the point itself.
+        own = min(1.0, 1 / r)
+        return Repellers(2 * r, r**2 * found.s_zz, landmarks=z, own=own)
 
 
 class SampledEdges(Repulsion):

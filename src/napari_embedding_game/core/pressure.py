@@ -1,4 +1,4 @@
-"""Which points are stuck in a bad place, and how badly (paper 4, section 3).
+"""Which points are pushed off the map, and how far (paper 4, section 3).
 
 Give one point k a coordinate h of its own, across the map, with all others at
 0, and let the energy fall as h rises from 0: where it stops is the pressure of
@@ -14,7 +14,11 @@ beyond.  For EE the root is paper 4's closed form, u = log(repulsion / attractio
 
 Under landmarks S = S_yz^2 / S_zz, so m = 2 S_yz / S_zz, which itself changes
 with h, through point k alone: its share is of the order of one point in N, and
-is left out (``tests/core/test_pressure.py`` measures what that costs).
+is left out (``tests/core/test_pressure.py`` measures what that costs).  A landmark
+stands for r = S_yz / S_zz points, one of which is point k where the landmark is the
+nearest to it.  That one rises with k and does not push it, so it is taken off: with as
+many landmarks as points, each on its point, nothing but this push would be left of
+small maps.
 """
 
 from __future__ import annotations
@@ -74,7 +78,7 @@ def _default_pressure(
     edges = objective.forces.edges
     rows = (edges.indptr, edges.indices, edges.weights)
     _kernels.landmark_pressure(
-        *rows, points, _columns(by.landmarks), strength, labels, heights
+        *rows, points, _columns(by.landmarks), strength, by.own, labels, heights
     )
 
 
@@ -94,7 +98,7 @@ def _any_pressure(
     is_all = by.landmarks is None
     others = np.ascontiguousarray(points.T) if is_all else _columns(by.landmarks)
     weights = np.empty((0, 0), points.dtype) if by.weights is None else by.weights
-    _lift.field_pressure(*rows, points, others, weights, is_all, *law, heights)
+    _lift.field_pressure(*rows, points, others, weights, is_all, by.own, *law, heights)
     if by.members is not None:
         heights[by.members] = _member_pressure(objective, points, by)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
 
 Game = Generator[Snapshot, GameSettings | None, None]
 Play = Callable[..., Game]
@@ -66,7 +66,7 @@ def moving(
         landmarks=frame.positions[members],
         energy=energy,
         labels=labels,
-        pressure=np.zeros(n, np.float32) if pressure is None else pressure,
+        pressure=undefined(n) if pressure is None else pressure,
         warning=frame.warning,
     )
 

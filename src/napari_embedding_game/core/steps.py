@@ -1,5 +1,6 @@
 """The three steps of every run, each from the result of the one before.
 
+check(X, start, settings)          # what would be refused later, at once
 graph = neighbors(X, start)
 edges, layout = place(graph, X, start)
 game = begin(edges, layout, start, settings)
@@ -15,13 +16,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core import movers
 from napari_embedding_game.core.affinities import Edges, edges
-from napari_embedding_game.core.compatibility import check_affinity
-from napari_embedding_game.core.family import n_searched
-from napari_embedding_game.core.game import play
+from napari_embedding_game.core.classical import CLASSICAL, check_fits
+from napari_embedding_game.core.compatibility import check_affinity, choose
+from napari_embedding_game.core.family import check_numbers, n_searched
+from napari_embedding_game.core.game import play, resolve_device
 from napari_embedding_game.core.graph import NeighborGraph, knn_graph
-from napari_embedding_game.core.initialization import start_layout
+from napari_embedding_game.core.initialization import check_dimensions, start_layout
+from napari_embedding_game.core.optimizer import resolve_schedule
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+
+
+def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
+    """Raise InputError for what can be refused before the neighbours are searched.
+
+    Each question is the engine's own, which asks it again where the answer counts.
+    Whether the rows are enough, and not all the same, is asked by the search.
+    """
+    method, _ = choose(settings.method, settings.approximation, settings.optimizer)
+    check_affinity(settings.method, start.affinity, settings.optimizer)
+    check_dimensions(start.n_components)
+    check_numbers(settings)
+    resolve_schedule(settings)
+    resolve_device(start.device)
+    if start.init in CLASSICAL:
+        check_fits(start.init, X)
+    if method.moved_by:
+        movers.check(method, settings, start.n_components)
+    if settings.optimizer != "game":
+        # Here, as its linear algebra takes a while to load.
+        from napari_embedding_game.core.descents import check_size
+
+        check_size(settings.optimizer, X.shape[0], start.n_components)
 
 
 def neighbors(X: Any, start: StartSettings) -> NeighborGraph:

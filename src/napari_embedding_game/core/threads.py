@@ -9,6 +9,7 @@ and large work leaves a core free where there are more than two.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,12 @@ import numba
 
 _FIRST_PATIENCE = 8
 _MOST_PATIENCE = 256
+
+PARALLEL = threading.Lock()
+"""Held by the Python thread that is in one of numba's parallel loops.
+
+With numba's default threading layer two of them there at once end the process.
+"""
 
 PARALLEL_WORK = 2_000_000
 """Point-landmark pairs plus edges from which an iteration is worth two threads."""
@@ -64,9 +71,19 @@ class ThreadChoice:
             yield 1
             return
         is_parallel, is_trial = self._next()
-        begin = time.perf_counter()
-        with numba_threads(self._n_threads):
-            yield self._n_threads if is_parallel else 1
+        if not is_parallel:
+            begin = time.perf_counter()
+            yield 1
+        elif PARALLEL.acquire(blocking=False):
+            try:
+                begin = time.perf_counter()
+                with numba_threads(self._n_threads):
+                    yield self._n_threads
+            finally:
+                PARALLEL.release()
+        else:  # another game is in a parallel loop: that tells nothing of ours
+            yield 1
+            return
         self._learn(is_parallel, is_trial, time.perf_counter() - begin)
 
     def _next(self) -> tuple[bool, bool]:

@@ -8,6 +8,7 @@ objects.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,8 +97,9 @@ class Snapshot:
     labels: NDArray[np.int32]
     """(N,) index of each point's nearest landmark (Eq. 7)."""
     pressure: NDArray[np.float32]
-    """(N,) pressure of each point, in units of the map; 0 where there is none, and
-    under methods without a kernel."""
+    """(N,) pressure of each point, in units of the map; 0 where there is none.  All
+    NaN while it is not worked out, and under methods that do not define it: see
+    :attr:`family.Member.has_pressure`."""
     warning: str = ""
     """A sentence when the picture cannot be trusted (the points collapse, or are
     still on their way)."""
@@ -105,6 +107,23 @@ class Snapshot:
     """True on the last snapshot of a schedule."""
 
     @property
+    def has_pressure(self) -> bool:
+        """Whether pressure is defined, and known."""
+        return is_defined(self.pressure)
+
+    @property
     def pressured_share(self) -> float:
-        """Share of points under pressure, 0 to 1."""
+        """Share of points under pressure, 0 to 1; NaN where there is none to know."""
+        if not self.has_pressure:
+            return math.nan
         return float(np.count_nonzero(self.pressure) / max(len(self.pressure), 1))
+
+
+def undefined(n_points: int) -> NDArray[np.float32]:
+    """Return the pressure of points under a method that does not define it: NaN."""
+    return np.full(n_points, np.nan, np.float32)
+
+
+def is_defined(pressure: NDArray[np.floating]) -> bool:
+    """Return whether these are pressures: they are all NaN where they are not."""
+    return not (len(pressure) and np.isnan(pressure[0]))

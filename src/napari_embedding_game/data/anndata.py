@@ -24,7 +24,7 @@ from .contents import (
 from .contents import split_space as _split
 from .counts import are_counts
 from .dataset import Dataset
-from .errors import DataError, check_filled, explain_damage
+from .errors import DataError, SeveralError, check_filled, explain_damage
 from .parts import RAW_HOLDS_COUNTS, Genes, Parts, dataset_of, goes_below_0
 from .stages import Stage, Stages, finish
 from .stored import (
@@ -34,9 +34,10 @@ from .stored import (
     first_values,
     is_array,
     members,
+    read_element,
     read_matrix,
 )
-from .validation import Missing
+from .validation import Missing, Several
 from .zarr_files import open_zarr, split_table, table_names
 
 if TYPE_CHECKING:
@@ -69,12 +70,15 @@ def anndata_stages(
     space: str | None = None,
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
+    several: Several = "first",
 ) -> Stages[Dataset]:
     """Do what :func:`read_anndata` does, in stages."""
     yield Stage(f"Opening {path.name}")
     with explain_damage(path, _kind(path)):
         with open_store(path) as root:
             table, space = split_table(space)
+            if table is None and several == "error":
+                _check_one_table(root, path.name)
             group, prefix = table_of(root, table, path.name), _prefix(root, table)
             legacy = is_legacy(group, path.name)
             if not legacy:
@@ -187,6 +191,15 @@ def table_of(root: Any, table: str | None, where: str) -> Any:
     return root["tables"][table or names[0]]
 
 
+def _check_one_table(root: Any, where: str) -> None:
+    names = table_names(root)
+    if len(names) > 1:
+        raise SeveralError(
+            f"{where} has {len(names)} tables, {', '.join(names)}: say which to embed",
+            f"tables['{names[0]}']",
+        )
+
+
 def _prefix(root: Any, table: str | None) -> str:
     """What stands before the name of a space where there are several tables."""
     names = table_names(root)
@@ -245,9 +258,7 @@ def _stored_raw(
 
 
 def _read_frame(group: Any, key: str, where: str) -> Any:
-    from anndata.io import read_elem
-
-    return read_elem(check_part(group[key], where, f"its table {key}"))
+    return read_element(group[key], where, f"its table {key}")
 
 
 def _object_parts(adata: AnnData, space: str | None, where: str) -> Parts:

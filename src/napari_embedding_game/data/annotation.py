@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from .anndata import open_store, read_legacy, table_of
+from .columns import KEY
 from .contents import is_legacy
 from .dataset import Dataset, Matrix
 from .errors import DataError
+from .objects import Objects
 from .result import EmbeddingResult, storable, versions
 from .stages import finish
 from .stored import check_part
@@ -24,19 +27,23 @@ from .zarr_files import split_table
 if TYPE_CHECKING:
     from anndata import AnnData
 
-KEY = "embedding_game"
 UNASSIGNED = "unassigned"
 _COLORS = f"{KEY}_cluster_colors"
+_PRESSURE = f"{KEY}_pressure"
 GREY = "#b0b0b0"
 
 
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
-    """Cluster and pressure of all rows of the source, by the name of the column."""
+    """Cluster and pressure of all rows of the source, by the name of the column.
+
+    Pressure is left out where the method does not define it.
+    """
     clusters = dataset.expand(result.point_names(), UNASSIGNED)
     columns = {
         f"{KEY}_cluster": pd.Categorical(clusters, categories=_groups(dataset, result)),
-        f"{KEY}_pressure": dataset.expand(result.pressure, np.nan),
     }
+    if result.has_pressure:
+        columns[_PRESSURE] = dataset.expand(result.pressure, np.nan)
     if result.clusters is not None:
         columns[f"{KEY}_landmark"] = dataset.expand(result.labels, -1)
     return columns
@@ -59,14 +66,47 @@ def result_colors(dataset: Dataset, result: EmbeddingResult) -> list[str] | None
 
 
 def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
-    """Label, position, cluster and pressure of every row of the source."""
+    """Label, position, cluster and pressure of every row of the source.
+
+    Of objects that were measured also their centres and measures.
+    """
     positions = dataset.expand(result.embedding, np.nan)
-    axes = "xyz"[: positions.shape[1]]
-    columns: dict[str, Any] = dict(zip(axes, positions.T, strict=True))
+    axes = [f"{KEY}_{axis}" for axis in "xyz"[: positions.shape[1]]]
+    columns: dict[str, Any] = {}
     if dataset.source_objects is not None:
-        columns = {"label": dataset.source_objects.label_ids, **columns}
+        columns["label"] = _label_column(dataset.source_objects)
+    columns.update(_centres(dataset))
+    columns.update(zip(axes, positions.T, strict=True))
     columns.update(result_columns(dataset, result))
+    columns.update(measure_columns(dataset))
     return pd.DataFrame(columns, index=dataset.source_obs_names).rename_axis("row")
+
+
+def _label_column(objects: Objects) -> Any:
+    """Label of each row, missing where a row is no object."""
+    if objects.present.all():
+        return objects.label_ids
+    return pd.arrays.IntegerArray(objects.label_ids.copy(), ~objects.present)
+
+
+def measure_columns(dataset: Dataset) -> dict[str, NDArray[np.float32]]:
+    """(n_source_rows,) values of each measure of objects that were measured here.
+
+    Those of a table that was read are in that table.  Of a map that was restored
+    without its image, the measures in their own units are not at hand.
+    """
+    if "measured" not in dataset.provenance or dataset.profile is dataset.X:
+        return {}
+    values = dataset.expand(dataset.profile, np.nan)
+    return dict(zip(dataset.profile_names, values.T, strict=True))
+
+
+def _centres(dataset: Dataset) -> dict[str, Any]:
+    """Time and centre, in pixels, of each object that was measured here."""
+    obs = dataset.source_obs
+    if "measured" not in dataset.provenance or obs is None:
+        return {}
+    return {name: obs[name].to_numpy() for name in obs if name != "label"}
 
 
 def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
@@ -119,6 +159,7 @@ def copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) ->
     with h5py.File(target, "r+") as file:
         obs = read_elem(file["obs"])
         _check_unchanged(dataset, len(obs))
+        obs = obs.drop(columns=_PRESSURE, errors="ignore")
         write_elem(file, "obs", obs.assign(**result_columns(dataset, result)))
         for group in ("obsm", "uns"):
             if group not in file:
@@ -210,6 +251,8 @@ def _storable_column(column: pd.Series) -> pd.Series:
 
 def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> None:
     _check_unchanged(dataset, adata.n_obs)
+    # A former map's, that this one may not have.
+    adata.obs = adata.obs.drop(columns=_PRESSURE, errors="ignore")
     for name, column in result_columns(dataset, result).items():
         adata.obs[name] = column
     adata.obsm[f"X_{KEY}"] = dataset.expand(result.embedding, np.nan)

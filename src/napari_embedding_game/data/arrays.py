@@ -15,11 +15,12 @@ from . import images
 from .columns import as_metadata, chosen_places, listed, texts
 from .companions import add_table, companion_of
 from .dataset import Dataset, Matrix
-from .errors import DataError
+from .errors import DataError, SeveralError
 from .numpy_files import Arrays, load
 from .stages import Stage, Stages, finish
 from .validation import (
     Missing,
+    Several,
     as_float32,
     check_missing,
     check_shape,
@@ -58,12 +59,15 @@ def array_stages(
     space: str | None = None,
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
+    several: Several = "first",
 ) -> Stages[Dataset]:
     """Do what :func:`read_array` does, in stages."""
     check_missing(missing)
     arrays, notes = yield from load(path)
     yield Stage("Checking the numbers")
     chosen = _to_embed(arrays, path.name, space)
+    if space is None:
+        notes = [*notes, *_others(arrays, chosen, path.name, several)]
     values = arrays.pop(chosen)
     n_rows = values.shape[0]
     check_shape((n_rows, int(np.prod(values.shape[1:]))), path.name)
@@ -134,6 +138,24 @@ def _to_embed(arrays: Arrays, where: str, space: str | None) -> str:
         )
     usual = [name for name in _USUAL_NAMES if name in found]
     return space or (usual + found)[0]
+
+
+def _others(arrays: Arrays, chosen: str, where: str, several: Several) -> list[str]:
+    """Tell which arrays could be embedded instead, as a note or as an error."""
+    found = {name: array for name, array in arrays.items() if _embeddable(array)}
+    if len(found) == 1:
+        return []
+    if several == "error" and chosen not in _USUAL_NAMES:
+        raise SeveralError(
+            f"{where} has {len(found)} arrays that can be embedded, "
+            f"{_described(found)}: say which",
+            chosen,
+        )
+    del found[chosen]
+    return [
+        f'The array "{chosen}" is embedded. It could also be {_described(found)}: '
+        "choose it as the space."
+    ]
 
 
 def _described(arrays: Arrays) -> str:

@@ -13,12 +13,16 @@ from numpy.typing import NDArray
 from .errors import DataError
 from .validation import row_text
 
+KEY = "embedding_game"
+"""Begins the name of every column that a map is written into."""
 # Numbers under these names tell rows apart or group them; they measure nothing.
 _NAME_OR_GROUP = re.compile(
     r"(^|[_\- .])(id|ids|index|label|labels|class|cluster|target|leiden|louvain"
-    r"|image|slide|well|plate)$",
+    r"|image|slide|well|plate|instance"
+    r"|(object|image|cell|nucleus|nuclei|instance|roi|site|field)[_\- .]?(number|no))$",
     re.IGNORECASE,
 )
+_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Numbers under these names tell where an object lies, not what it is like.
 _PLACE = re.compile(
     r"^(x|y|z|t|time|frame|(bbox|centroid|position|pos)[_\- .]?\w*"
@@ -90,10 +94,15 @@ def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str)
 
 def is_name_or_group(name: object, values: NDArray[np.float64]) -> bool:
     """Tell whether these are whole numbers under a name such as ``cell_id``."""
-    if not _NAME_OR_GROUP.search(str(name)):
+    if not _NAME_OR_GROUP.search(_CAMEL_CASE.sub("_", str(name))):
         return False
     finite = values[np.isfinite(values)]
     return bool(np.all(finite == np.round(finite)))
+
+
+def is_of_a_map(name: object) -> bool:
+    """Tell whether an earlier map wrote the column: its positions, its pressure."""
+    return str(name).startswith(f"{KEY}_")
 
 
 def is_place(name: object) -> bool:

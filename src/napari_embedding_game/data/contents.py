@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from .errors import DataError
-from .stored import members
+from .stored import is_array, members
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -109,8 +109,13 @@ def file_contents(file: Any) -> Contents:
 
 
 def has_matrix(group: Any) -> bool:
-    """Tell whether an AnnData, or its ``raw``, holds X."""
-    return "X" in group and group["X"].attrs.get("encoding-type") != "null"
+    """Tell whether an AnnData, or its ``raw``, holds X.
+
+    Where there is no ``raw``, anndata may have stored a place that says so.
+    """
+    if is_array(group) or "X" not in group:
+        return False
+    return bool(group["X"].attrs.get("encoding-type") != "null")
 
 
 def _stored_width(item: Any) -> int:
@@ -130,4 +135,6 @@ def object_contents(adata: AnnData) -> Contents:
         for key, value in adata.obsm.items()
         if isinstance(value, pd.DataFrame) or value.dtype.kind in "buif"
     }
-    return Contents(obsm, list(adata.layers), adata.X is not None)
+    # anndata 0.13 lists X among the layers, as None.
+    layers = [key for key in adata.layers if key is not None]
+    return Contents(obsm, layers, adata.X is not None)

@@ -51,6 +51,17 @@ class Plane:
         shape = tuple(self.image.shape)
         return shape[1:] if self.axis == 0 else shape[:-1]
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the pixels."""
+        dtype: np.dtype[Any] = np.dtype(self.image.dtype)
+        return dtype
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        """Return all pixels."""
+        every = (slice(None),) * len(self.shape)
+        return np.asarray(self[every]).astype(dtype or self.dtype, copy=False)
+
     def __getitem__(self, place: tuple[Any, ...]) -> Any:
         """Pixels at a place that has an index for every axis of the shape."""
         number = self.number
@@ -100,9 +111,11 @@ def thumbnail(
     Returns
     -------
     array, shape (size, size, 3), uint8
-        Black beyond the edge of the image.  Of a 3-D object, the slice along the
-        first axis that cuts most of it.
+        Black beyond the edge of the image, and of a row that is no object.  Of a
+        3-D object, the slice along the first axis that cuts most of it.
     """
+    if not objects.present[row]:
+        return np.zeros((size, size, 3), dtype=np.uint8)
     label = objects.label_ids[row]
     plane = _fullest_slice(labels, objects, row)
     window = _window(objects.boxes[row], objects.ndim, margin, field)

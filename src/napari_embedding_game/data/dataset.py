@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,6 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .expression import Expression
 from .objects import Objects
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
@@ -55,6 +57,8 @@ class Dataset:
     profile: Matrix = None
     """(n, G) numbers to compare clusters by, in their own units; ``X`` if not given.
 
+    Raw counts stay raw counts here: see :attr:`expression`.
+
     May hold NaN, as it is not embedded.
     """
     profile_names: tuple[str, ...] = ()
@@ -75,6 +79,11 @@ class Dataset:
             object.__setattr__(self, "profile", self.X)
             object.__setattr__(self, "profile_names", self.var_names)
         self._check_lengths()
+
+    @cached_property
+    def expression(self) -> Expression:
+        """The ``profile`` as its columns are compared: raw counts as logarithms."""
+        return Expression(self.profile, self.has_expression)
 
     @property
     def objects(self) -> Objects | None:

@@ -14,19 +14,35 @@ class DataError(ValueError):
     """A sentence about a file or a table, to be shown to the user as it is."""
 
 
-class MissingValuesError(DataError):
-    """Rows have missing values, and the reader was not asked to leave them out.
+class OptionError(DataError):
+    """What an option of the readers would help against.
 
     Its text is for whoever calls a reader; :meth:`told` is for other places.
     """
 
-    def __init__(self, sentence: str) -> None:
-        super().__init__(f'{sentence} (missing="drop").')
+    def __init__(self, sentence: str, option: str, value: str) -> None:
+        super().__init__(f'{sentence} ({option}="{value}").')
         self._sentence = sentence
+        self.option = option
+        self.value = value
 
     def told(self, way: str) -> str:
-        """Return the sentence with the way in which these rows are left out here."""
+        """Return the sentence with the way in which the option is given here."""
         return f"{self._sentence} ({way})."
+
+
+class MissingValuesError(OptionError):
+    """Rows have missing values, and the reader was not asked to leave them out."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence, "missing", "drop")
+
+
+class SeveralError(OptionError):
+    """There are several things to embed, none is the usual one, and none was chosen."""
+
+    def __init__(self, sentence: str, first: str) -> None:
+        super().__init__(sentence, "space", first)
 
 
 def check_filled(path: Path) -> None:
@@ -43,7 +59,7 @@ def check_filled(path: Path) -> None:
 
 
 # What h5py, anndata, numpy, pandas and pyarrow raise on damaged bytes.
-_PARSER_ERRORS = (
+PARSER_ERRORS = (
     OSError,
     EOFError,
     ValueError,
@@ -77,7 +93,7 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
             f"{path.name} does not fit into this computer's memory: embed a smaller "
             "part of it, for instance its principal components."
         ) from error
-    except _PARSER_ERRORS as error:
+    except PARSER_ERRORS as error:
         raise DataError(
             f"{path.name} could not be read as {kind}: the file is damaged, cut short "
             "or of another kind than its name says; copy or export it again."

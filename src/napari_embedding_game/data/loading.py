@@ -14,7 +14,7 @@ from .dataset import Dataset
 from .readers import read_stages
 from .recipe import Recipe, apply_recipe
 from .stages import Stages
-from .validation import Duplicates, Missing
+from .validation import Duplicates, Missing, Several
 
 
 def load(
@@ -24,6 +24,7 @@ def load(
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
+    several: Several = "first",
     recipe: Recipe | None = None,
 ) -> Stages[Dataset]:
     """Read and check a file, and apply the recipe to its counts, in stages.
@@ -34,7 +35,7 @@ def load(
 
     Parameters
     ----------
-    path, space, columns, missing, duplicates
+    path, space, columns, missing, duplicates, several
         As for :func:`~.readers.read`.
     recipe : Recipe, optional
         Makes principal components of raw counts; without it, they stay counts.
@@ -45,7 +46,12 @@ def load(
         One sentence that names the file and the way out.
     """
     dataset = yield from read_stages(
-        path, space=space, columns=columns, missing=missing, duplicates=duplicates
+        path,
+        space=space,
+        columns=columns,
+        missing=missing,
+        duplicates=duplicates,
+        several=several,
     )
     if recipe is None:
         return dataset

@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 from .dataset import Dataset
 from .errors import DataError
 from .memory import check_fits
-from .objects import Objects, channel_axis, check_labels, find_objects
+from .objects import (
+    Objects,
+    channel_axis,
+    check_labels,
+    find_objects,
+    find_objects_in_time,
+)
 from .shape import intensity_of, shape_of
 from .stages import Stage, Stages, finish
 from .tables import from_frame
@@ -28,7 +34,8 @@ Channels = Mapping[str, NDArray[Any]]
 FirstAxis = Literal["z", "time"]
 
 _BATCH = 50  # objects measured between two stages
-_PLACES = ("label", "time", "z", "y", "x")
+_CENTRES = ("centroid_z", "centroid_y", "centroid_x")
+_PLACES = ("label", "time", *_CENTRES)
 
 
 def measure(image: Any, labels: Any, **options: Any) -> Dataset:
@@ -88,7 +95,7 @@ def measure_stages(
     channels = split_channels(image, pixels.shape, channel_names)
     yield Stage("Finding the objects")
     in_time = first_axis == "time" and pixels.ndim == 3
-    objects = _objects_in_time(pixels) if in_time else find_objects(pixels)
+    objects = find_objects_in_time(pixels) if in_time else find_objects(pixels)
     table = yield from _measured(objects, pixels, channels, spacing, in_time)
     yield Stage("Checking the numbers")
     measures = [column for column in table if column not in _PLACES]
@@ -108,7 +115,13 @@ def measure_stages(
         obs=places[dataset.kept],
         source_obs=places,
         source_objects=objects,
-        provenance={"measured": {"channels": list(channels), "scale": list(spacing)}},
+        provenance={
+            "measured": {
+                "channels": list(channels),
+                "scale": list(spacing),
+                "first_axis": first_axis,
+            }
+        },
     )
 
 
@@ -207,22 +220,6 @@ def check_axes(labels: NDArray[Any], first_axis: str, name: str) -> None:
     )
 
 
-def _objects_in_time(labels: NDArray[Any]) -> Objects:
-    """Objects of each picture of a time series; boxes are one picture thick."""
-    ids, boxes = [], []
-    for time, picture in enumerate(labels):
-        if picture.max(initial=0) <= 0:
-            continue
-        found = find_objects(picture)
-        ends = np.full((len(found), 1), time)
-        first, last = np.split(found.boxes, 2, axis=1)
-        ids.append(found.label_ids)
-        boxes.append(np.hstack([ends, first, ends + 1, last]))
-    if not ids:
-        return find_objects(labels)  # which tells that there are none
-    return Objects(np.concatenate(ids), np.concatenate(boxes))
-
-
 def _measured(
     objects: Objects,
     labels: NDArray[Any],
@@ -262,7 +259,7 @@ def _row(
     form = mask[flat]
     (region,) = regionprops(form.view(np.uint8), spacing=spacing[-form.ndim :])
     centre = np.argwhere(mask).mean(axis=0) + [part.start for part in box]
-    axes = ("time", "y", "x") if in_time else ("z", "y", "x")[-mask.ndim :]
+    axes = ("time", *_CENTRES[1:]) if in_time else _CENTRES[-mask.ndim :]
     row = {"label": objects.label_ids[i], **dict(zip(axes, centre, strict=True))}
     row.update(shape_of(region))
     for key, channel in channels.items():

@@ -16,7 +16,10 @@ class Objects:
     """Label and bounding box of N objects of one label image."""
 
     label_ids: NDArray[np.int64]
-    """(N,) value of the object's pixels in the label image."""
+    """(N,) value of the object's pixels in the label image.
+
+    0, the background, stands for a row that is no object; its box is empty.
+    """
     boxes: NDArray[np.int64]
     """(N, 2 * ndim) first pixel along each axis, then the one after the last.
 
@@ -38,6 +41,11 @@ class Objects:
         return int(self.boxes.shape[1]) // 2
 
     @property
+    def present(self) -> NDArray[np.bool_]:
+        """(N,) whether each row is an object of the label image."""
+        return np.asarray(self.label_ids != 0)
+
+    @property
     def centers(self) -> NDArray[np.float64]:
         """(N, ndim) middle of each box, in pixels; where a camera may go."""
         first, last = np.split(self.boxes.astype(np.float64), 2, axis=1)
@@ -51,6 +59,28 @@ class Objects:
         """Slices that cut the box of one object out of the label image."""
         first, last = np.split(self.boxes[row], 2)
         return tuple(slice(int(a), int(b)) for a, b in zip(first, last, strict=True))
+
+
+def find_objects_in_time(labels: NDArray[Any]) -> Objects:
+    """Objects of each picture of a time series (time, y, x), one picture thick.
+
+    Raises
+    ------
+    DataError
+        As :func:`find_objects`.
+    """
+    ids, boxes = [], []
+    for time, picture in enumerate(labels):
+        if picture.max(initial=0) <= 0:
+            continue
+        found = find_objects(picture)
+        ends = np.full((len(found), 1), time)
+        first, last = np.split(found.boxes, 2, axis=1)
+        ids.append(found.label_ids)
+        boxes.append(np.hstack([ends, first, ends + 1, last]))
+    if not ids:
+        return find_objects(labels)  # which tells that there are none
+    return Objects(np.concatenate(ids), np.concatenate(boxes))
 
 
 def find_objects(labels: NDArray[Any]) -> Objects:

@@ -16,6 +16,7 @@ from .contents import OBS, split_space
 from .counts import are_counts, counts_advice
 from .dataset import Dataset, Matrix
 from .errors import DataError
+from .expression import COUNTS_NOTE
 from .tables import from_frame
 from .validation import (
     Missing,
@@ -144,7 +145,8 @@ def _compared(
     if raw is not None and (x is None or goes_below_0(x) or not are_counts(raw.values)):
         names, notes = numbered_names(raw.names)
         told = f"Genes: {len(names):,} from .raw."
-        return as_float32(raw.values), names, [told, *notes]
+        values = as_float32(raw.values)
+        return values, names, [told, *notes, *_counts_notes(values)]
     if x is None:
         return None, [], []
     names, notes = numbered_names(parts.var_names)
@@ -155,7 +157,12 @@ def _compared(
             f"{origin} has values below 0: fold changes of genes need unscaled values, "
             "which AnnData keeps in .raw."
         )
-    return as_float32(x) if embedded is None else x, names, notes
+    values = as_float32(x) if embedded is None else x
+    return values, names, [*notes, *_counts_notes(values)]
+
+
+def _counts_notes(values: Matrix) -> list[str]:
+    return [COUNTS_NOTE] if are_counts(values) else []
 
 
 def goes_below_0(X: Matrix) -> bool:

@@ -14,7 +14,14 @@ from .errors import DataError, explain_damage
 from .stages import Stages, finish
 from .tables import table_columns, table_spaces, table_stages
 from .tenx import matrix_file, tenx_columns, tenx_spaces, tenx_stages
-from .validation import Duplicates, Missing, check_duplicates, check_missing
+from .validation import (
+    Duplicates,
+    Missing,
+    Several,
+    check_duplicates,
+    check_missing,
+    check_several,
+)
 
 
 @dataclass(frozen=True)
@@ -25,10 +32,11 @@ class _Kind:
     spaces: Callable[[Path], list[str]]
     columns: Callable[[Path, str | None], list[str]]
     has_duplicates: bool = False
+    has_several: bool = False
 
 
-_ANNDATA = _Kind(anndata_stages, anndata_spaces, anndata_columns)
-_ARRAY = _Kind(array_stages, array_spaces, array_columns)
+_ANNDATA = _Kind(anndata_stages, anndata_spaces, anndata_columns, has_several=True)
+_ARRAY = _Kind(array_stages, array_spaces, array_columns, has_several=True)
 _TABLE = _Kind(table_stages, table_spaces, table_columns, has_duplicates=True)
 _TENX = _Kind(tenx_stages, tenx_spaces, tenx_columns)
 
@@ -54,6 +62,7 @@ def read(
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
+    several: Several = "first",
 ) -> Dataset:
     """Read and check a file or folder.
 
@@ -72,6 +81,10 @@ def read(
         Whether a NaN or infinite value is an error, or its row is left out.
     duplicates : {"keep", "drop"}
         Whether columns of a table that repeat another one are embedded.
+    several : {"first", "error"}
+        What happens where no `space` is given and there are several arrays in an .npz,
+        none by a usual name such as ``X``, or several tables of SpatialData: the first
+        is embedded, and a note names the others, or they are named by an error.
 
     Raises
     ------
@@ -80,7 +93,12 @@ def read(
     """
     return finish(
         read_stages(
-            path, space=space, columns=columns, missing=missing, duplicates=duplicates
+            path,
+            space=space,
+            columns=columns,
+            missing=missing,
+            duplicates=duplicates,
+            several=several,
         )
     )
 
@@ -92,13 +110,17 @@ def read_stages(
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
+    several: Several = "first",
 ) -> Stages[Dataset]:
     """Do what :func:`read` does, in stages: a generator that may be closed."""
     path = Path(path)
     kind = _kind(path)
     check_missing(missing)
     check_duplicates(duplicates)
+    check_several(several)
     more: dict[str, Any] = {"duplicates": duplicates} if kind.has_duplicates else {}
+    if kind.has_several:
+        more["several"] = several
     return (
         yield from kind.stages(
             path, space=space, columns=columns, missing=missing, **more

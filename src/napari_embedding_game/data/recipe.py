@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from .counts import counts_advice, looks_like_counts
 from .dataset import Dataset
 from .errors import DataError
+from .expression import COUNTS_NOTE, TARGET_SUM
 from .memory import check_fits
 from .stages import Stage, Stages
 
@@ -38,7 +39,7 @@ class Recipe:
     """Cells with fewer genes found than these are left out as empty or broken."""
     min_cells: int = 3
     """Genes found in fewer cells than these are left out as noise."""
-    target_sum: float = 10_000.0
+    target_sum: float = TARGET_SUM
     """Counts of each cell after normalising, so that cells compare."""
     n_top_genes: int = 2_000
     """Genes that vary the most between cells; only these make the map."""
@@ -193,7 +194,7 @@ def _with_components(
 
 
 def _without_advice(dataset: Dataset) -> list[str]:
-    advice = counts_advice(dataset.X, dataset.space)
+    advice = [*counts_advice(dataset.X, dataset.space), COUNTS_NOTE]
     return [note for note in dataset.notes if note not in advice]
 
 

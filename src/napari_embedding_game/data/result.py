@@ -34,7 +34,8 @@ class EmbeddingResult:
     labels: NDArray[np.int32]
     """(n,) landmark that is nearest to each point."""
     pressure: NDArray[np.float32]
-    """(n,) pressure of each point, in units of the map; 0 where there is none."""
+    """(n,) pressure of each point, in units of the map; 0 where there is none, all NaN
+    under methods that do not define it."""
     energy: float
     """Energy of the layout."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -42,11 +43,17 @@ class EmbeddingResult:
     clusters: NDArray[np.int32] | None = None
     """(n,) cluster of each point as merged and edited; ``labels`` if None."""
     cluster_names: Mapping[int, str] = field(default_factory=dict)
-    """Names given to clusters; another is called by its number."""
+    """Names given to clusters, in the order of the groups in files; another is called
+    by its number."""
     cluster_colors: Mapping[int, str] = field(default_factory=dict)
     """Colours of clusters as "#rrggbb"."""
     cluster_notes: Mapping[int, str] = field(default_factory=dict)
     """What the person noted about clusters."""
+
+    @property
+    def has_pressure(self) -> bool:
+        """Whether pressure is defined; if not, no file tells it."""
+        return not np.isnan(self.pressure).all()
 
     @property
     def shown_clusters(self) -> NDArray[np.int32]:
@@ -64,9 +71,15 @@ class EmbeddingResult:
         return np.asarray(names[places])
 
     def groups(self) -> dict[str, str | None]:
-        """Names of the clusters by growing number, each with its colour if known."""
+        """Names of the clusters, each with its colour if known.
+
+        In the order of ``cluster_names``, which is that of a table on the screen; then
+        those without a name, by growing number.
+        """
         groups: dict[str, str | None] = {}
-        for cluster in np.unique(self.shown_clusters).tolist():
+        found = np.unique(self.shown_clusters).tolist()
+        named = [cluster for cluster in self.cluster_names if cluster in found]
+        for cluster in dict.fromkeys([*named, *found]):
             color = self.cluster_colors.get(cluster)
             groups.setdefault(self.name_of(cluster), color)
         return groups

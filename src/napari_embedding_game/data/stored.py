@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from . import hdf5_blocks, zarr_blocks
-from .errors import DataError
+from .errors import PARSER_ERRORS, DataError
 from .memory import check_fits, check_shape_fits
 from .stages import Stage, Stages
 
@@ -97,12 +98,36 @@ def read_matrix(item: Any, where: str, what: str) -> Stages[Any]:
         return (yield from read_array(item, where, what))
     kind = str(item.attrs.get("encoding-type", ""))
     if kind not in ("csr_matrix", "csc_matrix"):
-        from anndata.io import read_elem
-
         yield Stage(f"Reading {what}")
-        return read_elem(check_part(item, where, what))
+        return read_element(item, where, what)
     shape = tuple(int(length) for length in item.attrs["shape"])
     return (yield from read_sparse(item, shape, kind[:3], where, what))
+
+
+def read_element(item: Any, where: str, what: str) -> Any:
+    """Read a part by anndata, such as a table, after a look at its size.
+
+    Raises
+    ------
+    DataError
+        If the part is larger than the memory, or the installed anndata cannot read
+        what another version of it has written.
+    """
+    from anndata.io import read_elem
+
+    check_part(item, where, what)
+    try:
+        return read_elem(item)
+    except PARSER_ERRORS:
+        raise
+    except Exception as error:  # anndata's IORegistryError has no public name
+        kind = item.attrs.get("encoding-type", "unknown")
+        version = item.attrs.get("encoding-version", "unknown")
+        raise DataError(
+            f"{where} stores {what} as {kind} {version} or has such a part in it, "
+            f"which anndata {metadata.version('anndata')} cannot read: update anndata, "
+            "or write the file again with an older version of it."
+        ) from error
 
 
 def read_sparse(

@@ -190,9 +190,10 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     is_single = separator not in _QUOTED.sub("", heading)
     if is_single:
         text = text.lstrip().rstrip("\r\n")
+    lines = io.StringIO(text)
     try:
         frame = pd.read_csv(
-            io.StringIO(text),
+            lines,
             sep=separator,
             decimal="," if comma else ".",
             low_memory=False,  # types from the whole column, not from parts of it
@@ -200,8 +201,12 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         )
     except pd.errors.ParserError as error:
         raise _uneven(str(error), separator, where) from error
+    unnamed = _values_without_name(lines, separator, is_single)
+    if unnamed and isinstance(frame.index, pd.RangeIndex):
+        # Or the names would be taken for no names.
+        frame.index = pd.Index(frame.index.tolist(), dtype=object)
     frame.attrs[NOTES] = [
-        *_row_name_notes(frame, separator, where),
+        *_row_name_notes(frame, unnamed, separator, where),
         *_joined_notes(frame, text, is_single),
     ]
     return frame
@@ -224,20 +229,44 @@ def _uneven(told: str, separator: str, where: str) -> ValueError:
     return ValueError(told)
 
 
-def _row_name_notes(frame: pd.DataFrame, separator: str, where: str) -> list[str]:
+def _values_without_name(lines: io.StringIO, separator: str, is_single: bool) -> int:
+    """How many values more than the line of names the first line of values has.
+
+    What pandas makes of them is no sign: names of rows that are numbers one after
+    the other become the same index as no names.
+    """
+    lines.seek(0)
+    try:
+        pd.read_csv(
+            lines,
+            sep=separator,
+            header=None,
+            nrows=2,
+            dtype=str,
+            skip_blank_lines=not is_single,
+        )
+    except pd.errors.ParserError as error:
+        longer = _LONGER_LINE.search(str(error))
+        return int(longer[3]) - int(longer[1]) if longer else 0
+    return 0
+
+
+def _row_name_notes(
+    frame: pd.DataFrame, unnamed: int, separator: str, where: str
+) -> list[str]:
     """Note on lines with one value more than the heading, which begin with a name.
 
     R writes them so.  A separator at each line's end looks the same and would shift
     all columns, and so do commas between columns and in numbers alike.
     """
-    if isinstance(frame.index, pd.RangeIndex):
+    if not unnamed:
         return []
-    n_names, n_values = frame.shape[1], frame.shape[1] + frame.index.nlevels
-    if n_values > n_names + 1:
+    n_names = frame.shape[1]
+    if unnamed > 1:
         raise DataError(
-            f"{where} has {n_values} values in a line and {n_names} column names: give "
-            "each column a name; where numbers have decimal commas (1,5), export the "
-            "table with semicolons between columns."
+            f"{where} has {n_names + unnamed} values in a line and {n_names} column "
+            "names: give each column a name; where numbers have decimal commas (1,5), "
+            "export the table with semicolons between columns."
         )
     if frame.iloc[:, -1].isna().all():
         raise DataError(

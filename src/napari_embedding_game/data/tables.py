@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .columns import (
     as_metadata,
     is_name_or_group,
+    is_of_a_map,
     is_place,
     is_row_name,
     listed,
@@ -97,8 +98,13 @@ def from_features(
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
+    ids: str | None = None,
+    left_out: NDArray[np.bool_] | None = None,
 ) -> Dataset:
-    """Dataset from the features table of a napari layer called `name`."""
+    """Dataset from the features table of a napari layer called `name`.
+
+    `ids` and `left_out` are as for :func:`from_frame`.
+    """
     where = f"The features table of the layer '{name}'"
     frame = pd.DataFrame(features)
     if frame.shape[1] == 0:
@@ -113,6 +119,8 @@ def from_features(
         chosen=columns,
         missing=missing,
         duplicates=duplicates,
+        ids=ids,
+        left_out=left_out,
     )
 
 
@@ -147,11 +155,15 @@ def from_frame(
     chosen: Sequence[str] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
+    ids: str | None = None,
+    left_out: NDArray[np.bool_] | None = None,
 ) -> Dataset:
     """Dataset from a table; `where` is the subject of what is told about it.
 
     Embeds the `chosen` columns, or those that `space` names, or all measurements:
-    standardised, unless they are raw counts.
+    standardised, unless they are raw counts.  The column `ids` says which object a
+    row is, and measures nothing; rows of `left_out` (n_rows,) are not embedded,
+    whatever they hold.
     """
     check_missing(missing)
     check_duplicates(duplicates)
@@ -161,13 +173,18 @@ def from_frame(
     if chosen is None and space is not None and space != _space_name(name):
         chosen = _split_names(frame, space)
     space = f"columns {', '.join(chosen)} of {name}" if chosen else _space_name(name)
-    found, column_notes = _number_columns(frame, where, chosen)
+    found, column_notes = _number_columns(frame, where, chosen, ids)
     metadata = _metadata(frame, found)
     found, empty_notes = _without_empty(found, where)
     raw = np.column_stack(list(found.values()))
+    if left_out is not None:
+        raw[left_out] = 0  # what is left out lacks nothing
     kept, row_notes = usable_rows(
         raw, where, row_names=frame.index, var_names=list(found), missing=missing
     )
+    if left_out is not None:
+        kept &= ~left_out
+        check_shape((int(kept.sum()), raw.shape[1]), where)
     check_varies(raw[kept], where)
     if looks_like_counts(raw[kept]):
         X, profile, names = as_float32(raw), None, list(found)
@@ -250,7 +267,10 @@ def _unique(headings: Sequence[object]) -> list[str]:
 
 
 def _number_columns(
-    frame: pd.DataFrame, where: str, wanted: Sequence[str] | None
+    frame: pd.DataFrame,
+    where: str,
+    wanted: Sequence[str] | None,
+    ids: str | None = None,
 ) -> tuple[Numbers, list[str]]:
     """Columns to embed, and a note if numbers were taken for names or groups."""
     if wanted is not None:
@@ -261,7 +281,9 @@ def _number_columns(
         values = numbers(frame[column], where)
         if values is None:
             continue
-        if is_name_or_group(column, values):
+        if is_of_a_map(column):
+            continue
+        if column == ids or is_name_or_group(column, values):
             groups.append(column)
         else:
             found[column] = values

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from .columns import numbered_names
 from .dataset import Dataset
@@ -160,7 +161,8 @@ def _read_folder(path: Path) -> Stages[tuple[Any, list[str], pd.DataFrame]]:
     _check_size(matrix, len(barcodes), len(features))
     yield Stage(f"Reading {matrix.name}, which may take a minute")
     with _open(matrix) as file:
-        counts = checked_sparse(mmread(file).T.tocsr())
+        genes = sp.csc_matrix(mmread(file, spmatrix=False))
+        counts = checked_sparse(genes.T)
     table = pd.DataFrame(index=features[min(1, features.shape[1] - 1)].astype(str))
     if features.shape[1] > 2:
         table["feature_types"] = features[2].to_numpy()

@@ -21,6 +21,8 @@ Missing = Literal["error", "drop"]
 MISSING: tuple[Missing, ...] = ("error", "drop")
 Duplicates = Literal["keep", "drop"]
 DUPLICATES: tuple[Duplicates, ...] = ("keep", "drop")
+Several = Literal["first", "error"]
+SEVERAL: tuple[Several, ...] = ("first", "error")
 COUNT_TWICE = "Kept, so that they count twice"
 """How the note on columns begins that repeat others."""
 
@@ -33,6 +35,15 @@ def check_missing(missing: str) -> None:
     if missing not in MISSING:
         raise DataError(
             f'Missing values can be treated as "error" or "drop", not "{missing}".'
+        )
+
+
+def check_several(several: str) -> None:
+    """Raise DataError unless `several` is a known way to treat several arrays."""
+    if several not in SEVERAL:
+        raise DataError(
+            'Where there are several things to embed, take the "first" or make it an '
+            f'"error", not "{several}".'
         )
 
 

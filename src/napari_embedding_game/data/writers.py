@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .annotation import (
-    KEY,
     UNASSIGNED,
     copy_with_result,
     folder_with_result,
@@ -19,6 +18,7 @@ from .annotation import (
     result_frame,
 )
 from .atomic import is_same_file, whole_or_nothing
+from .columns import KEY
 from .dataset import Dataset
 from .errors import DataError
 from .figure import PointColors, draw, save
@@ -75,7 +75,12 @@ def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> N
 
 
 def write_csv(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
-    """Write position, cluster and pressure of every row of the source as .csv."""
+    """Write position, cluster and pressure of every row of the source as .csv.
+
+    ``embedding_game_x`` and ``embedding_game_y`` are the place on the map; objects
+    that were measured have ``centroid_y`` and ``centroid_x``, in pixels of their
+    image, and their measures, too.
+    """
     path = Path(path)
     check_output(dataset.source, path)
     with whole_or_nothing(path) as temporary:
@@ -152,16 +157,17 @@ def features(
         If rows are no objects, or one label is several rows (a time series).
     """
     table = result_frame(dataset, result).reset_index(drop=True)
-    names = {axis: f"{KEY}_{axis}" for axis in "xyz"}
     if label_ids is None:
-        return table.drop(columns="label", errors="ignore").rename(columns=names)
+        return table.drop(columns="label", errors="ignore")
+    if dataset.source_objects is not None:
+        table = table[dataset.source_objects.present]
     if dataset.source_objects is None or table["label"].duplicated().any():
         raise DataError(
             f"The rows of {dataset.name} are not one label each, so that they have no "
             "place in a table of labels: save them as .csv."
         )
     wanted = np.asarray(label_ids, dtype=np.int64)
-    table = table.set_index("label").reindex(wanted).rename(columns=names)
+    table = table.set_index("label").reindex(wanted)
     cluster = table[f"{KEY}_cluster"]
     if cluster.isna().any():
         if UNASSIGNED not in cluster.cat.categories:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from .errors import DataError
 from .memory import DEFLATE_RATIO, check_fits
@@ -17,6 +20,9 @@ _METADATA = (".zarray", ".zattrs", ".zmetadata", "zarr.json")
 _PACKERS = ("blosc", "gzip", "lz4", "zlib", "zstd")
 _OTHERS = ("bytes", "transpose", "vlen-utf8")
 _TEXT = "vlen-utf8"
+_SHARDING = "sharding_indexed"
+_ENTRY, _CHECKSUM = 16, 4  # bytes in the index of a shard
+_EMPTY = 2**64 - 1
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZSTD_BLOCK = 1 << 17  # the most that one of its blocks unpacks to
 
@@ -26,14 +32,18 @@ def check_blocks(array: Any, where: str, what: str) -> None:
 
     `where` names the folder, `what` the part of it.
     """
-    names = _codecs(array)
+    used = _codecs(array)
+    shard = _Shard.of(array, used, where, what)
+    if shard is not None:
+        check_fits(shard.n_bytes, where, f"one file of {what}")
+        used = shard.codecs
+    names = [name for name, _ in used]
     packer = _packer(names, where, what)
     n_values, is_text = math.prod(map(int, array.chunks)), _TEXT in names
     size = n_values * array.dtype.itemsize
     check_fits(size, where, f"one block of {what}")
     most, held = _HARMLESS if is_text else max(_HARMLESS, size), 0
-    for block in _blocks(array):
-        content = block.read_bytes()
+    for content in _blocks(array, shard):
         n_bytes = unpacked(content, packer, most)
         if n_bytes > most or (is_text and _n_texts(content, packer) > n_values):
             raise DataError(
@@ -44,13 +54,88 @@ def check_blocks(array: Any, where: str, what: str) -> None:
     check_fits(held if is_text else 0, where, f"the texts of {what}")
 
 
-def _codecs(array: Any) -> list[str]:
-    """Names of what zarr uses, in either version of the format, in order of writing."""
-    metadata = getattr(array, "metadata", array)
+Codec = tuple[str, Mapping[str, Any]]
+"""Name and settings."""
+
+
+def _codecs(array: Any) -> list[Codec]:
+    """What zarr uses, in either version of the format, in order of writing."""
+    metadata = array.metadata
     if hasattr(metadata, "codecs"):
-        return [str(codec.to_dict()["name"]) for codec in metadata.codecs]
+        return _named(codec.to_dict() for codec in metadata.codecs)
     used = [*(metadata.filters or ()), metadata.compressor]
-    return [str(codec.codec_id) for codec in used if codec is not None]
+    return [(str(codec.codec_id), {}) for codec in used if codec is not None]
+
+
+def _named(codecs: Iterable[Mapping[str, Any]]) -> list[Codec]:
+    return [(str(c["name"]), c.get("configuration") or {}) for c in codecs]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """A file with several blocks and an index of where each is.
+
+    anndata writes so since 0.13.  The format is zarr's "sharding_indexed": pairs of
+    offset and length, 8 bytes each, all bits set where a block is empty.
+    """
+
+    n_bytes: int
+    """What all blocks of a file unpack to, by the word of the metadata."""
+    n_blocks: int
+    is_index_first: bool
+    n_index: int
+    """Bytes of the index, with its checksum."""
+    codecs: list[Codec]
+    """What each block is packed by."""
+
+    @classmethod
+    def of(cls, array: Any, used: list[Codec], where: str, what: str) -> _Shard | None:
+        """Return the layout of an array's files; None if each is one block."""
+        if [name for name, _ in used] != [_SHARDING]:
+            return None
+        settings = used[0][1]
+        index = [name for name, _ in _named(settings["index_codecs"])]
+        if index not in (["bytes"], ["bytes", "crc32c"]):
+            raise _unknown(where, what, index[-1] if index else "nothing")
+        file = list(map(int, array.shards))
+        block = list(map(int, settings["chunk_shape"]))
+        n_blocks = math.prod(a // b for a, b in zip(file, block, strict=True))
+        return cls(
+            n_bytes=math.prod(file) * array.dtype.itemsize,
+            n_blocks=n_blocks,
+            is_index_first=str(settings["index_location"]) == "start",
+            n_index=_ENTRY * n_blocks + (_CHECKSUM if len(index) > 1 else 0),
+            codecs=_named(settings["codecs"]),
+        )
+
+    def blocks(self, path: Path) -> Iterator[bytes]:
+        """Yield each block of a file that is not empty.
+
+        Raises
+        ------
+        ValueError
+            If the index is cut short, or points outside the file.
+        """
+        n_file = path.stat().st_size
+        if n_file < self.n_index:
+            raise ValueError(f"{path.name} is shorter than its index")
+        with path.open("rb") as file:
+            file.seek(0 if self.is_index_first else n_file - self.n_index)
+            places = np.frombuffer(file.read(_ENTRY * self.n_blocks), "<u8")
+            for offset, length in places.reshape(-1, 2).tolist():
+                if offset == length == _EMPTY:
+                    continue
+                if offset + length > n_file:
+                    raise ValueError(f"{path.name} has a block outside the file")
+                file.seek(offset)
+                yield file.read(length)
+
+
+def _unknown(where: str, what: str, codec: str) -> DataError:
+    return DataError(
+        f'{where} stores {what} packed by "{codec}", which cannot be checked '
+        "before it is unpacked: write it again with AnnData's write_zarr."
+    )
 
 
 def _packer(names: list[str], where: str, what: str) -> str | None:
@@ -58,20 +143,21 @@ def _packer(names: list[str], where: str, what: str) -> str | None:
     packers = [name for name in names if name in _PACKERS]
     unknown = [name for name in names if name not in (*_PACKERS, *_OTHERS)]
     if unknown:
-        raise DataError(
-            f'{where} stores {what} packed by "{unknown[0]}", which cannot be checked '
-            "before it is unpacked: write it again with AnnData's write_zarr."
-        )
+        raise _unknown(where, what, unknown[0])
     if len(packers) > 1 or (packers and names[-1] != packers[0]):
         raise DataError(f"{where} is damaged: {what} is packed twice.")
     return packers[0] if packers else None
 
 
-def _blocks(array: Any) -> Iterator[Path]:
+def _blocks(array: Any, shard: _Shard | None) -> Iterator[bytes]:
     root = getattr(array.store, "root", None) or array.store.path
     for path in (Path(root) / array.path).rglob("*"):
-        if path.is_file() and path.name not in _METADATA:
-            yield path
+        if not path.is_file() or path.name in _METADATA:
+            continue
+        if shard is None:
+            yield path.read_bytes()
+        else:
+            yield from shard.blocks(path)
 
 
 def _n_texts(content: bytes, packer: str | None) -> int:

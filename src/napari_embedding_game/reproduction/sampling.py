@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.collapse import occupancy
 from napari_embedding_game.core.family import member
 from napari_embedding_game.core.forces import make_forces
+from napari_embedding_game.core.memory_order import memory_order
 from napari_embedding_game.core.metrics import knn_accuracy
 from napari_embedding_game.core.names import Approximation
 from napari_embedding_game.core.objective import Objective, make_objective
@@ -78,12 +79,18 @@ def follow(
 
 
 class _Meter:
-    """The energy that is played on, and the true one, of the same points."""
+    """The energy that is played on, and the true one, of the same points.
+
+    Samples are drawn by the places of points in memory, so it keeps the points in the
+    order in which the game does.
+    """
 
     def __init__(self, placed: Placed, way: Way, n_samples: int, seed: int) -> None:
         self._repulsion = _GAME.unit(placed.edges) * MNIST_STRENGTH
         self._n = placed.edges.n_points
-        forces = make_forces(placed.edges, torch.device("cpu"))
+        start = np.asarray(placed.layout, placed.edges.weights.dtype)
+        self._order = memory_order(start)
+        forces = make_forces(placed.edges.in_order(self._order), torch.device("cpu"))
 
         def objective(name: Approximation) -> Objective:
             return make_objective(name, forces, self._repulsion, n_samples, seed)
@@ -91,7 +98,7 @@ class _Meter:
         self._played, self._true = objective(way), objective("exact")
 
     def measure(self, snapshot: Snapshot) -> dict[str, float]:
-        y = torch.from_numpy(snapshot.embedding)
+        y = torch.from_numpy(snapshot.embedding[self._order])
         z = torch.from_numpy(snapshot.landmarks)
         approximate, gradient, _ = self._played.evaluate(y, z, True)
         true, wanted, _ = self._true.evaluate(y, z, True)

@@ -7,8 +7,8 @@ the file, :mod:`codec` for the texts, and :mod:`unpacking` for how it fits toget
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime, timezone
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,21 @@ from napari_embedding_game.session.container import Container
 from napari_embedding_game.session.origin import reload
 from napari_embedding_game.session.packing import map_arrays, map_text
 from napari_embedding_game.session.saved import SavedMap, SavedSession
-from napari_embedding_game.session.texts import FORMAT, VERSION, SessionText
+from napari_embedding_game.session.texts import FORMAT, VERSION, MapText, SessionText
 from napari_embedding_game.session.unpacking import MapReader, check_family
 
 ENDING = ".zip"
 
 
-def save(session: SavedSession, path: str | Path) -> None:
+def save(
+    session: SavedSession, path: str | Path, *, reads_sources: bool = True
+) -> None:
     """Write a session file; an existing one is replaced in one step.
+
+    Parameters
+    ----------
+    reads_sources : bool
+        Whether data files may be read for their SHA-256, where that is not known.
 
     Raises
     ------
@@ -59,7 +66,7 @@ def save(session: SavedSession, path: str | Path) -> None:
     }
     for number, one in enumerate(session.maps):
         folder = f"maps/{number}"
-        members[f"{folder}/map.json"] = dumps(map_text(one))
+        members[f"{folder}/map.json"] = dumps(map_text(one, reads_source=reads_sources))
         members[f"{folder}/names.json"] = dumps(list(map(str, one.dataset.obs.index)))
         for name, array in map_arrays(one).items():
             members[f"{folder}/{name}.npy"] = array
@@ -87,6 +94,29 @@ def load(path: str | Path) -> SavedSession:
     session = SavedSession(maps=maps, current=text.current, saved_at=text.saved_at)
     check_family(session, file.name)
     return session
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a list of session files tells of each."""
+
+    title: str
+    n_points: int
+    n_names: int
+
+
+def summary(path: str | Path) -> Summary:
+    """Return what a session file holds, without reading its arrays.
+
+    Raises
+    ------
+    DataError
+        It is no session file, or damaged.
+    """
+    file = Container(Path(path))
+    text = loads(MapText, file.text("maps/0/map.json"), file.name)
+    names = {given.name for _, given in text.given} - {""}
+    return Summary(text.title, text.n_points, len(names))
 
 
 def with_data(saved: SavedMap, beside: str | Path) -> SavedMap:
@@ -170,4 +200,4 @@ def recorded_map(path: str | Path, title: str | None = None) -> SavedMap:
 
 def now() -> str:
     """Return the present time as text."""
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,11 @@ class Automatic:
             self._single = Identities(self.ids)
         self.n_landmarks = 0
         self.divide = None
+
+    def number_anew(self) -> None:
+        """Forget all ids: those of the clusters to be seen begin with the largest."""
+        self.ids = Numbers(FIRST_ID)
+        self._single, self._merged = Identities(self.ids), Identities(self.ids)
 
     def receive(
         self, labels: IntArray, n_landmarks: int, divide: Divide | None
@@ -169,3 +174,9 @@ class Automatic:
 def is_untouched(edits: Edits) -> bool:
     """Return whether a person has decided nothing yet."""
     return edits == untouched(len(edits.by_hand))
+
+
+def is_of_no_cluster(edits: Edits) -> bool:
+    """Return whether all that a person has decided is how many clusters there are."""
+    none = untouched(len(edits.by_hand))
+    return edits == replace(none, n_clusters=edits.n_clusters, grouping=edits.grouping)

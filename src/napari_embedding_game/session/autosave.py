@@ -32,7 +32,7 @@ FIRST_SECONDS = 5.0
 """Until the first: there is a map to be lost long before a minute is over."""
 _ENDING = ".autosave.zip"
 _LOCK = ".lock"
-KEPT = 3
+KEPT = 6
 """Sessions closed in good order that are kept, for who closed by mistake."""
 
 
@@ -133,10 +133,11 @@ class Autosave:
             return None
         return self.job()
 
-    def job(self) -> Callable[[], None] | None:
+    def job(self, *, reads_sources: bool = True) -> Callable[[], None] | None:
         """Return a job that saves the present session; None without one.
 
         The job raises :class:`DataError` where the file cannot be written.
+        ``reads_sources`` is as for :func:`~.archive.save`.
         """
         session = self._capture()
         self._is_dirty = False
@@ -146,25 +147,38 @@ class Autosave:
 
         def save() -> None:
             with self._writing:
-                archive.save(session, self.path)
+                archive.save(session, self.path, reads_sources=reads_sources)
 
         return save
 
     def close(self) -> None:
-        """Save once more and close in good order: nothing is offered later.
+        """Save once more and close in good order: nothing is offered later."""
+        self.closing()()
 
-        The lock is given up whatever happens; what cannot be saved now stays as
-        it was saved last, and is offered.
+    def closing(self) -> Callable[[], None]:
+        """Return a job that saves the session as it is now, and closes in good order.
+
+        It is for any thread, and reads no data file: nobody waits for it.  The lock
+        is given up whatever happens; what cannot be saved now stays as it was saved
+        last, and is offered.
         """
         try:
-            save = self.job()
-            if save is not None:
-                save()
-        finally:
+            save = self.job(reads_sources=False)
+        except BaseException:
             self._lock.close()
-        _lock_path(self.path).unlink(missing_ok=True)
-        for path in find_closed(self._folder)[KEPT:]:
-            path.unlink(missing_ok=True)
+            raise
+
+        def close() -> None:
+            try:
+                if save is not None:
+                    save()
+            finally:
+                self._lock.close()
+            _lock_path(self.path).unlink(missing_ok=True)
+            for path in find_closed(self._folder)[KEPT:]:
+                path.unlink(missing_ok=True)
+
+        return close
 
 
 def _lock_path(path: Path) -> Path:

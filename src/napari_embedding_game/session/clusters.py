@@ -12,11 +12,12 @@ over it and holds:
   person's as soon as they choose one, and then kept.
 - While each landmark is a cluster of its own, a cluster's id is the landmark's
   number, and so is its name until it is given one.  All others count from 1, the
-  largest first, as they stand when the first game ends.
+  largest first, as they stand when the first game of a run ends.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,6 +32,7 @@ from napari_embedding_game.session.automatic import (
     Automatic,
     BookState,
     Divide,
+    is_of_no_cluster,
     is_untouched,
 )
 from napari_embedding_game.session.clustering import (
@@ -46,7 +48,7 @@ from napari_embedding_game.session.clustering import (
 from napari_embedding_game.session.edits import Named
 from napari_embedding_game.session.history import History
 from napari_embedding_game.session.identities import IntArray
-from napari_embedding_game.session.merging import has_leiden
+from napari_embedding_game.session.merging import Merging, has_leiden
 from napari_embedding_game.session.numbering import Numbering
 
 RESERVED_NAME = "unassigned"
@@ -106,20 +108,32 @@ class ClusterBook:
             self._is_new_run = False
             has_edits = bool(self.history.undo_label or self.history.redo_label)
             self._found.begin_run(is_edited=has_edits or not is_untouched(self._edits))
+            self._is_numbered = not self._is_anonymous
         self._found.receive(labels, n_landmarks, divide)
         self._update()
 
     def finish(self, *, are_looked_at: bool = False) -> None:
-        """Let 1 be the largest cluster, now that a game has ended.
+        """Let 1 be the largest cluster, and no number be left out, at a game's end.
 
-        Until then clusters keep the numbers that they came with, which depend on how
-        often the machine could look.  From the end of the first game on they are kept
-        for good; so they are while somebody looks at one, or has decided anything.
+        Until then clusters keep the ids and numbers that they came with, which depend
+        on how often the machine could look.  From the end of a run's first game on they
+        are kept; so they are while somebody looks at one, or has edited any.
         """
-        if not self._is_numbered and not are_looked_at and is_untouched(self._edits):
+        if not self._is_numbered and not are_looked_at and self._is_anonymous:
+            self._found.number_anew()
+            self._update()
             self._numbering = Numbering.by_size(self.labels)
             self._update()
+        elif self._numbering.close_up(self.clusters):
+            self._update()
         self._is_numbered = True
+
+    @property
+    def _is_anonymous(self) -> bool:
+        """Whether no edit, undone or not, is of a cluster that has an id."""
+        steps = itertools.chain(*self.history.trail)
+        edits = {id(e): e for step in steps for e in (step.before, step.after)}
+        return all(is_of_no_cluster(each) for each in (self._edits, *edits.values()))
 
     @property
     def clustering(self) -> Clustering:
@@ -409,6 +423,25 @@ class ClusterBook:
         self._numbering.count(*shown.counted, present, self._edits.given)
         self._clustering = self._numbering.applied(shown)
         self.changed.emit()
+
+
+def clusters_of(edges: Any, labels: IntArray, n_landmarks: int) -> Clustering:
+    """Return the clusters of a finished game that nobody has watched or edited.
+
+    They are those that a window shows at the end of the same game.
+
+    Parameters
+    ----------
+    edges : core.affinities.Edges
+        Of all n points.
+    labels : (n,) int32
+        Landmark of each point.
+    n_landmarks : int
+    """
+    book = ClusterBook(len(labels))
+    book.receive(labels, n_landmarks, Merging.of(edges, labels, n_landmarks))
+    book.finish()
+    return book.clustering
 
 
 def _rows(points: NDArray[Any]) -> NDArray[np.intp]:

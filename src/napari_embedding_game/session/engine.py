@@ -25,16 +25,19 @@ FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 """Most iterations in a frame, so that a small game too is seen to move."""
 
 COMPUTING = threading.Lock()
-"""Held while the engine computes.
+"""Held while the engine computes for a run, its successor or the warm-up.
 
-Compiled parallel loops must not be entered from two Python threads at once
-(numba's default threading layer ends the process), and a run, its successor
-and the warm-up live in different threads.
+They live in different threads and would only slow each other down.  What keeps
+numba's parallel loops apart is :data:`core.threads.PARALLEL`.
 """
 
 
 class Engine(Protocol):
     """What a run needs: three steps, each from the result of the one before."""
+
+    def check(self, X: Any, start: StartSettings, game: GameSettings) -> None:
+        """Raise InputError for what the later steps would refuse."""
+        ...
 
     def neighbors(self, X: Any, start: StartSettings) -> Any:
         """Return the nearest neighbours of every row of ``X`` (n, D)."""
@@ -63,6 +66,12 @@ class Engine(Protocol):
 
 class CoreEngine:
     """The real engine."""
+
+    def check(self, X: Any, start: StartSettings, game: GameSettings) -> None:
+        """Ask what can be asked before the search."""
+        from napari_embedding_game.core import steps
+
+        steps.check(X, start, game)
 
     def neighbors(self, X: Any, start: StartSettings) -> Any:
         """Search with the index that suits the data."""
@@ -128,15 +137,13 @@ def _play_on_noise() -> None:
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """Load modules without cycle collections, and leave them out of later ones.
+    """Load modules without cycle collections.
 
     torch, numba and scikit-learn bring many objects that live as long as the
-    process.  Each full collection looked at all of them and held the
-    window for 0.15 s and more.
+    process, and each collection meanwhile would look at all of them in vain.
     """
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
         gc.enable()

@@ -1,9 +1,12 @@
-"""Maps of parts: a cluster or a lasso embedded anew, and the way back.
+"""Maps of parts, and of the same data read in another way, and the way back.
 
 The maps of a session are a tree.  One is open and lives in the :class:`Session`;
 the others rest as :class:`SavedMap`.  What is named or made by hand in a child map
 is a cluster by hand in its parent, too: rows are the same wherever they are shown,
 since every dataset knows which rows of the source it holds.
+
+Data read in another way (another space, other columns, counts prepared anew) are a
+child of the map that was open, with all its rows: a *reading* of it.
 """
 
 from __future__ import annotations
@@ -19,7 +22,15 @@ from psygnal import Signal
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import archive
-from napari_embedding_game.session.clustering import Given
+from napari_embedding_game.session.carrying import (
+    Made,
+    book_of,
+    carried,
+    is_same_reading,
+    is_same_source,
+    places_in,
+)
+from napari_embedding_game.session.clustering import AUTOMATIC, Edits, Given, untouched
 from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.edits import Named
 from napari_embedding_game.session.history import Trail
@@ -28,6 +39,8 @@ from napari_embedding_game.session.session import Session
 
 FEWEST = 10
 """Rows from which a map of its own tells anything."""
+PART, READING = "child", "read"
+"""What the key of a map begins with, by how it was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +142,72 @@ class MapTree:
         mask[points] = True
         child = _part(parent, mask, dataset)
         self._rest()
-        numbers = [int(key[5:]) for key in self._maps if key.startswith("child")]
-        key = f"child{max(numbers, default=0) + 1}"
-        former = self._current
+        former, key = self._current, self._new_key(PART)
         self._go(key, lambda: self._session.load(child))
-        saved = self._session.capture(key, title)
-        assert saved is not None
-        self._maps[key] = replace(saved, parent=former)
-        self.changed.emit()
+        self._hang(key, title, former)
+        return key
+
+    def fits(self, dataset: Dataset) -> bool:
+        """Return whether a dataset has rows of the source that the maps are of."""
+        shown = self._session.dataset
+        return shown is not None and is_same_source(shown, dataset)
+
+    def reload(self, dataset: Dataset) -> str:
+        """Open the same source, read in another way, and return the key of its map.
+
+        In a map of a part only its rows are taken.  The map that was open stays,
+        unless nothing has been played on it, and what was made of its clusters is
+        carried over.  Where there already is a map of the same rows and numbers, that
+        one is opened.
+
+        Raises
+        ------
+        DataError
+            The dataset does not fit, or has too few of the rows.
+        """
+        shown = self._session.dataset
+        if shown is None or not self.fits(dataset):
+            raise DataError("These are rows of other data: open them instead.")
+        base = self._base
+        whole = shown if base == self._current else self._maps[base].dataset
+        known = self._maps.get(base)
+        if known is not None and known.parent is not None:  # a map of a part
+            dataset = _taken(dataset, whole)
+        if is_same_reading(shown, dataset):
+            return self._current
+        for one in self._readings(base):
+            if is_same_reading(one.dataset, dataset):
+                self.open(one.key)
+                return one.key
+        return self._read_anew(base, shown, dataset)
+
+    def _read_anew(self, base: str, shown: Dataset, dataset: Dataset) -> str:
+        clustering = self._session.clusters.clustering
+        edits = carried(clustering, places_in(shown, dataset), len(dataset.obs))
+
+        def move() -> None:
+            self._session.load(dataset)
+            if edits != untouched(len(dataset.obs)):
+                book = book_of(edits)
+                labels = np.zeros(len(dataset.obs), np.int32)
+                self._session.clusters.restore(book, labels, 0)
+
+        if self._session.snapshot is None and not self._children(self._current):
+            # Nothing was played here: nothing is lost.
+            key = self._current
+            known = self._maps.get(key)
+            self._go(key, move)
+            if known is not None:
+                self._hang(key, _reading_title(known.title, dataset), known.parent)
+            else:
+                self.changed.emit()
+            return key
+        self._rest()
+        key = self._new_key(READING)
+        title = self._maps[base].title
+        self._go(key, move)
+        self._hang(key, _reading_title(title, dataset), base)
+        self._told[key] = _named(self._maps[key], self._maps[base])
         return key
 
     def open(self, key: str) -> None:
@@ -180,6 +251,29 @@ class MapTree:
             self._told.pop(one, None)
         self.changed.emit()
 
+    @property
+    def made(self) -> Made:
+        """What a person made in all these maps."""
+        decided = dict(self.decided())
+        named = {x.name for one in decided.values() for x in one.given.values()}
+        first = next(iter(decided.values()), None)
+        ids = set() if first is None else set(first.by_hand.tolist())
+        parts = sum(key.startswith(PART) for key in decided)
+        return Made(len(named - {""}), len(ids - {AUTOMATIC}), parts)
+
+    def decided(self) -> list[tuple[str, Edits]]:
+        """Return the edits of each map by its key, the first map's first."""
+        keys = [place.key for place in self.places]
+        return [
+            (
+                key,
+                self._session.clusters.clustering.edits
+                if key == self._current
+                else self._maps[key].book.edits,
+            )
+            for key in keys
+        ]
+
     # To and from a file
 
     def capture(self) -> SavedSession | None:
@@ -215,6 +309,33 @@ class MapTree:
         self.changed.emit()
 
     # Inside
+
+    @property
+    def _base(self) -> str:
+        """Key of the map that the open one is a reading of, or of the open one."""
+        known = self._maps.get(self._current)
+        is_reading = self._current.startswith(READING)
+        if known is None or known.parent is None or not is_reading:
+            return self._current
+        return known.parent
+
+    def _readings(self, base: str) -> list[SavedMap]:
+        """Return a map and its readings, the open one left out."""
+        keys = [base, *(c for c in self._children(base) if c.startswith(READING))]
+        return [self._maps[key] for key in keys if key != self._current]
+
+    def _new_key(self, kind: str) -> str:
+        numbers = [
+            int(key.removeprefix(kind)) for key in self._maps if key.startswith(kind)
+        ]
+        return f"{kind}{max(numbers, default=0) + 1}"
+
+    def _hang(self, key: str, title: str, parent: str | None) -> None:
+        """Store the open map below another."""
+        saved = self._session.capture(key, title)
+        assert saved is not None
+        self._maps[key] = replace(saved, parent=parent)
+        self.changed.emit()
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         """Begin a new tree when a person has loaded something."""
@@ -289,9 +410,7 @@ def _part(parent: Dataset, mask: NDArray[np.bool_], other: Dataset | None) -> Da
         raise DataError(parent.missing_reason)
     if other is None:
         return parent.subset(mask)
-    if other.n_source_rows != parent.n_source_rows or not np.array_equal(
-        other.source_obs_names, parent.source_obs_names
-    ):
+    if not is_same_source(other, parent):
         raise DataError(
             f"{other.name} has other rows than {parent.name}: choose a space of the "
             "same data."
@@ -299,6 +418,15 @@ def _part(parent: Dataset, mask: NDArray[np.bool_], other: Dataset | None) -> Da
     wanted = np.zeros(parent.n_source_rows, bool)
     wanted[parent.kept] = mask
     return other.subset(wanted[other.kept])
+
+
+def _taken(dataset: Dataset, part: Dataset) -> Dataset:
+    """Return only the rows of a part."""
+    return _part(part, np.ones(len(part.obs), bool), dataset)
+
+
+def _reading_title(title: str, dataset: Dataset) -> str:
+    return f"{title.partition(' · ')[0]} · {dataset.space}"
 
 
 def _book(saved: SavedMap) -> ClusterBook:
@@ -309,9 +437,7 @@ def _book(saved: SavedMap) -> ClusterBook:
 
 def _named(child: SavedMap, parent: SavedMap) -> list[Named]:
     """Return what was named or made by hand in a child, in rows of its parent."""
-    places = np.full(len(parent.dataset.kept), -1)
-    places[parent.dataset.kept] = np.arange(len(parent.dataset.obs))
-    rows = places[child.dataset.kept]
+    rows = places_in(child.dataset, parent.dataset)
     clustering = _book(child).clustering
     named = []
     for cluster in clustering.clusters:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.session.automatic import FIRST_ID
-from napari_embedding_game.session.clustering import Clustering, Given
+from napari_embedding_game.session.clustering import Cluster, Clustering, Given
 
 
 class Numbering:
@@ -55,6 +55,32 @@ class Numbering:
                 taken.add(number)
                 self.known[cluster] = number
         self._fill(waiting, taken)
+
+    def close_up(self, clusters: Sequence[Cluster]) -> bool:
+        """Bring numbers that are larger than there are clusters into their count.
+
+        Such a number is left from a moment with more clusters.  All others stay, and
+        the largest of those that move gets the lowest that is free.  A landmark that
+        is a cluster of its own keeps the landmark's number.
+
+        Returns
+        -------
+        bool
+            Whether any number has changed.
+        """
+        numbered = [c for c in clusters if not c.is_named and c.id >= FIRST_ID]
+        numbered.sort(key=lambda cluster: -cluster.size)
+        fits = range(1, len(clusters) + 1)
+        taken: set[int] = set()
+        waiting = []
+        for cluster in numbered:
+            number = self.known.get(cluster.id)
+            if number is not None and number in fits and number not in taken:
+                taken.add(number)
+            else:
+                waiting.append(cluster.id)
+        self._fill(waiting, taken)
+        return bool(waiting)
 
     def applied(self, clustering: Clustering) -> Clustering:
         """Return the clustering with these numbers."""

@@ -53,16 +53,25 @@ _HASHES: dict[Path, tuple[_Stamp, str]] = {}
 """By source: names, sizes and times of its files, and its SHA-256."""
 
 
-def origin_of(dataset: Dataset) -> Origin:
+def origin_of(dataset: Dataset, *, reads_source: bool = True) -> Origin:
     """Return the origin; the first time this reads the whole source file.
 
     A source that is out of reach costs no more than its SHA-256, which is then
     looked for again the next time.
+
+    Parameters
+    ----------
+    reads_source : bool
+        Whether the file may be read for its SHA-256, which takes minutes for a large
+        one.  Data without are known again by the SHA-256 of their numbers.
     """
     known = _KNOWN.get(dataset) or _without_hash(dataset)
     if not known.sha256:
         source = dataset.source
-        found = dataset.sha256() if source is None else _hash_of(source.absolute())
+        if source is None:
+            found = dataset.sha256()
+        else:
+            found = _hash_of(source.absolute(), reads=reads_source)
         known = replace(known, sha256=found)
     _KNOWN[dataset] = known
     return known
@@ -83,8 +92,10 @@ def _without_hash(dataset: Dataset) -> Origin:
     )
 
 
-def _hash_of(source: Path) -> str:
+def _hash_of(source: Path, *, reads: bool) -> str:
     """Return the SHA-256 as it was when the source could be read last, or ""."""
+    if not reads:
+        return _HASHES.get(source, ((), ""))[1]
     known = _HASHES.get(source, ((), ""))
     try:
         stamp = _stamp(source)

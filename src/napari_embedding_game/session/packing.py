@@ -19,14 +19,14 @@ LARGEST_X = 64_000_000
 Arrays = dict[str, NDArray[Any]]
 
 
-def map_text(one: SavedMap) -> MapText:
+def map_text(one: SavedMap, *, reads_source: bool = True) -> MapText:
     """Return all of a map that is no array; the first time its source is read."""
     edits, shot, objects = one.book.edits, one.snapshot, one.dataset.source_objects
     return MapText(
         key=one.key,
         title=one.title,
         parent=one.parent,
-        origin=one.origin or origin_of(one.dataset),
+        origin=one.origin or origin_of(one.dataset, reads_source=reads_source),
         start=one.start,
         game=one.game,
         record=one.record,

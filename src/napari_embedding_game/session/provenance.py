@@ -63,21 +63,15 @@ def result(
     dataset: Dataset, played: RunRecord, snapshot: Snapshot, clustering: Clustering
 ) -> EmbeddingResult:
     """Return the snapshot and its clusters as a result that a writer can store."""
-    clusters = clustering.clusters
-    return result_of(
-        snapshot,
-        parameters(dataset, played, snapshot),
-        clusters=clustering.labels,
-        cluster_names={c.id: c.name for c in clusters},
-        cluster_colors={c.id: c.color for c in clusters if c.color},
-        cluster_notes={c.id: c.note for c in clusters if c.note},
-    )
+    settings = parameters(dataset, played, snapshot)
+    return result_of(snapshot, settings, clustering)
 
 
 def result_of(
-    snapshot: Snapshot, parameters: Mapping[str, Any], **clusters: Any
+    snapshot: Snapshot, parameters: Mapping[str, Any], clustering: Clustering
 ) -> EmbeddingResult:
     """Return the snapshot as a result, with what is known of its clusters."""
+    clusters = clustering.clusters
     return EmbeddingResult(
         embedding=snapshot.embedding,
         landmarks=snapshot.landmarks,
@@ -85,5 +79,8 @@ def result_of(
         pressure=snapshot.pressure,
         energy=snapshot.energy,
         parameters=parameters,
-        **clusters,
+        clusters=clustering.labels,
+        cluster_names={c.id: c.name for c in clusters},
+        cluster_colors={c.id: c.color for c in clusters if c.color},
+        cluster_notes={c.id: c.note for c in clusters if c.note},
     )

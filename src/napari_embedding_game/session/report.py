@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.types import is_defined
 from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
@@ -19,7 +22,9 @@ MAX_COLUMNS = 12
 FEWEST_DIGITS, MOST_DIGITS = 3, 17
 """Of the numbers in a text; as many as 17 tell any two apart."""
 BLOCK = 4096
-"""Rows made dense at a time, so that statistics need little memory."""
+"""Rows of an array that are summed up at a time, so that it takes little memory."""
+ENTRIES = 1 << 20
+"""Entries of a sparse matrix that are summed up at a time, for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +65,12 @@ class ClusterReport:
     size: int
     share: float
     mean_pressure: float
+    """NaN where :attr:`has_pressure` is False, and so is the share."""
     pressured_share: float
+    has_pressure: bool
+    """Whether the method defines pressure."""
     column: str = ""
     composition: tuple[Share, ...] = ()
-    contrasts: tuple[Contrast, ...] = ()
     draw: NDArray[np.intp]
     """Rows drawn at random from the selection, for pictures and texts."""
 
@@ -78,7 +85,9 @@ class ColumnSums:
 
     @classmethod
     def of(cls, rows: Any) -> ColumnSums:
-        """Sum up a (n, G) array or sparse matrix."""
+        """Sum up a (n, G) array or sparse matrix; the latter is not made dense."""
+        if sp.issparse(rows):
+            return cls(*_sparse_sums(rows))
         parts = np.zeros((3, rows.shape[1]))
         for begin in range(0, rows.shape[0], BLOCK):
             parts += _block_sums(rows[begin : begin + BLOCK])
@@ -112,9 +121,33 @@ class ColumnSums:
         return mean, np.where(variance > noise, variance, 0.0)
 
 
-def _block_sums(rows: Any) -> NDArray[np.float64]:
-    dense = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
-    dense = dense.astype(np.float64)
+def _sparse_sums(rows: Any) -> NDArray[np.float64]:
+    """Return count, sum and sum of squares of each column: (3, G)."""
+    n_rows, n_columns = rows.shape
+    parts = np.zeros((3, n_columns))
+    for columns, values in _entries(rows):
+        known = np.isfinite(values)
+        parts[0] -= np.bincount(columns[~known], minlength=n_columns)
+        values = np.where(known, values, 0.0)
+        parts[1] += np.bincount(columns, values, n_columns)
+        parts[2] += np.bincount(columns, np.square(values), n_columns)
+    parts[0] += n_rows
+    return parts
+
+
+def _entries(matrix: Any) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
+    """Yield columns and values of what a sparse matrix stores, part by part."""
+    rows = matrix.tocsr()  # itself, if it is one
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    for begin in range(0, rows.nnz, ENTRIES):
+        part = slice(begin, begin + ENTRIES)
+        yield rows.indices[part], rows.data[part].astype(np.float64)
+
+
+def _block_sums(rows: NDArray[Any]) -> NDArray[np.float64]:
+    dense = np.asarray(rows).astype(np.float64)
     known = np.isfinite(dense)
     dense[~known] = 0.0
     return np.array([known.sum(0), dense.sum(0), np.square(dense).sum(0)])
@@ -144,6 +177,7 @@ class Reporter:
         clusters : tuple of int
             Ids of clusters.
         labels, pressure : array, shape (n,)
+            All pressures are NaN where the method does not define it.
         column : str
             Metadata column to compose by; "" for none.
         n_draw : int
@@ -160,10 +194,10 @@ class Reporter:
             size=len(rows),
             share=len(rows) / max(len(labels), 1),
             mean_pressure=float(chosen.mean()) if len(rows) else 0.0,
-            pressured_share=float((chosen > 0).mean()) if len(rows) else 0.0,
+            pressured_share=_pressured_share(chosen),
+            has_pressure=is_defined(pressure),
             column=column,
             composition=self._composition(rows, column),
-            contrasts=self._contrasts(rows),
             draw=draw,
         )
 
@@ -172,13 +206,29 @@ class Reporter:
             return ()
         return composition(self.dataset.obs[column], rows)
 
-    def _contrasts(self, rows: NDArray[np.intp]) -> tuple[Contrast, ...]:
+    def contrasts(self, points: NDArray[np.bool_]) -> tuple[Contrast, ...]:
+        """Return the columns in which some points differ most from the rest.
+
+        Parameters
+        ----------
+        points : array, shape (n,)
+            Whether each row is one of them.
+
+        Returns
+        -------
+        tuple of Contrast
+            At most ``MAX_COLUMNS``, the largest difference first; none where there
+            is no rest, and where columns are single pixels, which tell nothing.
+        """
+        rows = np.flatnonzero(points)
         everything_or_nothing = len(rows) in (0, len(self.dataset.obs))
         if everything_or_nothing or self.dataset.images is not None:
-            return ()  # single pixels tell nothing
+            return ()
         if self._sums is None:
-            self._sums = ColumnSums.of(self.dataset.profile)
-        columns = self._sums.contrast(ColumnSums.of(self.dataset.profile[rows]))
+            self._sums = ColumnSums.of(self.dataset.expression.values)
+        columns = self._sums.contrast(
+            ColumnSums.of(self.dataset.expression.values[rows])
+        )
         best = np.argsort(-np.abs(columns[2]), kind="stable")[:MAX_COLUMNS]
         names = self.dataset.profile_names
         return tuple(
@@ -186,6 +236,12 @@ class Reporter:
             for g in best
             if columns[2][g] != 0
         )
+
+
+def _pressured_share(pressure: NDArray[np.floating]) -> float:
+    if not is_defined(pressure):
+        return math.nan
+    return float((pressure > 0).mean()) if len(pressure) else 0.0
 
 
 def composition(values: pd.Series, rows: NDArray[np.intp]) -> tuple[Share, ...]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clustering import Cluster
@@ -33,7 +32,11 @@ class RowFacts:
 
 
 def row_facts(
-    dataset: Dataset, row: int, cluster: Cluster, names: Sequence[str]
+    dataset: Dataset,
+    row: int,
+    cluster: Cluster,
+    names: Sequence[str],
+    worked_out: Mapping[str, float] | None = None,
 ) -> RowFacts:
     """Return what is known of a row.
 
@@ -46,14 +49,17 @@ def row_facts(
     names : sequence of str
         Metadata columns and genes, the most important first; what is missing, or
         no such name, is passed over.
+    worked_out : mapping, optional
+        Numbers of the row that no file has, by what they are called: they come first.
     """
+    said = [(name, _said(number)) for name, number in (worked_out or {}).items()]
     values = ((name, _value(dataset, row, name)) for name in dict.fromkeys(names))
     known = [(name, _said(value)) for name, value in values if not _is_none(value)]
     text = "" if dataset.texts is None else " ".join(str(dataset.texts[row]).split())
     return RowFacts(
         name=str(dataset.obs.index[row]),
         cluster=cluster.name if cluster.is_named else f"Cluster {cluster.name}",
-        facts=tuple(known[:MOST]),
+        facts=tuple([*said, *known][:MOST]),
         text=_cut(text, LONGEST_TEXT),
     )
 
@@ -63,10 +69,7 @@ def _value(dataset: Dataset, row: int, name: str) -> Any:
         return dataset.obs[name].iloc[row]
     if name not in dataset.profile_names:
         return None
-    profile = dataset.profile
-    here = profile[[row]] if sp.issparse(profile) else profile[row : row + 1]
-    place = dataset.profile_names.index(name)
-    return here[:, [place]].sum()
+    return dataset.expression.cell(row, dataset.profile_names.index(name))
 
 
 def _is_none(value: Any) -> bool:

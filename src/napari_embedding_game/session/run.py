@@ -143,6 +143,7 @@ class Run:
             return
         yield Progress(stage=NEIGHBORS)
         with COMPUTING:
+            self.engine.check(self.X, self.start, self.game)
             graph = self.engine.neighbors(self.X, self.start)
         if self._stopped:
             return
@@ -217,7 +218,12 @@ class Run:
 
 
 class _Regroup:
-    """Keeps up with how landmarks can be merged, for a small share of the time."""
+    """Keeps up with how landmarks can be merged, for a small share of the time.
+
+    On the way a merging follows the one before, which steadies what is seen.  How often
+    there is time to look depends on the machine, so the last one of a schedule starts
+    from nothing: it is the same for the same data, settings and seed.
+    """
 
     SHARE = 0.15
 
@@ -233,8 +239,10 @@ class _Regroup:
         """Return the newest merging; it always fits the number of landmarks."""
         n_landmarks = len(snapshot.landmarks)
         is_new = snapshot.labels is not self._labels
-        is_due = snapshot.finished or time.monotonic() >= self._due
-        if n_landmarks != self._n_landmarks or (is_new and is_due):
+        is_due = time.monotonic() >= self._due
+        if snapshot.finished:
+            self._merging = None
+        if snapshot.finished or n_landmarks != self._n_landmarks or (is_new and is_due):
             begun = time.monotonic()
             self._look(snapshot.labels, n_landmarks)
             now = time.monotonic()

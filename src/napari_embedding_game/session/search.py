@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
+
+import numpy as np
 
 SEPARATOR = "\0"
 MOST_HITS = 50
@@ -29,11 +31,11 @@ class Names:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
-        folded = [name.casefold().replace(SEPARATOR, " ") for name in self.names]
-        self._text = SEPARATOR + SEPARATOR.join([*folded, ""])
-        lengths = (len(name) + 1 for name in folded)
-        self._ends = list(accumulate(lengths))
+        self.names = names
+        text = SEPARATOR + SEPARATOR.join([*names, ""])
+        is_plain = text.isascii() and text.count(SEPARATOR) == len(names) + 1
+        self._text = text.lower() if is_plain else _each_folded(names)
+        self._ends = _separators(self._text)[1:]
 
     def beginning_with(self, query: str) -> Iterator[int]:
         """Yield the places of names that begin with the query, whole names first."""
@@ -53,7 +55,7 @@ class Names:
     def _places(self, part: str) -> Iterator[int]:
         found = self._text.find(part)
         while found >= 0:
-            place = bisect_right(self._ends, found + part.startswith(SEPARATOR) - 1)
+            place = bisect_left(self._ends, found + part.startswith(SEPARATOR))
             yield place
             found = self._text.find(part, self._ends[place])
 
@@ -66,10 +68,21 @@ class Search:
     lists : mapping from kind to names
         Such as {"cluster": ..., "gene": ..., "cell": ...}; what comes first is
         found first.
+    former : Search, optional
+        What is to be searched in place of: a list that is the same object is not
+        prepared again.
     """
 
-    def __init__(self, lists: Mapping[str, Sequence[str]]) -> None:
-        self._lists = {kind: Names(names) for kind, names in lists.items()}
+    def __init__(
+        self, lists: Mapping[str, Sequence[str]], former: Search | None = None
+    ) -> None:
+        known: dict[str, Names] = former._lists if former is not None else {}
+        self._lists: dict[str, Names] = {
+            kind: known[kind]
+            if kind in known and known[kind].names is names
+            else Names(names)
+            for kind, names in lists.items()
+        }
 
     def find(self, query: str, most: int = MOST_HITS) -> list[Hit]:
         """Return names that begin with the query, then names that contain it."""
@@ -84,6 +97,20 @@ class Search:
         for kind, names in self._lists.items():
             for place in names.containing(query):
                 yield Hit(kind, place, names.names[place])
+
+
+def _each_folded(names: Sequence[str]) -> str:
+    """Return one text of names in any letters; a folded name may be longer."""
+    return SEPARATOR + SEPARATOR.join([*map(_folded, names), ""])
+
+
+def _separators(text: str) -> list[int]:
+    """Return the places of all separators."""
+    is_ascii = text.isascii()
+    coded = text.encode("ascii" if is_ascii else "utf-32-le")
+    letters = np.frombuffer(coded, np.uint8 if is_ascii else np.dtype("<u4"))
+    places: list[int] = np.flatnonzero(letters == ord(SEPARATOR)).tolist()
+    return places
 
 
 def _folded(query: str) -> str:

@@ -144,6 +144,7 @@ class Session:
         """End the run; its last snapshot stays."""
         if self.run and self.state in ALIVE:
             self.run.stop()
+            self._number_clusters()
             self._go("stopped")
 
     # What the driver reports back
@@ -159,7 +160,7 @@ class Session:
         if progress.snapshot is not None:
             self._follow(progress)
             if progress.snapshot.finished:
-                self.clusters.finish(are_looked_at=bool(self.selection.points.any()))
+                self._number_clusters()
             self.say(progress.snapshot.warning)
             self._go(_state_of(run, progress.snapshot))
         self.progressed.emit(progress)
@@ -301,6 +302,9 @@ class Session:
             setattr(self.settings, name, value)
         for name, value in asdict(look).items():
             setattr(self.look, name, value)
+
+    def _number_clusters(self) -> None:
+        self.clusters.finish(are_looked_at=bool(self.selection.points.any()))
 
     def _follow(self, progress: Progress) -> None:
         """Let the clusters follow the game, unless nothing has been found since."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from napari_embedding_game.data import readers, samples, tables
 from napari_embedding_game.data.counts import looks_like_counts
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.linking import link
+from napari_embedding_game.data.linking import Match, linked, match_rows
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.measure import FirstAxis, measure_stages
 from napari_embedding_game.data.nuclei import nuclei_stages
@@ -117,6 +117,10 @@ class FeaturesSource:
     layer_name: str
     labels: Any = None
     """The label image that the rows are the objects of."""
+    column: str | None = None
+    """Says which object a row is; None for the first of the known names."""
+    first_axis: FirstAxis = "z"
+    """What the first of three axes of the labels is."""
 
     @property
     def name(self) -> str:
@@ -125,6 +129,10 @@ class FeaturesSource:
 
     def read(self, wish: Wish) -> Stages[Loaded]:
         """Read and check it, and find the object of each row."""
+        match, refusal = None, ""
+        if self.labels is not None and self.features.shape[1]:
+            yield Stage("Finding the objects")
+            match, refusal = self._match()
         yield Stage("Checking the numbers")
         dataset = tables.from_features(
             self.features,
@@ -132,14 +140,32 @@ class FeaturesSource:
             columns=wish.columns,
             missing=wish.missing,
             duplicates=wish.duplicates,
+            ids=self.column if match is None else match.column,
+            left_out=None if match is None else match.left_out,
         )
-        if self.labels is not None:
-            yield Stage("Finding the objects")
-            dataset = _linked(dataset, self.labels)
+        if match is not None:
+            dataset = linked(dataset, match)
+        elif refusal:
+            dataset = replace(dataset, notes=(refusal, *dataset.notes))
         columns = tables.number_columns(self.features, self.name)
         return Loaded(
             dataset=dataset, columns=columns, counts_twice=_counts_twice(dataset)
         )
+
+    def _match(self) -> tuple[Match | None, str]:
+        """Return the object of each row, or a sentence on why there is none."""
+        try:
+            match = match_rows(
+                self.features,
+                self.labels,
+                self.column,
+                where=f"the table of '{self.layer_name}'",
+                labels_name=self.layer_name,
+                first_axis=self.first_axis,
+            )
+        except DataError as error:
+            return None, str(error)
+        return match, ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +178,8 @@ class MeasuredSource:
     layer_name: str
     scale: tuple[float, ...] | None = None
     first_axis: FirstAxis = "z"
+    notes: tuple[str, ...] = ()
+    """Sentences on what is measured in, told with what came of it."""
 
     @property
     def name(self) -> str:
@@ -170,6 +198,7 @@ class MeasuredSource:
             missing=wish.missing,
             duplicates=wish.duplicates,
         )
+        dataset = replace(dataset, notes=(*self.notes, *dataset.notes))
         return Loaded(
             dataset=dataset,
             columns=dataset.profile_names,
@@ -204,11 +233,3 @@ class SampleSource:
 
 def _counts_twice(dataset: Dataset) -> bool:
     return any(note.startswith(COUNT_TWICE) for note in dataset.notes)
-
-
-def _linked(dataset: Dataset, labels: Any) -> Dataset:
-    """Return the dataset with its objects, or with a note on why there are none."""
-    try:
-        return link(dataset, labels)
-    except DataError as error:
-        return replace(dataset, notes=(*dataset.notes, str(error)))

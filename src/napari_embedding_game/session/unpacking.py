@@ -10,7 +10,8 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.family import member
+from napari_embedding_game.core.types import Snapshot, undefined
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session import replay
@@ -41,12 +42,12 @@ class MapReader:
         kept = self._array("kept", "|b1", text.origin.n_source_rows)
         self._expect(np.count_nonzero(kept) == self._n, "its rows")
         check_settings(text.start, text.game, self._file.name)
-        snapshot = self._snapshot()
-        n_landmarks = 0 if snapshot is None else len(snapshot.landmarks)
         if text.record is not None:
-            self._expect(snapshot is not None, "its run")
+            self._expect(text.shot is not None, "its run")
             replay.check(text.record)
             check_record(text.record, self._file.name)
+        snapshot = self._snapshot()
+        n_landmarks = 0 if snapshot is None else len(snapshot.landmarks)
         energies = self._array("energies", "<f8", None, 2)
         self._expect(bool(np.isfinite(energies).all()), "its energies")
         limits = text.look.limits
@@ -108,10 +109,17 @@ class MapReader:
             landmarks=landmarks,
             energy=shot.energy,
             labels=labels,
-            pressure=self._array("pressure", "<f4", self._n),
+            pressure=self._pressure(),
             warning=shot.warning,
             finished=shot.finished,
         )
+
+    def _pressure(self) -> NDArray[np.float32]:
+        """Return what was stored, unless the method defines none: older files do."""
+        pressure: NDArray[np.float32] = self._array("pressure", "<f4", self._n)
+        record = self._text.record
+        game = self._text.game if record is None else record.game
+        return pressure if member(game.method).has_pressure else undefined(self._n)
 
     def _book(self, n_landmarks: int) -> BookState:
         text = self._text

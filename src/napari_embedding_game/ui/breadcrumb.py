@@ -12,6 +12,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.session.maps import Place
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.player import Player
 
 LONGEST = 18
@@ -31,12 +32,13 @@ class Breadcrumb(QWidget):
         self.buttons: list[QPushButton] = []
         self.parts: QPushButton | None = None
         """Opens a menu of the maps of parts of this one, where there are any."""
-        self._maps.changed.connect(self.refresh)
+        self._ties = Connections()
+        self._ties.connect(self._maps.changed, self.refresh)
         self.refresh()
 
     def shut_down(self) -> None:
         """Let go of the session."""
-        self._maps.changed.disconnect(self.refresh)
+        self._ties.close()
 
     def refresh(self) -> None:
         """Show the present way."""
@@ -62,9 +64,11 @@ class Breadcrumb(QWidget):
         self.setVisible(len(path) > 1 or bool(parts))
 
     def _menu_button(self, parts: list[Place]) -> QPushButton:
-        button = QPushButton("Maps of parts  ")
+        button = QPushButton("Other maps  ")
         button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        button.setToolTip("Go on with a map that was made of some of these points.")
+        button.setToolTip(
+            "Go on with a map of some of these points, or of all in another space."
+        )
         menu = QMenu(button)
         for place in parts:
             action = menu.addAction(f"{place.title} ({place.n_points:,} points)")

@@ -12,6 +12,7 @@ from napari_embedding_game.data import readers
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.sources import FileSource, Loaded, Source, Wish
 from napari_embedding_game.ui.columns_panel import MOST, ColumnsPanel
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.parts import add_row, form
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.worker import Worker
@@ -43,16 +44,19 @@ class ChildSpace(QWidget):
         rows = form()
         add_row(rows, "Its space", self.choice)
         self.setLayout(rows)
-        player.asked.connect(self._on_asked)
-        player.loaded.connect(self._on_loaded)
-        player.session.dataset_changed.connect(self._on_dataset)
-        player.session.restored.connect(self._on_restored)
+        self._ties = Connections()
+        for signal, slot in (
+            (player.asked, self._on_asked),
+            (player.loaded, self._on_loaded),
+            (player.session.dataset_changed, self._on_dataset),
+            (player.session.restored, self._on_restored),
+        ):
+            self._ties.connect(signal, slot)
         self._offer()
 
     def shut_down(self) -> None:
         """Let go of the session."""
-        self._player.session.dataset_changed.disconnect(self._on_dataset)
-        self._player.session.restored.disconnect(self._on_restored)
+        self._ties.close()
         if self._worker is not None:
             self._worker.abandon(1.0)
             self._worker = None

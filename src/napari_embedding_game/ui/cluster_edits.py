@@ -87,7 +87,9 @@ class ClusterEdits(QWidget):
     # Making
 
     def _make(self) -> None:
-        self.rename = self._action("Rename", "Give the cluster a name (F2).")
+        self.rename = self._action(
+            "Rename", "Give the cluster a name (F2).", QKeySequence("F2")
+        )
         self.merge = self._action("Merge", "Make one cluster of the selected ones.")
         self.split = self._action("Split", "Divide the cluster in two.")
         self.recolor = self._action("Colour…", "Give the cluster another colour.")
@@ -120,9 +122,7 @@ class ClusterEdits(QWidget):
         action.setToolTip(tip)
         if key is not None:
             action.setShortcut(key)
-            action.setShortcutContext(
-                Qt.ShortcutContext.WidgetWithChildrenShortcut
-            )  # napari has its own meaning of Ctrl+Z elsewhere
+            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         return action
 
     def _build(self) -> None:

@@ -11,14 +11,15 @@ from qtpy.QtGui import QIcon
 
 from napari_embedding_game.ui.cluster_rows import NO_ROWS, ClusterRows
 from napari_embedding_game.ui.legend import swatch
+from napari_embedding_game.ui.words import PRESSURE_MEANS
 
-HEADINGS = ("Cluster", "Points", "Share", "Pressure", "Purity")
+HEADINGS = ("Cluster", "Points", "Share", "Squeezed", "Purity")
 TIPS = (
     "Name of the cluster, or its number. Double-click to rename it.",
     "How many points it has.",
     "Share of all points.",
-    "Mean pressure of its points: high where the plane is too tight for them.",
-    "Share of its points that have its most frequent value of the column chosen "
+    f"How squeezed its points are: mean {PRESSURE_MEANS}",
+    "Share of its points that have its most frequent value of {}, the column chosen "
     "at the right.",
 )
 NAME, SIZE, SHARE, PRESSURE, PURITY = range(5)
@@ -55,6 +56,8 @@ class ClusterModel(QAbstractTableModel):
 
     def set_rows(self, rows: ClusterRows) -> None:
         """Show these clusters."""
+        if rows.column != self._rows.column:
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, PURITY, PURITY)
         if not np.array_equal(rows.colors, self._rows.colors):
             self._swatches = [_icon(color) for color in rows.colors]
         same = {cluster.id for cluster in rows.clusters} == self.row_of.keys()
@@ -73,6 +76,11 @@ class ClusterModel(QAbstractTableModel):
         self._column = column
         self._descends = order == Qt.SortOrder.DescendingOrder
         self._take(self._rows)
+
+    @property
+    def purity_of(self) -> str:
+        """The metadata column that purity is of; "" for none."""
+        return self._rows.column
 
     def _take(self, rows: ClusterRows) -> None:
         """Take over other figures of the same clusters."""
@@ -121,6 +129,8 @@ class ClusterModel(QAbstractTableModel):
             side = Qt.AlignmentFlag.AlignRight
             side = Qt.AlignmentFlag.AlignLeft if column == NAME else side
             return side | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.ToolTipRole and column == PURITY:
+            return self._purity_tip(row)
         return self._name_data(row, role) if column == NAME else None
 
     def setData(
@@ -141,19 +151,27 @@ class ClusterModel(QAbstractTableModel):
         """Return what Qt asks of a heading."""
         if orientation != Qt.Orientation.Horizontal:
             return None
-        texts = {
-            Qt.ItemDataRole.DisplayRole: HEADINGS,
-            Qt.ItemDataRole.ToolTipRole: TIPS,
-        }
-        return texts[role][section] if role in texts else None
+        column = self._rows.column
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return TIPS[section].format(column)
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        has_name = section == PURITY and column
+        return f"{HEADINGS[section]} ({column})" if has_name else HEADINGS[section]
 
     def _name_data(self, row: int, role: int) -> object:
         cluster = self._rows.clusters[row]
         if role == Qt.ItemDataRole.DecorationRole:
-            return self._swatches[row]
+            return self._swatches[row] if self._rows.is_colored else None
         if role == Qt.ItemDataRole.ToolTipRole:
             return cluster.note or None
         return None
+
+    def _purity_tip(self, row: int) -> str | None:
+        rows = self._rows
+        if not rows.most_frequent:
+            return None
+        return f"{rows.purity[row]:.0%} {rows.most_frequent[row]}"
 
     def _values(self, column: int) -> NDArray[np.number]:
         """Return what the rows are sorted by, for each cluster."""
@@ -171,7 +189,7 @@ class ClusterModel(QAbstractTableModel):
         if column == SHARE:
             return f"{rows.sizes[row] / rows.sizes.sum():.1%}"
         if column == PRESSURE:
-            return f"{rows.pressure[row]:.2f}"
+            return f"{rows.pressure[row]:.2f}" if rows.has_pressure else ""
         return "" if np.isnan(rows.purity[row]) else f"{rows.purity[row]:.0%}"
 
 

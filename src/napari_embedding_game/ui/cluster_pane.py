@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.session.report import as_levels
@@ -13,6 +12,7 @@ from napari_embedding_game.ui.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.cluster_rows import NO_ROWS, ClusterRows
 from napari_embedding_game.ui.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.cluster_table import ClusterTable
+from napari_embedding_game.ui.coloring import CLUSTER
 from napari_embedding_game.ui.finding import names_in, show_found
 from napari_embedding_game.ui.parts import show_text, text_label
 from napari_embedding_game.ui.search_box import SearchBox
@@ -30,7 +30,7 @@ class ClusterPane(QWidget):
         super().__init__()
         self._session = session
         self._palette = palette_of(session)
-        self._levels: tuple[object, str, NDArray[np.integer]] | None = None
+        self._levels: tuple[object, str, pd.Series] | None = None
         self.search = SearchBox(
             lambda: names_in(session), lambda hit: show_found(session, hit)
         )
@@ -69,16 +69,17 @@ class ClusterPane(QWidget):
             self._palette.of(clusters),
             session.clusters.labels,
             snapshot.pressure,
-            self._level_numbers(column),
+            self._levels_of(column),
+            is_colored=session.look.color_by == CLUSTER,
         )
         self.table.set_rows(rows)
 
-    def _level_numbers(self, column: str) -> NDArray[np.integer] | None:
-        """Return the number of each point's value of a column."""
+    def _levels_of(self, column: str) -> pd.Series | None:
+        """Return each point's value of a column."""
         dataset = self._session.dataset
         if dataset is None or column not in dataset.obs:
             return None
         if self._levels is None or self._levels[:2] != (dataset, column):
-            codes = as_levels(dataset.obs[column]).cat.codes.to_numpy(np.int64)
-            self._levels = (dataset, column, codes)
+            levels = as_levels(dataset.obs[column]).rename(column)
+            self._levels = (dataset, column, levels)
         return self._levels[2]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.session.clustering import Cluster
@@ -21,9 +22,20 @@ class ClusterRows:
     colors: Colors
     """(C, 4)"""
     pressure: NDArray[np.floating]
-    """(C,) mean of its points."""
+    """(C,) mean of its points; NaN where the method does not define it."""
     purity: NDArray[np.floating]
     """(C,) share of its most frequent value; NaN where there is no column."""
+    column: str = ""
+    """The metadata column that purity is of."""
+    most_frequent: tuple[str, ...] = ()
+    """Its most frequent value in each cluster; empty where there is no column."""
+    is_colored: bool = True
+    """Whether the map shows the colours of the clusters."""
+
+    @property
+    def has_pressure(self) -> bool:
+        """Whether pressure is defined."""
+        return not np.isnan(self.pressure).any()
 
     @cached_property
     def sizes(self) -> NDArray[np.integer]:
@@ -37,7 +49,9 @@ class ClusterRows:
         colors: Colors,
         labels: NDArray[np.integer],
         pressure: NDArray[np.floating],
-        levels: NDArray[np.integer] | None,
+        levels: pd.Series | None,
+        *,
+        is_colored: bool = True,
     ) -> ClusterRows:
         """Sum up the points of each cluster.
 
@@ -48,31 +62,52 @@ class ClusterRows:
         labels : (n,) int
             Cluster id of each point.
         pressure : (n,) float
-        levels : (n,) int, optional
-            Number of each point's value of a metadata column, from 0.
+        levels : (n,) categorical series, optional
+            Each point's value of a metadata column, none missing.
+        is_colored : bool
+            Whether the map shows the colours of the clusters.
         """
         ids = np.array([cluster.id for cluster in clusters], dtype=np.int64)
         order = np.argsort(ids)
         place = order[places(ids[order].tolist(), labels)]
         sizes = np.maximum(np.bincount(place, minlength=len(ids)), 1)
+        counts = _counts(place, levels, len(ids))
         return cls(
             clusters=clusters,
             colors=colors,
             pressure=np.bincount(place, pressure, len(ids)) / sizes,
-            purity=_purity(place, levels, sizes),
+            purity=_purity(counts, sizes),
+            column="" if levels is None else str(levels.name),
+            most_frequent=_most_frequent(counts, levels),
+            is_colored=is_colored,
         )
 
 
 NO_ROWS = ClusterRows(colors=np.empty((0, 4)), pressure=np.empty(0), purity=np.empty(0))
 
 
-def _purity(
-    place: NDArray[np.integer],
-    levels: NDArray[np.integer] | None,
-    sizes: NDArray[np.integer],
-) -> NDArray[np.floating]:
+def _counts(
+    place: NDArray[np.integer], levels: pd.Series | None, n_clusters: int
+) -> NDArray[np.integer]:
+    """Return how many points of each cluster have each level: (C, levels)."""
     if levels is None or not len(levels):
+        return np.empty((n_clusters, 0), dtype=np.int64)
+    n_levels = len(levels.cat.categories)
+    both = place * n_levels + levels.cat.codes.to_numpy(np.int64)
+    return np.bincount(both, minlength=n_clusters * n_levels).reshape(-1, n_levels)
+
+
+def _purity(
+    counts: NDArray[np.integer], sizes: NDArray[np.integer]
+) -> NDArray[np.floating]:
+    if not counts.shape[1]:
         return np.full(len(sizes), np.nan)
-    n_levels = int(levels.max()) + 1
-    counts = np.bincount(place * n_levels + levels, minlength=len(sizes) * n_levels)
-    return counts.reshape(-1, n_levels).max(axis=1) / sizes
+    return counts.max(axis=1) / sizes
+
+
+def _most_frequent(
+    counts: NDArray[np.integer], levels: pd.Series | None
+) -> tuple[str, ...]:
+    if levels is None or not counts.shape[1]:
+        return ()
+    return tuple(levels.cat.categories[counts.argmax(axis=1)].astype(str))

@@ -32,6 +32,7 @@ class ClusterSlider(QWidget):
         self._stops = slider_stops(FEWEST)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.number = QSpinBox()
+        self.shown = QLabel()
         self.grouping = QComboBox()
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
@@ -54,6 +55,7 @@ class ClusterSlider(QWidget):
     def follow(self) -> None:
         """Show what the book says."""
         n_landmarks = self._book.n_landmarks
+        self._tell_shown()
         self.setEnabled(n_landmarks > FEWEST)
         if not self.isEnabled() or self._rest.isActive() or self._worker is not None:
             return
@@ -69,6 +71,14 @@ class ClusterSlider(QWidget):
         with QSignalBlocker(self.grouping):
             self.grouping.setCurrentIndex(self.grouping.findData(self._book.grouping))
 
+    def _tell_shown(self) -> None:
+        """Say how many the table has, where that is another number."""
+        n_shown = len(self._book.clusters)
+        asked = self._book.n_clusters or self._book.n_landmarks
+        is_other = 0 < n_shown != asked and self._book.n_landmarks > 0
+        self.shown.setText(f"{n_shown} shown" if is_other else "")
+        self.shown.setVisible(is_other)
+
     def _build(self) -> None:
         self.slider.setToolTip(
             "Merge the landmarks into fewer clusters, along the neighbours of their "
@@ -79,6 +89,10 @@ class ClusterSlider(QWidget):
         self.number.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
         self.number.setFixedWidth(52)
         self.number.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.shown.setToolTip(
+            "So many clusters are in the table: those made by hand come on top, and "
+            "those without points are left out."
+        )
         self.grouping.addItem("Nested", "merge")
         if has_leiden():
             self.grouping.addItem("Leiden", "leiden")
@@ -92,6 +106,7 @@ class ClusterSlider(QWidget):
         row.addWidget(QLabel("Clusters"))
         row.addWidget(self.slider, 1)
         row.addWidget(self.number)
+        row.addWidget(self.shown)
         row.addWidget(self.grouping)
 
     def _on_slider(self, stop: int) -> None:

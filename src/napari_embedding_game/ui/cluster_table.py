@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from qtpy.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QSize, Qt
-from qtpy.QtGui import QResizeEvent
+from qtpy.QtGui import QKeyEvent, QResizeEvent
 from qtpy.QtWidgets import QHeaderView, QTableView, QWidget
 
 from napari_embedding_game.session.selection import Selection
@@ -20,10 +20,13 @@ from napari_embedding_game.ui.cluster_model import (
     ClusterModel,
 )
 from napari_embedding_game.ui.cluster_rows import ClusterRows
+from napari_embedding_game.ui.copying import copy_table, is_copy
 from napari_embedding_game.ui.legend import SWATCH
 
 NARROW = 330
 """Pixels below which the share makes room: it follows from the points."""
+LONGEST_HEADING, SHORTEST_HEADING = 150, 70
+"""Pixels for the heading that has the name of a column in it; its tooltip has all."""
 ALL, MARGIN = "100.0%", 14
 """The longest share, and the pixels around a number in its cell."""
 
@@ -73,12 +76,20 @@ class ClusterTable(QTableView):
         self._following = False
         self._follow()
         self.setColumnHidden(PURITY, bool(np.isnan(rows.purity).all()))
+        self.setColumnHidden(PRESSURE, not rows.has_pressure)
         self._fit_columns(f"{rows.sizes.sum():,}")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave a column out where there is no room for all."""
         super().resizeEvent(event)
         self.setColumnHidden(SHARE, event.size().width() < NARROW)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Copy the table with Ctrl+C; letters look for a cluster."""
+        if is_copy(event):
+            copy_table(self)
+        else:
+            super().keyPressEvent(event)
 
     def edit_name(self, cluster: int) -> None:
         """Open the editor for a cluster's name."""
@@ -99,6 +110,7 @@ class ClusterTable(QTableView):
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         header.setMinimumSectionSize(44)
         header.setHighlightSections(False)
+        header.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.setIconSize(QSize(SWATCH, SWATCH))
         self.setMinimumWidth(250)
 
@@ -108,7 +120,12 @@ class ClusterTable(QTableView):
         for column, longest in ((SIZE, total), (SHARE, ALL), (PRESSURE, ALL)):
             text = metrics.horizontalAdvance(longest) + MARGIN
             header.resizeSection(column, max(header.sectionSizeHint(column), text))
-        header.resizeSection(PURITY, header.sectionSizeHint(PURITY))
+        width = header.sectionSizeHint(PURITY)
+        header.resizeSection(PURITY, min(width, self._widest_purity()))
+
+    def _widest_purity(self) -> int:
+        """Return the pixels that the name of a column may take in the heading."""
+        return LONGEST_HEADING if self.width() >= NARROW else SHORTEST_HEADING
 
     def _index(self, cluster: int) -> QModelIndex:
         row = self.clusters.row_of.get(cluster)

@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
@@ -27,15 +26,18 @@ from napari_embedding_game.ui.colors import (
     value_extent,
     value_limits,
 )
+from napari_embedding_game.ui.words import NO_PRESSURE
 
 CLUSTER, PRESSURE = BUILT_IN = "Cluster", "Pressure"
 OF_FILE = " (file)"
 GENE, COLUMN, MEASURE = "gene", "column", "measure"
-PLACES = frozenset({"time", "z", "y", "x"})
+PLACES = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
 """Columns that say where an object lies, which the map does not."""
 MAX_LEVELS = 60
 """A column with more different names than this (such as barcodes) is no colour."""
 LISTED = "One colour for each cluster: the inspector lists them."
+MAX_VALUES = 60
+"""More measures than this are found by name, as genes are."""
 MAX_LEGEND = 40
 """More clusters than this are not listed: the table has them all."""
 SHADES = 256
@@ -182,15 +184,21 @@ class ByPressure:
     def __init__(self, limits: tuple[float, float] | None = None) -> None:
         self._chosen = limits
         self._limits = self._extent = (0.0, 1.0)
+        self._is_defined = True
 
     def colors(self, snapshot: Snapshot) -> Colors:
         """Return the colour of each point."""
+        self._is_defined = snapshot.has_pressure
+        if not self._is_defined:
+            return np.tile(MISSING, (len(snapshot.pressure), 1))
         self._limits = self._chosen or (0.0, value_limits(snapshot.pressure)[1])
         self._extent = (0.0, value_extent(snapshot.pressure)[1])
         return value_colors(snapshot.pressure, self._limits)
 
     def legend(self) -> Legend:
         """Return how to read the colours."""
+        if not self._is_defined:
+            return Legend(NO_PRESSURE)
         return Legend(PRESSURE, limits=self._limits, extent=self._extent)
 
     def levels(self) -> None:
@@ -202,8 +210,23 @@ def choices(dataset: Dataset | None) -> list[str]:
 
     A column that is called as one of the first two is "(file)".
     """
-    found = () if dataset is None else _looked_at(dataset).by_choice
-    return [*BUILT_IN, *found]
+    if dataset is None:
+        return list(BUILT_IN)
+    found = _looked_at(dataset).by_choice
+    return [*BUILT_IN, *found, *_listed_values(dataset, found)]
+
+
+def _listed_values(dataset: Dataset, columns: Mapping[str, str]) -> list[str]:
+    """Return the measures that are listed as well: few, and in their own units.
+
+    Genes are too many, and components or pixels tell nothing by their names.
+    """
+    names = dataset.profile_names
+    is_measured = dataset.profile is not dataset.X and dataset.images is None
+    if not is_measured or dataset.has_expression or len(names) > MAX_VALUES:
+        return []
+    known = set(columns.values())
+    return [choice_of_value(name, dataset) for name in names if name not in known]
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +365,5 @@ def for_figure(choice: str, coloring: Coloring, snapshot: Snapshot) -> PointColo
 
 
 def gene_values(dataset: Dataset, name: str) -> NDArray[np.floating]:
-    """Return one column of the profile: (N,)."""
-    column = dataset.profile[:, dataset.profile_names.index(name)]
-    return np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
+    """Return one column of what is compared: (N,); counts of a gene as logarithms."""
+    return dataset.expression.column(dataset.profile_names.index(name))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
 from napari_embedding_game.data.counts import counts_advice
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.measure import FirstAxis
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import Stage
@@ -21,28 +23,42 @@ from napari_embedding_game.session.sources import (
     FeaturesSource,
     FileSource,
     Loaded,
+    MeasuredSource,
     SampleSource,
     Source,
     Wish,
 )
 from napari_embedding_game.ui.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.columns_panel import ColumnsPanel
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.linked import Linked, Table, finest
-from napari_embedding_game.ui.measure_panel import MeasurePanel
+from napari_embedding_game.ui.measure_panel import MeasurePanel, measured_source
 from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_label
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.recipe_panel import RecipePanel
 from napari_embedding_game.ui.rescue import Rescue
+from napari_embedding_game.ui.stale_labels import StaleLabels
 from napari_embedding_game.ui.sweep import Sweep, move_bar
 
 if TYPE_CHECKING:
     import napari
 
 HINT = "Open a table of cells, images or texts (one in each row), or try a sample."
+MEASURED_DEED = ("measured", "Measure again")
+LINKED_DEED = ("linked with their table", "Link again")
 NO_TABLE = (
     "Select a layer with a table first: a Labels or Points layer whose objects "
     "were measured has one."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """How the data of a map were read."""
+
+    source: Source
+    loaded: Loaded
+    wish: Wish
 
 
 class DataPart(Part):
@@ -62,6 +78,10 @@ class DataPart(Part):
         self._taken_wish = self._wish
         self._busy = ""
         self._columns: tuple[str, ...] = ()
+        self._read: dict[str, _Read] = {}
+        """By key of a map, how its data were read."""
+        self._is_reading = False
+        self._ties = Connections()
         self._make()
         self._build()
         self._connect()
@@ -100,16 +120,18 @@ class DataPart(Part):
             show_text(self.trouble, NO_TABLE)
             return
         if isinstance(layer, Labels):
-            source = FeaturesSource(features.copy(), layer.name, finest(layer))
-            self._load_layers(source, Linked(layer), Table(layer, source.features))
+            self._load_layers(*self.measure.table_of(layer))
         else:
             source = FeaturesSource(features.copy(), layer.name)
             self._load_layers(source, None, Table(layer, source.features))
 
     def shut_down(self) -> None:
-        """Let go of the viewer."""
+        """Let go of viewer, session and player."""
+        self._ties.close()
         self.measure.close_ties()
+        self.stale.close_ties()
         self.way.shut_down()
+        self.rescue.shut_down()
 
     # Inside
 
@@ -138,6 +160,7 @@ class DataPart(Part):
         self.recipe = RecipePanel()
         self.columns = ColumnsPanel()
         self.measure = MeasurePanel(self._viewer)
+        self.stale = StaleLabels(self._player.linked)
         self.open_button = PushButton(
             text="Open",
             tooltip="Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz.",
@@ -158,6 +181,8 @@ class DataPart(Part):
         )
         self.open_menu.addSeparator()
         self.open_menu.addAction("Session…").triggered.connect(self.choose_session)
+        self.recent = self.open_menu.addMenu("Recent maps")
+        self.open_menu.aboutToShow.connect(self._list_recent)
         self.open_button.native.setMenu(self.open_menu)
         menu = QMenu(self)
         for key, words in SAMPLES.items():
@@ -173,7 +198,7 @@ class DataPart(Part):
         self.column.addWidget(self.summary)
         self.column.addWidget(self._progress_row())
         self.column.addLayout(self._form)
-        for widget in (self.notes, self.trouble, self.drop.native):
+        for widget in (self.notes, self.stale, self.trouble, self.drop.native):
             self.column.addWidget(widget)
         for panel in (self.recipe, self.columns, self.measure):
             self.column.addWidget(panel)
@@ -207,29 +232,79 @@ class DataPart(Part):
         self.recipe.wanted.connect(self._on_recipe)
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
         self.measure.wanted.connect(self._load_layers)
-        player.asked.connect(self._on_asked)
-        player.loaded.connect(self._on_loaded)
-        player.cancelled.connect(self._go_back)
-        player.failed.connect(self._go_back)
-        player.busy_changed.connect(self._on_busy)
-        player.stage_changed.connect(self._on_stage)
-        player.trouble.connect(self._on_trouble)
-        player.incomplete.connect(self.drop.native.show)
-        player.session.dataset_changed.connect(self._show)
+        self.stale.wanted.connect(self._read_labels_again)
+        self._ties.connect(player.asked, self._on_objects_asked)
+        self._ties.connect(player.loaded, self._on_objects_loaded)
+        for signal, slot in (
+            (player.asked, self._on_asked),
+            (player.loaded, self._on_loaded),
+            (player.cancelled, self._go_back),
+            (player.failed, self._go_back),
+            (player.busy_changed, self._on_busy),
+            (player.stage_changed, self._on_stage),
+            (player.trouble, self._on_trouble),
+            (player.incomplete, self.drop.native.show),
+            (player.session.dataset_changed, self._show),
+            (player.keeper.maps.changed, self._on_map),
+        ):
+            self._ties.connect(signal, slot)
 
     # Asking
 
     def _load_layers(
         self, source: Source, linked: Linked | None, table: Table | None = None
     ) -> None:
-        self._player.load(source, linked=linked, table=table)
-        self._linked, self._table = linked, table
+        if self._player.load(source, linked=linked, table=table):
+            self._linked, self._table = linked, table
+            if linked is not None:
+                self.stale.expect(linked.labels)
+
+    def _read_labels_again(self) -> None:
+        """Read the objects of edited labels anew, in the same way."""
+        linked, table = self._player.linked.current, self._player.linked.table
+        if linked is None:
+            return
+        images = [image for image in linked.images if image in self._viewer.layers]
+        self._linked = Linked(linked.labels, tuple(images))
+        self._table = table
+        if isinstance(self._taken, FeaturesSource):
+            pixels = finest(linked.labels)
+            self._source = replace(self._taken, labels=pixels)
+        else:
+            self._source = measured_source(self._linked, self._first_axis())
+            if not isinstance(self._taken, MeasuredSource):
+                self._wish = Wish()  # that was for what a file or a sample holds
+        self._taken = self._source  # the same once more, not other data
+        self._reload()
+
+    def _on_objects_asked(self, source: Source | None) -> None:
+        """Note that labels are read again as they are, whatever for."""
+        linked, pixels = self._linked, getattr(source, "labels", None)
+        if linked is None or pixels is None or source is not self._source:
+            return
+        if pixels is finest(linked.labels):
+            self.stale.expect(linked.labels)
+
+    def _on_objects_loaded(self, source: Source, loaded: Loaded) -> None:
+        is_table = isinstance(source, FeaturesSource)
+        self.stale.taken(*(LINKED_DEED if is_table else MEASURED_DEED))
+
+    def _first_axis(self) -> FirstAxis:
+        """Return what the first axis of the measured labels was."""
+        dataset = self._player.session.dataset
+        known = {} if dataset is None else dataset.provenance.get("measured")
+        is_time = isinstance(known, Mapping) and known.get("first_axis") == "time"
+        return "time" if is_time else "z"
 
     def _reload(self, **changes: Any) -> None:
         if self._source is not None:
             self._wish = replace(self._wish, **changes)
             self._player.load(
-                self._source, self._wish, linked=self._linked, table=self._table
+                self._source,
+                self._wish,
+                linked=self._linked,
+                table=self._table,
+                is_again=self._source is self._taken,
             )
 
     def _on_space(self, space: str) -> None:
@@ -248,11 +323,13 @@ class DataPart(Part):
     # What came of it
 
     def _on_asked(self, source: Source | None) -> None:
+        self._is_reading = source is not None
         if source is not None and source is self._source:
             return
         self._source, self._wish = source, Wish()
         self._linked = self._table = None
         if source is None:  # a session was opened in its place
+            self._read = {}
             self._taken = self._loaded = None
             self._taken_wish = self._wish
         self._columns = ()
@@ -264,6 +341,13 @@ class DataPart(Part):
 
     def _on_loaded(self, source: Source, loaded: Loaded) -> None:
         self._taken, self._loaded, self._taken_wish = source, loaded, self._wish
+        self._is_reading = False
+        maps = self._player.keeper.maps
+        self._read[maps.current] = _Read(source, loaded, self._wish)
+        self._show_read(loaded)
+
+    def _show_read(self, loaded: Loaded) -> None:
+        """Offer what else could come of the source."""
         dataset = loaded.dataset
         if not self._columns:
             self._columns = tuple(loaded.columns)
@@ -283,15 +367,40 @@ class DataPart(Part):
 
     def _go_back(self) -> None:
         """Go back to what is on show, as it was read."""
+        self._is_reading = False
         self._source = self._taken
         self._linked = self._player.linked.current
         self._table = self._player.linked.table
         self._wish = self._taken_wish
         self._set_drop(self._wish.missing == "drop")
         if self._loaded is not None and self._taken is not None:
-            self._on_loaded(self._taken, self._loaded)
+            self._show_read(self._loaded)
         else:
             self.drop.native.hide()
+
+    def _on_map(self) -> None:
+        """Offer what goes with a map of the tree that was opened."""
+        maps = self._player.keeper.maps
+        known = {place.key for place in maps.places}
+        self._read = {key: read for key, read in self._read.items() if key in known}
+        ways = [place.key for place in maps.path[::-1] if place.key in self._read]
+        if not ways or self._is_reading:
+            return
+        read = self._read[ways[0]]
+        if (read.source, read.wish) != (self._taken, self._taken_wish):
+            self._taken, self._loaded = read.source, read.loaded
+            self._columns = tuple(read.loaded.columns)
+            self._taken_wish = read.wish
+            self._go_back()
+
+    def _list_recent(self) -> None:
+        """List the maps that were closed, each with a click to open it."""
+        self.recent.clear()
+        for path, words in self._player.keeper.recent():
+            self.recent.addAction(words).triggered.connect(
+                lambda _=False, path=path: self._player.open_session(path)
+            )
+        self.recent.setEnabled(bool(self.recent.actions()))
 
     def _set_drop(self, drops: bool) -> None:
         with self.drop.changed.blocked():
@@ -321,6 +430,8 @@ class DataPart(Part):
         show_text(self.trouble, sentence)
 
     def _show(self, dataset: Dataset | None) -> None:
+        if not self._player.keeper.maps.is_moving:
+            self._read = {}
         show_text(self.title, dataset.name if dataset else "")
         show_text(self.summary, self._busy or _summary(dataset))
         show_text(self.notes, "\n".join(dataset.notes) if dataset else "")

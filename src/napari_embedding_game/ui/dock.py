@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer
-from qtpy.QtGui import QKeyEvent
+from qtpy.QtGui import QKeyEvent, QShowEvent
 from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.data_part import DataPart
 from napari_embedding_game.ui.game_part import GamePart
 from napari_embedding_game.ui.hover import Hover
 from napari_embedding_game.ui.look_part import LookPart
 from napari_embedding_game.ui.map_names import NamesOnMap
-from napari_embedding_game.ui.parts import ignore_idle_wheel, skip_what_is_folded
+from napari_embedding_game.ui.parts import (
+    ignore_idle_wheel,
+    skip_what_is_folded,
+    take_numbers_once_typed,
+)
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.run_part import RunPart
 from napari_embedding_game.ui.select_part import SelectPart
 from napari_embedding_game.ui.theme import theme_colors
+from napari_embedding_game.ui.window_corner import RightCorner
 
 if TYPE_CHECKING:
     import napari
@@ -33,13 +42,15 @@ class Closing(QObject):
 
     napari takes a closed dock's widget out of its parent without telling it,
     closing the window tells the window only, and a program that ends closes its
-    windows when no further event is handed out.
+    windows when no further event is handed out.  Then the widget is deleted: what
+    Qt holds for it, such as slots, Python cannot see and would never free.
     """
 
     def __init__(self, widget: QWidget, on_close: Callable[[], None]) -> None:
         super().__init__(widget)
         self._widget = widget
-        self._window: QWidget | None = None
+        self._seen_window: ref[QWidget] | None = None
+        """Weak: who held a closed window would keep all of its viewer alive."""
         self._is_asked = False
         """Whether the window was asked to close, and has not refused."""
         self._on_close: Callable[[], None] | None = on_close
@@ -49,7 +60,7 @@ class Closing(QObject):
         """Watch, and let every event through."""
         if watched is self._widget:
             self._on_widget(event.type())
-        elif watched is self._window:
+        elif self._on_close is not None and watched is self._window:
             self._on_window(event.type())
         return False
 
@@ -57,10 +68,17 @@ class Closing(QObject):
         """Call back, the first time."""
         if self._on_close is not None:
             on_close, self._on_close = self._on_close, None
-            if self._window is not None:
-                self._window.removeEventFilter(self)
-                self._window = None  # or the dock would keep a closed window alive
+            if (window := self._window) is not None:
+                window.removeEventFilter(self)
+            self._seen_window = None
+            self._widget.removeEventFilter(self)
             on_close()
+            self._widget.deleteLater()
+
+    @property
+    def _window(self) -> QWidget | None:
+        """The window that the widget was seen in last."""
+        return None if self._seen_window is None else self._seen_window()
 
     def _on_widget(self, kind: QEvent.Type) -> None:
         if kind == QEvent.Type.ParentChange:
@@ -75,9 +93,11 @@ class Closing(QObject):
             # Whether the window agrees to close is known after this event.
             self._is_asked = True
             QTimer.singleShot(0, self._close_with_window)
-        elif kind == QEvent.Type.DeferredDelete or (
-            kind == QEvent.Type.Hide and self._is_asked
-        ):
+        elif kind == QEvent.Type.Hide and self._is_asked:
+            self.close()
+        elif kind == QEvent.Type.DeferredDelete:
+            # Whoever lets go of it last deletes it: not in one of its own events.
+            QTimer.singleShot(0, partial(_hold, self._window))
             self.close()
 
     def _on_parent(self) -> None:
@@ -87,19 +107,31 @@ class Closing(QObject):
             self.close()
 
     def _watch_window(self) -> None:
-        window = self._widget.window()
+        window = _main_window(self._widget)
         if self._on_close is None:
             return
-        if window is not self._window and window is not self._widget:
-            if self._window is not None:
-                self._window.removeEventFilter(self)
-            self._window = window
+        former = self._window
+        if window is not former and window is not self._widget:
+            if former is not None:
+                former.removeEventFilter(self)
+            self._seen_window = ref(window)
             window.installEventFilter(self)
 
     def _close_with_window(self) -> None:
         self._is_asked = False
         if self._window is None or not self._window.isVisible():
             self.close()
+
+
+def _hold(window: QWidget | None) -> None:
+    """Do nothing but have held a window until now."""
+
+
+def _main_window(widget: QWidget) -> QWidget:
+    """Return the window that a widget belongs to, also while its dock floats."""
+    while (parent := widget.parentWidget()) is not None:
+        widget = parent
+    return widget
 
 
 class GameDock(QWidget):
@@ -120,6 +152,8 @@ class GameDock(QWidget):
         super().__init__()
         self._viewer = viewer
         self.player = Player(viewer, session)
+        self.player.parent_widget = self
+        self.player.draw_lasso_on(lambda: canvas_of(self))
         self.data = DataPart(viewer, self.player)
         self.game = GamePart(session)
         self.run = RunPart(self.player)
@@ -129,26 +163,25 @@ class GameDock(QWidget):
         self.hover = Hover(viewer, self.player, self)
         self._build()
         self._on_theme()
-        viewer.events.theme.connect(self._on_theme)
-        self._closing = Closing(self, self.shut_down)
+        self._ties = Connections()
+        self._ties.connect(viewer.events.theme, self._on_theme)
+        self._closing = Closing(self, self._let_go)
+        self._corner = RightCorner()
         if warm_up:
             self.player.warm_up()
 
     def shut_down(self) -> None:
-        """End the run and let go of the viewer; the map stays."""
-        self._viewer.events.theme.disconnect(self._on_theme)
-        self.data.shut_down()
-        self.select.shut_down()
-        self.look.shut_down()
-        self.names.close()
-        self.hover.close()
-        self.player.close()
-        self.run.curve.close_canvas()
-        self.setEnabled(False)
+        """End the run, let go of the viewer and go, the first time; the map stays."""
+        self._closing.close()
 
     def sizeHint(self) -> QSize:
         """Return a width at which no control is cut."""
         return QSize(WIDTH, super().sizeHint().height())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Reach down to the bottom of the window."""
+        super().showEvent(event)
+        self._corner.take(_main_window(self))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Clear the selection on Escape, as the canvas does."""
@@ -156,6 +189,20 @@ class GameDock(QWidget):
             self.player.session.selection.clear()
         else:
             super().keyPressEvent(event)
+
+    def _let_go(self) -> None:
+        self._ties.close()
+        self._corner.give_back()
+        self.data.shut_down()
+        self.game.shut_down()
+        self.run.shut_down()
+        self.select.shut_down()
+        self.look.shut_down()
+        self.names.close()
+        self.hover.close()
+        self.player.close()
+        self.player.parent_widget = None
+        self.setEnabled(False)
 
     def _build(self) -> None:
         inside = QWidget()
@@ -176,6 +223,7 @@ class GameDock(QWidget):
         layout.addWidget(scroll)
         self.setMinimumWidth(WIDTH)
         ignore_idle_wheel(self)
+        take_numbers_once_typed(self)
         skip_what_is_folded(self)
 
     def _on_theme(self) -> None:

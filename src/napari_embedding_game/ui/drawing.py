@@ -35,8 +35,12 @@ if TYPE_CHECKING:
 SELECTED_MAGNIFICATION = 1.4
 MAX_MAGNIFICATION = 3.0
 """A point under the highest pressure is this much wider: larger ones are slow."""
-FADED, FADED_VALUE = 0.16, 0.55
-"""Opacity of the points outside the selection; of a gene one wants to see both."""
+MUTED, MUTED_VALUE = 0.88, 0.6
+"""Share of grey in points outside the selection; of a gene one wants to see both.
+
+Not by opacity: where many points lie on each other the faintest add up to full colour.
+"""
+GREY_ON_DARK, GREY_ON_LIGHT = 0.24, 0.8
 TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""
 LEGEND_SECONDS = 0.4
@@ -61,6 +65,7 @@ class Drawing(QObject):
         self, viewer: napari.Viewer, session: Session, on_lost: Callable[[], None]
     ) -> None:
         super().__init__()
+        self._viewer = viewer
         self._session = session
         self._on_lost = on_lost
         self.layers = MapLayers(viewer, self._lose)
@@ -77,6 +82,8 @@ class Drawing(QObject):
         self._tidying = self._timer(TIDY_MS, self._tidy)
         self._writing = self._timer(0, self._write_table)
         self._expecting = self._timer(0, self._expect)
+        self._fitting = self._timer(0, self.layers.fit_camera)
+        self._clearing = self._timer(0, self._clear)
         self._flight = flight_of(session)
         self._ties = (
             (session.dataset_changed, self._on_dataset),
@@ -85,6 +92,9 @@ class Drawing(QObject):
             (self._flight.asked, self.layers.fly_to),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
+            (viewer.dims.events.order, self._on_axes),
+            (viewer.dims.events.ndim, self._on_axes),
+            (viewer.events.theme, self._on_theme),
         )
         for signal, slot in self._ties:
             signal.connect(slot)
@@ -95,6 +105,8 @@ class Drawing(QObject):
         self._tidying.stop()
         self._writing.stop()
         self._expecting.stop()
+        self._fitting.stop()
+        self._clearing.stop()
         for signal, slot in self._ties:
             signal.disconnect(slot)
         self.layers.close()
@@ -120,13 +132,17 @@ class Drawing(QObject):
     def make_room(self, event: object = None) -> None:
         """Move a map that the image of its objects has come to lie on."""
         snapshot = self._session.snapshot
-        if snapshot is not None and self.layers.make_room(snapshot):
-            self.show_stored(snapshot)
+        if snapshot is not None and self.layers.make_room():
+            self.draw(snapshot)
+            self._tidying.start()
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show a snapshot."""
         drawn = self.layers.show(
-            snapshot, self._colors(snapshot), self._magnification(snapshot)
+            snapshot,
+            self._colors(snapshot),
+            self._magnification(snapshot),
+            self._above(),
         )
         if drawn and (self._session.state != "running" or self._legend_turn.comes()):
             self.tell_legend()
@@ -137,7 +153,9 @@ class Drawing(QObject):
         """Show the points where they are in their present colours and sizes."""
         snapshot = self._session.snapshot
         if snapshot is not None:
-            self.layers.recolor(self._colors(snapshot), self._magnification(snapshot))
+            self.layers.recolor(
+                self._colors(snapshot), self._magnification(snapshot), self._above()
+            )
             self.layers.fade_landmarks(not self._session.selection.is_empty)
             self.tell_legend()
 
@@ -163,6 +181,12 @@ class Drawing(QObject):
         if self._is_color_gone():
             self._session.look.color_by = CLUSTER
         self._choose_coloring()
+        self._clearing.start()
+
+    def _clear(self) -> None:
+        """Take a map away that is of other data, unless one has come in its place."""
+        if self._session.snapshot is None and self._drawn_run is None:
+            self.layers.clear()
 
     def _on_clusters(self) -> None:
         if not self.is_following:
@@ -170,16 +194,30 @@ class Drawing(QObject):
             self._tidying.start()
 
     def _on_look(self, info: EmissionInfo) -> None:
-        look = self._session.look
+        look, name = self._session.look, info.signal.name
         if self._is_color_gone():  # a session file may ask for what is not there now
             look.color_by = CLUSTER
-            return
-        if info.signal.name == "color_by" and look.limits is not None:
+        elif name == "show_landmarks":
+            self.layers.show_landmarks(look.show_landmarks)
+        elif name == "color_by" and look.limits is not None:
             look.limits = None  # another measure has other limits
-            return
-        self._choose_coloring()
-        self.layers.show_landmarks(look.show_landmarks)
-        self.redraw()
+        elif name in ("color_by", "limits"):
+            self._choose_coloring()
+            self.redraw()
+        elif name == "size_by_pressure":
+            self.redraw()
+
+    def _on_axes(self, event: object = None) -> None:
+        """Draw the map upright when other axes are displayed."""
+        snapshot = self._session.snapshot
+        if self.layers.turn() and snapshot is not None:
+            self.draw(snapshot)
+            self.layers.finish()
+            self._fitting.start()  # napari has fitted the camera to the former places
+
+    def _on_theme(self, event: object = None) -> None:
+        if not self._session.selection.is_empty:
+            self.redraw()
 
     def _on_state(self, state: str) -> None:
         if state == "preparing":
@@ -239,11 +277,20 @@ class Drawing(QObject):
         colors = self._coloring.colors(snapshot)
         if self._session.selection.is_empty:
             return colors
-        faded = colors.copy()
         is_value = self._legend is not None and self._legend.limits is not None
-        alpha = FADED_VALUE if is_value else FADED
-        np.copyto(faded[:, 3], alpha, where=~self._session.selection.points)
-        return faded
+        share = MUTED_VALUE if is_value else MUTED
+        grey = GREY_ON_LIGHT if self._viewer.theme == "light" else GREY_ON_DARK
+        # Opaque, whatever it was.
+        muted = colors * np.array([*3 * [1 - share], 0.0], np.float32)
+        muted += np.array([*3 * [share * grey], 1.0], np.float32)
+        rows = self._session.selection.rows  # a mask takes several times as long
+        muted[rows] = colors.take(rows, axis=0)
+        return muted
+
+    def _above(self) -> NDArray[np.bool_] | None:
+        """Return the points that are drawn above the others: the selected ones."""
+        selection = self._session.selection
+        return None if selection.is_empty else selection.points
 
     def _magnification(self, snapshot: Snapshot) -> NDArray[np.floating] | float:
         if self._session.look.size_by_pressure:

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from qtpy.QtCore import Qt
-from qtpy.QtGui import QHideEvent, QShowEvent
+from qtpy.QtCore import QPointF, QRectF, Qt
+from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QVBoxLayout, QWidget
-from vispy import scene
 
 from napari_embedding_game.ui.reading import Reading
 from napari_embedding_game.ui.theme import ThemeColors
 
+COST = "Cost (energy)"
 HEIGHT = 86
+MARGIN = 0.08
+"""Share of width and height around the line."""
 STEEP_SHARE = 0.03
 """Share of the iterations, at the beginning, that may leave the picture."""
+MOST_POINTS = 500
+"""Drawn at most: there are not many more pixels across."""
 
 
 class EnergyCurve(QWidget):
@@ -24,92 +28,79 @@ class EnergyCurve(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setToolTip(
-            "The energy the game lowers: falling steeply, the map still changes; "
-            "flat, it has settled."
+            "What the method lowers, its energy: while it falls steeply the map still "
+            "changes, flat it has settled. It compares no two methods or data sets."
         )
-        self._colors: ThemeColors | None = None
-        self._energies: Sequence[tuple[int, float]] = ()
-        self._shown_in: int | None = None
-        """Number of the window; the window itself would never be freed."""
-        self._energy = Reading("Energy")
+        self._energy = Reading(COST)
+        self.plot = Plot()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
         layout.addWidget(self._energy)
-        self._make_canvas()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Draw on a new canvas in a new window, as when the dock is made to float.
-
-        All that was made for drawing belongs to the window that it was made in.
-        """
-        super().showEvent(event)
-        before, self._shown_in = self._shown_in, int(self.window().winId())
-        if before in (None, self._shown_in):
-            self._canvas.native.show()
-        else:
-            self.layout().removeWidget(self._canvas.native)
-            self._canvas.close()
-            self._make_canvas()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        """Draw nothing on the way to another window."""
-        super().hideEvent(event)
-        self._canvas.native.hide()
+        layout.addWidget(self.plot)
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
-        self._colors = colors
-        self._canvas.bgcolor = colors.background.name()
-        self._line.set_data(color=colors.line.getRgbF())
-        self._view.bgcolor = colors.foreground.name()
+        self.plot.set_colors(colors.foreground, colors.line)
 
     def set_energies(self, energies: Sequence[tuple[int, float]]) -> None:
         """Show these (iteration, energy) pairs."""
-        self._energies = energies
         curve = np.array(energies, dtype=np.float64).reshape(-1, 2)
         curve = curve[np.isfinite(curve).all(axis=1)]
-        self._line.visible = len(curve) > 1
-        if len(curve) > 1:
-            self._line.set_data(pos=curve)
-            self._fit(curve)
-        self._tell(curve)
+        self.plot.set_curve(curve)
+        self._energy.setText(f"{COST} {short(curve[-1, 1])}" if len(curve) else COST)
 
-    def close_canvas(self) -> None:
-        """Free the drawing context."""
-        self._canvas.close()
 
-    def _make_canvas(self) -> None:
-        self._canvas = scene.SceneCanvas(keys=None, show=False, parent=self)
-        self._canvas.native.setFixedHeight(HEIGHT)
-        self._canvas.native.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # nothing to type
-        # A click or wheel on the curve means nothing; let it scroll the dock.
-        self._canvas.native.setAttribute(
-            Qt.WidgetAttribute.WA_TransparentForMouseEvents
-        )
-        self._view = self._canvas.central_widget.add_view()
-        self._view.camera = scene.PanZoomCamera(interactive=False)
-        self._line = scene.Line(width=2, antialias=True, parent=self._view.scene)
-        self.layout().addWidget(self._canvas.native)
-        self._canvas.native.show()
-        if self._colors is not None:
-            self.set_theme(self._colors)
-        self.set_energies(self._energies)
+class Plot(QWidget):
+    """Draws the line by Qt's own means.
 
-    def _fit(self, curve: np.ndarray) -> None:
-        (left, low), (right, _) = curve.min(axis=0), curve.max(axis=0)
-        # The first steps fall so far that nothing else would be seen beside them.
-        high = curve[curve[:, 0] >= STEEP_SHARE * right, 1].max()
-        height = max(high - low, abs(high) * 1e-6, 1e-12)
-        self._view.camera.set_range(
-            x=(left, max(right, left + 1)), y=(low, low + height), margin=0.08
-        )
+    A canvas of vispy would need a context of its own for each window that the dock
+    comes to be in, and hands out events in the middle of closing one.
+    """
 
-    def _tell(self, curve: np.ndarray) -> None:
-        if not len(curve):
-            self._energy.setText("Energy")
-            return
-        self._energy.setText(f"Energy {short(curve[-1, 1])}")
+    def __init__(self) -> None:
+        super().__init__()
+        self._curve = np.empty((0, 2))
+        self._background, self._line = QColor("black"), QColor("white")
+        self.setFixedHeight(HEIGHT)
+
+    def set_colors(self, background: QColor, line: QColor) -> None:
+        """Take on other colours."""
+        self._background, self._line = background, line
+        self.update()
+
+    def set_curve(self, curve: np.ndarray) -> None:
+        """Show (n, 2) iterations and energies, all of them finite."""
+        self._curve = curve
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        """Draw the line over its background."""
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self._background)
+        if len(self._curve) > 1:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(self._line, 2, Qt.PenStyle.SolidLine))
+            painter.drawPolyline(polygon(self._curve, QRectF(self.rect())))
+        painter.end()
+
+
+def polygon(curve: np.ndarray, place: QRectF) -> QPolygonF:
+    """Return (n, 2) iterations and energies, n > 1, as a line inside a rectangle.
+
+    The first steps fall so far that nothing else would be seen beside them, so they
+    may leave the rectangle at its top.
+    """
+    (left, low), right = curve.min(axis=0), curve[-1, 0]
+    high = curve[curve[:, 0] >= STEEP_SHARE * right, 1].max()
+    spread = np.array([right - left or 1.0, max(high - low, abs(high) * 1e-6, 1e-12)])
+    steps = np.linspace(0, len(curve) - 1, min(len(curve), MOST_POINTS)).astype(int)
+    shares = (curve[steps] - (left, low)) / spread * (1 - 2 * MARGIN) + MARGIN
+    x = place.left() + shares[:, 0] * place.width()
+    # Far above is as good as a little above, and Qt draws lines of such length slowly.
+    y = place.bottom() - np.minimum(shares[:, 1], 10.0) * place.height()
+    points = zip(x.tolist(), y.tolist(), strict=True)
+    return QPolygonF([QPointF(*point) for point in points])
 
 
 def short(number: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from qtpy.QtCore import QObject, QTimer, Signal
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
@@ -18,27 +18,29 @@ from napari_embedding_game.data.figure import PointColors
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session import archive
 from napari_embedding_game.session.autosave import Orphan
+from napari_embedding_game.session.clustering import Edits
 from napari_embedding_game.session.saved import SavedSession
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.sources import Loaded, Source, Wish
+from napari_embedding_game.ui.aftermath import note, tell_of
 from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.coloring import ByCluster, coloring, for_figure
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.keeper import Keeper, load_session
 from napari_embedding_game.ui.linked import (
     Linked,
     Table,
     linked_layers,
     show_pictures,
-    with_features,
-    with_rows,
+    write_columns,
 )
 from napari_embedding_game.ui.relink import Relinker
+from napari_embedding_game.ui.replacing import ask_to_replace
+from napari_embedding_game.ui.save_dialog import ask_for_session
 from napari_embedding_game.ui.worker import StageWorker, Worker
 
 if TYPE_CHECKING:
     import napari
-
-logger = logging.getLogger(__name__)
 
 FIGURES = (".png", ".svg")
 NO_TABLE = (
@@ -83,13 +85,21 @@ class Errands(QObject):
         self.session = session
         self.linked = linked_layers(session)
         self.keeper = Keeper(viewer, session)
-        self.keeper.failed.connect(lambda error: self.trouble.emit(sentence(error)))
         self.relink = Relinker(viewer, session, self.linked)
-        self.relink.changed.connect(self.trouble)
+        self._ties = Connections()
+        self._ties.connect(self.keeper.failed, self._on_not_kept)
+        self._ties.connect(self.relink.changed, self.trouble)
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._forget_removed)
-        viewer.layers.events.removed.connect(self._on_removed)
+        self._ties.connect(viewer.layers.events.removed, self._on_removed)
+        self.parent_widget: QWidget | None = None
+        """What questions are asked over."""
+        self._kept_edits: list[tuple[str, Edits]] = []
+        """What a person had made when a session file was written last."""
+        self._asked_for: Source | Path | None = None
+        self._given_up: list[tuple[str, Edits]] = []
+        """What may take the place of what, as a person has said."""
         self._reading: StageWorker | None = None
         self._writing: Worker | None = None
         self._to_write: deque[tuple[str, Callable[[], None]]] = deque()
@@ -104,24 +114,49 @@ class Errands(QObject):
         *,
         linked: Linked | None = None,
         table: Table | None = None,
+        is_again: bool = False,
         then: Callable[[], None] | None = None,
-    ) -> None:
+    ) -> bool:
         """Read a source in the background and take it up; the newest wish wins.
 
-        What is loaded stays when reading fails or is cancelled.  ``linked`` are
-        the layers that show its objects, ``table`` the one whose table it is;
-        ``then`` is called afterwards if all went well.
+        What is loaded stays when reading fails or is cancelled.  Where it would be
+        lost with what a person made of it, they are asked first.
+
+        Parameters
+        ----------
+        linked, table
+            The layers that show its objects, and the one whose table it is.
+        is_again : bool
+            Whether it is the source of the open map, read in another way: then the
+            map stays beside the new one.
+        then : callable, optional
+            Is called afterwards if all went well.
+
+        Returns
+        -------
+        bool
+            Whether it is going to be read.
         """
+        if not is_again and not self._may_replace(source):
+            return False
         self.asked.emit(source)
 
         def read() -> Stages[Loaded]:
             return source.read(wish or Wish())
 
         def take_up(loaded: Loaded) -> None:
+            keeps_maps = is_again and self.keeper.maps.fits(loaded.dataset)
+            if not keeps_maps and not self._may_replace(source):
+                self.cancelled.emit()
+                return
             layers = linked
             if layers is None and loaded.labels is not None:
                 layers = self._show_pictures(loaded)
-            self.session.load(loaded.dataset)
+            if keeps_maps:
+                self.keeper.reload(loaded.dataset)
+            else:
+                self.keeper.begin_anew()
+                self.session.load(loaded.dataset)
             has_objects = loaded.dataset.objects is not None
             self.linked.set(layers if has_objects else None, table)
             self.loaded.emit(source, loaded)
@@ -130,6 +165,7 @@ class Errands(QObject):
 
         self._read_in_stages(source.name, read, take_up)
         self.stage_changed.emit(Stage(f"Reading {source.name}"))
+        return True
 
     def cancel(self) -> None:
         """Give up reading; what was loaded before stays."""
@@ -140,8 +176,13 @@ class Errands(QObject):
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Take up a session file as it was saved; ``then`` is called afterwards."""
+        if not self._may_replace(path):
+            return
 
         def take_up(found: tuple[SavedSession, list[str]]) -> None:
+            if not self._may_replace(path):
+                return
+            self.keeper.begin_anew()
             self.asked.emit(None)
             self.linked.set(None)
             self.keeper.maps.restore(found[0])
@@ -191,11 +232,7 @@ class Errands(QObject):
             self.trouble.emit(NO_TABLE)
             return
         try:
-            if linked is None and table is not None:
-                found = with_rows(table, dataset, result)
-            else:
-                found = with_features(layer.features, dataset, result)
-            layer.features = found
+            write_columns(layer, table, dataset, result)
         except DataError as error:
             self.trouble.emit(str(error))
         else:
@@ -207,10 +244,19 @@ class Errands(QObject):
         if saved is None:
             self.trouble.emit("There is nothing to save yet: load some data first.")
             return
-        self._write_in_turn(path.name, lambda: archive.save(saved, path))
+        edits = self.keeper.maps.decided()
+
+        def save() -> None:
+            archive.save(saved, path)
+            self._kept_edits = edits
+
+        self._write_in_turn(path.name, save)
 
     def abandon_errands(self, wait_seconds: float = 0.0) -> None:
-        """Hear nothing any more of reading and writing; all is written even so."""
+        """Hear nothing any more of reading and writing; all is written even so.
+
+        What cannot be written then is told by napari itself, and by the log.
+        """
         reading, self._reading = self._reading, None
         writing, self._writing = self._writing, None
         jobs = [job for _, job in self._to_write]
@@ -219,15 +265,40 @@ class Errands(QObject):
             reading.abandon(wait_seconds)
         if writing is not None:
             writing.abandon(wait_seconds)
-            if jobs:
-                Worker(lambda: _write_after(writing, jobs)).begin()
+            rest = Worker(lambda: _write_after(writing, jobs))
+            rest.returned.connect(_tell_all)
+            rest.begin()
 
     def untie(self) -> None:
-        """Let go of the viewer's layers."""
+        """Let go of the viewer's layers and of the session."""
         self._soon.stop()
-        self._viewer.layers.events.removed.disconnect(self._on_removed)
+        self._ties.close()
 
     # Inside
+
+    def _may_replace(self, by: Source | Path) -> bool:
+        """Return whether something may take the place of the maps, or ask.
+
+        Once for each, unless more has been made meanwhile.
+        """
+        maps, dataset = self.keeper.maps, self.session.dataset
+        made, decided = maps.made, maps.decided()
+        if not made or dataset is None or decided == self._kept_edits:
+            return True
+        if by is self._asked_for and decided == self._given_up:
+            return True
+        answer = ask_to_replace(self.parent_widget, dataset.name, made.told())
+        if answer == "save":
+            path = ask_for_session(self.parent_widget, dataset)
+            if path is None:
+                return False
+            self.save_session(path)
+        if answer != "cancel":
+            self._asked_for, self._given_up = by, decided
+        return answer != "cancel"
+
+    def _on_not_kept(self, error: BaseException) -> None:
+        self.trouble.emit(sentence(error))
 
     def _on_removed(self, event: object = None) -> None:
         self._soon.start(0)  # others may be removed in the same go
@@ -319,14 +390,25 @@ class Errands(QObject):
         return present if is_shown else show_pictures(self._viewer, loaded)
 
 
-def _write_after(writing: Worker, jobs: list[Callable[[], None]]) -> None:
-    """Write what is left when nobody is there to be told any more."""
+def _write_after(
+    writing: Worker, jobs: list[Callable[[], None]]
+) -> list[BaseException]:
+    """Write what is left when the dock is closed, and return what went wrong."""
     writing.wait()
+    errors = [] if writing.error is None else [writing.error]
     for job in jobs:
         try:
             job()
         except Exception as error:  # the others are written all the same
-            logger.error("A file could not be saved", exc_info=error)
+            errors.append(error)
+    for one in errors:
+        note("A file could not be saved", one)
+    return errors
+
+
+def _tell_all(errors: list[BaseException]) -> None:
+    for error in errors:
+        tell_of(error)
 
 
 def colors_of(session: Session) -> PointColors:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.search import Hit
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui import search_box
@@ -27,13 +29,34 @@ def names_in(session: Session) -> dict[str, Sequence[str]]:
     names: dict[str, Sequence[str]] = {
         search_box.CLUSTER: [cluster.name for cluster in session.clusters.clusters]
     }
+    return names | _names_of_data(dataset)
+
+
+_known: WeakKeyDictionary[Dataset, tuple[object, dict[str, Sequence[str]]]] = (
+    WeakKeyDictionary()
+)
+
+
+def _names_of_data(dataset: Dataset) -> dict[str, Sequence[str]]:
+    """Return what clusters do not change; the same lists while the data are the same.
+
+    A million names of rows take longer to look at than anything else here.
+    """
+    state = (tuple(dataset.obs.columns), value_word(dataset))
+    if dataset not in _known or _known[dataset][0] != state:
+        _known[dataset] = state, _find_names(dataset)
+    return _known[dataset][1]
+
+
+def _find_names(dataset: Dataset) -> dict[str, Sequence[str]]:
     columns, word = metadata_columns(dataset), value_word(dataset)
     values = dataset.profile_names if dataset.images is None else ()  # else pixels
+    names: dict[str, Sequence[str]]
     if word == COLUMN:
-        names[COLUMN] = [*columns, *values]
+        names = {COLUMN: [*columns, *values]}
     else:
-        names |= {word: values, COLUMN: columns}
-    names[search_box.CELL] = list(map(str, dataset.obs.index))
+        names = {word: values, COLUMN: columns}
+    names[search_box.CELL] = list(map(str, dataset.obs.index.tolist()))
     return names
 
 

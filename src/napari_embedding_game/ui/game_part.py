@@ -10,7 +10,9 @@ from magicgui.widgets.bases import ValueWidget
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 
 from napari_embedding_game.core.compatibility import NO_BOUND, approximation_of
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import MEMBERS, is_installed, member, strength_of
+from napari_embedding_game.core.names import Approximation
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import (
@@ -18,6 +20,7 @@ from napari_embedding_game.session.settings import (
     paper_lambda,
     strength_range,
 )
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.game_choices import (
     DEVICES,
     INITS,
@@ -38,6 +41,7 @@ from napari_embedding_game.ui.parts import (
     show_text,
     text_label,
 )
+from napari_embedding_game.ui.showing import show_value
 
 OF_THE_PLAYERS = (
     "learning_rate",
@@ -52,8 +56,8 @@ OF_THE_POINTS = ("learning_rate", "update")
 """Those that say how the points do: with no say where something else moves them."""
 OF_THE_END = ("schedule", "max_iter")
 """Those that say when it ends: with no say in another library."""
-PUSHED_BY = (
-    "What pushes points apart: landmarks that fit themselves to the map (the game, "
+REPELLED_BY = (
+    "What keeps points apart: landmarks that fit themselves to the map (the game, "
     "Eq. 3), pairs drawn at random (Eq. 8), points drawn at random (Eq. 9), or all "
     "pairs of points, for a few thousand at most."
 )
@@ -67,6 +71,7 @@ class GamePart(Part):
         super().__init__("Game")
         self._session = session
         self._settings = session.settings
+        self._ties = Connections()
         self._make_main()
         self._make_more()
         self._build()
@@ -75,47 +80,33 @@ class GamePart(Part):
         self._on_staleness(session.stale)
 
     def _make_main(self) -> None:
-        settings = self._settings
-        low, high = strength_range(settings.method)
         self.method = ComboBox(
             choices=[(m.title, name) for name, m in MEMBERS.items() if is_installed(m)],
-            value=settings.method,
             tooltip="The forces between points: the embedding game is quick and "
             "suits most data, the others are known methods to compare it with.",
         )
         self.approximation = ComboBox(
             choices=lambda _: approximations_of(self._settings.method),
-            value=approximation_of(settings.game()),
-            tooltip=PUSHED_BY,
+            tooltip=REPELLED_BY,
         )
         tip = (
             "Repulsion: low values draw the map together into lines and branches, "
-            "high values open it up and show finer clusters (lambda × N in the paper)."
+            "high values open it up and show finer clusters. In the papers λ × N: "
+            "lambda times the number of rows."
         )
-        self.strength_slider = FloatSlider(
-            min=math.log10(low),
-            max=math.log10(high),
-            step=0.01,
-            value=math.log10(self._strength),
-            readout=False,
-            tooltip=tip,
-        )
-        self.strength = FloatSpinBox(
-            min=low, max=high, step=10, value=self._strength, tooltip=tip
-        )
+        self.strength_slider = FloatSlider(step=0.01, readout=False, tooltip=tip)
+        self.strength = FloatSpinBox(step=10, tooltip=tip)
         self.strength.native.setDecimals(0)
         self.landmarks = Slider(
             min=10,
             max=1000,
             step=10,
-            value=settings.n_landmarks,
             tooltip="Number of landmarks, and so of clusters: more give finer clusters "
             "and a more exact repulsion (L in the paper).",
         )
         self.neighbors = SpinBox(
             min=2,
             max=200,
-            value=settings.n_neighbors,
             tooltip="How many most similar rows attract each point: more keep the "
             "large picture together, fewer show fine detail (K in the paper).",
         )
@@ -123,36 +114,33 @@ class GamePart(Part):
             min=2,
             max=200,
             step=5,
-            value=settings.perplexity,
             tooltip="How many similar rows attract each point, counting those further "
             "away for less; three times as many are looked at.",
         )
         self.perplexity.native.setDecimals(0)
         self.paper_lambda = text_label(wraps=False)
-        self.paper_lambda.setToolTip("Lambda as the paper gives it: repulsion / rows.")
+        self.paper_lambda.setToolTip(
+            "The repulsion that the chosen method has by default, and lambda as the "
+            "papers give it: the repulsion divided by the number of rows."
+        )
 
     def _make_more(self) -> None:
-        settings = self._settings
         self.affinity = ComboBox(
             choices=lambda _: affinities_of(self._settings.method),
-            value=settings.affinity,
             tooltip="Whether nearer neighbours attract more strongly, or all of them "
             "the same, as in the paper.",
         )
         self.metric = ComboBox(
             choices=METRICS,
-            value=settings.metric,
             tooltip="How the distance between two rows is measured.",
         )
         self.init = ComboBox(
             choices=INITS,
-            value=settings.init,
             tooltip="Where the points stand before the game begins; spectral keeps the "
             "large picture best.",
         )
         self.schedule = ComboBox(
             choices=SCHEDULES,
-            value=settings.schedule,
             tooltip="How step lengths go down during the game: 500 quick iterations, "
             "or the paper's 6,000.",
         )
@@ -160,10 +148,10 @@ class GamePart(Part):
             choices=lambda _: optimizers_of(
                 self._settings.method, self._settings.affinity
             ),
-            value=settings.optimizer,
             tooltip="How the points find their places. The game's own steps are quick "
             "and suit all data; the others go downhill over all pairs of points, for "
-            "some thousand rows at most: pressured points frees those that are stuck, "
+            "some thousand rows at most: pressured points lets those under pressure "
+            "out of the plane for a while, "
             "homotopy lets the repulsion grow from next to nothing.",
         )
         self.learning_rate = automatic_float(
@@ -181,12 +169,10 @@ class GamePart(Part):
         )
         self.update = ComboBox(
             choices=UPDATES,
-            value=settings.update,
             tooltip="How the points turn the forces on them into steps. Acts at once.",
         )
         self.landmark_update = ComboBox(
             choices=UPDATES,
-            value=settings.landmark_update,
             tooltip="How the landmarks turn the forces on them into steps; looking "
             "ahead follows the points a little more closely. Acts at once.",
         )
@@ -200,12 +186,10 @@ class GamePart(Part):
         self.seed = SpinBox(
             min=0,
             max=2**31 - 1,
-            value=settings.random_state,
             tooltip="Start number of all chance: the same seed gives the same map.",
         )
         self.device = ComboBox(
             choices=DEVICES,
-            value=settings.device,
             tooltip="What computes the game; automatic takes an NVIDIA card if there "
             "is one.",
         )
@@ -213,7 +197,7 @@ class GamePart(Part):
     def _build(self) -> None:
         main = form()
         add_row(main, "Method", self.method)
-        add_row(main, "Pushed by", self.approximation)
+        add_row(main, "Repelled by", self.approximation)
         add_row(main, "Repulsion", self._strength_row())
         main.addRow("", self.paper_lambda)
         add_row(main, "Landmarks", self.landmarks)
@@ -249,7 +233,7 @@ class GamePart(Part):
         layout = QHBoxLayout(row)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.strength_slider.native, 1)
-        self.strength.native.setFixedWidth(84)
+        self.strength.native.setFixedWidth(104)  # for five digits
         layout.addWidget(self.strength.native)
         return row
 
@@ -264,20 +248,25 @@ class GamePart(Part):
             widget.changed.connect(
                 lambda value, f=field, w=widget: self._set_automatic(f, value, w.min)
             )
-        self._session.staleness_changed.connect(self._on_staleness)
-        self._session.dataset_changed.connect(self._on_dataset)
-        self._session.restored.connect(self.show_settings)
+        for signal, slot in (
+            (self._session.staleness_changed, self._on_staleness),
+            (self._session.dataset_changed, self._on_dataset),
+            (self._session.restored, self.show_settings),
+        ):
+            self._ties.connect(signal, slot)
+
+    def shut_down(self) -> None:
+        """Let go of the session."""
+        self._ties.close()
 
     def show_settings(self) -> None:
         """Show the settings as they are, when something else has changed them."""
         for field, widget in self._plain_fields().items():
             if field not in ("approximation", "affinity"):
-                with widget.changed.blocked():
-                    widget.value = getattr(self._settings, field)
+                show_value(widget, getattr(self._settings, field))
         for field, widget in self._automatic_fields().items():
             value = getattr(self._settings, field)
-            with widget.changed.blocked():
-                widget.value = widget.min if value is None else value
+            show_value(widget, widget.min if value is None else value)
         self._show_method()
 
     def _show_method(self) -> None:
@@ -285,25 +274,27 @@ class GamePart(Part):
         settings = self._settings
         chosen = {
             self.method: settings.method,
-            self.approximation: approximation_of(settings.game()),
+            self.approximation: self._approximation,
             self.optimizer: settings.optimizer,
             self.affinity: settings.affinity,
         }
         for widget, value in chosen.items():
             with widget.changed.blocked():
                 widget.reset_choices()
-                widget.value = value
-        low, high = strength_range(settings.method)
-        with self.strength.changed.blocked(), self.strength_slider.changed.blocked():
-            self.strength.native.setDecimals(max(0, -math.floor(math.log10(low))))
-            self.strength.min, self.strength.max = low, high
-            self.strength_slider.min = math.log10(low)
-            self.strength_slider.max = math.log10(high)
-            self.strength.value = self._strength
-            self.strength_slider.value = math.log10(self._strength)
+            show_value(widget, value)
+        self._show_strength()
         self._enable()
         self._show_reach()
         self._tell_lambda()
+
+    def _show_strength(self) -> None:
+        low, high = strength_range(self._settings.method)
+        with self.strength.changed.blocked(), self.strength_slider.changed.blocked():
+            self.strength.native.setDecimals(max(0, -math.floor(math.log10(low))))
+            self.strength.range = low, high
+            self.strength_slider.range = math.log10(low), math.log10(high)
+        show_value(self.strength, self._strength)
+        show_value(self.strength_slider, math.log10(self._strength))
 
     def _enable(self) -> None:
         """Let only what acts be changed."""
@@ -323,7 +314,7 @@ class GamePart(Part):
             self._fields()[field].enabled = field not in idle
         reason = NO_BOUND.get(found.kernel)
         self.approximation.tooltip = (
-            f"{PUSHED_BY} Not landmarks: {reason}." if reason else PUSHED_BY
+            f"{REPELLED_BY} Not landmarks: {reason}." if reason else REPELLED_BY
         )
 
     def _show_reach(self) -> None:
@@ -331,6 +322,14 @@ class GamePart(Part):
         is_entropic = self._settings.start().affinity == "entropic"
         show_row(self._main, self.neighbors, not is_entropic)
         show_row(self._main, self.perplexity, is_entropic)
+
+    @property
+    def _approximation(self) -> Approximation | None:
+        """What pushes the points apart, or what is asked for where that cannot."""
+        try:
+            return approximation_of(self._settings.game())
+        except InputError:
+            return self._settings.approximation
 
     @property
     def _strength(self) -> float:
@@ -405,18 +404,15 @@ class GamePart(Part):
         self._tell_lambda()
 
     def _tell_lambda(self) -> None:
-        dataset = self._session.dataset
-        if dataset is None:
-            show_text(self.paper_lambda, "lambda × N")
-            return
-        if member(self._settings.method).moved_by:
+        dataset, method = self._session.dataset, self._settings.method
+        if member(method).moved_by:
             show_text(self.paper_lambda, "cannot be steered")
             return
-        if not has_lambda(self._settings.method):
-            show_text(self.paper_lambda, "1 is the method's own")
-            return
-        value = paper_lambda(self._settings.game(), dataset.X.shape[0])
-        show_text(self.paper_lambda, f"lambda = {value:.3g}")
+        hint = f"default {member(method).strength:g}"
+        if has_lambda(method) and dataset is not None:
+            value = paper_lambda(self._settings.game(), dataset.X.shape[0])
+            hint += f"  ·  λ = {value:.3g}"
+        show_text(self.paper_lambda, hint)
 
 
 def round_to(value: float, digits: int) -> float:

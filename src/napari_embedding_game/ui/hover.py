@@ -14,7 +14,12 @@ from napari_embedding_game.session.row_facts import row_facts
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas import camera_of, canvas_of
 from napari_embedding_game.ui.cluster_colors import palette_of
-from napari_embedding_game.ui.coloring import composition_columns, name_of
+from napari_embedding_game.ui.coloring import (
+    CLUSTER,
+    PRESSURE,
+    composition_columns,
+    name_of,
+)
 from napari_embedding_game.ui.hover_card import HoverCard
 from napari_embedding_game.ui.hovering import Hovering, point_at
 from napari_embedding_game.ui.legend import swatch
@@ -22,11 +27,20 @@ from napari_embedding_game.ui.pictures import LooksWatch, pictures_of
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.theme import theme_colors
 from napari_embedding_game.ui.thumbnails import PICTURE_ROLE, PictureModel
+from napari_embedding_game.ui.told_column import told_column_of
+from napari_embedding_game.ui.words import PRESSURE_CHOICE
 
 if TYPE_CHECKING:
     import napari
 
-LEAVING = frozenset({QEvent.Type.Leave, QEvent.Type.MouseButtonPress, QEvent.Type.Hide})
+LEAVING = frozenset(
+    {
+        QEvent.Type.Leave,
+        QEvent.Type.MouseButtonPress,
+        QEvent.Type.Hide,
+        QEvent.Type.WindowDeactivate,
+    }
+)
 
 
 class Hover(QObject):
@@ -84,10 +98,11 @@ class Hover(QObject):
     def _signals(self) -> tuple[Any, ...]:
         """Return what takes the point away from under the mouse."""
         camera = camera_of(self._viewer)
-        return (camera.events.zoom, camera.events.center, self._session.state_changed)
+        moves = (camera.events.zoom, camera.events.center, camera.events.angles)
+        return (*moves, self._session.state_changed)
 
-    def _find(self, world: Any) -> int | None:
-        return point_at(self._viewer, self._session, self._player.layers, world)
+    def _find(self, pixel: Any) -> int | None:
+        return point_at(self._session, self._player.layers, pixel)
 
     def _on_linked(self, event: object = None) -> None:
         linked = self._player.linked.current
@@ -118,12 +133,22 @@ class Hover(QObject):
     def _tell(self, card: HoverCard, dataset: Dataset, row: int) -> None:
         clustering = self._session.clusters.clustering
         cluster = clustering.by_id[int(clustering.labels[row])]
-        shown = name_of(self._session.look.color_by, dataset)
-        names = [*filter(None, [shown]), *told_first(dataset)]
+        choice = self._session.look.color_by
+        chosen = (name_of(choice, dataset), told_column_of(self._session).name)
+        names = [*filter(None, chosen), *told_first(dataset)]
+        facts = row_facts(dataset, row, cluster, names, self._worked_out(row))
         color = self._palette.of((cluster,))[0]
-        card.tell(row_facts(dataset, row, cluster, names), swatch(color))
+        card.tell(facts, swatch(color) if choice == CLUSTER else None)
         self._pictures.set_rows(np.array([row]))
         self._show_picture()
+
+    def _worked_out(self, row: int) -> dict[str, float]:
+        """Return what the map is coloured by and no file has: the pressure."""
+        snapshot = self._session.snapshot
+        is_shown = self._session.look.color_by == PRESSURE
+        if not is_shown or snapshot is None or not snapshot.has_pressure:
+            return {}
+        return {PRESSURE_CHOICE: float(snapshot.pressure[row])}
 
     def _show_picture(self) -> None:
         pictures = self._pictures

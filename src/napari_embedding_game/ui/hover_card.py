@@ -27,6 +27,9 @@ LEAST_SMOOTHED = 40
 class HoverCard(QFrame):
     """Picture, name, cluster and facts of one row; mouse and keys pass through it.
 
+    It is a window of its own, as tooltips are: a widget on the canvas would have all
+    points drawn anew each time that it comes, moves or goes.
+
     Parameters
     ----------
     canvas : QWidget
@@ -34,8 +37,12 @@ class HoverCard(QFrame):
     """
 
     def __init__(self, canvas: QWidget) -> None:
-        super().__init__(canvas)
+        kinds = Qt.WindowType
+        passive = kinds.WindowTransparentForInput | kinds.WindowDoesNotAcceptFocus
+        super().__init__(canvas, kinds.ToolTip | passive)
+        self._colors: ThemeColors | None = None
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setObjectName("hover_card")
         self.picture = QLabel()
@@ -53,6 +60,9 @@ class HoverCard(QFrame):
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
+        if colors == self._colors:
+            return
+        self._colors = colors
         self.setStyleSheet(
             _SHEET.format(
                 background=colors.background.name(),
@@ -62,11 +72,20 @@ class HoverCard(QFrame):
             )
         )
 
-    def tell(self, facts: RowFacts, color: QPixmap) -> None:
-        """Show what is known; the picture follows when it has been made."""
+    def tell(self, facts: RowFacts, color: QPixmap | None) -> None:
+        """Show what is known; the picture follows when it has been made.
+
+        Parameters
+        ----------
+        facts : RowFacts
+        color : QPixmap, optional
+            Of its cluster; None where the map has other colours.
+        """
         self.name.setText(facts.name)
         self.cluster.setText(facts.cluster)
-        self.disc.setPixmap(color)
+        self.disc.setVisible(color is not None)
+        if color is not None:
+            self.disc.setPixmap(color)
         self.text.setText(facts.text)
         self.text.setVisible(bool(facts.text))
         self._fill(facts.facts)
@@ -84,9 +103,9 @@ class HoverCard(QFrame):
         self.adjustSize()
         canvas = self.parentWidget()
         assert canvas is not None
-        self.move(beside(mouse, self.size(), canvas.rect()))
+        place = beside(mouse, self.size(), canvas.rect())
+        self.move(canvas.mapToGlobal(place))
         self.show()
-        self.raise_()
 
     # Inside
 

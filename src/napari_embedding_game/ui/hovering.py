@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas import camera_of
 from napari_embedding_game.ui.layers import MapLayers
+from napari_embedding_game.ui.nearest import nearest_within
 
 if TYPE_CHECKING:
     import napari
@@ -25,15 +25,15 @@ REACH = 7.0
 class Hovering(QObject):
     """``changed`` brings the row of the point under the mouse, None where is none.
 
-    Nothing is kept ready for it: the nearest of 100,000 points is found in about a
-    millisecond when the mouse has come to rest.  Once a point has been told the next
+    Nothing is kept ready for it: the nearest of a million points is found in a few
+    milliseconds when the mouse has come to rest.  Once a point has been told the next
     one is told without delay.
 
     Parameters
     ----------
     viewer : napari.Viewer
     find : callable
-        Returns the row at a world position, or None.
+        Returns the row at a pixel (x, y) of the canvas, or None.
     """
 
     changed = Signal(object)
@@ -50,7 +50,6 @@ class Hovering(QObject):
         self.row: int | None = None
         self.pixel = (0.0, 0.0)
         """Where the mouse is on the canvas: x and y."""
-        self._world: NDArray[np.floating] = np.zeros(2)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(REST_MS)
@@ -73,7 +72,6 @@ class Hovering(QObject):
         if event.buttons:  # the map is being moved, or drawn on
             self.leave()
             return
-        self._world = np.array(event.position, dtype=float)
         self.pixel = tuple(map(float, event.pos[:2]))
         if self.row is None:
             self._rest.start()
@@ -81,7 +79,7 @@ class Hovering(QObject):
             self._look()
 
     def _look(self) -> None:
-        self._tell(self._find(self._world))
+        self._tell(self._find(np.array(self.pixel)))
 
     def _tell(self, row: int | None) -> None:
         if row != self.row:
@@ -90,18 +88,20 @@ class Hovering(QObject):
 
 
 def point_at(
-    viewer: napari.Viewer,
-    session: Session,
-    layers: MapLayers,
-    world: NDArray[np.floating],
+    session: Session, layers: MapLayers, pixel: NDArray[np.floating]
 ) -> int | None:
-    """Return the row of the point that is drawn at a world position, or None."""
-    snapshot, place = session.snapshot, layers.to_map(world)
+    """Return the row of the point that is drawn at a pixel of the canvas, or None."""
+    snapshot, place = session.snapshot, layers.place_at(pixel)
     if snapshot is None or place is None or snapshot.embedding.shape[1] != 2:
         return None
-    if viewer.dims.ndisplay != 2 or layers.points is None:
+    if layers.points is None:
         return None
-    row = int(((snapshot.embedding - place) ** 2).sum(axis=1).argmin())
-    away = np.linalg.norm(layers.to_world(snapshot.embedding[row]) - world[-2:])
-    reach = max(REACH / camera_of(viewer).zoom, float(layers.points.size[row]) / 2)
-    return row if away <= reach else None
+    zoom = float(np.linalg.svd(place.stretch, compute_uv=False)[-1]) / layers.scale
+    largest = float(layers.points.size.max()) * zoom / 2
+    found = nearest_within(snapshot.embedding, place, max(REACH, largest))
+    if found is None:
+        return None
+    row, away = found
+    return (
+        row if away <= max(REACH, float(layers.points.size[row]) * zoom / 2) else None
+    )

@@ -27,6 +27,11 @@ class Bars(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setMinimumWidth(150)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are shown."""
+        return len(self._rows)
+
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
         self._colors = colors

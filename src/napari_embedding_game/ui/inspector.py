@@ -25,7 +25,10 @@ from napari_embedding_game.ui.level_click import select_rows
 from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.markers_pane import MarkersPane
 from napari_embedding_game.ui.members import Members
+from napari_embedding_game.ui.parts import ignore_idle_wheel
 from napari_embedding_game.ui.theme import theme_colors
+from napari_embedding_game.ui.told_column import told_column_of
+from napari_embedding_game.ui.window_keys import WindowKeys
 
 if TYPE_CHECKING:
     import napari
@@ -75,16 +78,20 @@ class InspectorDock(QWidget):
         self._connect()
         self._on_theme()
         self._on_dataset(session.dataset)
-        self._closing = Closing(self, self.shut_down)
+        self._closing = Closing(self, self._let_go)
 
     def shut_down(self) -> None:
-        """Let go of session and viewer."""
+        """Let go of session and viewer, and go, the first time."""
+        self._closing.close()
+
+    def _let_go(self) -> None:
         self._timer.stop()
         self._soon.stop()
         self._viewer.events.theme.disconnect(self._on_theme)
         for signal, slot in self._ties():
             signal.disconnect(slot)
         self._linked.changed.disconnect(self._on_linked)
+        self._keys.close()
         self.clusters.shut_down()
         self.members.shut_down()
         self._describing.stop()
@@ -104,6 +111,7 @@ class InspectorDock(QWidget):
     def refresh(self) -> None:
         """Bring table and report up to date; the report in the background."""
         session, column = self._session, self.members.column.value or ""
+        told_column_of(session).name = column
         self.clusters.refresh(column)
         if session.snapshot is None or session.selection.is_empty:
             self.report = None
@@ -128,6 +136,7 @@ class InspectorDock(QWidget):
         layout.setContentsMargins(4, 2, 4, 2)
         layout.addWidget(splitter)
         self.setMinimumHeight(170)
+        ignore_idle_wheel(self)
 
     def _ties(self):
         session = self._session
@@ -151,9 +160,11 @@ class InspectorDock(QWidget):
         self.members.another.changed.connect(self._draw_again)
         self.members.thumbnails.pictures.failed.connect(self.clusters.tell)
         self._viewer.events.theme.connect(self._on_theme)
-        # Their keys work wherever in this dock the cursor is.
         edits = self.clusters.edits
-        self.addActions([edits.undo, edits.redo])
+        self.addActions([edits.rename, edits.undo, edits.redo])
+        self._keys = WindowKeys(
+            self, self._viewer, [edits.rename], [edits.undo, edits.redo]
+        )
         for key in KEYS:
             QShortcut(QKeySequence(key), self, self.clusters.search.begin)
 
@@ -188,6 +199,7 @@ class InspectorDock(QWidget):
         name = None if dataset is None else name_of(choice, dataset)
         if name in self.members.column.choices:
             self.members.column.value = name
+        self.clusters.refresh(self.members.column.value or "")  # dots come and go
 
     def _on_state(self, state: State) -> None:
         if state == "running":
@@ -258,7 +270,7 @@ class InspectorDock(QWidget):
             return
         self.report = report
         self._show_names(clusters)
-        self.members.show_report(report)
+        self.members.show_report(report, clusters)
         if selection.is_of_points and clusters:
             self.members.follow(selection.rows)
 

@@ -18,10 +18,17 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session import archive
-from napari_embedding_game.session.autosave import Autosave, Orphan, find_orphans
+from napari_embedding_game.session.autosave import (
+    Autosave,
+    Orphan,
+    find_closed,
+    find_orphans,
+)
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.saved import SavedMap, SavedSession
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.aftermath import note, tell_of
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.worker import Worker
 
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     import napari
 
 TICK_MS = 1000
+NOT_CLOSED = "The map could not be saved when it was closed"
 
 _trees: WeakKeyDictionary[Session, MapTree] = WeakKeyDictionary()
 
@@ -77,12 +85,12 @@ class Keeper(QObject):
         self._timer = QTimer(self)
         self._timer.setInterval(TICK_MS)
         self._timer.timeout.connect(self.tick)
-        for signal in self._signals():
-            signal.connect(self._touch)
+        self._ties = Connections()
+        self._ties.connect_all(self._signals(), self._touch)
         # Where the program ends before the window can say that it is closed.
         application = QCoreApplication.instance()
         if application is not None:
-            application.aboutToQuit.connect(self.close)
+            self._ties.connect(application.aboutToQuit, self.close)
         self._is_closed = False
 
     def orphans(self) -> list[Orphan]:
@@ -91,6 +99,17 @@ class Keeper(QObject):
             return find_orphans()
         except OSError:
             return []  # without such a folder nothing was saved either
+
+    def recent(self) -> list[tuple[Path, str]]:
+        """Return the last maps that were closed, and words for each, newest first."""
+        found = []
+        try:
+            for path in find_closed():
+                when = datetime.fromtimestamp(path.stat().st_mtime)
+                found.append((path, _recent_told(archive.summary(path), when)))
+        except (OSError, DataError) as error:
+            note("The last maps cannot be listed", error)
+        return found
 
     def capture(self) -> SavedSession | None:
         """Return the whole session with its view, as it is now."""
@@ -106,6 +125,11 @@ class Keeper(QObject):
         """
         self.maps.note_view(self._view())
         self.maps.embed(points, title, dataset)
+
+    def reload(self, dataset: Dataset) -> None:
+        """Open the same data read in another way; the way back is kept."""
+        self.maps.note_view(self._view())
+        self.maps.reload(dataset)
 
     def open(self, key: str) -> None:
         """Open another map of the session."""
@@ -132,20 +156,19 @@ class Keeper(QObject):
         if job is not None:
             self._begin(job, orphan.discard)
 
+    def begin_anew(self) -> None:
+        """Put away what was saved by itself, as other data are to take its place."""
+        self._timer.stop()
+        self._put_away()
+
     def close(self) -> None:
         """Save once more and let go, the first time."""
         if self._is_closed:
             return
         self._is_closed = True
         self._timer.stop()
-        for signal in self._signals():
-            signal.disconnect(self._touch)
-        if self._autosave is not None:
-            autosave, self._autosave = self._autosave, None
-            try:
-                autosave.close()
-            except Exception as error:  # whatever it is, the window has to close
-                self.failed.emit(error)
+        self._ties.close()
+        self._put_away()
 
     def show_view(self, view: Mapping[str, Any]) -> None:
         """Look where the person looked; what is no such view is passed over."""
@@ -156,6 +179,26 @@ class Keeper(QObject):
             camera.center, camera.zoom = tuple(numbers[1:]), numbers[0]
 
     # Inside
+
+    def _put_away(self) -> None:
+        """Save once more in the background, and close the file in good order."""
+        autosave, self._autosave = self._autosave, None
+        if autosave is None:
+            return
+        try:
+            close = autosave.closing()
+        except Exception as error:  # whatever it is, the window has to close
+            self._on_not_closed(error)
+            return
+        worker = Worker(_noted(close))
+        # No slot of this object: it may be gone by then.
+        worker.failed.connect(tell_of)
+        worker.begin()
+
+    @staticmethod
+    def _on_not_closed(error: Exception) -> None:
+        note(NOT_CLOSED, error)
+        tell_of(error)
 
     def _signals(self) -> tuple[Any, ...]:
         session = self._session
@@ -180,8 +223,7 @@ class Keeper(QObject):
         try:
             self._autosave = Autosave(self.capture)
         except OSError as error:
-            for signal in self._signals():
-                signal.disconnect(self._touch)
+            self._ties.close()
             self.failed.emit(
                 DataError(
                     f"Nothing is saved on the quiet ({error.strerror or error}): save "
@@ -218,6 +260,19 @@ class Keeper(QObject):
         }
 
 
+def _noted(close: Callable[[], None]) -> Callable[[], None]:
+    """Return the same job, which also writes into the log that it failed."""
+
+    def job() -> None:
+        try:
+            close()
+        except Exception as error:
+            note(NOT_CLOSED, error)
+            raise
+
+    return job
+
+
 def _camera(viewer: Any) -> Any:
     return getattr(viewer, "scene", viewer).camera  # napari 0.9 has moved it
 
@@ -226,6 +281,11 @@ def _seen(viewer: Any) -> tuple[tuple[float, ...], float]:
     """Return the centre and the zoom of the camera."""
     camera = _camera(viewer)
     return tuple(map(float, camera.center)), float(camera.zoom)
+
+
+def _recent_told(one: archive.Summary, when: datetime) -> str:
+    names = f", {one.n_names} named clusters" if one.n_names else ""
+    return f"{one.title}, {one.n_points:,} points{names}, closed {when:%d %B, %H:%M}"
 
 
 def told(orphan: Orphan) -> str:

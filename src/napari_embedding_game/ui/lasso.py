@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from napari.layers import Vectors
 from numpy.typing import NDArray
+from qtpy.QtCore import QPointF
+from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.ui.measure_panel import OWN
-
-if TYPE_CHECKING:
-    import napari
+from napari_embedding_game.ui.canvas import Sheet
 
 COLOR = "#ffb000"
 WIDTH = 2.0
@@ -38,30 +35,29 @@ def inside(
     return found
 
 
-class LassoLine:
-    """The line that follows the mouse, for as long as the button is held."""
+class LassoSheet(Sheet):
+    """The line that follows the mouse, for as long as the button is held.
 
-    def __init__(self, viewer: napari.Viewer) -> None:
-        self._viewer = viewer
-        active = viewer.layers.selection.active
-        camera = getattr(viewer, "scene", viewer).camera
-        self._layer = Vectors(
-            np.zeros((0, 2, 2)),
-            name="lasso",
-            edge_width=WIDTH / camera.zoom,
-            edge_color=COLOR,
-            vector_style="line",
-            metadata=dict(OWN),
-        )
-        viewer.add_layer(self._layer)
-        viewer.layers.selection.active = active
+    It is painted over the canvas and is no layer: a layer would take a part of
+    napari's grid, be stored, and need as many dimensions as the images have.
+    """
+
+    def __init__(self, canvas: QWidget) -> None:
+        super().__init__(canvas)
+        self.setObjectName("lasso")
+        self._line = QPolygonF()
+        self.show()
+        self.raise_()
 
     def draw(self, corners: NDArray[np.floating]) -> None:
-        """Draw through these world positions (V, 2), and back to the first."""
-        ends = np.roll(corners, -1, axis=0)
-        self._layer.data = np.stack([corners, ends - corners], axis=1)
+        """Draw through these pixels (V, 2) of the canvas, and back to the first."""
+        self._line = QPolygonF([QPointF(x, y) for x, y in corners])
+        self.update()
 
-    def remove(self) -> None:
-        """Take the line off the canvas."""
-        if self._layer in self._viewer.layers:
-            self._viewer.layers.remove(self._layer)
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the line."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(COLOR), WIDTH))
+        painter.drawPolygon(self._line)
+        painter.end()

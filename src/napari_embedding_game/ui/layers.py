@@ -17,8 +17,16 @@ from napari.layers import Layer, Points
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.ui.canvas import (
+    Projection,
+    camera_of,
+    displayed_axes,
+    projection_of,
+)
 from napari_embedding_game.ui.map_layers import (
-    LANDMARK_OPACITY,
+    LANDMARK_SIZE,
+    Faded,
+    MapPoints,
     landmarks_layer,
     point_size,
     points_layer,
@@ -32,18 +40,31 @@ if TYPE_CHECKING:
 
 NEAR = 2.0
 """Canvas pixels per thousandth of the map, at least, after a flight to a point."""
-FADED_OPACITY = 0.2
+FILLED = 0.95
+"""Share of the canvas that the camera is fitted to."""
+FADED = 0.3
+"""Of the landmarks' opacity, while some of the points stand out."""
 PLACEHOLDER = {"napari-embedding-game": "placeholder"}
 """Metadata of a layer that only keeps the place until the map is there."""
+
+
+class MapPlace(NamedTuple):
+    """A place of the map under the mouse."""
+
+    position: NDArray[np.floating]
+    """(2,) in units of the embedding."""
+    stretch: NDArray[np.floating]
+    """(2, 2) from a small step on the map to pixels (x, y)."""
 
 
 class _Left(NamedTuple):
     """What a closed dock leaves to the one that is opened next."""
 
-    points: Points | None
+    points: MapPoints | None
     landmarks: Points | None
     frame: Frame
     n_points: int = 0
+    faded: Faded | None = None
 
 
 _left: WeakKeyDictionary[object, _Left] = WeakKeyDictionary()
@@ -62,7 +83,7 @@ class MapLayers:
     def __init__(self, viewer: napari.Viewer, on_lost: Callable[[], None]) -> None:
         self._viewer = viewer
         self._on_lost = on_lost
-        points, landmarks, self._frame, self._n_points = _left.pop(
+        points, landmarks, self._frame, self._n_points, self._faded = _left.pop(
             unwrapped(viewer), _Left(None, None, Frame(free_box([])))
         )
         self.points = points if points in viewer.layers else None
@@ -70,13 +91,16 @@ class MapLayers:
         self._is_blank = False
         """Whether the layers are hidden, as nothing was drawn in them so far."""
         self._landmarks_shown = True
+        self._given_up: list[Layer] = []
+        """Layers that somebody edited, until a new map takes their place."""
+        self._seen_axes = self._displayed()
         viewer.layers.events.removed.connect(self._on_removed)
 
     def close(self) -> None:
         """Leave the layers to the viewer."""
         self._viewer.layers.events.removed.disconnect(self._on_removed)
         _left[unwrapped(self._viewer)] = _Left(
-            self.points, self.landmarks, self._frame, self._n_points
+            self.points, self.landmarks, self._frame, self._n_points, self._faded
         )
         self.points = self.landmarks = None
 
@@ -94,6 +118,17 @@ class MapLayers:
         if self._is_blank:
             self._remove_own()
 
+    def clear(self) -> None:
+        """Hide the layers until they are drawn anew: the data that they show are gone.
+
+        Not removed: with Mesa's software OpenGL napari may die at its next drawing
+        when layers with points were removed and no others came in their place.
+        """
+        self._is_blank = True
+        for layer in (self.points, self.landmarks):
+            if layer is not None:
+                _set_visible(layer, False)
+
     def begin(self, snapshot: Snapshot, features: pd.DataFrame) -> None:
         """Prepare for the frames of a run, in new layers where the old do not fit.
 
@@ -104,6 +139,8 @@ class MapLayers:
         else:
             self._frame.restart()
             self._n_points = len(snapshot.embedding)
+            if self.landmarks is None:  # somebody deleted them
+                self._add_landmarks(len(snapshot.landmarks))
         self.set_features(features)
 
     def show(
@@ -111,6 +148,7 @@ class MapLayers:
         snapshot: Snapshot,
         colors: NDArray[np.float32],
         magnification: NDArray[np.floating] | float = 1.0,
+        above: NDArray[np.bool_] | None = None,
     ) -> bool:
         """Draw a snapshot; return whether it was drawn.
 
@@ -122,19 +160,21 @@ class MapLayers:
         colors : array, shape (N, 4)
         magnification : float or array of shape (N,)
             Of the size of each point.
+        above : array of bool, shape (N,), optional
+            Points that are drawn above all others.
         """
         if self.points is None or not _is_finite(snapshot):
             return False
         if self.points.data.shape != snapshot.embedding.shape:
-            self._forget()
-            self._on_lost()
+            self._give_up()
             return False
         self._frame.follow(snapshot.embedding, settle=snapshot.finished)
-        self.points.data[:] = self._frame.to_world(snapshot.embedding)
-        self._write_looks(self.points, colors, magnification)
+        axes = displayed_axes(self._viewer.dims)
+        self.points.data[:, axes] = self._frame.to_world(snapshot.embedding)
+        self._write_looks(self.points, colors, magnification, above)
         if self.landmarks is not None:
-            world = self._frame.to_world(snapshot.landmarks)
-            write_landmarks(self.landmarks, world, self._frame.unit)
+            places = self._frame.to_world(snapshot.landmarks)
+            write_landmarks(self.landmarks, places, axes, self._frame.unit)
         self._draw_both()
         return True
 
@@ -142,11 +182,12 @@ class MapLayers:
         self,
         colors: NDArray[np.float32],
         magnification: NDArray[np.floating] | float = 1.0,
+        above: NDArray[np.bool_] | None = None,
     ) -> None:
         """Draw the points where they are in other colours or sizes."""
         points = self._whole_points()
         if points is not None and len(points.data) == len(colors):
-            self._write_looks(points, colors, magnification)
+            self._write_looks(points, colors, magnification, above)
             self._draw(points)
 
     def show_landmarks(self, shown: bool) -> None:
@@ -157,8 +198,12 @@ class MapLayers:
 
     def fade_landmarks(self, faded: bool) -> None:
         """Let the landmarks step back while some of the points stand out."""
-        if self.landmarks is not None:
-            self.landmarks.opacity = FADED_OPACITY if faded else LANDMARK_OPACITY
+        former = self._faded
+        if former is not None and (not faded or former.layer is not self.landmarks):
+            former.end()
+            self._faded = None
+        if faded and self._faded is None and self.landmarks is not None:
+            self._faded = Faded(self.landmarks, FADED)
 
     def set_features(self, features: pd.DataFrame) -> None:
         """Give the points a table, which napari shows under the mouse."""
@@ -172,76 +217,195 @@ class MapLayers:
                 layer.refresh(data_displayed=False)
 
     def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return positions (..., 2) of the embedding as world positions."""
+        """Return positions (..., 2) of the embedding as displayed: (row, column).
+
+        These are the coordinates of the points' layer in the order of its displayed
+        axes, as in :func:`~napari_embedding_game.ui.canvas.projection_of`.
+        """
         return self._frame.to_world(positions)
 
-    def to_map(self, world: NDArray[np.floating]) -> NDArray[np.floating] | None:
-        """Return a world position in the units of the embedding.
+    @property
+    def scale(self) -> float:
+        """World units per unit of the embedding."""
+        return self._frame.scale
+
+    def to_map(self, place: NDArray[np.floating]) -> NDArray[np.floating] | None:
+        """Return a displayed (row, column) in the units of the embedding.
 
         None where there is no map, or outside of it.
         """
         points = self._whole_points()
-        if points is None or not points.visible:
+        if points is None or not points.visible or not self._frame.contains(place):
             return None
-        place = np.asarray(world)[-self._frame.ndim :]
-        return self._frame.to_map(place) if self._frame.contains(place) else None
+        return self._frame.to_map(np.asarray(place))
 
-    def in_map(self, world: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return world positions (V, 2) in units of the embedding, on it or not."""
-        return self._frame.to_map(world)
+    def projection(self) -> Projection | None:
+        """Return how the map is drawn on the canvas; None where it is not seen."""
+        points = self._whole_points()
+        if points is None or self._is_blank:
+            return None
+        return projection_of(self._viewer, points)
+
+    def place_at(self, pixel: NDArray[np.floating]) -> MapPlace | None:
+        """Return the place of the map under a pixel (x, y) of the canvas.
+
+        None beside the map, and in the other parts of napari's grid.
+        """
+        for layer in (self._whole_points(), self.landmarks):
+            drawn = None if layer is None else projection_of(self._viewer, layer)
+            if drawn is None or not drawn.holds(pixel):
+                continue
+            places = drawn.to_plane(np.asarray(pixel)[None])
+            position = None if places is None else self.to_map(places[0])
+            if places is not None and position is not None:
+                stretch = drawn.stretch(places[0]) @ self._frame.jacobian
+                return MapPlace(position, stretch)
+        return None
+
+    def outline_at(self, pixels: NDArray[np.floating]) -> NDArray[np.floating] | None:
+        """Return a line of pixels (V, 2) in units of the embedding, on it or not.
+
+        None where there is no map, or not under all of the line.
+        """
+        drawn = self.projection()
+        places = None if drawn is None else drawn.to_plane(pixels)
+        if places is None or not self._frame.is_fitted:
+            return None
+        return self._frame.to_map(places)
 
     def fly_to(self, row: int) -> None:
         """Show one point in the middle of the canvas, nearer than the whole map."""
         points = self._whole_points()
-        if points is None:
+        if points is None or self._is_blank:
             return
-        camera = getattr(self._viewer, "scene", self._viewer).camera
-        place = points.data_to_world(points.data[row])
-        camera.center = (0.0, *place[-2:]) if len(place) < 3 else place[-3:]
+        camera = camera_of(self._viewer)
+        place = np.asarray(points.data_to_world(points.data[row]))
+        camera.center = (0.0, *place[displayed_axes(self._viewer.dims)])
         camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.box.side)
 
-    def make_room(self, snapshot: Snapshot) -> bool:
+    def make_room(self) -> bool:
         """Lay the map beside the others where one of them has come to lie on it.
 
         Returns
         -------
         bool
-            Whether it was moved: then it has to be begun and shown anew.
+            Whether it was moved: then it has to be shown anew.
         """
-        own = (self.points, self.landmarks)
-        others = [x for x in self._viewer.layers if all(x is not y for y in own)]
-        extents = (x.extent.world[:, -2:] for x in others)
-        if self.points is None or not any(map(self._frame.meets, extents)):
+        if self.points is None or not any(map(self._frame.meets, self._extents())):
             return False
-        self._replace(len(snapshot.embedding), len(snapshot.landmarks))
+        self._move_beside()
+        self._show_box(self.points)
+        self._viewer.reset_view()
         return True
+
+    def turn(self) -> bool:
+        """Take up other displayed axes: the map stands upright, beside the images.
+
+        Returns
+        -------
+        bool
+            Whether it was moved: then it has to be shown anew.
+        """
+        axes = self._displayed()
+        if axes == self._seen_axes:
+            return False
+        self._seen_axes = axes
+        if self.points is None:
+            return False
+        self._move_beside()
+        return True
+
+    def fit_camera(self) -> None:
+        """Show the map and the other layers as large as they fit on the canvas.
+
+        napari's own way takes the axes of a flat layer for the last ones, also where
+        it draws them along others.
+        """
+        drawn = self.projection()
+        if drawn is None:
+            return
+        extents = [self._frame.corners, *self._extents()]
+        corners = np.concatenate([e for e in extents if np.isfinite(e).all()])
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        width, height = drawn.cell[2:]
+        camera = camera_of(self._viewer)
+        camera.center = (camera.center[0], *(low + high) / 2)
+        room = np.array([height, width]) * FILLED
+        camera.zoom = float((room / np.maximum(high - low, 1.0)).min())
 
     # Inside
 
     def _whole_points(self) -> Points | None:
         """Return the points; those of which somebody deleted some are lost."""
         if self.points is not None and len(self.points.data) != self._n_points:
-            self._forget()
-            self._on_lost()
+            self._give_up()
         return self.points
+
+    def _give_up(self) -> None:
+        """Leave layers that somebody edited alone, until the next map comes."""
+        own = (self.points, self.landmarks)
+        self._given_up += [layer for layer in own if layer is not None]
+        self._forget()
+        self._on_lost()
+
+    def _displayed(self) -> list[int]:
+        """Return the displayed axes, counted from the last one."""
+        dims = self._viewer.dims
+        return [axis - dims.ndim for axis in dims.order][-2:]
+
+    def _extents(self) -> list[NDArray[np.floating]]:
+        """Return where the other layers are displayed, each (2, 2)."""
+        own = (self.points, self.landmarks, *self._given_up)
+        others = [x for x in self._viewer.layers if all(x is not y for y in own)]
+        dims = self._viewer.dims
+        return [
+            np.asarray(layer.extent.world)[:, displayed_axes(dims, layer.ndim)]
+            for layer in others
+            if layer.ndim > 1
+        ]
+
+    def _move_beside(self) -> None:
+        """Go beside the other layers; the next map is fitted there."""
+        self._frame = Frame(free_box(self._extents()))
+        for layer, size in (
+            (self.points, point_size(self._n_points)),
+            (self.landmarks, LANDMARK_SIZE),
+        ):
+            if layer is not None:
+                layer.size[:] = self._frame.unit * size
+
+    def _show_box(self, points: Points) -> None:
+        """Have the extent of the points be the whole box, which the map is to fill."""
+        corners = np.resize(self._frame.corners.astype(np.float32), points.data.shape)
+        points.data[:, displayed_axes(self._viewer.dims)] = corners
+        points.refresh(thumbnail=False, highlight=False)
 
     def _replace(self, n_points: int, n_landmarks: int) -> None:
         self._remove_own()
-        self._frame = Frame(
-            free_box([layer.extent.world[:, -2:] for layer in self._viewer.layers])
-        )
+        self._seen_axes = self._displayed()
+        self._frame = Frame(free_box(self._extents()))
         # The camera shows the whole box, which the map is going to fill.
-        places = np.resize(self._frame.corners.astype(np.float32), (n_points, 2))
-        middle = np.tile(self._frame.box.center, (n_landmarks, 1))
-        self.points = points_layer(places, self._frame.unit)
-        self.landmarks = landmarks_layer(middle, self._frame.unit)
+        axes = displayed_axes(self._viewer.dims)
+        corners = self._frame.corners.astype(np.float32)[:, axes]
+        self.points = points_layer(np.resize(corners, (n_points, 2)), self._frame.unit)
         self._n_points = n_points
         self._is_blank = True
-        for layer in (self.points, self.landmarks):
-            layer.visible = False
-            self._viewer.add_layer(layer)
+        self.points.visible = False
+        self._viewer.add_layer(self.points)
+        self._add_landmarks(n_landmarks)
         self._viewer.layers.selection.active = self.points
         self._viewer.reset_view()
+
+    def _add_landmarks(self, n_landmarks: int) -> None:
+        """Add a layer of landmarks, which the next snapshot puts into place."""
+        active = self._viewer.layers.selection.active
+        axes = displayed_axes(self._viewer.dims)
+        middle = np.tile(self._frame.box.center[axes], (n_landmarks, 1))
+        layer = landmarks_layer(middle, self._frame.unit)
+        layer.visible = self._landmarks_shown and not self._is_blank
+        self._viewer.add_layer(layer)
+        self.landmarks = layer
+        self._viewer.layers.selection.active = active
 
     def _draw_both(self) -> None:
         for layer, shown in (
@@ -260,31 +424,34 @@ class MapLayers:
         draw(self._viewer, layer)
 
     def _remove_own(self) -> None:
-        own = [self.points, self.landmarks]
+        own = [self.points, self.landmarks, *self._given_up]
         kept = [x for x in self._viewer.layers if x.metadata == PLACEHOLDER]
         self._forget()
+        self._given_up = []
         for layer in (*own, *kept):
             if layer is not None and layer in self._viewer.layers:
                 self._viewer.layers.remove(layer)
 
     def _forget(self) -> None:
-        self.points = self.landmarks = None
+        self.points = self.landmarks = self._faded = None
         self._is_blank = False
 
     def _on_removed(self, event: object) -> None:
         layer = getattr(event, "value", None)
         if layer is self.landmarks:
-            self.landmarks = None
+            self.landmarks = self._faded = None
         elif layer is self.points and layer is not None:
             self.points = None
             self._on_lost()
 
     def _write_looks(
         self,
-        layer: Points,
+        layer: MapPoints,
         colors: NDArray[np.float32],
         magnification: NDArray[np.floating] | float,
+        above: NDArray[np.bool_] | None,
     ) -> None:
+        layer.draw_last(above)
         layer.face_color[:] = colors
         layer.size[:] = self._frame.unit * point_size(len(layer.data)) * magnification
 
@@ -297,6 +464,12 @@ def draw(viewer: napari.Viewer, layer: Layer) -> None:
     """
     with viewer.layers.events.blocker():
         layer.refresh(thumbnail=False, highlight=False, extent=False)
+
+
+def remove_placeholders(viewer: napari.Viewer) -> None:
+    """Remove the layers that kept the place of maps which do not come."""
+    for layer in [x for x in viewer.layers if x.metadata == PLACEHOLDER]:
+        viewer.layers.remove(layer)
 
 
 def unwrapped(viewer: object) -> object:

@@ -18,7 +18,7 @@ from superqt import QRangeSlider
 from napari_embedding_game.ui.coloring import Legend
 from napari_embedding_game.ui.colors import value_colors
 from napari_embedding_game.ui.level_click import CLICK_TIP, adds
-from napari_embedding_game.ui.parts import text_label
+from napari_embedding_game.ui.parts import ignore_idle_wheel, text_label
 
 TWO_COLUMNS_FROM = 9
 """Levels from which the legend takes two columns."""
@@ -55,6 +55,7 @@ class LegendView(QWidget):
             body = kind(legend)
             if isinstance(body, _Scale):
                 body.limits_changed.connect(self.limits_changed)
+                ignore_idle_wheel(body)  # made after the dock, which does it for all
             else:
                 body.picked.connect(self.picked)
             self._replace(body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -12,11 +12,16 @@ import pandas as pd
 from napari.layers import Image, Labels, Layer
 from psygnal import Signal
 
-from napari_embedding_game.data.annotation import KEY
+from napari_embedding_game.data.columns import KEY, is_of_a_map
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.linking import label_column
+from napari_embedding_game.data.linking import (
+    is_napari_table,
+    label_column,
+    label_ids,
+)
 from napari_embedding_game.data.writers import features
 from napari_embedding_game.session.sources import Loaded
+from napari_embedding_game.ui.picking import Pointed
 
 if TYPE_CHECKING:
     import napari
@@ -31,6 +36,8 @@ PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.35
 SAMPLE = "napari-embedding-game sample"
 """Metadata that names the sample whose picture a layer shows."""
+WRITTEN = "napari-embedding-game columns"
+"""Metadata of a layer: the columns of its table that a map was written into."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,53 +126,133 @@ def show_pictures(viewer: napari.Viewer, loaded: Loaded) -> Linked:
     return Linked(labels, (image,))
 
 
-def with_features(
-    present: pd.DataFrame, dataset: Dataset, result: EmbeddingResult
-) -> pd.DataFrame:
-    """Return the table of a Labels layer with position, cluster and pressure.
+def write_columns(
+    layer: Layer, table: Table | None, dataset: Dataset, result: EmbeddingResult
+) -> None:
+    """Write position, cluster, pressure and measures into the table of a layer.
 
-    Which label a row is about goes by the rule of
-    :func:`~napari_embedding_game.data.linking.link`; where that tells nothing,
-    napari's row i is about label i.
+    Row by row into the table that was taken, else by label into that of a Labels
+    layer.  What the person has there stays.
 
     Raises
     ------
     DataError
-        If the rows of the dataset are no objects, or one label is several rows.
+        If it cannot be told which row of the table is which.
     """
-    labels = _labels_of(present, dataset)
-    found = features(dataset, result, labels)
+    written = set(layer.metadata.get(WRITTEN, ()))
+    present = layer.features.reset_index(drop=True)
+    is_taken = table is not None and table.layer is layer
+    if is_taken and (not isinstance(layer, Labels) or _is_as_taken(table, written)):
+        found = with_rows(table, dataset, result, written)
+    else:
+        found = with_features(present, dataset, result, written, layer.name)
+    layer.features = found
+    layer.metadata[WRITTEN] = [
+        str(c) for c in found if c not in present or c in written
+    ]
+
+
+def with_features(
+    present: pd.DataFrame,
+    dataset: Dataset,
+    result: EmbeddingResult,
+    written: Collection[str] = (),
+    name: str = "labels",
+) -> pd.DataFrame:
+    """Return the table of a Labels layer with position, cluster and pressure.
+
+    Which label a row is about goes by the rule of
+    :func:`~napari_embedding_game.data.linking.match_rows`; an empty table gets a row
+    for each object.
+
+    Parameters
+    ----------
+    written : collection of str
+        Columns of the present table that an earlier map was written into.
+
+    Raises
+    ------
+    DataError
+        If the rows of the dataset are no objects, one label is several rows, or
+        the table does not tell which label a row is.
+    """
+    found = features(dataset, result, _labels_of(present, dataset, name))
+    if "index" in present:
+        found = found.drop(columns="index")  # it is the person's, or the same
+    found = _told_apart(found, present, written)
     kept = present.drop(columns=[c for c in found if c in present])
-    return pd.concat([found, kept.reset_index(drop=True)], axis=1)
+    ours = [c for c in found if c != "index"]
+    first = [found["index"]] if "index" in found else []
+    return pd.concat([*first, kept.reset_index(drop=True), found[ours]], axis=1)
 
 
-def _labels_of(present: pd.DataFrame, dataset: Dataset) -> NDArray[np.integer]:
+def _labels_of(
+    present: pd.DataFrame, dataset: Dataset, name: str
+) -> NDArray[np.integer]:
     """Return the label of each row; of an empty table, of each object."""
-    column, objects = label_column(present), dataset.source_objects
-    if column is not None and len(present):
-        return np.asarray(present[column].astype(np.int64))
-    is_in_order = objects is not None and len(present) in (0, len(objects))
-    return objects.label_ids if is_in_order else np.arange(len(present))
+    objects = dataset.source_objects
+    if objects is not None and not len(present):
+        return objects.label_ids[objects.present]
+    linked = dataset.provenance.get("linked")
+    told = linked.get("column") if isinstance(linked, Mapping) else None
+    column = told if told in present else label_column(present)
+    largest = 0 if objects is None else int(objects.label_ids.max(initial=0))
+    if column is not None or is_napari_table(present, largest):
+        return label_ids(present, column)
+    raise DataError(
+        f"The table of '{name}' has {len(present):,} rows and no column that says "
+        'which label a row is: add a column "label" to it, or save the map as .csv.'
+    )
 
 
-def with_rows(table: Table, dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
+def _told_apart(
+    found: pd.DataFrame, present: pd.DataFrame, written: Collection[str]
+) -> pd.DataFrame:
+    """Return our columns under names that no column of the person has."""
+    names = {
+        column: f"{KEY}_{column}"
+        for column in found
+        if column in present and column not in written and not is_of_a_map(column)
+    }
+    return found.rename(columns=names)
+
+
+def _is_as_taken(table: Table, written: Collection[str]) -> bool:
+    """Return whether the table still holds what was taken, in the same rows."""
+    present, taken = table.layer.features, table.features
+    same = [c for c in taken if not is_of_a_map(c) and c not in written]
+    return set(same) <= set(present) and bool(taken[same].equals(present[same]))
+
+
+def with_rows(
+    table: Table,
+    dataset: Dataset,
+    result: EmbeddingResult,
+    written: Collection[str] = (),
+) -> pd.DataFrame:
     """Return the table of a layer with position, cluster and pressure of its rows.
+
+    That of a Labels layer gets a column ``index``, too, which tells napari the label
+    of each row; -1 where a row is no object.
 
     Raises
     ------
     DataError
         If it no longer holds what was taken: its rows may be others.
     """
-    present, taken = table.layer.features, table.features
-    same = [column for column in taken if not str(column).startswith(KEY)]
-    if not set(same) <= set(present) or not taken[same].equals(present[same]):
+    if not _is_as_taken(table, written):
         raise DataError(
             f"The table of '{table.layer.name}' was changed since it was taken, its "
             "rows may be others now: take it again, or save the map as .csv."
         )
-    found = features(dataset, result)
+    present = table.layer.features.reset_index(drop=True)
+    found = _told_apart(features(dataset, result), present, written)
     kept = present.drop(columns=[c for c in found if c in present])
-    return pd.concat([kept.reset_index(drop=True), found], axis=1)
+    objects = dataset.source_objects
+    if objects is not None and "index" not in kept:
+        ids = np.where(objects.present, objects.label_ids, -1)
+        kept.insert(0, "index", ids)
+    return pd.concat([kept, found], axis=1)
 
 
 def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | None:
@@ -183,22 +270,31 @@ def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | N
     return int(rows[inside][0]) if inside.any() else None
 
 
-def clicked_row(
-    linked: Linked, objects: Objects, world: NDArray[np.floating]
-) -> int | None:
-    """Return the row of the object at a world position, None where there is none."""
+def clicked_row(linked: Linked, objects: Objects, pointed: Pointed) -> int | None:
+    """Return the row of the object that was pointed at, None where there is none."""
     layer = linked.labels
     if not layer.visible:
         return None
-    value = layer.get_value(world, world=True)
+    value = layer.get_value(
+        pointed.world,
+        view_direction=pointed.view_direction,
+        dims_displayed=list(pointed.displayed),
+        world=True,
+    )
     label = value[1] if isinstance(value, tuple) else value
     if not label:
         return None
-    return row_at(objects, int(label), np.asarray(layer.world_to_data(world)))
+    return row_at(objects, int(label), np.asarray(layer.world_to_data(pointed.world)))
 
 
 def go_to(viewer: napari.Viewer, labels: Labels, objects: Objects) -> None:
-    """Centre the camera on objects of a layer, in the slice of the first of them."""
+    """Centre the camera on objects of a layer, in the slice of the first of them.
+
+    Rows that are no object have no place; without any other the camera stays.
+    """
+    objects = objects.take(objects.present)
+    if not len(objects):
+        return
     middle = np.asarray(labels.data_to_world(objects.centers[0]))
     if labels.ndim == 2:
         middle = np.asarray(labels.data_to_world(objects.centers.mean(axis=0)))

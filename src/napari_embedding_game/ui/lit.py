@@ -15,6 +15,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.colors import from_hex
 from napari_embedding_game.ui.layers import draw
 from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest
+from napari_embedding_game.ui.map_layers import Faded
 from napari_embedding_game.ui.measure_panel import OWN
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ FOLLOW_MS = 400
 """Between two looks at a running game."""
 FEW = 1000
 """Objects that are found faster one by one than by looking at every pixel."""
+MOST_COLORS = 1 << 16
+"""So many labels napari's colormap can tell apart."""
 LARGEST_LABEL = 20_000_000
 """Up to this label a table by label is kept: one byte each."""
 
@@ -42,7 +45,7 @@ def light(
     mask : array of the shape of `labels`, written in place
     lit : (n,) whether each object is selected
     """
-    rows = np.flatnonzero(lit)
+    rows = np.flatnonzero(lit & objects.present)
     table = table_of(objects, lit) if len(rows) > FEW else None
     if table is not None:
         # What is beyond the table, or below 0, is no object of the map.
@@ -60,7 +63,8 @@ def table_of(objects: Objects, lit: NDArray[np.bool_]) -> NDArray[np.uint8] | No
     None where one label is several objects, as in a time series, or where labels
     are too large for a table.
     """
-    ids = objects.label_ids
+    lit = lit[objects.present]
+    ids = objects.label_ids[objects.present]
     # In growing order no label occurs again, as it does in a time series.
     is_growing = bool((np.diff(ids) > 0).all())
     if ids.max(initial=0) > LARGEST_LABEL:
@@ -101,23 +105,45 @@ class LitLevel:
         return self[...].astype(dtype or self.dtype, copy=False)
 
 
-class Faded:
-    """Lets a layer step back for a while; what its owner changes meanwhile stays."""
+class LitColors:
+    """Shows which objects are lit in the colours of their own layer, for a while.
 
-    def __init__(self, layer: Labels) -> None:
-        self._layer = layer
-        self._before = layer.opacity
-        layer.opacity *= FADING
-        self._faded = layer.opacity
+    Parameters
+    ----------
+    labels : Labels
+    """
+
+    def __init__(self, labels: Labels) -> None:
+        self._layer = labels
+        self._before = self._own = labels.colormap
+
+    @property
+    def layer(self) -> Labels:
+        """The layer that holds the objects."""
+        return self._layer
+
+    def show(self, table: NDArray[np.uint8]) -> None:
+        """Light up the labels for which a table, as of :func:`table_of`, has 1."""
+        if self._layer.colormap is not self._own:  # somebody has chosen another one
+            self._before = self._layer.colormap
+        colors = np.asarray(self._before.map(np.arange(len(table))), np.float32)
+        colors[:, 3] *= FADING
+        colors[table > 0] = from_hex((COLOR,))[0]
+        self._layer.colormap = CyclicLabelColormap(colors=colors)
+        self._own = self._layer.colormap
 
     def end(self) -> None:
-        """Bring the layer back."""
-        if self._layer.opacity == self._faded:
-            self._layer.opacity = self._before
+        """Bring the layer's own colours back, unless somebody has chosen others."""
+        if self._layer.colormap is self._own:
+            self._layer.colormap = self._before
 
 
 class LitObjects:
-    """A Labels layer of its own, above the objects; made at the first selection."""
+    """A Labels layer of its own, above the objects; made at the first selection.
+
+    In napari's grid that layer would have a part of its own, away from the image: there
+    the objects' own layer is coloured, as far as a colormap tells its labels apart.
+    """
 
     def __init__(
         self, viewer: napari.Viewer, session: Session, linked: LinkedLayers
@@ -128,6 +154,7 @@ class LitObjects:
         self._of: Linked | None = None
         self.layer: Labels | None = None
         self._faded: Faded | None = None
+        self._colors: LitColors | None = None
         self._soon = QTimer()
         self._soon.setSingleShot(True)
         self._soon.setInterval(FOLLOW_MS)
@@ -137,6 +164,7 @@ class LitObjects:
         session.state_changed.connect(self.update)
         linked.changed.connect(self.update)
         viewer.layers.events.removed.connect(self._on_removed)
+        viewer.canvas.grid.events.enabled.connect(self._on_grid)
 
     def close(self) -> None:
         """Let go of the session; the layer goes too."""
@@ -146,6 +174,7 @@ class LitObjects:
         self._session.state_changed.disconnect(self.update)
         self._linked.changed.disconnect(self.update)
         self._viewer.layers.events.removed.disconnect(self._on_removed)
+        self._viewer.canvas.grid.events.enabled.disconnect(self._on_grid)
         self._drop()
 
     def update(self) -> None:
@@ -161,18 +190,45 @@ class LitObjects:
         points = self._session.selection.points
         if len(points) != len(dataset.objects):
             return
+        if self._recolor(linked.labels, dataset.objects, points):
+            return
         self._light(linked.labels, dataset.objects, points)
         self._fade(linked.labels if points.any() else None)
+
+    def _on_grid(self, event: object = None) -> None:
+        """Show the same in the other way."""
+        self._drop()
+        self.update()
+
+    def _recolor(
+        self, labels: Labels, objects: Objects, points: NDArray[np.bool_]
+    ) -> bool:
+        """Light the objects up in their own layer; return whether that can be done."""
+        if not self._viewer.canvas.grid.enabled:
+            return False
+        table = table_of(objects, points)
+        if table is None or len(table) > MOST_COLORS:
+            return False
+        if not points.any():
+            self._drop()
+            return True
+        if self._colors is None:
+            self._colors = LitColors(labels)
+        self._colors.show(table)
+        return True
 
     def _on_removed(self, event: object = None) -> None:
         """Forget a layer that somebody deleted; the next selection makes another."""
         if self.layer is not None and self.layer not in self._viewer.layers:
             self.layer = None
             self._fade(None)
+        if self._colors is not None and self._colors.layer not in self._viewer.layers:
+            self._colors = None
 
     def _on_clusters(self) -> None:
         """Follow points that move from cluster to cluster, now and then."""
-        is_followed = self.layer is not None and bool(self._session.selection.clusters)
+        is_shown = self.layer is not None or self._colors is not None
+        is_followed = is_shown and bool(self._session.selection.clusters)
         if is_followed and not self._soon.isActive():
             self._soon.start()
 
@@ -202,7 +258,7 @@ class LitObjects:
             self._faded.end()
             self._faded = None
         elif self._faded is None and labels is not None:
-            self._faded = Faded(labels)
+            self._faded = Faded(labels, FADING)
 
     def _make(self, labels: Labels, data: Any) -> None:
         active = self._viewer.layers.selection.active
@@ -226,6 +282,9 @@ class LitObjects:
 
     def _drop(self) -> None:
         self._fade(None)
+        if self._colors is not None:
+            self._colors.end()
+            self._colors = None
         if self.layer is not None and self.layer in self._viewer.layers:
             self._viewer.layers.remove(self.layer)
         self.layer = None

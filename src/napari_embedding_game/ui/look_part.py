@@ -6,12 +6,15 @@ from magicgui.widgets import CheckBox, ComboBox
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QHBoxLayout
 
+from napari_embedding_game.core.family import member
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.ui.coloring import CLUSTER, choices
+from napari_embedding_game.session.session import ALIVE
+from napari_embedding_game.ui.coloring import CLUSTER, PRESSURE, choices
 from napari_embedding_game.ui.legend import LegendView
 from napari_embedding_game.ui.level_click import select_rows
 from napari_embedding_game.ui.parts import Part, add_row, form
 from napari_embedding_game.ui.player import Player
+from napari_embedding_game.ui.words import PRESSURE_CHOICE, PRESSURE_MEANS
 
 
 class LookPart(Part):
@@ -28,14 +31,13 @@ class LookPart(Part):
         self.color_by = ComboBox(
             choices=self._choices,
             value=self._look.color_by,
-            tooltip="What the colour of a point tells: its cluster, its pressure, or "
-            "what is known of it. For a gene, press / and type its name.",
+            tooltip="What the colour of a point tells: its cluster, how squeezed it "
+            "is, or what is known of it. For a gene, press / and type its name.",
         )
         self.size_by = ComboBox(
-            choices=[("All the same", False), ("Pressure", True)],
+            choices=self._sizes,
             value=self._look.size_by_pressure,
-            tooltip="Large points under pressure are squeezed: they would leave the "
-            "plane if they could, so distrust their place.",
+            tooltip=f"Large points are the most squeezed: {PRESSURE_MEANS}",
         )
         self.landmarks = CheckBox(
             text="Show landmarks",
@@ -64,6 +66,7 @@ class LookPart(Part):
         self.landmarks.changed.connect(self._set_landmarks)
         self.names.changed.connect(self._set_names)
         self._session.dataset_changed.connect(self._on_dataset)
+        self._session.state_changed.connect(self._on_state)
         self._session.restored.connect(self._on_restored)
         self._look.events.color_by.connect(self._on_color)
         self.legend.limits_changed.connect(self._set_limits)
@@ -74,6 +77,7 @@ class LookPart(Part):
     def shut_down(self) -> None:
         """Let go of the session."""
         self._session.dataset_changed.disconnect(self._on_dataset)
+        self._session.state_changed.disconnect(self._on_state)
         self._session.restored.disconnect(self._on_restored)
         self._look.events.color_by.disconnect(self._on_color)
 
@@ -82,6 +86,7 @@ class LookPart(Part):
 
     def _on_restored(self, saved: object = None) -> None:
         """Show the look as it is, when a session file has changed it."""
+        self._offer()
         for widget, value in (
             (self.size_by, self._look.size_by_pressure),
             (self.landmarks, self._look.show_landmarks),
@@ -96,14 +101,42 @@ class LookPart(Part):
             self._offer()
             QTimer.singleShot(0, self.answered.emit)  # once the legend is drawn
 
-    def _choices(self, widget: object) -> list[str]:
+    def _on_state(self, state: str) -> None:
+        """Offer pressure while the method that is played defines it."""
+        if state != "running":  # which begins as it was prepared
+            self._offer()
+
+    def _choices(self, widget: object) -> list[tuple[str, str]]:
         names, choice = choices(self._session.dataset), self._look.color_by
-        return names if choice in names else [*names, choice]
+        if not self._has_pressure:
+            names = [name for name in names if name != PRESSURE]
+        if choice not in names:
+            names = [*names, choice]
+        return [(PRESSURE_CHOICE if n == PRESSURE else n, n) for n in names]
+
+    def _sizes(self, widget: object) -> list[tuple[str, bool]]:
+        has_pressure = self._has_pressure or self._look.size_by_pressure
+        squeezed = [(PRESSURE_CHOICE, True)] if has_pressure else []
+        return [("All the same", False), *squeezed]
+
+    @property
+    def _has_pressure(self) -> bool:
+        """Whether pressure is defined: by the map, or the method of the next one."""
+        played = self._session.run if self._session.state in ALIVE else None
+        game = self._session.played.game if self._session.played else None
+        if played is not None:
+            game = played.game
+        method = self._session.settings.method if game is None else game.method
+        return member(method).has_pressure
 
     def _offer(self) -> None:
-        with self.color_by.changed.blocked():
-            self.color_by.reset_choices()
-            self.color_by.value = self._look.color_by
+        for widget, value in (
+            (self.color_by, self._look.color_by),
+            (self.size_by, self._look.size_by_pressure),
+        ):
+            with widget.changed.blocked():
+                widget.reset_choices()
+                widget.value = value
 
     def _on_level(self, place: int, is_added: bool) -> None:
         """Select the points of one level of the legend, or its cluster."""

@@ -9,18 +9,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
-from qtpy.QtCore import QObject, QPointF, QSize, QTimer
+from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, QTimer
 from qtpy.QtGui import QPainter, QPaintEvent
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.clustering import Cluster
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas import Sheet, camera_of, canvas_of, to_pixels
+from napari_embedding_game.ui.canvas import Projection, Sheet, camera_of, canvas_of
+from napari_embedding_game.ui.coloring import CLUSTER
 from napari_embedding_game.ui.drawing import RESTING
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.lettering import ON_DARK, ON_LIGHT, half_size, write
 from napari_embedding_game.ui.linked import linked_layers
-from napari_embedding_game.ui.naming import centers, strength, zooms_with_room
+from napari_embedding_game.ui.naming import (
+    centers,
+    lifts,
+    radii,
+    strength,
+    zooms_with_room,
+)
 
 if TYPE_CHECKING:
     import napari
@@ -42,6 +49,10 @@ class MapNames:
     texts: tuple[str, ...] = ()
     places: NDArray[np.floating] | None = None
     """(m, 2) row and column of the middle of each, in the world."""
+    halves: NDArray[np.floating] | None = None
+    """(m, 2) half the height and half the width of each, in pixels."""
+    radii: NDArray[np.floating] | None = None
+    """(m,) how far most points of its cluster lie from that place, in the world."""
     zooms: NDArray[np.floating] | None = None
     """(m,) from which zoom on it has room."""
 
@@ -75,12 +86,14 @@ class NamesOnMap(QObject):
         self._watched: Points | None = None
         self.sheet: NameSheet | None = None
         self.names = NO_NAMES
+        self._painted: Projection | None = None
+        """How the map was drawn when the names were last written."""
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(SOON_MS)
         self._soon.timeout.connect(self.update)
         self._camera = camera_of(viewer)
-        self._grid = getattr(viewer, "canvas", viewer).grid  # moved in napari 0.9
+        self._grid = viewer.canvas.grid
         for signal in self._signals():
             signal.connect(self._later)
         for signal in self._moves():
@@ -106,15 +119,16 @@ class NamesOnMap(QObject):
         if self.sheet is None and self.names.clusters:
             canvas = canvas_of(self._dock)
             if canvas is not None:
-                self.sheet = NameSheet(canvas, self._seen)
+                self.sheet = NameSheet(canvas, self._paint, self._is_outdated)
         self._repaint()
 
     def shown(self) -> dict[str, float]:
         """Return the names that can be read now, and how strongly: 0 to 1."""
         names, zooms = self.names, self.names.zooms
-        if zooms is None or not self._is_flat():
+        drawn = self._layers.projection()
+        if zooms is None or names.places is None or drawn is None:
             return {}
-        strengths = strength(self._camera.zoom, zooms)
+        strengths = self._strengths(names.places, zooms, drawn)
         selection = self._session.selection
         if not selection.is_empty:
             chosen = set(selection.clusters) or set(selection.shares())
@@ -125,6 +139,21 @@ class NamesOnMap(QObject):
 
     # Inside
 
+    def _strengths(
+        self,
+        places: NDArray[np.floating],
+        zooms: NDArray[np.floating],
+        drawn: Projection,
+    ) -> NDArray[np.floating]:
+        """Return how strongly each name is seen: 0 to 1, 0 behind the camera."""
+        in_front = np.isfinite(drawn.to_pixels(places)).all(axis=1)
+        seen = places[in_front]
+        strengths = np.zeros(len(places))
+        # Seen from the side, names stand as close as the shortest way has them.
+        zoom = min(map(drawn.zoom_at, seen), default=0.0)
+        strengths[in_front] = strength(zoom, zooms[in_front]) if zoom else 0.0
+        return strengths
+
     def _signals(self) -> tuple[Any, ...]:
         """Return what tells that other names are to be seen."""
         session = self._session
@@ -133,7 +162,10 @@ class NamesOnMap(QObject):
             session.state_changed,
             session.dataset_changed,
             session.look.events.show_names,
+            session.look.events.color_by,
             linked_layers(session).changed,  # the map may make room
+            self._viewer.dims.events.order,  # also then
+            self._viewer.dims.events.ndim,
         )
 
     def _moves(self) -> tuple[Any, ...]:
@@ -141,9 +173,15 @@ class NamesOnMap(QObject):
         return (
             self._camera.events.zoom,
             self._camera.events.center,
+            self._camera.events.angles,
+            self._camera.events.perspective,
+            self._camera.events.orientation,
             self._viewer.dims.events.ndisplay,
-            self._viewer.dims.events.order,
-            self._grid.events.enabled,
+            self._grid.events,
+            self._viewer.canvas.events.size,
+            self._viewer.layers.events.inserted,
+            self._viewer.layers.events.removed,
+            self._viewer.layers.events.reordered,
             self._viewer.events.theme,
             self._session.selection.changed,
         )
@@ -157,87 +195,128 @@ class NamesOnMap(QObject):
 
     def _repaint(self, event: object = None) -> None:
         if self.sheet is not None:
-            points = self._layers.points
-            seen = points is not None and points.visible and bool(self.names.clusters)
-            self.sheet.setVisible(seen and self._is_flat())
+            is_seen = (
+                bool(self.names.clusters) and self._layers.projection() is not None
+            )
+            self.sheet.setVisible(is_seen)
             self.sheet.update()
 
     def _watch(self, points: Points | None) -> None:
         """Hide the names with the points that they belong to."""
         if points is self._watched:
             return
-        if self._watched is not None:
-            self._watched.events.visible.disconnect(self._repaint)
-        if points is not None:
-            points.events.visible.connect(self._repaint)
+        for signal in self._of_layer(self._watched):
+            signal.disconnect(self._repaint)
+        for signal in self._of_layer(points):
+            signal.connect(self._repaint)
         self._watched = points
 
-    def _is_flat(self) -> bool:
-        dims = self._viewer.dims
-        in_order = tuple(dims.displayed) == tuple(sorted(dims.displayed))
-        return dims.ndisplay == 2 and in_order and not self._grid.enabled
+    def _of_layer(self, points: Points | None) -> tuple[Any, ...]:
+        """Return what tells that a layer is seen in another way."""
+        if points is None:
+            return ()
+        events = points.events
+        moved = (events.scale, events.translate, events.rotate, events.shear)
+        return (events.visible, *moved, events.affine)
 
     def _find(self) -> MapNames:
         session, points = self._session, self._layers.points
         snapshot = session.snapshot
         if snapshot is None or points is None or session.state not in RESTING:
             return NO_NAMES
-        clusters = to_be_named(session.clusters.clusters)
+        is_by_cluster = session.look.color_by == CLUSTER
+        clusters = to_be_named(session.clusters.clusters, with_numbers=is_by_cluster)
         is_plane = snapshot.embedding.shape[1] == 2
         if not (session.look.show_names and clusters and is_plane):
             return NO_NAMES
         ids = [cluster.id for cluster in clusters]
         places = centers(snapshot.embedding, session.clusters.labels, ids)
+        away = radii(snapshot.embedding, session.clusters.labels, ids, places)
+        edges = np.asarray(self._layers.to_world(places + away[:, None] * [1, 0]))
         places = np.asarray(self._layers.to_world(places))
+        away = np.linalg.norm(edges - places, axis=1)
         texts = tuple(map(text_of, clusters))
         pairs = zip(texts, clusters, strict=True)
         halves = np.array([half_size(text, c.is_named) for text, c in pairs])
-        return MapNames(clusters, texts, places, zooms_with_room(places, halves))
+        zooms = zooms_with_room(places, halves)
+        return MapNames(clusters, texts, places, halves, away, zooms)
 
-    def _seen(self, size: QSize) -> Callable[[QPainter], None]:
-        """Return what paints the present names on a canvas of a size."""
-        names, shown = self.names, self.shown()
+    def _lifts(self, drawn: Projection) -> NDArray[np.floating]:
+        """Return how far each name stands above its cluster: (m,) pixels."""
+        names = self.names
+        assert names.places is not None
+        assert names.radii is not None
+        assert names.halves is not None
+        zooms = np.array([drawn.zoom_at(place) for place in names.places])
+        return lifts(names.radii * zooms, names.halves[:, 0])
 
-        def paint(painter: QPainter) -> None:
-            if names.places is None:
-                return
-            pixels = to_pixels(names.places, self._camera, size.width(), size.height())
-            colors = ON_LIGHT if self._viewer.theme == "light" else ON_DARK
-            # The most important last: it lies above what is fading out.
-            for cluster, text, pixel in reversed(
-                list(zip(names.clusters, names.texts, pixels, strict=True))
-            ):
-                if text in shown:
-                    painter.setOpacity(shown[text])
-                    write(painter, QPointF(*pixel), text, cluster.is_named, colors)
+    def _is_outdated(self) -> bool:
+        """Whether the map is drawn in another place than the names on the sheet."""
+        return not _same(self._layers.projection(), self._painted)
 
-        return paint
+    def _paint(self, painter: QPainter) -> None:
+        """Write the present names."""
+        names, shown, drawn = self.names, self.shown(), self._layers.projection()
+        self._painted = drawn
+        if names.places is None or drawn is None:
+            return
+        painter.setClipRect(QRectF(*drawn.cell))
+        pixels = drawn.to_pixels(names.places)
+        pixels[:, 1] -= self._lifts(drawn)
+        colors = ON_LIGHT if self._viewer.theme == "light" else ON_DARK
+        # The most important last: it lies above what is fading out.
+        for cluster, text, pixel in reversed(
+            list(zip(names.clusters, names.texts, pixels, strict=True))
+        ):
+            if text in shown:
+                painter.setOpacity(shown[text])
+                write(painter, QPointF(*pixel), text, cluster.is_named, colors)
 
 
 class NameSheet(Sheet):
     """A sheet over the canvas with the names on it."""
 
     def __init__(
-        self, canvas: QWidget, seen: Callable[[QSize], Callable[[QPainter], None]]
+        self,
+        canvas: QWidget,
+        paint: Callable[[QPainter], None],
+        is_outdated: Callable[[], bool],
     ) -> None:
         super().__init__(canvas)
-        self._seen = seen
+        self._paint = paint
+        self._is_outdated = is_outdated
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the canvas: its size, and where it draws the map."""
+        if event.type() == QEvent.Type.Paint and self._is_outdated():
+            self.update()
+        return super().eventFilter(watched, event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Write the names."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._seen(self.size())(painter)
+        self._paint(painter)
         painter.end()
 
 
-def to_be_named(clusters: tuple[Cluster, ...]) -> tuple[Cluster, ...]:
+def _same(one: Projection | None, other: Projection | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.cell == other.cell and np.array_equal(one.matrix, other.matrix)
+
+
+def to_be_named(
+    clusters: tuple[Cluster, ...], *, with_numbers: bool = True
+) -> tuple[Cluster, ...]:
     """Return the clusters whose names are written, the most important first.
 
     Given names come before numbers, large clusters before small ones; of many
-    clusters only those with a given name can be read.
+    clusters only those with a given name can be read.  Where the map is coloured by
+    something else than clusters, numbers would seem to be of that.
     """
-    wanted = [c for c in clusters if c.is_named or len(clusters) <= MOST_NUMBERED]
+    has_numbers = with_numbers and len(clusters) <= MOST_NUMBERED
+    wanted = [c for c in clusters if c.is_named or has_numbers]
     return tuple(sorted(wanted, key=lambda c: (not c.is_named, -c.size)))
 
 

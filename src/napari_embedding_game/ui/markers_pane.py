@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from qtpy.QtCore import Qt
+from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -20,26 +20,23 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.core.markers import MarkerTable, iter_markers
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.ui.coloring import value_word
+from napari_embedding_game.ui.copying import copy_table, is_copy
 from napari_embedding_game.ui.parts import show_text, text_label
 from napari_embedding_game.ui.worker import StageWorker
 
-HEADINGS = ("Name", "log2 fold", "p adjusted", "In", "Out")
+HEADINGS = ("Column", "log2 fold", "p adj.", "In", "Out")
 TIPS = (
-    "Click a row to colour the map by it.",
+    "Click a row to colour the map by it, a heading to sort. Ctrl+C copies the table.",
     "Log2 of how many times higher the mean is inside; of expression in logarithms "
     "the mean is taken back to counts first, as in scanpy.",
-    "Chance to see such a difference where there is none, corrected for the number "
-    "of names (Benjamini-Hochberg).",
+    "Adjusted p-value: chance to see such a difference where there is none, corrected "
+    "for the number of names (Benjamini-Hochberg).",
     "Share of the selected points with a value above 0.",
     "Share of the compared points with a value above 0.",
 )
 REST = -1
-LARGEST_LOG1P = 20.0
-"""log1p of the largest count there is stays below this."""
-SAMPLED = 100_000
-"""Values that are enough to tell whether they were counted."""
 
 
 class MarkersPane(QWidget):
@@ -62,7 +59,7 @@ class MarkersPane(QWidget):
         self.against = QComboBox()
         self.method = QComboBox()
         self.state = text_label()
-        self.table = QTableWidget(0, len(HEADINGS))
+        self.table = MarkersView()
         self._build()
         self.against.activated.connect(self.refresh)
         self.method.activated.connect(self.refresh)
@@ -77,6 +74,7 @@ class MarkersPane(QWidget):
         self._cancel()
         self._is_due = not self.isVisible()
         self._offer_clusters()
+        self._head()
         dataset, selection = self._session.dataset, self._session.selection
         if self._is_due or dataset is None or selection.is_empty:
             return
@@ -88,12 +86,12 @@ class MarkersPane(QWidget):
 
         def find() -> Generator[float, None, MarkerTable]:
             return iter_markers(
-                dataset.profile,
+                dataset.expression.values,
                 inside,
                 outside,
                 dataset.profile_names,
                 method=method,
-                log1p=is_log1p(dataset),
+                log1p=dataset.expression.is_log1p,
             )
 
         show_text(self.state, "Comparing …", "note")
@@ -124,27 +122,19 @@ class MarkersPane(QWidget):
         head.addWidget(QLabel("Against"))
         head.addWidget(self.against, 1)
         head.addWidget(self.method)
-        table = self.table
-        table.setHorizontalHeaderLabels(HEADINGS)
-        for column, tip in enumerate(TIPS):
-            table.horizontalHeaderItem(column).setToolTip(tip)
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(20)
-        table.setShowGrid(False)
-        table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-        table.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
-        table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        header = table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        header.setMinimumSectionSize(40)
-        header.setHighlightSections(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(4)
         layout.addLayout(head)
         layout.addWidget(self.state)
-        layout.addWidget(table, 1)
+        layout.addWidget(self.table, 1)
+
+    def _head(self) -> None:
+        """Call the first column what its rows are: genes, measures or columns."""
+        dataset = self._session.dataset
+        if dataset is not None:
+            word = value_word(dataset).capitalize()
+            self.table.horizontalHeaderItem(0).setText(word)
 
     def _offer_clusters(self) -> None:
         """Offer the rest, and every cluster that is not selected."""
@@ -184,15 +174,10 @@ class MarkersPane(QWidget):
     def _show(self, found: MarkerTable) -> None:
         self._worker = None
         self.result = found
-        show_text(self.state, "")
-        self.table.blockSignals(True)
-        self.table.clearSelection()
-        self.table.setRowCount(len(found))
-        for row in range(len(found)):
-            for column, text in enumerate(_texts(found, row)):
-                self.table.setItem(row, column, _item(text, is_name=column == 0))
-        self.table.blockSignals(False)
-        self.table.scrollToTop()
+        dataset = self._session.dataset
+        told = "" if dataset is None else dataset.expression.told
+        show_text(self.state, told, "note")
+        self.table.show_markers(found)
 
     def _on_row(self) -> None:
         rows = self.table.selectionModel().selectedRows()
@@ -200,21 +185,73 @@ class MarkersPane(QWidget):
             self._on_name(self.table.item(rows[0].row(), 0).text())
 
 
-def is_log1p(dataset: Dataset) -> bool:
-    """Return whether the profile is expression, and looks like log1p of counts.
+class MarkersView(QTableWidget):
+    """Markers, a row each: the highest score first, or in the order of a column."""
 
-    That is, from 0, never large, and no whole numbers.  The measures of a table may
-    look the same without being any.
-    """
-    profile = dataset.profile
-    values = profile.data if sp.issparse(profile) else profile.ravel()
-    if not (dataset.has_expression and values.size):
-        return False
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    has_zeros = sp.issparse(profile) or low == 0
-    some = values[:: max(1, values.size // SAMPLED)]
-    is_counted = np.array_equal(some, np.round(some))
-    return has_zeros and low >= 0 and high < LARGEST_LOG1P and not is_counted
+    def __init__(self) -> None:
+        super().__init__(0, len(HEADINGS))
+        self.setHorizontalHeaderLabels(HEADINGS)
+        for column, tip in enumerate(TIPS):
+            self.horizontalHeaderItem(column).setToolTip(tip)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(20)
+        self.setShowGrid(False)
+        self.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
+        self.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setMinimumSectionSize(40)
+        header.setHighlightSections(False)
+        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)  # by score
+        header.setSortIndicatorClearable(True)  # a third click: by score again
+        self.setSortingEnabled(True)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Copy the table with Ctrl+C."""
+        if is_copy(event):
+            copy_table(self)
+        else:
+            super().keyPressEvent(event)
+
+    def show_markers(self, found: MarkerTable) -> None:
+        """Show these markers, in the order that was chosen."""
+        self.blockSignals(True)
+        self.setSortingEnabled(False)  # or rows would move while they are filled
+        self.clearSelection()
+        self.setRowCount(len(found))
+        for row in range(len(found)):
+            numbers = (row, *_numbers(found, row))
+            texts = _texts(found, row)
+            for column, (text, number) in enumerate(zip(texts, numbers, strict=True)):
+                item = MarkerItem(text, number, row, is_name=column == 0)
+                self.setItem(row, column, item)
+        self.setSortingEnabled(True)
+        self.blockSignals(False)
+        self.scrollToTop()
+
+
+class MarkerItem(QTableWidgetItem):
+    """A cell that is sorted by its number, not by the text; a name by its letters."""
+
+    def __init__(self, text: str, number: float, rank: int, *, is_name: bool) -> None:
+        super().__init__(text)
+        self.number, self.rank, self._is_name = number, rank, is_name
+        if is_name:
+            self.setToolTip(text)  # a long one is cut in a small window
+        side = Qt.AlignmentFlag.AlignLeft if is_name else Qt.AlignmentFlag.AlignRight
+        self.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+
+    def __lt__(self, other: QTableWidgetItem) -> bool:
+        """Whether it comes before another of its column; equals by their score."""
+        assert isinstance(other, MarkerItem)
+        view = self.tableWidget()
+        if view is not None and view.horizontalHeader().sortIndicatorSection() < 0:
+            return self.rank < other.rank
+        if self._is_name:
+            return self.text().casefold() < other.text().casefold()
+        return (self.number, self.rank) < (other.number, other.rank)
 
 
 def _texts(found: MarkerTable, row: int) -> tuple[str, ...]:
@@ -228,8 +265,12 @@ def _texts(found: MarkerTable, row: int) -> tuple[str, ...]:
     )
 
 
-def _item(text: str, *, is_name: bool) -> QTableWidgetItem:
-    item = QTableWidgetItem(text)
-    side = Qt.AlignmentFlag.AlignLeft if is_name else Qt.AlignmentFlag.AlignRight
-    item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
-    return item
+def _numbers(found: MarkerTable, row: int) -> tuple[float, ...]:
+    """Return what the columns behind the name are sorted by."""
+    change = float(found.logfoldchanges[row])
+    return (
+        change if np.isfinite(change) else -np.inf,
+        float(found.pvals_adj[row]),
+        float(found.pts[row]),
+        float(found.pts_rest[row]),
+    )

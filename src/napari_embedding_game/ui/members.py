@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QHBoxLayout,
-    QScrollArea,
     QStackedLayout,
     QTabWidget,
     QVBoxLayout,
@@ -19,11 +18,12 @@ from qtpy.QtWidgets import (
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.report import ClusterReport
-from napari_embedding_game.ui.inside import CompositionBars, ContrastBars
+from napari_embedding_game.ui.differences_pane import DifferencesPane
+from napari_embedding_game.ui.inside import CompositionBars
 from napari_embedding_game.ui.linked import Linked
 from napari_embedding_game.ui.markers_pane import MarkersPane
-from napari_embedding_game.ui.parts import show_text, text_label
-from napari_embedding_game.ui.pictures import LooksWatch, pictures_of
+from napari_embedding_game.ui.parts import scrolled, show_text, text_label
+from napari_embedding_game.ui.pictures import LooksWatch, pictures_of, size_of
 from napari_embedding_game.ui.texts import Texts
 from napari_embedding_game.ui.theme import ThemeColors
 from napari_embedding_game.ui.thumbnails import Thumbnails
@@ -56,13 +56,14 @@ class Members(QWidget):
         self.note = text_label(role="plain")
         self.column = ComboBox(
             choices=[],
-            tooltip="Which metadata column composition and purity are told by.",
+            tooltip="Which metadata column composition and purity are told by; the "
+            "card beside the mouse tells it first.",
         )
         self.another = PushButton(
             text="Shuffle", tooltip="Show the members in another order."
         )
         self.composition = CompositionBars()
-        self.contrasts = ContrastBars()
+        self.differences = DifferencesPane()
         self.markers = markers
         self.thumbnails = Thumbnails(on_pick)
         self.texts = Texts(on_pick)
@@ -72,12 +73,13 @@ class Members(QWidget):
     def shut_down(self) -> None:
         """Let go of the session and of the layers."""
         self.markers.shut_down()
+        self.differences.shut_down()
         self._looks.watch(None)
         self.thumbnails.pictures.stop()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
-        for view in (self.composition, self.contrasts):
+        for view in (self.composition, self.differences):
             view.set_theme(colors)
 
     def offer_columns(self, columns: list[str]) -> None:
@@ -89,9 +91,11 @@ class Members(QWidget):
     def set_source(self, dataset: Dataset | None, linked: Linked | None) -> None:
         """Offer a tab for each kind of thing that is known of the rows."""
         self._dataset, self._linked = dataset, linked
+        self.differences.set_dataset(dataset)
         self._looks.watch(linked)
         pictures = pictures_of(dataset, linked)
         self.thumbnails.pictures.set_pictures(pictures)
+        self.thumbnails.tell_size(size_of(dataset, linked))
         if dataset is not None:
             names = dataset.obs.index
             self.thumbnails.pictures.row_name = lambda row: str(names[row])
@@ -103,7 +107,7 @@ class Members(QWidget):
             self.tabs.addTab(self.texts, "Texts")
         if dataset is None or dataset.images is None:  # single pixels tell nothing
             self.tabs.addTab(self.markers, "Markers")
-            self.tabs.addTab(_scrolled(self.contrasts), "Differences")
+            self.tabs.addTab(self.differences, "Differences")
         self.another.native.setVisible(pictures is not None or has_texts)
 
     def say(self, hint: str) -> None:
@@ -116,22 +120,17 @@ class Members(QWidget):
         show_text(self.title, title)
         show_text(self.note, note)
 
-    def show_report(self, report: ClusterReport) -> None:
-        """Show what is inside."""
-        show_text(
-            self.numbers,
-            f"{_count(report.size)}, {report.share:.1%} of all  ·  "
-            f"{report.pressured_share:.0%} under pressure "
-            f"(mean {report.mean_pressure:.2g})",
-        )
+    def show_report(self, report: ClusterReport, clusters: tuple[int, ...]) -> None:
+        """Show what is inside these clusters; inside of selected points if none."""
+        show_text(self.numbers, _numbers(report))
         self.composition.set_shares(report.composition)
-        self.contrasts.set_contrasts(report.contrasts)
         self.thumbnails.set_rows(report.draw)
         texts = None if self._dataset is None else self._dataset.texts
         if texts is not None:
             rows = report.draw[:N_TEXTS]
             self.texts.set_texts(rows, [texts[row] for row in rows])
         self._stack.setCurrentIndex(1)
+        self.differences.set_rows(report.draw, clusters)
 
     def holds(self, row: int) -> bool:
         """Return whether the picture or the text of a row is among those shown."""
@@ -160,7 +159,7 @@ class Members(QWidget):
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.setMinimumWidth(TABS_NARROWEST)
-        left = _scrolled(self._left_pane())
+        left = scrolled(self._left_pane())
         left.setMinimumWidth(LEFT_NARROWEST)
         inside = QWidget()
         panes = QHBoxLayout(inside)
@@ -189,14 +188,12 @@ class Members(QWidget):
         return pane
 
 
+def _numbers(report: ClusterReport) -> str:
+    said = f"{_count(report.size)}, {report.share:.1%} of all"
+    if report.has_pressure:
+        said += f"  ·  {report.pressured_share:.0%} squeezed (under pressure)"
+    return said
+
+
 def _count(size: int) -> str:
     return "1 point" if size == 1 else f"{size:,} points"
-
-
-def _scrolled(widget: QWidget) -> QScrollArea:
-    area = QScrollArea()
-    area.setWidgetResizable(True)
-    area.setFrameShape(QScrollArea.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setWidget(widget)
-    return area

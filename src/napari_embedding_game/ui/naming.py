@@ -7,6 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+MOST_OF_IT = 0.8
+"""Share of a cluster's points that its radius holds."""
+CLEAR, COVERED = 3.0, 2.0
+"""Radii of a cluster, in half heights of its name: a name stands in the middle of a
+larger one, and above a smaller one, which it would hide."""
 SOFTLY = 1.25
 """From the zoom at which a name finds room, times this, it is seen in full."""
 
@@ -27,6 +32,40 @@ def centers(
         away = ((points - np.median(points, axis=0)) ** 2).sum(axis=1)
         places[number] = points[int(away.argmin())]
     return places
+
+
+def radii(
+    embedding: NDArray[np.floating],
+    labels: NDArray[np.integer],
+    ids: Sequence[int],
+    places: NDArray[np.floating],
+) -> NDArray[np.float64]:
+    """Return how far most points of each cluster lie from its place: (len(ids),)."""
+    order = np.argsort(labels, kind="stable")
+    begins = np.searchsorted(labels[order], ids, side="left")
+    ends = np.searchsorted(labels[order], ids, side="right")
+    found = np.zeros(len(ids))
+    for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        away = embedding[order[begin:end], :2] - places[number]
+        found[number] = np.quantile(np.hypot(*away.T), MOST_OF_IT)
+    return found
+
+
+def lifts(
+    radii: NDArray[np.floating], half_heights: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Return how far above its place each name stands: (m,) pixels.
+
+    Parameters
+    ----------
+    radii : (m,)
+        Of the clusters as they are drawn, in pixels.
+    half_heights : (m,)
+        Of their names, in pixels.
+    """
+    share = (CLEAR - radii / half_heights) / (CLEAR - COVERED)
+    above: NDArray[np.float64] = np.clip(share, 0.0, 1.0) * (radii + half_heights)
+    return above
 
 
 def zooms_with_room(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from magicgui.widgets.bases import ValueWidget
-from qtpy.QtCore import QEvent, QObject, Qt
-from qtpy.QtGui import QIcon
+from qtpy.QtCore import QEvent, QObject, QSize, Qt
+from qtpy.QtGui import QIcon, QPixmap
 from qtpy.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
+    QApplication,
     QComboBox,
     QFormLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
+    QScrollArea,
+    QScrollBar,
     QVBoxLayout,
     QWidget,
 )
@@ -61,6 +64,20 @@ def show_text(label: QLabel, text: str, role: str | None = None) -> None:
     label.setVisible(bool(text))
 
 
+def scrolled(widget: QWidget) -> QScrollArea:
+    """Return a new area in which a widget is scrolled up and down.
+
+    Only for a widget that is in none yet: put into a second one while the first is
+    still alive, both follow each other's resizes until the stack is full.
+    """
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QScrollArea.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(widget)
+    return area
+
+
 def form() -> QFormLayout:
     """Return a form that stays readable when the dock is narrow."""
     layout = QFormLayout()
@@ -91,7 +108,11 @@ class Fold(QCollapsible):
     """Something used now and then, folded away under a line of text."""
 
     def __init__(self, title: str, inside: QWidget) -> None:
-        super().__init__("", expandedIcon=QIcon(), collapsedIcon=QIcon())
+        # Not QIcon(): under PySide6 that is false, and superqt then has no icon at all.
+        empty = QPixmap(1, 1)
+        empty.fill(Qt.GlobalColor.transparent)
+        super().__init__("", expandedIcon=QIcon(empty), collapsedIcon=QIcon(empty))
+        self.toggleButton().setIconSize(QSize(0, 0))
         self._title = title
         self.setDuration(0)
         self.layout().setContentsMargins(0, 0, 0, 0)
@@ -123,8 +144,27 @@ def ignore_idle_wheel(root: QWidget) -> None:
     kinds = (QComboBox, QAbstractSlider, QAbstractSpinBox)
     for kind in kinds:
         for widget in root.findChildren(kind):
+            if isinstance(widget, QScrollBar):
+                continue  # an abstract slider too, and what the wheel is for
             widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             widget.installEventFilter(guard)
+
+
+def take_numbers_once_typed(root: QWidget) -> None:
+    """Let numbers count when Enter is pressed or the field is left, not key by key.
+
+    Until then "3" on the way to "300" would be set, or be brought into the range of
+    the field: 10, and then 1000.
+    """
+    for field in root.findChildren(QAbstractSpinBox):
+        field.setKeyboardTracking(False)
+
+
+def finish_typing() -> None:
+    """Take the number that is being typed: a button need not take the cursor."""
+    field = QApplication.focusWidget()
+    if isinstance(field, QAbstractSpinBox):
+        field.clearFocus()
 
 
 class _WheelGuard(QObject):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.ui.lasso import LassoLine
+from napari_embedding_game.ui.canvas import camera_of
+from napari_embedding_game.ui.lasso import LassoSheet
 
 if TYPE_CHECKING:
     import napari
@@ -18,6 +22,31 @@ CLICK_REACH = 4.0
 """Canvas pixels that the mouse may move during a click; more is a drag."""
 
 
+@dataclass(frozen=True, eq=False)
+class Pointed:
+    """Where on the canvas the mouse was, as napari tells of it."""
+
+    pixel: NDArray[np.floating]
+    """(x, y) on the canvas."""
+    world: NDArray[np.floating]
+    """(ndim,) of the viewer; in 3-D somewhere along the line of sight."""
+    view_direction: NDArray[np.floating] | None = None
+    """(ndim,) of the line of sight; None in 2-D."""
+    displayed: tuple[int, ...] = (0, 1)
+    """The displayed axes of the viewer."""
+
+    @classmethod
+    def of(cls, event: Any) -> Pointed:
+        """Take it from an event of napari's mouse."""
+        sight = event.view_direction
+        return cls(
+            np.array(event.pos[:2], dtype=float),
+            np.array(event.position, dtype=float),
+            None if sight is None else np.array(sight, dtype=float),
+            tuple(event.dims_displayed),
+        )
+
+
 class Picker:
     """Tells where the canvas was clicked, and when Escape was pressed.
 
@@ -25,17 +54,17 @@ class Picker:
     ----------
     viewer : napari.Viewer
     on_click : callable
-        Receives the world position and whether Ctrl or Cmd was held.
+        Receives where it was, as :class:`Pointed`, and whether Ctrl or Cmd was held.
     on_escape : callable
     on_lasso : callable
-        Receives the world positions (V, 2) that were drawn through with Shift
+        Receives the pixels (V, 2) of the canvas that were drawn through with Shift
         held, and whether Ctrl or Cmd was held too.
     """
 
     def __init__(
         self,
         viewer: napari.Viewer,
-        on_click: Callable[[np.ndarray, bool], None],
+        on_click: Callable[[Pointed, bool], None],
         on_escape: Callable[[], None],
         on_lasso: Callable[[np.ndarray, bool], None] | None = None,
     ) -> None:
@@ -45,6 +74,8 @@ class Picker:
         self._on_lasso = on_lasso
         self.always_lasso = False
         """Whether a drag draws a line without Shift, too."""
+        self.find_canvas: Callable[[], QWidget | None] = lambda: None
+        """Returns what the line is drawn on; None where there is no window."""
         self._callback = self._drag  # one object, so that it can be taken out again
         viewer.mouse_drag_callbacks.append(self._callback)
         self._former = viewer.bind_key("Escape", self._escape, overwrite=True)
@@ -67,32 +98,35 @@ class Picker:
             yield
         if np.hypot(*(np.array(event.pos, dtype=float) - begun)) > CLICK_REACH:
             return
-        self._on_click(np.array(event.position, dtype=float), _adds(event))
+        self._on_click(Pointed.of(event), _adds(event))
 
     def _is_lasso(self, event: Any) -> bool:
         return self.always_lasso or "Shift" in event.modifiers
 
     def _draw(self, viewer: Any, event: Any) -> Iterator[None]:
         """Draw a line until the button is let go; what is no drag is a click."""
-        camera = getattr(viewer, "scene", viewer).camera
-        before = camera.mouse_pan
-        corners = [np.array(event.position[-2:], dtype=float)]
-        last = np.array(event.pos, dtype=float)
-        line = LassoLine(viewer)
-        camera.mouse_pan = False  # each layer that comes or goes sets it anew
+        camera = camera_of(viewer)
+        before = camera.mouse_pan, camera.mouse_zoom
+        corners = [np.array(event.pos[:2], dtype=float)]
+        canvas = self.find_canvas()
+        sheet = None if canvas is None else LassoSheet(canvas)
+        # The line is one of pixels: what is under it stays there meanwhile.
+        camera.mouse_pan = camera.mouse_zoom = False
         try:
             yield
             while event.type == "mouse_move":
-                if np.hypot(*(np.array(event.pos, dtype=float) - last)) >= STEP:
-                    last = np.array(event.pos, dtype=float)
-                    corners.append(np.array(event.position[-2:], dtype=float))
-                    line.draw(np.array(corners))
+                pixel = np.array(event.pos[:2], dtype=float)
+                if np.hypot(*(pixel - corners[-1])) >= STEP:
+                    corners.append(pixel)
+                    if sheet is not None:
+                        sheet.draw(np.array(corners))
                 yield
         finally:
-            line.remove()
-            camera.mouse_pan = before
+            if sheet is not None:
+                sheet.take_off()
+            camera.mouse_pan, camera.mouse_zoom = before
         if len(corners) < 3:
-            self._on_click(np.array(event.position, dtype=float), _adds(event))
+            self._on_click(Pointed.of(event), _adds(event))
         elif self._on_lasso is not None:
             self._on_lasso(np.array(corners), _adds(event))
 

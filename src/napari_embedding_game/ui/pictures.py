@@ -7,12 +7,14 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
-from napari.layers import Image
+from napari.layers import Image, Labels
 from qtpy.QtCore import QObject, QTimer
 
 from napari_embedding_game.data.crops import Channel, planes
 from napari_embedding_game.data.crops import Thumbnails as Crops
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.objects import Objects
+from napari_embedding_game.ui.aligning import fit_of, pixel_size, pixels_on
 from napari_embedding_game.ui.linked import Linked, finest
 from napari_embedding_game.ui.thumbnails import Pictures
 
@@ -21,6 +23,10 @@ RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 CYAN, MAGENTA, YELLOW = (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0)
 OF_TWO, OF_MORE = (MAGENTA, GREEN), (RED, GREEN, BLUE, CYAN, MAGENTA, YELLOW)
 """Colours of the channels that one layer holds."""
+MOST_OBJECTS = 0.98
+"""Share of the objects that have room in a picture."""
+FEWEST_PIXELS = 8
+UNITS = {"micrometer": "µm", "nanometer": "nm", "millimeter": "mm"}
 REST_MS = 300
 """The looks of an image have rested so long before the pictures follow."""
 
@@ -35,19 +41,50 @@ def pictures_of(dataset: Dataset | None, linked: Linked | None) -> Pictures | No
         return None
     # Who hides all images, to see the labels alone, still wants to see the objects.
     images = [image for image in linked.images if image.visible] or linked.images
-    labels = finest(linked.labels)
-    channels = [c for image in images for c in channels_of(image, labels.shape)]
-    return Crops(channels, labels, dataset.objects)
+    channels = [c for image in images for c in channels_of(image, linked.labels)]
+    field = common_field(dataset.objects)
+    return Crops(channels, finest(linked.labels), dataset.objects, field=field)
 
 
-def channels_of(layer: Image, shape: tuple[int, ...]) -> list[Channel]:
-    """Return an image layer as it looks now, beside labels of a shape.
+def size_of(dataset: Dataset | None, linked: Linked | None) -> str:
+    """Return how large the pictures of a dataset's rows are; "" if that is unknown."""
+    if dataset is None or dataset.images is not None:
+        return ""
+    if dataset.objects is None or linked is None:
+        return ""
+    pixels = common_field(dataset.objects)
+    length = pixels * pixel_size(linked.labels)[-1]
+    unit = str(getattr(linked.labels, "units", ("pixel",))[-1])
+    told = f"Each picture shows {pixels} × {pixels} pixels"
+    if unit != "pixel":
+        return f"{told}, {length:.3g} {UNITS.get(unit, unit)} a side."
+    return f"{told}." if length == pixels else f"{told}, {length:.3g} a side."
+
+
+def common_field(objects: Objects) -> int:
+    """Return the side, in pixels, of the field of view that all pictures have.
+
+    So that a small object looks small beside a large one.  Nearly all objects have
+    room in it; the few larger ones are cut at its edge.
+    """
+    boxes = objects.boxes[objects.present]
+    if not len(boxes):
+        return FEWEST_PIXELS
+    first, last = np.split(boxes, 2, axis=1)
+    longer = (last - first)[:, -2:].max(axis=1)
+    return max(FEWEST_PIXELS, round(1.2 * float(np.quantile(longer, MOST_OBJECTS))))
+
+
+def channels_of(layer: Image, labels: Labels) -> list[Channel]:
+    """Return an image layer as it looks now, on the pixels of labels.
 
     Of a layer that holds several channels they are all seen at once, each in a colour
-    of its own; a layer of another shape shows none of these objects.
+    of its own; a layer that does not fit the labels shows none of these objects.
     """
-    pixels = finest(layer)
-    parts = [pixels] if layer.rgb else planes(pixels, tuple(shape))
+    if fit_of(layer, labels).reason:
+        return []
+    pixels = pixels_on(layer, labels, fill=0)
+    parts = [pixels] if layer.rgb else planes(pixels, tuple(finest(labels).shape))
     colors: Sequence[Any] = OF_TWO if len(parts) == 2 else OF_MORE
     if len(parts) == 1:
         colors = [layer.colormap.map(np.linspace(0, 1, 64))]

@@ -1,8 +1,9 @@
 """Where the map lies in the world that it shares with the images.
 
 The map keeps filling one box of the world while it grows out of its start
-layout, so that the camera stays where the person has put it.  It stands as every
-figure of it does, x to the right and y upwards: napari counts rows downwards.
+layout, so that the camera stays where the person has put it.  A few points far from
+all others lie outside of the box: they do not make the rest small.  The map stands as
+every figure of it does, x to the right and y upwards: napari counts rows downwards.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ TOLERANCE = 0.01
 """Move of the extent, relative to it, that the frame does not follow."""
 _DOWN_RIGHT = np.array([-1.0, 1.0])
 """Rows grow downwards, y upwards."""
+TAIL = 0.002
+"""Share of the points at each end of an axis that may be outliers."""
+MARGIN = 0.25
+"""So far beyond all others, relative to their extent, a point is an outlier."""
+SAMPLE = 20_000
+"""Points of which the tails are found."""
 EASE = 0.3
 """Share of the way to the new extent that the frame goes with each snapshot."""
 
@@ -36,6 +43,8 @@ class Box:
 
     corner: tuple[float, float]
     side: float
+    is_beside: bool = False
+    """Whether there is something to the left of it, on which nothing may lie."""
 
     @property
     def center(self) -> NDArray[np.floating]:
@@ -51,7 +60,24 @@ def free_box(extents: Sequence[NDArray[np.floating]]) -> Box:
     top, _ = np.min([e[0] for e in known], axis=0)
     bottom, right = np.max([e[1] for e in known], axis=0)
     side = max(float(bottom - top), 1.0)
-    return Box((float(top), float(right) + GAP * side), side)
+    return Box((float(top), float(right) + GAP * side), side, is_beside=True)
+
+
+def main_extent(
+    values: NDArray[np.floating],
+) -> tuple[float, float, float, float]:
+    """Return where values (N,) begin and end, without and with outliers.
+
+    Returns
+    -------
+    low, high, lowest, highest : float
+        The same twice where there are no outliers.
+    """
+    lowest, highest = float(values.min()), float(values.max())
+    some = values[:: max(1, len(values) // SAMPLE)]
+    low, high = map(float, np.quantile(some, [TAIL, 1 - TAIL]))
+    reach = MARGIN * (high - low)
+    return max(lowest, low - reach), min(highest, high + reach), lowest, highest
 
 
 class Frame:
@@ -62,6 +88,15 @@ class Frame:
         self.ndim = 2
         self._center = np.zeros(2)  # row and column, in units of the map
         self._half = 0.0
+        self._first = self._last = np.zeros(2)
+        """Corners of all points, outliers too, in units of the map."""
+        self._shift = 0.0
+        """World units to the right, so that no outlier lies on an image."""
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether a map has been followed: without, there is no scale."""
+        return self._half > 0
 
     def restart(self) -> None:
         """Fit the next snapshot at once: it starts another layout."""
@@ -70,17 +105,20 @@ class Frame:
     def follow(self, positions: NDArray[np.floating], *, settle: bool = False) -> None:
         """Move towards the extent of the positions (N, 2); all the way to settle."""
         x, y = positions.T  # axis by axis, which is many times quicker than both
-        low = np.array([-y.max(), x.min()])
-        high = np.array([-y.min(), x.max()])
+        rows, columns = main_extent(-y), main_extent(x)
+        low, high, first, last = np.array([rows, columns]).T
+        self._first, self._last = first, last
         center = (low + high) / 2
         half = max(float((high - low).max()) / 2, SMALLEST_HALF)
         reach = half + float(np.abs(center - self._center).max())
-        if settle:
-            self._move(center, half, 1.0)
-        elif reach > self._half * (1 + TOLERANCE):
-            self._move(center, half, 1.0)  # nothing may leave the box
+        settle = settle or not self.is_fitted
+        if settle or reach > self._half * (1 + TOLERANCE):
+            self._move(center, half, 1.0)  # what grows may not leave the box
         elif reach < self._half * (1 - TOLERANCE):
             self._move(center, half, EASE)  # a shrinking map is followed gently
+        if settle and self.box.is_beside:
+            beyond = (low[1] - first[1]) * self.scale
+            self._shift = max(0.0, beyond - GAP * self.box.side)
 
     def _move(self, center: NDArray[np.floating], half: float, ease: float) -> None:
         self._center = self._center + ease * (center - self._center)
@@ -105,7 +143,13 @@ class Frame:
     @property
     def translate(self) -> NDArray[np.floating]:
         """World position of the map's origin."""
-        return self.box.center - self.scale * self._center
+        moved = np.array([0.0, self._shift])
+        return self.box.center + moved - self.scale * self._center
+
+    @property
+    def jacobian(self) -> NDArray[np.floating]:
+        """(2, 2) from a step (x, y) on the map to (row, column) of the world."""
+        return np.array([[0.0, -self.scale], [self.scale, 0.0]])
 
     def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return (x, y) (..., 2) in units of the map as (row, column) of the world."""
@@ -122,5 +166,11 @@ class Frame:
 
     def contains(self, world: NDArray[np.floating]) -> bool:
         """Return whether a world position is on the map or just beside it."""
-        reach = self.box.side * (0.5 + GAP)
-        return bool((np.abs(world - self.box.center) <= reach).all())
+        if not self.is_fitted:
+            return False
+        low, high = self.corners + np.array([0.0, self._shift])
+        first = self.translate + self.scale * self._first
+        last = self.translate + self.scale * self._last
+        reach = self.box.side * GAP
+        low, high = np.minimum(low, first) - reach, np.maximum(high, last) + reach
+        return bool((low <= world).all() and (world <= high).all())

@@ -6,6 +6,7 @@ is here, and in what the player is made of.
 
 from __future__ import annotations
 
+import gc
 import logging
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,8 @@ from napari_embedding_game.session.sources import Loaded, Source, Wish
 from napari_embedding_game.ui.cluster_colors import ClusterColors
 from napari_embedding_game.ui.drawing import Drawing
 from napari_embedding_game.ui.errands import Errands
-from napari_embedding_game.ui.full_collections import FullCollections
-from napari_embedding_game.ui.layers import MapLayers
+from napari_embedding_game.ui.garbage_collection import GarbageCollection
+from napari_embedding_game.ui.layers import MapLayers, remove_placeholders
 from napari_embedding_game.ui.linked import go_to
 from napari_embedding_game.ui.lit import LitObjects
 from napari_embedding_game.ui.pointing import Pointing
@@ -62,13 +63,16 @@ class Player(Errands):
         self.lit = LitObjects(viewer, session, self.linked)
         self._pointing = Pointing(viewer, session, self.layers, self.linked)
         self.set_lasso = self._pointing.set_lasso
+        self.draw_lasso_on = self._pointing.draw_on
         self.tell_legend = self.drawing.tell_legend
         self._worker: FrameWorker | None = None
-        self._collections = FullCollections()
+        self._collections = GarbageCollection()
         self._is_open = True
-        self.linked.changed.connect(self.drawing.make_room)
-        session.restored.connect(self._on_restored)
-        session.state_changed.connect(self._on_state)
+        self._ties.connect(self.linked.changed, self.drawing.make_room)
+        self._ties.connect(session.restored, self._on_restored)
+        self._ties.connect(session.state_changed, self._on_state)
+        for given_up in (self.failed, self.incomplete, self.cancelled):
+            given_up.connect(self._on_nothing_to_map)
 
     @property
     def layers(self) -> MapLayers:
@@ -82,8 +86,10 @@ class Player(Errands):
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""
+        gc.collect()  # what is garbage now must not be left out of later ones
         worker = Worker(_warm_up)
         worker.failed.connect(_tell_developers)
+        worker.returned.connect(self._on_warm)
         worker.begin()
 
     def play(self) -> None:
@@ -107,8 +113,7 @@ class Player(Errands):
         for let_go in (
             self.session.stop,
             self.untie,
-            self._untie_session,
-            self._collections.allow,
+            self._collections.take_in_again,
             self.relink.close,
             self.lit.close,
             self.keeper.close,
@@ -116,6 +121,7 @@ class Player(Errands):
             self.drawing.close,
             self._end_run,
             lambda: self.abandon_errands(CLOSE_SECONDS),
+            self._collections.close,
         ):
             try:
                 let_go()
@@ -167,10 +173,9 @@ class Player(Errands):
 
     # Closing
 
-    def _untie_session(self) -> None:
-        self.linked.changed.disconnect(self.drawing.make_room)
-        self.session.restored.disconnect(self._on_restored)
-        self.session.state_changed.disconnect(self._on_state)
+    def _on_warm(self) -> None:
+        if self._is_open:  # else what is left of this dock would never be freed
+            self._collections.leave_out_what_is_there()
 
     def _end_run(self) -> None:
         if self._worker is not None:
@@ -194,6 +199,9 @@ class Player(Errands):
         if snapshot is not None:
             drawing.draw(snapshot)
 
+    def _on_nothing_to_map(self) -> None:
+        remove_placeholders(self._viewer)
+
     def _on_restored(self, saved: SavedMap) -> None:
         """Draw a map as it was stored."""
         if saved.snapshot is not None:
@@ -203,9 +211,9 @@ class Player(Errands):
 
     def _on_state(self, state: str) -> None:
         if state in ("preparing", "running"):
-            self._collections.put_off()
+            self._collections.put_off_full()
         else:
-            self._collections.allow()
+            self._collections.allow_full()
 
     def _on_lost(self) -> None:
         if self.session.state in ("running", "paused", "finished", "stopped"):

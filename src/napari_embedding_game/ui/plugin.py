@@ -9,7 +9,9 @@ from weakref import WeakKeyDictionary
 
 import napari
 import numpy as np
-from qtpy.QtCore import Qt, QTimer
+from napari.settings import get_settings
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.stages import finish
@@ -21,7 +23,11 @@ from napari_embedding_game.session.sources import (
     Wish,
 )
 from napari_embedding_game.ui import dock, inspector
-from napari_embedding_game.ui.layers import PLACEHOLDER, unwrapped
+from napari_embedding_game.ui.layers import (
+    PLACEHOLDER,
+    remove_placeholders,
+    unwrapped,
+)
 from napari_embedding_game.ui.map_layers import POINTS_NAME
 
 if TYPE_CHECKING:
@@ -45,40 +51,64 @@ def session_of(viewer: napari.Viewer) -> Session:
 
 
 class GameDock(dock.GameDock):
-    """The main dock, as napari opens it."""
+    """The main dock, as napari opens it.
 
-    def __init__(self, viewer: napari.Viewer) -> None:
-        super().__init__(viewer, session_of(viewer))
+    napari passes the viewer only to a parameter of this name.
+    """
+
+    def __init__(self, napari_viewer: napari.Viewer) -> None:
+        _close_docks(napari_viewer, GameDock)
+        super().__init__(napari_viewer, session_of(napari_viewer))
 
 
 class InspectorDock(inspector.InspectorDock):
-    """The inspector, as napari opens it."""
+    """The inspector, as napari opens it: at the bottom, until a person moves it."""
 
-    def __init__(self, viewer: napari.Viewer) -> None:
-        super().__init__(viewer, session_of(viewer))
+    def __init__(self, napari_viewer: napari.Viewer) -> None:
+        _close_docks(napari_viewer, InspectorDock)
+        positions = get_settings().application.plugin_widget_positions
+        for name in _names_of(INSPECTOR):
+            positions.setdefault(name, "bottom")
+        super().__init__(napari_viewer, session_of(napari_viewer))
 
 
 def open_docks(viewer: napari.Viewer) -> dock.GameDock:
-    """Open both docks, where they are not yet, and return the main one."""
-    game = _opened(viewer, GAME, GameDock, "right")
-    _opened(viewer, INSPECTOR, InspectorDock, "bottom")
-    # The main dock is long: it takes the corner, the inspector the room beside it.
-    game.window().setCorner(
-        Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea
-    )
+    """Open both docks, or show those that are there, and return the main one."""
+    game = _opened(viewer, GAME, GameDock)
+    _opened(viewer, INSPECTOR, InspectorDock)
     return game
 
 
-def _opened(viewer: napari.Viewer, name: str, kind: type, area: str) -> Any:
-    full_name = f"{name} (napari-embedding-game)"  # as napari's own menu names it
-    present = viewer.window.dock_widgets.get(full_name)
-    if present is not None:
-        return present
+def _opened(viewer: napari.Viewer, name: str, kind: type) -> Any:
+    for widget in _docked(viewer, kind):
+        box = widget.parent()
+        box.show()
+        box.raise_()
+        return widget
     widget = kind(viewer)
-    viewer.window.add_dock_widget(
-        widget, name=full_name, area=area, add_vertical_stretch=False
-    )
+    menu_name = _names_of(name)[0]
+    viewer.window.add_dock_widget(widget, name=menu_name, add_vertical_stretch=False)
     return widget
+
+
+def _names_of(widget_name: str) -> tuple[str, str]:
+    """Return the titles napari gives a dock: from its menu, and from a program."""
+    return f"{widget_name} ({GAME})", f"{widget_name} (napari-embedding-game)"
+
+
+def _docked(viewer: napari.Viewer, kind: type) -> list[QWidget]:
+    """Return the docks of a kind that a window has, shown or hidden."""
+    docked = viewer.window.dock_widgets
+    return [widget for widget in docked.values() if isinstance(widget, kind)]
+
+
+def _close_docks(viewer: napari.Viewer, kind: type) -> None:
+    """Close the docks of a kind: two that show one session would work against it.
+
+    napari's menu and ``add_plugin_dock_widget`` do not know each other's docks.
+    """
+    for widget in _docked(viewer, kind):
+        viewer.window.remove_dock_widget(widget)
 
 
 # Files
@@ -86,24 +116,32 @@ def _opened(viewer: napari.Viewer, name: str, kind: type, area: str) -> Any:
 
 def get_reader(path: str | Sequence[str]) -> Callable[..., list[LayerData]] | None:
     """Return a reader for tables of cells, images or texts, or None."""
-    if isinstance(path, list | tuple) and len(path) == 1:
-        path = path[0]
-    if not isinstance(path, str) or not readers.can_read(path):
+    single = _single(path)
+    if single is None or not readers.can_read(single):
         return None
     return read_into_viewer
 
 
-def read_into_viewer(path: str | os.PathLike[str]) -> list[LayerData]:
+def _single(path: str | os.PathLike[str] | Sequence[str]) -> str | None:
+    """Return the one path of what napari hands over, which may be a stack of one."""
+    if isinstance(path, list | tuple):
+        return str(path[0]) if len(path) == 1 else None
+    return str(path)
+
+
+def read_into_viewer(path: str | os.PathLike[str] | Sequence[str]) -> list[LayerData]:
     """Load a file into the dock of the present viewer.
 
     The reading itself goes on in the background, so no layer comes back but
     one that keeps the place.  Without a viewer the rows come back as points,
     at the principal components of their numbers.
     """
+    single = _single(path)
+    assert single is not None, path
     viewer = napari.current_viewer()
     if viewer is None:
-        return [_as_points(readers.read(path))]
-    return _load_later(viewer, FileSource(Path(path)))
+        return [_as_points(readers.read(single))]
+    return _load_later(viewer, FileSource(Path(single)))
 
 
 def _as_points(dataset: Dataset) -> LayerData:
@@ -147,8 +185,16 @@ def _open_sample(key: str) -> list[LayerData]:
     return _load_later(viewer, source)
 
 
+def _load(viewer: napari.Viewer, source: Source) -> None:
+    if open_docks(viewer).player.load(source):
+        return
+    # The map that there is stays: nothing comes in the place of the empty layer.
+    remove_placeholders(viewer)
+
+
 def _load_later(viewer: napari.Viewer, source: Source) -> list[LayerData]:
     # napari wants a layer from every sample; the map takes the place of this one.
-    QTimer.singleShot(0, lambda: open_docks(viewer).player.load(source))
-    meta = {"name": POINTS_NAME, "metadata": dict(PLACEHOLDER)}
+    # It is hidden, as Mesa dies at a layer without points after others were removed.
+    QTimer.singleShot(0, lambda: _load(viewer, source))
+    meta = {"name": POINTS_NAME, "metadata": dict(PLACEHOLDER), "visible": False}
     return [(np.empty((0, 2)), meta, "points")]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas import displayed_axes, projection_of
 from napari_embedding_game.ui.lasso import inside
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.linked import LinkedLayers, clicked_row
-from napari_embedding_game.ui.picking import Picker
+from napari_embedding_game.ui.nearest import nearest
+from napari_embedding_game.ui.picking import Picker, Pointed
 
 if TYPE_CHECKING:
     import napari
+    from napari.layers import Labels
 
 
 class Pointing:
@@ -34,6 +39,7 @@ class Pointing:
         layers: MapLayers,
         linked: LinkedLayers,
     ) -> None:
+        self._viewer = viewer
         self._session = session
         self._layers = layers
         self._linked = linked
@@ -49,27 +55,30 @@ class Pointing:
         """Let every drag on the canvas draw around points, or only with Shift."""
         self._picker.always_lasso = always
 
-    def _on_click(self, world: np.ndarray, adds: bool) -> None:
-        snapshot, place = self._session.snapshot, self._layers.to_map(world)
+    def draw_on(self, find_canvas: Callable[[], QWidget | None]) -> None:
+        """Draw the lasso's line on the canvas that is found when it is begun."""
+        self._picker.find_canvas = find_canvas
+
+    def _on_click(self, pointed: Pointed, adds: bool) -> None:
+        snapshot, place = self._session.snapshot, self._layers.place_at(pointed.pixel)
         if snapshot is None:
             return
-        if place is None:
-            self._on_object(world, adds)
+        if place is None or snapshot.embedding.shape[1] != 2:
+            self._on_object(pointed, adds)
             return
         # Not the nearest landmark: its points may have been split among clusters.
-        # By coordinate: over (N, 2) a sum along rows takes ten times as long.
-        coordinates = zip(snapshot.embedding.T, place, strict=True)
-        nearest = int(np.argmin(sum((own - at) ** 2 for own, at in coordinates)))
-        cluster = int(self._session.clusters.labels[nearest])
+        row = nearest(snapshot.embedding, place)
+        cluster = int(self._session.clusters.labels[row])
         selection = self._session.selection
         (selection.toggle if adds else selection.select)(cluster)
 
-    def _on_object(self, world: np.ndarray, adds: bool) -> None:
+    def _on_object(self, pointed: Pointed, adds: bool) -> None:
         """Select the point of the object that was clicked in the image."""
         dataset, linked = self._session.dataset, self._linked.current
         if dataset is None or dataset.objects is None or linked is None:
             return
-        row = clicked_row(linked, dataset.objects, world)
+        pointed = self._on_plane(linked.labels, pointed)
+        row = clicked_row(linked, dataset.objects, pointed)
         if row is None:
             return
         selection = self._session.selection
@@ -78,12 +87,22 @@ class Pointing:
             mode = "remove" if selection.points[row] else "add"
         selection.select_points(np.array([row]), mode)
 
-    def _on_lasso(self, world: np.ndarray, adds: bool) -> None:
+    def _on_plane(self, labels: Labels, pointed: Pointed) -> Pointed:
+        """Return where a flat image is hit, which may be seen at an angle."""
+        drawn = projection_of(self._viewer, labels) if labels.ndim == 2 else None
+        places = None if drawn is None else drawn.to_plane(pointed.pixel[None])
+        if places is None or self._viewer.dims.ndisplay == 2:
+            return pointed
+        axes = displayed_axes(self._viewer.dims)
+        world = np.asarray(labels.data_to_world(places[0][np.argsort(axes)]))
+        return Pointed(pointed.pixel, world)
+
+    def _on_lasso(self, pixels: np.ndarray, adds: bool) -> None:
         """Select the points that were drawn around."""
-        snapshot, points = self._session.snapshot, self._layers.points
-        if snapshot is None or points is None or snapshot.embedding.shape[1] != 2:
+        snapshot, outline = self._session.snapshot, self._layers.outline_at(pixels)
+        if snapshot is None or outline is None or snapshot.embedding.shape[1] != 2:
             return
-        found = inside(self._layers.in_map(world), snapshot.embedding)
+        found = inside(outline, snapshot.embedding)
         if found.any():
             mode = "add" if adds else "replace"
             self._session.selection.select_points(found, mode)

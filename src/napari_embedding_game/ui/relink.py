@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from napari.layers import Image
 from qtpy.QtCore import QObject, QTimer, Signal
 
-from napari_embedding_game.data.crops import planes
 from napari_embedding_game.data.linking import shows
 from napari_embedding_game.session.saved import SavedMap
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import Loaded, SampleSource, Wish
+from napari_embedding_game.ui.aligning import fit_of, proposed
 from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest, show_pictures
-from napari_embedding_game.ui.measure_panel import fits, is_labels
+from napari_embedding_game.ui.measure_panel import is_labels
 from napari_embedding_game.ui.worker import StageWorker
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def find(
     """Return the layers that show these objects, or None.
 
     The Labels layer is known by its pixels, and of several by its name; the images
-    by their names, or else by their shape.
+    by their names, or else as they are proposed for measuring.
     """
     labels = [x for x in viewer.layers if is_labels(x) and shows(finest(x), objects)]
     if not labels:
@@ -137,9 +137,8 @@ def find(
     images = [x for x in viewer.layers if isinstance(x, Image)]
     wanted = {one.get("name") for one in _images(described)}
     if not wanted:
-        return Linked(labels[0], tuple(x for x in images if fits(x, labels[0])))
-    shape = tuple(finest(labels[0]).shape)
-    named = [x for x in images if x.name in wanted and planes(finest(x), shape)]
+        return Linked(labels[0], tuple(proposed(labels[0], images)))
+    named = [x for x in images if x.name in wanted and not fit_of(x, labels[0]).reason]
     return Linked(labels[0], tuple(named))
 
 

@@ -6,6 +6,7 @@ from magicgui.widgets import PushButton
 from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.session.autosave import Orphan
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.keeper import told
 from napari_embedding_game.ui.parts import show_text, text_label
 from napari_embedding_game.ui.player import Player
@@ -35,9 +36,14 @@ class Rescue(QWidget):
         column.addLayout(buttons)
         self.back.changed.connect(self._bring_back)
         self.forget.changed.connect(self._forget)
-        player.session.dataset_changed.connect(self._on_dataset)
+        self._ties = Connections()
+        self._ties.connect(player.session.dataset_changed, self._on_dataset)
         is_fresh = player.session.dataset is None
         self._offer(player.keeper.orphans() if is_fresh else [])
+
+    def shut_down(self) -> None:
+        """Let go of the session."""
+        self._ties.close()
 
     def _offer(self, orphans: list[Orphan]) -> None:
         self._orphans = orphans

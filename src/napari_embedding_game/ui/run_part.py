@@ -9,13 +9,15 @@ from napari_embedding_game.core.family import member
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.run import Progress
 from napari_embedding_game.session.session import ALIVE, Session, State
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.energy_curve import EnergyCurve
-from napari_embedding_game.ui.parts import Part, show_text, text_label
+from napari_embedding_game.ui.parts import Part, finish_typing, show_text, text_label
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.reading import Reading
 from napari_embedding_game.ui.save_menu import SaveMenu
 from napari_embedding_game.ui.seldom import Seldom
 from napari_embedding_game.ui.sweep import Sweep, move_bar
+from napari_embedding_game.ui.words import NO_PRESSURE, PRESSURE_MEANS
 
 WORDS_SECONDS = 0.25
 """Least time between two texts, and two curves, while the game runs: whatever
@@ -48,17 +50,20 @@ class RunPart(Part):
         self._sweep = Sweep(self.bar.native)
         self.stage = text_label()
         self.status = Reading()
-        self.status.setToolTip(
-            "Points under pressure would leave the plane if they could: distrust "
-            "their place."
-        )
+        self.squeezed = Reading()
+        self.squeezed.setToolTip(f"Share of the points with {PRESSURE_MEANS}")
         self.message = text_label(role="warning")
         self.curve = EnergyCurve()
         self._words_turn = Seldom(WORDS_SECONDS)
+        self._ties = Connections()
         self._build()
         self._connect()
         self._on_state(self._session.state)
         self._on_message(self._session.message)
+
+    def shut_down(self) -> None:
+        """Let go of session and player."""
+        self._ties.close()
 
     def _build(self) -> None:
         self.run.native.setProperty("role", "main")
@@ -71,23 +76,36 @@ class RunPart(Part):
         self.bar.native.setProperty("role", "slim")
         self.bar.native.setTextVisible(False)
         self.bar.native.setFixedHeight(6)
-        for widget in (self.stage, self.bar.native, self.status, self.message):
+        for widget in (
+            self.stage,
+            self.bar.native,
+            self.status,
+            self.squeezed,
+            self.message,
+        ):
             self.column.addWidget(widget)
         self.column.addWidget(self.curve)
         self.column.addWidget(self.save.native)
 
     def _connect(self) -> None:
         session, player = self._session, self._player
-        self.run.changed.connect(player.play)
+        self.run.changed.connect(self._play)
         self.pause.changed.connect(self._pause_or_resume)
         self.step.changed.connect(session.step)
         self.stop.changed.connect(session.stop)
-        session.restored.connect(self._on_restored)
-        session.state_changed.connect(self._on_state)
-        session.progressed.connect(self._on_progress)
-        session.message_changed.connect(self._on_message)
-        session.dataset_changed.connect(self._on_dataset)
-        player.saved.connect(lambda name: show_text(self.stage, f"Saved {name}."))
+        for signal, slot in (
+            (session.restored, self._on_restored),
+            (session.state_changed, self._on_state),
+            (session.progressed, self._on_progress),
+            (session.message_changed, self._on_message),
+            (session.dataset_changed, self._on_dataset),
+            (player.saved, self._on_saved),
+        ):
+            self._ties.connect(signal, slot)
+
+    def _play(self) -> None:
+        finish_typing()
+        self._player.play()
 
     def _pause_or_resume(self) -> None:
         if self._session.state == "paused":
@@ -123,6 +141,7 @@ class RunPart(Part):
             show_text(self.stage, self._last_words(state))
         if state in ("idle", "preparing"):
             self.status.setText("")
+            self.squeezed.setText("")
         elif self._session.snapshot is not None:
             self._tell_snapshot(self._session.snapshot)
 
@@ -158,10 +177,12 @@ class RunPart(Part):
 
     def _tell_snapshot(self, snapshot: Snapshot) -> None:
         self._move_bar(snapshot)
-        played = self._session.played
-        has_pressure = played is None or bool(member(played.game.method).kernel)
-        self.status.setText(_status_text(snapshot, has_pressure))
+        self.status.setText(_status_text(snapshot))
+        self.squeezed.setText(_squeezed_text(snapshot))
         self.curve.set_energies(self._session.energies)
+
+    def _on_saved(self, name: str) -> None:
+        show_text(self.stage, f"Saved {name}.")
 
     def _on_message(self, message: str) -> None:
         failed = self._session.state == "failed"
@@ -175,13 +196,15 @@ def _finished_text(method: str) -> str:
     return AT_REST if played.moved_by else FINISHED
 
 
-def _status_text(snapshot: Snapshot, has_pressure: bool) -> str:
+def _status_text(snapshot: Snapshot) -> str:
     of_all = f" of {snapshot.n_iter:,}" if snapshot.n_iter else ""
-    pressured = f"{snapshot.pressured_share:.0%} under pressure"
-    return (
-        f"{snapshot.iteration:,}{of_all} iterations  ·  "
-        f"{pressured if has_pressure else 'no pressure in this method'}"
-    )
+    return f"{snapshot.iteration:,}{of_all} iterations"
+
+
+def _squeezed_text(snapshot: Snapshot) -> str:
+    if not snapshot.has_pressure:
+        return NO_PRESSURE
+    return f"{snapshot.pressured_share:.0%} of points squeezed (under pressure)"
 
 
 def _stage_text(progress: Progress, state: State) -> str:

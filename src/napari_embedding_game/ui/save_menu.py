@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from magicgui.widgets import PushButton
-from qtpy.QtWidgets import QFileDialog, QMenu, QWidget
+from qtpy.QtWidgets import QMenu
 
-from napari_embedding_game.session.archive import ENDING
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.player import Player
+from napari_embedding_game.ui.save_dialog import ask, ask_for_session, proposed
 
 FORMATS = {
     ".h5ad": ("AnnData (.h5ad)…", "AnnData (*.h5ad)"),
@@ -53,25 +51,12 @@ class SaveMenu(PushButton):
         self.columns.setVisible(has_table)
 
     def _save(self, ending: str) -> None:
-        path = ask(self.native, self._proposed("map"), ending, FORMATS[ending][1])
+        name = proposed(self._session.dataset, "map")
+        path = ask(self.native, name, ending, FORMATS[ending][1])
         if path is not None:
             self._player.save(path)
 
     def _save_session(self) -> None:
-        kind = f"Embedding game session (*{ENDING})"
-        path = ask(self.native, self._proposed("session"), ENDING, kind)
+        path = ask_for_session(self.native, self._session.dataset)
         if path is not None:
             self._player.save_session(path)
-
-    def _proposed(self, what: str) -> str:
-        dataset = self._session.dataset
-        return what if dataset is None else f"{Path(dataset.name).stem}_{what}"
-
-
-def ask(parent: QWidget, proposed: str, ending: str, kind: str) -> Path | None:
-    """Ask where to save; the name gets the ending, whatever was typed."""
-    name, _ = QFileDialog.getSaveFileName(parent, "Save", proposed + ending, kind)
-    if not name:
-        return None
-    path = Path(name)
-    return path if path.suffix.lower() == ending else Path(f"{path}{ending}")

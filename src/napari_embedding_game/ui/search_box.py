@@ -35,6 +35,7 @@ class SearchBox(QLineEdit):
         self._lists = lists
         self._on_found = on_found
         self._search: Search | None = None
+        self._is_current = False
         self.hits: list[Hit] = []
         self._names = QStringListModel(self)
         self._offer = QCompleter(self._names, self)
@@ -65,8 +66,8 @@ class SearchBox(QLineEdit):
         )
 
     def forget(self) -> None:
-        """Ask for the names anew: they have changed."""
-        self._search = None
+        """Ask for the names anew: some have changed."""
+        self._is_current = False
 
     def begin(self) -> None:
         """Put the cursor here."""
@@ -85,8 +86,9 @@ class SearchBox(QLineEdit):
             super().keyPressEvent(event)
 
     def _on_text(self, text: str) -> None:
-        if self._search is None:
-            self._search = Search(self._lists())
+        if self._search is None or not self._is_current:
+            self._search = Search(self._lists(), self._search)
+            self._is_current = True
         self.hits = self._search.find(text, MOST)
         self._names.setStringList([f"{hit.name}   ({hit.kind})" for hit in self.hits])
         if self.hits:

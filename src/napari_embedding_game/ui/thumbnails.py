@@ -19,8 +19,14 @@ from qtpy.QtCore import (
     QTimer,
     Signal,
 )
-from qtpy.QtGui import QColor, QImage, QPainter, QPen
-from qtpy.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from qtpy.QtGui import QColor, QImage, QPainter, QPen, QResizeEvent
+from qtpy.QtWidgets import (
+    QLabel,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+)
 
 from napari_embedding_game.ui.worker import Worker
 
@@ -195,6 +201,9 @@ class Thumbnails(QListView):
         super().__init__()
         self._on_pick = on_pick
         self._following = False
+        self.size_label = QLabel(self)
+        self.size_label.setProperty("role", "note")
+        self.size_label.hide()
         self.pictures = PictureModel()
         self.setModel(self.pictures)
         self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
@@ -209,6 +218,23 @@ class Thumbnails(QListView):
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setFrameShape(QListView.Shape.NoFrame)
         self.selectionModel().selectionChanged.connect(self._on_selected)
+
+    def tell_size(self, text: str) -> None:
+        """Say below the pictures how large they are; "" where nobody knows."""
+        self.size_label.setText(text)
+        self.size_label.setVisible(bool(text))
+        height = self.size_label.sizeHint().height() if text else 0
+        self.setViewportMargins(0, 0, 0, height)
+        self._place_label()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Keep the line at the lower edge."""
+        super().resizeEvent(event)
+        self._place_label()
+
+    def _place_label(self) -> None:
+        height = self.size_label.sizeHint().height()
+        self.size_label.setGeometry(4, self.height() - height, self.width(), height)
 
     def set_rows(self, rows: NDArray[np.intp]) -> None:
         """Show the pictures of these rows."""

@@ -43,6 +43,8 @@ class Worker(QThread):
         super().__init__()
         self._job = job
         self._abandoned = False
+        self.error: BaseException | None = None
+        """Why the job broke off, also after ``abandon``."""
         self._outcome.connect(self._deliver)
         self.finished.connect(self._forget)
 
@@ -51,6 +53,7 @@ class Worker(QThread):
         try:
             result = self._job()
         except BaseException as error:  # the window must hear of every one
+            self.error = error
             self._outcome.emit(None, error)
         else:
             self._outcome.emit(result, None)

@@ -121,12 +121,14 @@ def classical_layout(
         raise InputError(f"A map has at least 1 dimension, not {n_components}.")
     check_rows(X.shape[0], n_neighbors)
     check_varied(X)
-    _check_fits(CLASSICAL[name], X)
+    check_fits(name, X)
     layout = CLASSICAL[name].compute(X, n_components, n_neighbors, random_state)
     return np.ascontiguousarray(layout, dtype=np.float32)
 
 
-def _check_fits(method: Classical, X: Any) -> None:
+def check_fits(name: str, X: Any) -> None:
+    """Raise InputError for rows that the method of :data:`CLASSICAL` does not take."""
+    method = CLASSICAL[name]
     if method.most_rows is not None and X.shape[0] > method.most_rows:
         raise InputError(
             f"The method {method.title!r} is for at most {method.most_rows:,} rows, "

@@ -1,0 +1,129 @@
+"""Expression as genes are compared and coloured by: logarithms of what compares.
+
+Raw counts do not compare between cells, as each cell was read to another depth.  They
+are divided by the depth and log1p is taken, as ``scanpy.pp.normalize_total`` and
+``scanpy.pp.log1p`` do; what is in logarithms, or no expression, stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .counts import are_counts
+
+TARGET_SUM = 10_000.0
+"""Counts of each cell after normalising; the recipe's too."""
+_LARGEST_LOG1P = 20.0
+"""log1p of the largest count there is stays below this."""
+_SAMPLED = 100_000
+"""Values that are enough to tell whether they were counted."""
+_BLOCK = 1 << 22
+"""Values that are normalised at a time, so that no other copy is needed."""
+
+Kind = Literal["counts", "logarithms", "values"]
+COUNTS_NOTE = (
+    f"Genes are compared and coloured by their counts normalised to {TARGET_SUM:,.0f} "
+    "per cell, log1p, because the file has raw counts of them."
+)
+_TOLD: dict[Kind, str] = {
+    "counts": f"Expression: counts, normalised to {TARGET_SUM:,.0f} per cell, log1p.",
+    "logarithms": "Expression: log1p of the file, as it is.",
+    "values": "Expression: values of the file as they are, neither counts nor log1p.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """The ``profile`` of a dataset as its columns are compared.
+
+    Parts are worked out when they are asked for, and kept.
+    """
+
+    profile: Any
+    """(n, G) array or CSR matrix, as it was read."""
+    is_expression: bool
+    """Whether these are genes: the columns of a table are never normalised."""
+
+    @cached_property
+    def has_counts(self) -> bool:
+        """Whether the profile holds raw counts of genes."""
+        return self.is_expression and are_counts(self.profile)
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What the profile holds: raw counts, log1p of something, or neither."""
+        if self.has_counts:
+            return "counts"
+        is_log1p = self.is_expression and _looks_like_log1p(self.profile)
+        return "logarithms" if is_log1p else "values"
+
+    @property
+    def is_log1p(self) -> bool:
+        """Whether :attr:`values` are log1p, which a fold change undoes."""
+        return self.kind != "values"
+
+    @property
+    def told(self) -> str:
+        """A sentence on what genes are compared by; empty without genes."""
+        return _TOLD[self.kind] if self.is_expression else ""
+
+    @cached_property
+    def factors(self) -> NDArray[np.float64]:
+        """(n,) what the counts of each cell are multiplied by; 0 for an empty cell."""
+        depth = np.asarray(self.profile.sum(axis=1, dtype=np.float64)).ravel()
+        factors = np.zeros_like(depth)
+        np.divide(TARGET_SUM, depth, out=factors, where=depth > 0)
+        return factors
+
+    @cached_property
+    def values(self) -> Any:
+        """(n, G) of the profile's own type: sparse counts stay sparse."""
+        X = self.profile
+        if not self.has_counts:
+            return X
+        if not sp.issparse(X):
+            return np.log1p(X * self.factors[:, None].astype(np.float32))
+        X = X.tocsr()
+        data = np.empty(X.nnz, dtype=np.float32)
+        each = np.repeat(np.arange(X.shape[0], dtype=np.int32), np.diff(X.indptr))
+        for begin in range(0, X.nnz, _BLOCK):
+            part = slice(begin, begin + _BLOCK)
+            data[part] = np.log1p(X.data[part] * self.factors[each[part]])
+        return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+
+    def column(self, place: int) -> NDArray[np.floating]:
+        """Return one column of :attr:`values`, (n,), without working out the others."""
+        return self._normalised(self.profile[:, [place]], self._factors_of(slice(None)))
+
+    def cell(self, row: int, place: int) -> float:
+        """Return one of :attr:`values`."""
+        here = self.profile[[row]][:, [place]]
+        return float(self._normalised(here, self._factors_of(slice(row, row + 1)))[0])
+
+    def _factors_of(self, rows: slice) -> NDArray[np.float64] | None:
+        return self.factors[rows] if self.has_counts else None
+
+    @staticmethod
+    def _normalised(
+        column: Any, factors: NDArray[np.float64] | None
+    ) -> NDArray[np.floating]:
+        values = np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
+        return values if factors is None else np.log1p(values * factors)
+
+
+def _looks_like_log1p(profile: Any) -> bool:
+    """Tell whether values are from 0, never large, and no whole numbers."""
+    values = profile.data if sp.issparse(profile) else profile.ravel()
+    if not values.size:
+        return False
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    has_zeros = sp.issparse(profile) or low == 0
+    some = values[:: max(1, values.size // _SAMPLED)]
+    is_counted = np.array_equal(some, np.round(some))
+    return has_zeros and low >= 0 and high < _LARGEST_LOG1P and not is_counted

@@ -1,0 +1,89 @@
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from napari_embedding_game.core.interrupts import interrupt_waits
+
+FIT_AFTER_CTRL_C = """
+import os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import numpy as np
+from napari_embedding_game import EmbeddingGame
+
+def press_while_torch_loads():
+    while "torch.nn" not in sys.modules:
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGINT)
+
+X = np.random.default_rng(0).normal(size=(60, 4))
+model = EmbeddingGame(n_neighbors=5, n_landmarks=5, max_iter=5, random_state=0)
+threading.Thread(target=press_while_torch_loads, daemon=True).start()
+try:
+    model.fit(X)
+except KeyboardInterrupt:
+    print("interrupted")
+print(model.fit(X).embedding_.shape)
+"""
+
+
+@pytest.fixture(autouse=True)
+def interrupts_are_heard():
+    """What is started in the background of a shell ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal can be sent to oneself")
+def test_ctrl_c_while_torch_loads_leaves_the_next_fit_unharmed():
+    done = subprocess.run(
+        [sys.executable, "-c", FIT_AFTER_CTRL_C], capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == ["interrupted", "(60, 2)"], done.stderr
+
+
+def test_an_interrupt_comes_at_the_end_of_the_block():
+    done = []
+
+    def work():
+        with interrupt_waits():
+            signal.raise_signal(signal.SIGINT)
+            done.append("all of it")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["all of it"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_ones_own_is_called_and_put_back():
+    calls = []
+
+    def own(number, frame):
+        calls.append(number)
+
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        with interrupt_waits():
+            signal.raise_signal(signal.SIGINT)
+            assert calls == []
+        assert calls == [signal.SIGINT]
+        assert signal.getsignal(signal.SIGINT) is own
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_are_left_alone():
+    found = []
+
+    def work():
+        with interrupt_waits():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [signal.getsignal(signal.SIGINT)]

@@ -1,0 +1,172 @@
+"""Raw counts are normalised before genes are compared; all else stays as it is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scanpy as sc
+import scipy.sparse as sp
+from anndata import AnnData
+
+from napari_embedding_game.core.markers import markers
+from napari_embedding_game.data.anndata import from_anndata, read_anndata
+from napari_embedding_game.data.expression import COUNTS_NOTE, Expression
+from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.stages import finish
+
+NORMALISED = "Expression: counts, normalised to 10,000 per cell, log1p."
+
+
+def cells(form=sp.csr_matrix):
+    """Counts of three kinds of cells, each cell read to another depth."""
+    rng = np.random.default_rng(0)
+    kinds = np.arange(90) % 3
+    depth = np.where(kinds == 0, 0.2, 1.0) * rng.gamma(4, 0.25, 90)
+    rates = rng.gamma(0.5, 2, (3, 150))
+    X = rng.poisson(rates[kinds] * depth[:, None]).astype(np.float32)
+    X[5] = 0
+    obs = pd.DataFrame(
+        {"kind": pd.Categorical.from_codes(kinds, [*"ABC"])},
+        index=[f"cell{i}" for i in range(90)],
+    )
+    adata = AnnData(form(X), obs=obs)
+    adata.var_names = [f"gene{i}" for i in range(150)]
+    adata.obsm["X_pca"] = rng.normal(size=(90, 5)).astype(np.float32)
+    return adata
+
+
+def normalised(adata):
+    """What a person makes of the counts with scanpy."""
+    adata = adata.copy()
+    sc.pp.normalize_total(adata, target_sum=1e4)
+    sc.pp.log1p(adata)
+    return adata
+
+
+def dense(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+def by_scanpy(adata, kind, method="wilcoxon"):
+    sc.tl.rank_genes_groups(adata, "kind", method=method)
+    found, keys = adata.uns["rank_genes_groups"], ("scores", "logfoldchanges")
+    return pd.DataFrame({key: found[key][kind] for key in keys}, found["names"][kind])
+
+
+def found(dataset, kind, method="wilcoxon"):
+    expression = dataset.expression
+    inside = (dataset.obs["kind"] == kind).to_numpy()
+    return markers(
+        expression.values,
+        inside,
+        None,
+        dataset.profile_names,
+        method=method,
+        n_top=None,
+        log1p=expression.is_log1p,
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Some cells have zero counts")
+@pytest.mark.parametrize("method", ["wilcoxon", "t-test"])
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_matrix, np.asarray])
+def test_markers_of_counts_beside_given_components_are_those_of_scanpy(form, method):
+    adata = cells(form)
+    dataset = from_anndata(adata, "cells")
+    assert dataset.space == "obsm['X_pca']"
+    assert dataset.expression.told == NORMALISED
+    assert dataset.notes.count(COUNTS_NOTE) == 1
+    theirs = by_scanpy(normalised(adata), "A", method)
+    ours = found(dataset, "A", method)
+    expected = theirs.loc[list(ours.names)]
+    # scanpy rounds dense counts otherwise, which makes or breaks a tie.
+    np.testing.assert_allclose(ours.scores, expected["scores"], rtol=1e-3, atol=0.02)
+    np.testing.assert_allclose(
+        ours.logfoldchanges, expected["logfoldchanges"], rtol=2e-3, atol=2e-4
+    )
+    # The depth of the kinds differs by five: raw counts say something else.
+    raw = markers(dataset.profile, (adata.obs["kind"] == "A").to_numpy(), n_top=None)
+    assert np.abs(np.sort(raw.logfoldchanges) - np.sort(ours.logfoldchanges)).max() > 1
+
+
+@pytest.mark.filterwarnings("ignore:Some cells have zero counts")
+@pytest.mark.parametrize("form", [sp.csr_matrix, np.asarray])
+def test_one_gene_and_one_cell_are_those_of_the_whole(form):
+    adata = cells(form)
+    expression = from_anndata(adata, "cells").expression
+    expected = dense(normalised(adata).X)
+    np.testing.assert_allclose(dense(expression.values), expected, rtol=1e-5)
+    np.testing.assert_allclose(expression.column(7), expected[:, 7], rtol=1e-5)
+    assert expression.cell(3, 7) == pytest.approx(expected[3, 7], rel=1e-5)
+    assert expression.cell(5, 7) == 0
+    assert sp.issparse(expression.values) == (form is sp.csr_matrix)
+    # The counts themselves stay, for the recipe and for what is saved.
+    np.testing.assert_array_equal(dense(expression.profile), dense(adata.X))
+
+
+@pytest.mark.filterwarnings("ignore:Some cells have zero counts")
+def test_logarithms_are_not_touched():
+    adata = normalised(cells())
+    adata.layers["counts"] = cells().X
+    dataset = from_anndata(adata, "cells")
+    assert dataset.expression.values is dataset.profile
+    assert dataset.expression.told == "Expression: log1p of the file, as it is."
+    assert COUNTS_NOTE not in dataset.notes
+    theirs = by_scanpy(adata, "B")
+    ours = found(dataset, "B")
+    expected = theirs.loc[list(ours.names), "logfoldchanges"]
+    np.testing.assert_allclose(ours.logfoldchanges, expected, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.filterwarnings("ignore:Some cells have zero counts")
+@pytest.mark.parametrize("place", ["layers", "raw"])
+def test_counts_of_a_layer_and_of_raw(place, tmp_path):
+    adata = cells()
+    expected = normalised(adata).X.toarray()
+    if place == "layers":
+        adata.layers["counts"], adata.X = adata.X, normalised(adata).X
+        space = "layers['counts']"
+    else:
+        adata.raw, space = adata.copy(), None
+        adata.X = adata.X.toarray()
+        sc.pp.scale(adata)  # X is below 0, so that .raw is compared
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    dataset = read_anndata(tmp_path / "cells.h5ad", space=space)
+    assert dataset.expression.told == NORMALISED
+    values = dataset.expression.values.toarray()
+    np.testing.assert_allclose(values, expected[dataset.kept], rtol=1e-5)
+
+
+def test_the_real_cells_of_scanpy_are_not_touched():
+    adata = sc.datasets.pbmc68k_reduced()
+    dataset = from_anndata(adata, "pbmc")
+    assert dataset.expression.kind == "logarithms"
+    assert dataset.expression.values is dataset.profile
+    assert dataset.profile.shape == adata.raw.shape
+
+
+def test_after_the_recipe_there_are_logarithms():
+    adata = cells()
+    recipe = Recipe(min_genes=1, min_cells=1, n_top_genes=100, n_comps=5)
+    dataset = finish(apply_recipe(from_anndata(adata, "cells", space="X"), recipe))
+    assert dataset.expression.kind == "logarithms"
+    assert COUNTS_NOTE not in dataset.notes
+
+
+def test_the_columns_of_a_table_are_never_normalised():
+    counts = np.arange(12.0).reshape(4, 3)
+    table = Expression(counts, is_expression=False)
+    assert table.values is counts
+    assert (table.kind, table.told, table.is_log1p) == ("values", "", False)
+    np.testing.assert_array_equal(table.column(1), counts[:, 1])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_what_looks_like_logarithms(form):
+    counts = np.random.default_rng(0).poisson(1.0, (20, 8)).astype(float)
+    for values, kind in [
+        (np.log1p(counts), "logarithms"),
+        (counts, "counts"),
+        (np.exp(3 + counts), "values"),
+        (np.log1p(counts) - 1, "values"),
+    ]:
+        assert Expression(form(values), is_expression=True).kind == kind

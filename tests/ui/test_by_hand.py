@@ -1,0 +1,388 @@
+"""Both docks as a person opens and uses them: menus, real mouse, wheel and keys."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtGui import QWheelEvent
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QScrollArea
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.ui import plugin
+from napari_embedding_game.ui.canvas import canvas_of
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+class Docks:
+    """Both docks of a window, and what a hand does with them."""
+
+    def __init__(self, viewer, qtbot):
+        self.viewer, self._qtbot = viewer, qtbot
+        docks = viewer.window.dock_widgets.values()
+        self.game = next(w for w in docks if isinstance(w, plugin.GameDock))
+        self.inspector = next(w for w in docks if isinstance(w, plugin.InspectorDock))
+        self.session = self.game.player.session
+
+    @property
+    def canvas(self):
+        return canvas_of(self.game)
+
+    def click(self, widget, place=None):
+        QTest.mouseClick(widget, LEFT, pos=place or widget.rect().center())
+
+    def click_run(self):
+        self.click(self.game.run.run.native)
+        self._qtbot.waitUntil(lambda: self.session.state == "finished")
+
+    def choose(self, cluster):
+        """Click the row of a cluster, and wait until it is told of."""
+        table = self.inspector.clusters.table
+        self._qtbot.waitUntil(lambda: cluster in table.clusters.row_of)
+        index = table.model().index(table.clusters.row_of[cluster], 0)
+        table.scrollTo(index)
+        self.click(table.viewport(), table.visualRect(index).center())
+        self.told_of((cluster,))
+
+    def told_of(self, clusters):
+        def is_told():
+            report = self.inspector.report
+            return report is not None and report.clusters == clusters
+
+        self._qtbot.waitUntil(is_told)
+
+    def click_tab(self, name):
+        tabs = self.inspector.members.tabs
+        names = [tabs.tabText(place) for place in range(tabs.count())]
+        self.click(tabs.tabBar(), tabs.tabBar().tabRect(names.index(name)).center())
+        assert tabs.tabText(tabs.currentIndex()) == name
+
+    def turn_wheel(self, widget, clicks=-3):
+        """Turn the wheel over the middle of a widget.
+
+        Qt hands a wheel of the machine from each widget that leaves it to the one
+        around it, and one that is sent by a program it does not: this does it.
+        """
+        place = widget.mapToGlobal(widget.rect().center())
+        none = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
+        phase = Qt.ScrollPhase.NoScrollPhase
+        while widget is not None:
+            here = QPointF(widget.mapFromGlobal(place))
+            turn = QPoint(0, 120 * clicks)
+            event = QWheelEvent(
+                here, QPointF(place), QPoint(), turn, *none, phase, False
+            )
+            QApplication.sendEvent(widget, event)
+            if event.isAccepted():
+                return
+            widget = widget.parentWidget()
+
+    def focus(self, widget):
+        widget.setFocus()
+        self._qtbot.waitUntil(widget.hasFocus)
+
+    def press(self, key, modifier=Qt.KeyboardModifier.NoModifier):
+        """Press a key wherever the cursor is."""
+        QTest.keyClick(QApplication.focusWidget(), key, modifier)
+
+    def write(self, text):
+        QTest.keyClicks(QApplication.focusWidget(), text)
+
+
+@pytest.fixture
+def docks(make_napari_viewer, session, engine, qtbot, from_menu, monkeypatch):
+    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    viewer = make_napari_viewer(show=True)
+    plugin._sessions[viewer] = session
+    for title in ("Embedding Game", "Embedding Game Inspector"):
+        from_menu(
+            viewer.window.plugins_menu, "Embedding Game", f"{title} (Embedding Game)"
+        )
+    viewer.window.resize(1400, 900)
+    viewer.window.activate()
+    docks = Docks(viewer, qtbot)
+    qtbot.waitUntil(lambda: QApplication.activeWindow() is docks.game.window())
+    docks.click_run()
+    yield docks
+    engine.gate.set()
+
+
+@pytest.fixture
+def named_genes():
+    """40 rows with 60 columns, in three of which the first ten rows are high."""
+    values = np.random.default_rng(0).random((40, 60)).astype(np.float32)
+    values[:10, :3] += 4
+    obs = pd.DataFrame(
+        {"kind": pd.Categorical(["B", "T"] * 20), "size": np.linspace(1.5, 9, 40)},
+        index=[f"cell{row}" for row in range(40)],
+    )
+    names = [f"gene{column}" for column in range(60)]
+    return Dataset.from_rows(
+        name="genes", X=values, obs=obs, var_names=names, space="X"
+    )
+
+
+def test_every_tab_opens_with_one_source_after_another(docks, dataset, named_genes):
+    pictures = np.zeros((40, 8, 8), np.uint8)
+    sources = [
+        (dataset, ["Markers", "Differences"]),
+        (replace(dataset, texts=["text"] * 40), ["Texts", "Markers", "Differences"]),
+        (replace(dataset, images=pictures), ["Pictures"]),
+        (named_genes, ["Markers", "Differences"]),
+        (dataset, ["Markers", "Differences"]),
+    ]
+    members = docks.inspector.members
+    for source, names in sources:
+        docks.session.load(source)
+        docks.click_run()
+        docks.choose(1)
+        for name in (*names, *reversed(names)):
+            docks.click_tab(name)
+            docks.viewer.window.resize(1300 + 10 * len(name), 880)
+            QApplication.processEvents()
+        if "Differences" in names:
+            docks.click_tab("Differences")
+            assert members.differences.isVisible()
+            areas = members.differences.findChildren(QScrollArea)
+            assert [area.widget() for area in areas] == [members.differences.bars]
+
+
+def test_differences_are_found_when_their_tab_is_seen(docks, named_genes, qtbot):
+    docks.session.load(named_genes)
+    docks.click_run()
+    docks.choose(0)
+    bars = docks.inspector.members.differences.bars
+    assert bars.n_rows == 0  # nobody has looked
+    docks.click_tab("Differences")
+    qtbot.waitUntil(lambda: bars.n_rows > 0)
+    assert {row[0] for row in bars._rows[:3]} == {"gene0", "gene1", "gene2"}
+    first = list(bars._rows)
+    docks.choose(2)
+    qtbot.waitUntil(lambda: bars.n_rows > 0 and bars._rows != first)
+    docks.session.selection.select_points(np.ones(40, bool))
+    state = docks.inspector.members.differences.state
+    qtbot.waitUntil(lambda: state.text().startswith("No column differs"))
+    assert bars.n_rows == 0
+
+
+def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks):
+    game = docks.game
+    docks.viewer.window.resize(1400, 620)
+    QApplication.processEvents()
+    (area,) = [a for a in game.findChildren(QScrollArea) if a.parent() is game]
+    bar = area.verticalScrollBar()
+    assert bar.maximum() > 0
+    for over in (
+        bar,
+        area.viewport(),
+        game.game.method.native,
+        game.game.strength_slider.native,
+        game.game.neighbors.native,
+        game.look.color_by.native,
+    ):
+        settings = docks.session.settings.game(), docks.session.settings.start()
+        bar.setValue(0)
+        docks.focus(docks.canvas)
+        docks.turn_wheel(over)
+        assert bar.value() > 0, over
+        assert (docks.session.settings.game(), docks.session.settings.start()) == (
+            settings
+        )
+    docks.session.look.color_by = "counts"  # its legend has handles
+    handles = game.look.legend._body._slider
+    limits = handles.value()
+    bar.setValue(0)
+    docks.turn_wheel(handles)
+    assert bar.value() > 0
+    assert handles.value() == limits
+
+
+def test_a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
+    game, settings = docks.game.game, docks.session.settings
+    landmarks = game.landmarks.native.findChild(QAbstractSpinBox)
+    for field, text, name in (
+        (landmarks, "300", "n_landmarks"),
+        (game.neighbors.native, "150", "n_neighbors"),
+        (game.strength.native, "2700", "strength"),
+    ):
+        docks.focus(field)
+        field.selectAll()
+        before = getattr(settings, name)
+        docks.write(text)
+        assert field.lineEdit().text() == text
+        assert getattr(settings, name) == before
+        docks.press(Qt.Key.Key_Return)
+        assert getattr(settings, name) == int(text)
+    docks.focus(landmarks)
+    landmarks.selectAll()
+    docks.write("40")
+    docks.click_run()  # without Enter, and the button need not take the cursor
+    assert settings.n_landmarks == 40
+
+
+def test_f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot):
+    session, control = docks.session, Qt.KeyboardModifier.ControlModifier
+    points = docks.game.player.layers.points
+    docks.viewer.layers.selection.active = points
+    mode = points.mode
+    docks.choose(2)
+    docks.focus(docks.canvas)
+    docks.press(Qt.Key.Key_F2)
+    table = docks.inspector.clusters.table
+    qtbot.waitUntil(lambda: table.isAncestorOf(QApplication.focusWidget()))
+    docks.write("T 235")
+    docks.press(Qt.Key.Key_Return)
+
+    def is_named(name):
+        return session.clusters.clustering.by_id[2].name == name
+
+    qtbot.waitUntil(lambda: is_named("T 235"))
+    assert points.mode == mode  # the digits went into the name, not to napari
+    docks.focus(docks.canvas)
+    docks.press(Qt.Key.Key_Z, control)
+    assert not session.clusters.clustering.by_id[2].is_named
+    docks.press(Qt.Key.Key_Z, control | Qt.KeyboardModifier.ShiftModifier)
+    assert is_named("T 235")
+    search = docks.inspector.clusters.search
+    docks.focus(search)
+    docks.write("ab")
+    docks.press(Qt.Key.Key_Z, control)
+    assert search.text() == ""
+    assert is_named("T 235")
+
+
+def test_letters_typed_in_the_table_look_for_a_cluster(docks):
+    session = docks.session
+    session.clusters.rename(3, "Monocytes")
+    points = docks.game.player.layers.points
+    docks.viewer.layers.selection.active = points
+    mode = points.mode
+    docks.choose(0)
+    docks.write("Mono")
+    assert session.selection.clusters == (3,)
+    QTest.qWait(QApplication.keyboardInputInterval() + 50)
+    docks.write("2")
+    assert session.selection.clusters == (2,)
+    assert points.mode == mode
+
+
+def test_napari_keeps_its_own_undo_of_a_painted_layer(docks):
+    session = docks.session
+    session.clusters.rename(1, "B cells")
+    labels = docks.viewer.add_labels(np.zeros((20, 20), np.uint8))
+    labels.fill((3, 3), 5)
+    docks.focus(docks.canvas)
+    docks.press(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert labels.data.max() == 0
+    assert session.clusters.clustering.by_id[1].name == "B cells"
+    docks.choose(1)  # in the dock the key is the dock's
+    docks.press(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert not session.clusters.clustering.by_id[1].is_named
+
+
+def card_text(docks):
+    """Return the names of the facts on the card beside the mouse, in their order."""
+    grid = docks.game.hover.card._grid
+    return [grid.itemAtPosition(row, 0).widget().text() for row in range(2)]
+
+
+def test_a_map_coloured_by_a_column_shows_nothing_else(docks, qtbot):
+    session, table = docks.session, docks.inspector.clusters.table
+    session.clusters.rename(3, "Monocytes")
+    names, icon = docks.game.names, Qt.ItemDataRole.DecorationRole
+    qtbot.waitUntil(lambda: len(names.names.texts) == 4)
+    assert table.model().index(0, 0).data(icon) is not None
+    docks.game.look.color_by.value = "kind"
+    qtbot.waitUntil(lambda: names.names.texts == ("Monocytes",))
+    assert table.model().index(0, 0).data(icon) is None
+    docks.game.hover._on_row(0)
+    assert docks.game.hover.card.disc.isHidden()
+    assert card_text(docks)[0] == "kind"
+    docks.game.look.color_by.value = "Pressure"
+    docks.game.hover._on_row(0)
+    assert card_text(docks)[0] == "Squeezed (pressure)"
+    docks.game.look.color_by.value = "Cluster"
+    docks.inspector.members.column.value = "counts"  # what clusters are told by
+    docks.game.hover._on_row(0)
+    assert card_text(docks)[0] == "counts"
+    assert not docks.game.hover.card.disc.isHidden()
+    qtbot.waitUntil(lambda: len(names.names.texts) == 4)
+
+
+def test_the_table_says_what_its_figures_are_of(docks, qtbot):
+    table, session = docks.inspector.clusters.table, docks.session
+    docks.choose(0)
+    across = Qt.Orientation.Horizontal
+    assert table.model().headerData(4, across) == "Purity (kind)"
+    tip = table.model().headerData(4, across, Qt.ItemDataRole.ToolTipRole)
+    assert "most frequent value of kind" in tip
+    assert table.model().index(0, 4).data(Qt.ItemDataRole.ToolTipRole) == "50% B"
+    slider = docks.inspector.clusters.slider
+    assert slider.shown.isHidden()
+    session.selection.select_points(np.array([1, 2, 3]))
+    docks.inspector.clusters.edits.make.trigger()
+    assert len(session.clusters.clusters) == 5
+    assert (slider.number.value(), slider.shown.text()) == (4, "5 shown")
+    docks.press(Qt.Key.Key_Escape)  # out of the name's editor
+
+
+def test_markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
+    docks.session.load(named_genes)
+    docks.click_run()
+    docks.choose(0)
+    pane = docks.inspector.members.markers
+    docks.click_tab("Markers")
+    qtbot.waitUntil(lambda: pane.result is not None)
+    view, header = pane.table, pane.table.horizontalHeader()
+    by_score = [view.item(row, 0).text() for row in range(20)]
+    assert by_score == list(pane.result.names)
+
+    def click_heading(column):
+        place = header.sectionViewportPosition(column) + 5
+        docks.click(header.viewport(), QPoint(place, header.height() // 2))
+
+    click_heading(3)
+    shares = [int(view.item(row, 3).text()[:-1]) for row in range(20)]
+    assert shares == sorted(shares)
+    click_heading(1)
+    changes = [float(view.item(row, 1).text()) for row in range(20)]
+    assert changes == sorted(changes)
+    docks.click(view.viewport(), view.visualItemRect(view.item(0, 1)).center())
+    assert docks.session.look.color_by == view.item(0, 0).text()
+    docks.press(Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QApplication.clipboard().text().split("\n")
+    assert lines[0] == "Column\tlog2 fold\tp adj.\tIn\tOut"
+    assert [line.split("\t")[0] for line in lines[1:]] == [
+        view.item(row, 0).text() for row in range(20)
+    ]
+    docks.choose(1)
+    docks.press(Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QApplication.clipboard().text().split("\n")
+    assert lines[0].startswith("Cluster\tPoints\t")
+    assert len(lines) == 5
+
+
+def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
+    look, table = docks.game.look, docks.inspector.clusters.table
+    docks.choose(0)
+    assert "Pressure" in look.color_by.choices
+    assert not table.isColumnHidden(3)
+    assert "squeezed" in docks.inspector.members.numbers.text()
+    look.color_by.value = "Pressure"
+    look.size_by.value = True
+    docks.game.game.method.value = "pca"
+    docks.click_run()
+    legend = look.legend._body
+    assert legend.text() == "This method does not define pressure."
+    look.color_by.value = "Cluster"
+    look.size_by.value = False
+    look._offer()
+    assert "Pressure" not in look.color_by.choices
+    assert look.size_by.choices == (False,)
+    docks.choose(0)
+    assert table.isColumnHidden(3)
+    assert "squeezed" not in docks.inspector.members.numbers.text()
+    assert docks.game.run.squeezed.text() == "This method does not define pressure."

@@ -1,0 +1,101 @@
+"""What is left of a dock that was closed: nothing that listens, nothing that lives."""
+
+import gc
+from collections import Counter
+
+import pytest
+from qtpy.QtCore import QObject, Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QDockWidget
+
+from napari_embedding_game.ui import plugin
+
+MENU = "Embedding Game"
+TITLES = (f"{MENU} (Embedding Game)", f"{MENU} Inspector (Embedding Game)")
+DIGITS = "Handwritten digits (1,797 images)"
+
+
+def ours():
+    """Count the Qt objects of this package that are alive, by their class."""
+    gc.collect()
+    return Counter(
+        type(found).__name__
+        for found in gc.get_objects()
+        if issubclass(type(found), QObject)
+        and type(found).__module__.startswith("napari_embedding_game.")
+    )
+
+
+def listeners(session):
+    """Count the slots that hear of a session."""
+    signals = (
+        session.dataset_changed,
+        session.state_changed,
+        session.progressed,
+        session.message_changed,
+        session.staleness_changed,
+        session.restored,
+        session.clusters.changed,
+        session.selection.changed,
+        session.settings.events,
+        session.look.events,
+    )
+    return [len(signal) for signal in signals]
+
+
+@pytest.fixture
+def window(make_napari_viewer, monkeypatch):
+    viewer = make_napari_viewer()
+    monkeypatch.setattr(plugin.napari, "current_viewer", lambda: viewer)
+    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    viewer.window.show()
+    return viewer
+
+
+@pytest.fixture
+def boxes(window, qtbot, from_menu):
+    """Open both docks from napari's menu and return their boxes by title."""
+
+    def open_both():
+        for title in TITLES:
+            from_menu(window.window.plugins_menu, MENU, title)
+        main = window.window._qt_window
+        return [main.findChild(QDockWidget, title) for title in TITLES]
+
+    return open_both
+
+
+def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
+    window, qtbot, boxes, from_menu
+):
+    before, session = ours(), plugin.session_of(window)
+    palette = listeners(session)
+    for turn in range(3):
+        game, inspector = boxes()
+        if turn == 0:
+            from_menu(window.window.file_menu, "Open Sample", MENU, DIGITS)
+            qtbot.waitUntil(lambda: session.dataset is not None, timeout=20_000)
+            session.settings.max_iter = 30
+            run = game.widget().run.run.native
+            QTest.mouseClick(run, Qt.MouseButton.LeftButton)
+            qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
+            session.selection.select(session.clusters.clusters[0].id)
+            qtbot.wait(200)
+        for box in (game, inspector):
+            # The button with a cross in the title of the dock.
+            QTest.mouseClick(box.title.close_button, Qt.MouseButton.LeftButton)
+        del game, inspector, box
+        qtbot.waitUntil(lambda: ours() - before == Counter(), timeout=20_000)
+        if turn == 0:  # what docks share stays with the session
+            palette = listeners(session)
+        assert listeners(session) == palette
+
+
+def test_a_window_closed_with_a_floating_dock_leaves_nothing(window, qtbot, boxes):
+    before = ours()
+    game, _ = boxes()
+    game.setFloating(True)
+    qtbot.wait(100)
+    del game, _
+    window.close()
+    qtbot.waitUntil(lambda: ours() - before == Counter(), timeout=20_000)

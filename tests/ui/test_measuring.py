@@ -1,0 +1,296 @@
+"""From layers to objects as a person goes: menus, the layer list and the mouse."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.ui import plugin
+from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.measure_panel import NOT_LINKED
+
+SHAPE = (60, 72)
+
+
+@pytest.fixture
+def viewer(make_napari_viewer, monkeypatch):
+    viewer = make_napari_viewer(show=True)
+    viewer.window.resize(1300, 900)
+    # The warm-up would outlive most tests; the engine is loaded where it runs.
+    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    return viewer
+
+
+@pytest.fixture
+def dock(viewer, from_menu):
+    title = "Embedding Game (Embedding Game)"
+    from_menu(viewer.window.plugins_menu, "Embedding Game", title)
+    widgets = viewer.window.dock_widgets.values()
+    (dock,) = (one for one in widgets if isinstance(one, plugin.GameDock))
+    yield dock
+    dock.shut_down()
+
+
+@pytest.fixture
+def loading(qtbot, dock):
+    """Click on a button and wait for what it loads."""
+
+    def press(button):
+        with qtbot.waitSignal(dock.player.loaded, timeout=20_000):
+            QTest.mouseClick(button.native, Qt.MouseButton.LeftButton)
+        return dock.player.session.dataset
+
+    return press
+
+
+def field(seed):
+    """Return an image and the labels of 20 objects, all different from field to field.
+
+    Labels have gaps: 3, 6, 9 ...
+    """
+    rng = np.random.default_rng(seed)
+    labels = np.zeros(SHAPE, np.int32)
+    for number in range(20):
+        row, column = divmod(number, 5)
+        height, width = rng.integers(4, 11, 2)
+        top, left = 15 * row + rng.integers(3), 14 * column + rng.integers(3)
+        labels[top : top + height, left : left + width] = 3 * (number + 1)
+    return rng.random(SHAPE).astype(np.float32), labels
+
+
+def means(image, labels):
+    return [image[labels == label].mean() for label in np.unique(labels)[1:]]
+
+
+def measured(dataset, name="intensity_mean"):
+    return dataset.profile[:, dataset.profile_names.index(name)]
+
+
+def tick(panel, text):
+    """Click on the image of this name in the list."""
+    items = [panel.images.item(row) for row in range(panel.images.count())]
+    (item,) = (one for one in items if one.text().startswith(text))
+    panel.images.scrollToItem(item)
+    box = panel.images.visualItemRect(item)
+    place = QPoint(box.left() + 40, box.center().y())
+    left = Qt.MouseButton.LeftButton
+    QTest.mouseClick(panel.images.viewport(), left, pos=place)
+
+
+def ticked(panel):
+    return [image.name for image in panel.images.images()]
+
+
+def test_masks_are_measured_in_their_own_field_of_view(viewer, dock, loading):
+    fields = [field(seed) for seed in range(3)]
+    for number, (image, labels) in enumerate(fields, 1):
+        viewer.add_image(image, name=f"field {number}")
+        viewer.add_labels(labels, name=f"field {number} masks")
+    panel = dock.data.measure
+    assert panel.labels.value.name == "field 3 masks"
+    viewer.layers.selection.active = viewer.layers["field 2 masks"]
+    assert panel.labels.value.name == "field 2 masks"
+    assert ticked(panel) == ["field 2"]
+    dataset = loading(panel.measure)
+    np.testing.assert_allclose(measured(dataset), means(*fields[1]), rtol=1e-5)
+    assert "Measured in 'field 2'." in dock.data.notes.text()
+    assert dock.player.linked.current.images == (viewer.layers["field 2"],)
+    viewer.layers.selection = {viewer.layers["field 1"], viewer.layers["field 3 masks"]}
+    assert (panel.labels.value.name, ticked(panel)) == ("field 3 masks", ["field 1"])
+
+
+def test_images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading):
+    image, labels = field(0)
+    viewer.add_image(image, name="plate A")
+    viewer.add_image(field(1)[0], name="plate B")
+    viewer.add_image(image[:10], name="small")
+    viewer.add_labels(labels, name="cells")
+    panel = dock.data.measure
+    assert ticked(panel) == []
+    assert panel.measure.text == "Measure form only"
+    assert "2 images have the pixels of 'cells'" in panel.hint.text()
+    assert "small (has 10 × 72 pixels" in panel.images.item(2).text()
+    tick(panel, "small")
+    assert ticked(panel) == []
+    tick(panel, "plate A")
+    assert ticked(panel) == ["plate A"]
+    assert panel.hint.isHidden()
+    tick(panel, "plate B")
+    tick(panel, "plate B")
+    dataset = loading(panel.measure)
+    np.testing.assert_allclose(measured(dataset), means(image, labels), rtol=1e-5)
+    # What was ticked stays, whatever is selected afterwards.
+    viewer.layers.selection.active = viewer.layers["plate B"]
+    assert ticked(panel) == ["plate A"]
+
+
+def test_channels_of_one_picture_are_measured_together(viewer, dock, loading):
+    image, labels = field(0)
+    stack = np.stack([image, image**2])
+    viewer.add_image(stack, channel_axis=0, name=["DNA", "actin"])
+    viewer.add_labels(labels, name="cells")
+    assert ticked(dock.data.measure) == ["DNA", "actin"]
+    dataset = loading(dock.data.measure.measure)
+    found = measured(dataset, "actin_mean")
+    np.testing.assert_allclose(found, means(image**2, labels), rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_a_shifted_image_is_measured_where_it_lies(viewer, dock, loading, scale):
+    image, labels = field(0)
+    wider = np.pad(image, ((4, 0), (6, 0)), constant_values=9)
+    viewer.add_image(
+        wider, name="DNA", translate=(-4 * scale, -6 * scale), scale=[scale] * 2
+    )
+    viewer.add_labels(labels, name="cells", scale=[scale] * 2)
+    panel = dock.data.measure
+    assert ticked(panel) == ["DNA"]
+    assert "shifted by (-4, -6) pixels" in panel.hint.text()
+    dataset = loading(panel.measure)
+    np.testing.assert_allclose(measured(dataset), means(image, labels), rtol=1e-5)
+    area = measured(dataset, "area")
+    np.testing.assert_allclose(area, scale**2 * np.bincount(labels.ravel())[3::3])
+    # Moved by hand after that, the image is another one for these objects.
+    viewer.layers["DNA"].translate = (0, 1000)
+    panel.refresh()
+    assert "lies elsewhere than 'cells'" in panel.images.item(0).text()
+    assert ticked(panel) == []
+
+
+@pytest.fixture
+def table():
+    """Measures of the objects of ``field(0)`` in an order of their own."""
+    image, labels = field(0)
+    ids = np.unique(labels)[1:]
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "area": np.bincount(labels.ravel())[ids].astype(float),
+            "brightness": means(image, labels),
+            "Label": ids,
+        }
+    )
+    return frame.iloc[rng.permutation(len(frame))].reset_index(drop=True)
+
+
+def test_rows_of_a_table_go_to_the_objects_of_their_label(
+    qtbot, viewer, dock, loading, table
+):
+    _, labels = field(0)
+    table.loc[2, "Label"] = 999
+    layer = viewer.add_labels(labels, name="cells", features=table)
+    dataset = loading(dock.data.measure.take)
+    expected = np.where(table["Label"] == 999, 0, table["Label"])
+    np.testing.assert_array_equal(dataset.objects.label_ids, expected)
+    notes = dock.data.notes.text()
+    assert "19 of 20 rows match a label of 'cells' by column 'Label'." in notes
+    assert "Label 999 is not in 'cells'" in notes
+    session = dock.player.session
+    session.settings.max_iter = 30
+    QTest.mouseClick(dock.run.run.native, Qt.MouseButton.LeftButton)
+    # The engine may have to be compiled first.
+    qtbot.waitUntil(lambda: session.state == "finished", timeout=120_000)
+    session.selection.select_points(np.array([2, 5]))
+    dock.player.show_objects()
+    lit = dock.player.lit.layer
+    np.testing.assert_array_equal(lit.data == 1, labels == table["Label"][5])
+    for _ in range(2):
+        dock.player.write_features()
+        found = layer.features
+        pd.testing.assert_frame_equal(found[list(table)], table)
+        np.testing.assert_array_equal(
+            found["embedding_game_x"], session.snapshot.embedding[:, 0]
+        )
+        # napari itself finds the row of an object by this column.
+        assert found["index"].tolist() == np.where(expected == 0, -1, expected).tolist()
+        assert dock.data.trouble.isHidden()
+
+
+def test_without_an_id_a_column_can_be_chosen(viewer, dock, loading, table):
+    _, labels = field(0)
+    frame = table.rename(columns={"Label": "nuc"})
+    viewer.add_labels(labels, name="cells", features=frame)
+    dataset = loading(dock.data.measure.take)
+    assert dataset.objects is None
+    assert dock.player.linked.current is None
+    assert dock.data.notes.text().startswith("Not linked with 'cells'")
+    ids = dock.data.measure.ids
+    assert not ids.native.isHidden()
+    ids.value = "nuc"
+    dataset = loading(dock.data.layer_button)
+    np.testing.assert_array_equal(dataset.objects.label_ids, table["Label"])
+    assert dataset.var_names == ("area", "brightness")
+    ids.value = NOT_LINKED
+    assert loading(dock.data.measure.take).objects is None
+
+
+def test_edited_labels_are_told_and_measured_again(qtbot, viewer, dock, loading):
+    image, labels = field(0)
+    viewer.add_image(image, name="DNA")
+    layer = viewer.add_labels(labels, name="cells")
+    stale = dock.data.stale
+    dataset = loading(dock.data.measure.measure)
+    before = measured(dataset, "area").copy()
+    layer.contour = 1  # a look is no edit
+    qtbot.wait(600)
+    assert not stale.is_stale
+    layer.mode, layer.selected_label, layer.brush_size = "paint", 3, 9
+    inside = np.argwhere(labels == 3).mean(axis=0)
+    viewer.reset_view()
+    canvas, camera = canvas_of(dock), viewer.scene.camera
+    offset = camera.zoom * (inside - np.array(camera.center[1:]))
+    middle = np.array([canvas.width(), canvas.height()]) / 2
+    place = QPoint(*np.round(middle + offset[::-1]).astype(int).tolist())
+    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
+    assert stale.is_stale
+    told = "The labels 'cells' were edited after they were measured"
+    assert stale.text.text().startswith(told)
+    QTest.mouseClick(stale.again.native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(dock.data.cancel.native, Qt.MouseButton.LeftButton)
+    assert stale.is_stale  # nothing was read
+    again = measured(loading(stale.again), "area")
+    assert again[0] > before[0]
+    np.testing.assert_array_equal(again[1:], before[1:])
+    assert not stale.is_stale
+    assert dock.player.linked.current.images == (viewer.layers["DNA"],)
+    layer.undo()  # of which napari tells nothing but that it draws
+    qtbot.waitUntil(lambda: stale.is_stale)
+    np.testing.assert_array_equal(measured(loading(stale.again), "area"), before)
+    layer.data = np.where(labels == 6, 0, labels)
+    assert stale.is_stale
+    assert len(loading(stale.again).obs) == 19
+
+
+def test_a_time_series_keeps_its_axis_when_it_is_measured_again(viewer, dock, loading):
+    image, labels = field(0)
+    movie = np.stack([labels, np.where(labels > 30, labels, 0)])
+    viewer.add_image(np.stack([image, image]), name="movie")
+    layer = viewer.add_labels(movie, name="cells")
+    panel = dock.data.measure
+    assert ticked(panel) == ["movie"]
+    panel.axis.value = "time"
+    assert len(loading(panel.measure).obs) == 30
+    panel.axis.value = "z"
+    layer.data_setitem(tuple(np.nonzero(movie == 60)), 0)
+    assert len(loading(dock.data.stale.again).obs) == 28
+
+
+def test_a_table_of_a_time_series_is_joined_by_label_and_frame(viewer, dock, loading):
+    _, labels = field(0)
+    movie = np.stack([labels, np.roll(labels, 1, axis=1)])
+    rng = np.random.default_rng(0)
+    ids = np.unique(labels)[1:]
+    frame = pd.DataFrame(
+        {
+            "track label": np.tile(ids, 2),
+            "frame": np.repeat([0, 1], 20),
+            "speed": rng.random(40),
+            "size": rng.random(40),
+        }
+    ).sample(frac=1, random_state=0)
+    viewer.add_labels(movie, name="cells", features=frame.reset_index(drop=True))
+    dock.data.measure.axis.value = "time"
+    objects = loading(dock.data.measure.take).objects
+    np.testing.assert_array_equal(objects.label_ids, frame["track label"])
+    np.testing.assert_array_equal(objects.boxes[:, 0], frame["frame"])

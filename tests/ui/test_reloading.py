@@ -1,0 +1,172 @@
+"""Data read again and other data: what a person made is never lost without a word."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from qtpy.QtWidgets import QFileDialog
+
+from napari_embedding_game.session.autosave import find_closed
+from napari_embedding_game.session.sources import FileSource
+
+ad = pytest.importorskip("anndata")
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """60 cells with raw counts and two other spaces."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.gamma(1.0, 2.0, size=(1, 150)), size=(60, 150))
+    data = ad.AnnData(
+        X=counts.astype(np.float32),
+        obs=pd.DataFrame(index=[f"cell{i}" for i in range(60)]),
+        obsm={"X_pca": rng.normal(size=(60, 5)), "X_other": rng.normal(size=(60, 4))},
+    )
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    return tmp_path / "cells.h5ad"
+
+
+@pytest.fixture
+def opened(monkeypatch, qtbot, dock, session, cells):
+    """The dock with these cells opened by its menu, and played."""
+
+    def choose(path):
+        monkeypatch.setattr(
+            QFileDialog, "getOpenFileName", lambda *question: (str(path), "")
+        )
+        dock.data.open_menu.actions()[0].trigger()
+
+    with qtbot.waitSignal(dock.player.loaded, timeout=20_000):
+        choose(cells)
+    dock.choose = choose
+    return dock
+
+
+def run(dock, qtbot, session):
+    dock.run.run.native.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+
+
+def read(dock, qtbot, act):
+    with qtbot.waitSignal(dock.player.loaded, timeout=30_000):
+        act()
+
+
+def choose_space(dock, qtbot, space):
+    read(dock, qtbot, lambda: setattr(dock.data.space, "value", space))
+
+
+def named(session, name):
+    labels = session.clusters.clustering.names
+    return set(session.dataset.obs.index[labels == name])
+
+
+def give_name(session, name):
+    session.clusters.rename(session.clusters.clusters[0].id, name)
+    return named(session, name)
+
+
+def test_another_space_and_back_brings_the_former_map_and_all_names(
+    qtbot, opened, session
+):
+    dock, spaces = opened, opened.data.space
+    assert spaces.value == "obsm['X_pca']"
+    run(dock, qtbot, session)
+    cells, picture = give_name(session, "T cells"), session.snapshot.embedding
+    choose_space(dock, qtbot, "obsm['X_other']")
+    assert session.dataset.X.shape == (60, 4)
+    qtbot.waitUntil(lambda: not dock.player.layers.points.visible)  # no dead picture
+    run(dock, qtbot, session)
+    assert named(session, "T cells") == cells
+    run(dock, qtbot, session)  # Restart
+    assert named(session, "T cells") == cells
+    assert len(dock.data.way.buttons) == 1
+    choose_space(dock, qtbot, "obsm['X_pca']")
+    assert session.snapshot.embedding is picture
+    assert len(dock.player.layers.points.data) == 60
+    assert named(session, "T cells") == cells
+    assert session.clusters.history.undo_label
+    (other,) = dock.data.way.parts.menu().actions()
+    other.trigger()
+    assert spaces.value == "obsm['X_other']"
+    assert named(session, "T cells") == cells
+
+
+def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(qtbot, opened, session):
+    dock = opened
+    choose_space(dock, qtbot, "X")
+    panel = dock.data.recipe
+    panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
+    read(dock, qtbot, panel.apply.native.click)
+    run(dock, qtbot, session)
+    give_name(session, "T cells")
+    session.selection.select_points(np.arange(25))
+    dock.select.embed.native.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    part = set(session.dataset.obs.index)
+    cells = give_name(session, "naive")
+    panel.numbers["n_comps"].value = 6
+    read(dock, qtbot, panel.apply.native.click)
+    assert session.dataset.X.shape == (25, 6)
+    assert set(session.dataset.obs.index) == part
+    run(dock, qtbot, session)
+    assert named(session, "naive") == cells
+    while dock.data.way.buttons:
+        dock.data.way.buttons[0].click()
+    assert session.dataset.X.shape == (60, 7)
+    assert {"T cells", "naive"} <= {c.name for c in session.clusters.clusters}
+
+
+def test_other_data_ask_first_and_leave_a_copy(
+    qtbot, opened, session, press, tmp_path, autosave_folder
+):
+    dock = opened
+    run(dock, qtbot, session)
+    cells = give_name(session, "T cells")
+    table = tmp_path / "table.csv"
+    pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3))).to_csv(table)
+    before = session.dataset
+    told = press(lambda: dock.choose(table), "Escape")
+    assert "1 named cluster" in told
+    qtbot.wait(50)
+    assert session.dataset is before
+    assert not find_closed(autosave_folder)
+    with qtbot.waitSignal(dock.player.loaded, timeout=20_000):
+        assert press(lambda: dock.choose(table), "Replace")
+    assert len(session.dataset.obs) == 30
+    qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
+    dock.data.open_menu.aboutToShow.emit()
+    (entry,) = dock.data.recent.actions()
+    assert "cells.h5ad" in entry.text() or "cells" in entry.text()
+    assert "1 named" in entry.text()
+    assert not press(entry.trigger, "Escape")  # nothing was made of the table
+    qtbot.waitUntil(lambda: session.dataset.X.shape[0] == 60)
+    assert named(session, "T cells") == cells
+
+
+def test_the_question_offers_to_save(
+    qtbot, monkeypatch, opened, session, press, tmp_path
+):
+    dock, path = opened, tmp_path / "kept.zip"
+    run(dock, qtbot, session)
+    give_name(session, "T cells")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
+    with qtbot.waitSignal(dock.player.saved):
+        press(
+            lambda: dock.player.load(FileSource(tmp_path / "no.csv")), "Save session…"
+        )
+    assert path.exists()
+    # What is saved can be replaced without a question.
+    assert not press(
+        lambda: dock.player.load(FileSource(tmp_path / "no.csv")), "Escape"
+    )
+    qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
+
+
+def test_a_map_without_work_is_replaced_without_a_question_but_kept(
+    qtbot, opened, session, press, autosave_folder, cells
+):
+    run(opened, qtbot, session)
+    with qtbot.waitSignal(opened.player.loaded, timeout=20_000):
+        assert not press(lambda: opened.choose(cells), "Escape")
+    qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
+    assert opened.data.way.isHidden()

@@ -1,0 +1,362 @@
+"""The map in napari's scene: turned, rolled, in the grid, beside 4-D images.
+
+Everything is done with the mouse on the real canvas, the docks are opened from
+napari's Plugins menu.  Where things are drawn is asked of vispy's own transforms.
+"""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QComboBox, QWidget
+
+from napari_embedding_game.session.run import UNPACED
+from napari_embedding_game.ui.dock import GameDock
+from napari_embedding_game.ui.plugin import session_of
+
+TITLE = "Embedding Game (Embedding Game)"
+LEFT, SHIFT = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier
+
+
+class Scene:
+    """A window with a map in it, and a mouse over its canvas."""
+
+    def __init__(self, viewer, qtbot):
+        self.viewer, self.qtbot = viewer, qtbot
+        self.session = session_of(viewer)
+        docked = viewer.window.dock_widgets.values()
+        self.dock = next(x for x in docked if isinstance(x, GameDock))
+        self.canvas = viewer.window._qt_viewer.canvas
+        self.native = self.canvas.native
+
+    @property
+    def layers(self):
+        return self.dock.player.layers
+
+    def drawn(self, layer=None):
+        """Return the pixels at which vispy draws the points of a layer."""
+        layer = layer or self.layers.points
+        node = self.canvas.layer_to_visual[layer].node.points_markers
+        to_canvas = node.transforms.get_transform("visual", "canvas")
+        data = node._data["a_position"].astype(float)
+        homogeneous = np.column_stack([data, np.ones(len(data))])
+        mapped = to_canvas.map(homogeneous)
+        pixels = np.empty((len(data), 2))
+        pixels[layer._view_indices] = mapped[:, :2] / mapped[:, 3:]
+        return pixels
+
+    def show_all(self):
+        """Have napari draw what has changed."""
+        self.viewer.reset_view(reset_camera_angle=False)
+        self.qtbot.wait(60)
+
+    def is_on_canvas(self, pixels):
+        low, high = pixels.min(axis=0), pixels.max(axis=0)
+        size = np.array([self.native.width(), self.native.height()])
+        return (low >= 0).all() and (high <= size).all()
+
+    def clicked(self, row):
+        """Click on a point where it is drawn; return the cluster that is selected."""
+        self.session.selection.clear()
+        QTest.mouseClick(self.native, LEFT, pos=self.place(self.drawn()[row]))
+        return self.session.selection.clusters
+
+    def clicks_select_their_clusters(self):
+        labels = self.session.clusters.labels
+        rows = range(0, len(labels), 9)
+        return [self.clicked(r) for r in rows] == [(int(labels[r]),) for r in rows]
+
+    def draw_around(self, corners, is_seen=lambda: None):
+        """Draw a lasso through pixels; return the mask of what is selected."""
+        places = [self.place(corner) for corner in corners]
+        QTest.mousePress(self.native, LEFT, SHIFT, places[0])
+        for place in places[1:]:
+            self.qtbot.wait(25)  # moves that follow at once are taken for one
+            QTest.mouseMove(self.native, place)
+        self.qtbot.wait(25)
+        is_seen()
+        QTest.mouseRelease(self.native, LEFT, SHIFT, places[-1])
+        return self.session.selection.points
+
+    def lasso_takes_what_it_holds(self):
+        """Draw around the left half of what is drawn."""
+        pixels = self.drawn()
+        (left, top), (_, bottom) = pixels.min(axis=0) - 4, pixels.max(axis=0) + 4
+        middle = np.median(pixels[:, 0]) + 0.5
+        size = np.array([self.native.width(), self.native.height()]) - 1
+        corners = np.array(
+            [(left, top), (middle, top), (middle, bottom), (left, bottom)]
+        )
+        corners = np.clip(corners, 0, size)
+        self.session.selection.clear()
+        found = self.draw_around(corners)
+        # The corners are whole pixels: what is that near the line is not told.
+        is_clear = np.abs(pixels[:, 0] - middle) > 1.5
+        return (found == (pixels[:, 0] < middle))[is_clear].all() and found.any()
+
+    def names_stand_on_their_points(self):
+        """Whether each name is written at a point of its cluster."""
+        self.qtbot.wait(100)  # they follow a little later
+        names = self.dock.names.names
+        pixels = self.layers.projection().to_pixels(names.places)
+        drawn, labels = self.drawn(), self.session.clusters.labels
+        away = [
+            np.abs(drawn[labels == cluster.id] - pixel).sum(axis=1).min()
+            for cluster, pixel in zip(names.clusters, pixels, strict=True)
+        ]
+        return len(away) > 0 and max(away) < 1
+
+    @staticmethod
+    def place(pixel):
+        return QPoint(*np.round(pixel).astype(int))
+
+
+@pytest.fixture
+def scene(make_napari_viewer, qtbot, from_menu, engine, dataset):
+    viewer = make_napari_viewer(show=True)
+    viewer.window.resize(1300, 800)
+    session = session_of(viewer)
+    session._engine, session._pace = engine, UNPACED
+    from_menu(viewer.window.plugins_menu, "Embedding Game", TITLE)
+    scene = Scene(viewer, qtbot)
+    session.load(dataset)
+    yield scene
+    scene.dock.player.keeper.close()
+
+
+@pytest.fixture
+def mapped(scene, qtbot):
+    """The same, with a map."""
+    play(scene, qtbot)
+    qtbot.waitUntil(lambda: scene.dock.names.sheet is not None)
+    qtbot.wait(50)
+    return scene
+
+
+def play(scene, qtbot):
+    scene.dock.run.run.native.click()
+    qtbot.waitUntil(lambda: scene.session.state == "finished")
+
+
+def follows(scene):
+    """Whether clicks, lasso and names go by what is drawn."""
+    assert scene.is_on_canvas(scene.drawn())
+    assert scene.clicks_select_their_clusters()
+    assert scene.lasso_takes_what_it_holds()
+    assert scene.names_stand_on_their_points()
+    return True
+
+
+@pytest.mark.parametrize("perspective", [0, 35])
+def test_under_a_turned_camera(mapped, perspective):
+    mapped.viewer.dims.ndisplay = 3
+    mapped.viewer.scene.camera.angles = (15, 40, -50)
+    mapped.viewer.scene.camera.perspective = perspective
+    mapped.show_all()
+    assert follows(mapped)
+
+
+def test_beside_a_volume_that_is_turned(mapped):
+    mapped.viewer.add_image(np.zeros((20, 400, 400)))
+    mapped.viewer.dims.ndisplay = 3
+    mapped.viewer.scene.camera.angles = (20, -30, 70)
+    mapped.show_all()
+    assert follows(mapped)
+
+
+@pytest.mark.parametrize("order", [(2, 0, 1), (1, 2, 0), (0, 2, 1)])
+def test_when_the_axes_are_rolled(mapped, order):
+    image = mapped.viewer.add_image(np.zeros((200, 300, 400)))
+    mapped.viewer.dims.order = order
+    mapped.qtbot.wait(50)
+    assert follows(mapped)
+    # It stands upright, and beside the image.
+    embedding, pixels = mapped.session.snapshot.embedding, mapped.drawn()
+    across = np.polyfit(embedding[:, 0], pixels[:, 0], 1)[0]
+    up = np.polyfit(embedding[:, 1], pixels[:, 1], 1)[0]
+    assert across == pytest.approx(-up, rel=1e-3)
+    assert across > 0
+    width = image.data.shape[order[-1]] * mapped.viewer.scene.camera.zoom
+    center = mapped.viewer.scene.camera.center[-1] * mapped.viewer.scene.camera.zoom
+    assert pixels[:, 0].min() > width - center + mapped.native.width() / 2
+
+
+def test_with_two_axes_transposed_and_back(mapped):
+    before = mapped.drawn()
+    mapped.viewer.dims.order = (1, 0)
+    mapped.qtbot.wait(50)
+    assert follows(mapped)
+    now = mapped.drawn()
+    scale = np.ptp(now, axis=0) / np.ptp(before, axis=0)
+    expected = (before - before.mean(axis=0)) * scale
+    np.testing.assert_allclose(now - now.mean(axis=0), expected, atol=0.5)
+    mapped.viewer.dims.order = (0, 1)
+    mapped.qtbot.wait(50)
+    assert follows(mapped)
+
+
+def test_beside_an_image_of_four_dimensions(mapped):
+    mapped.viewer.add_image(np.zeros((2, 3, 50, 60)))
+    mapped.viewer.dims.ndisplay = 3
+    mapped.show_all()
+    assert mapped.lasso_takes_what_it_holds()
+    mapped.viewer.dims.ndisplay = 2
+    mapped.show_all()
+    assert follows(mapped)
+
+
+@pytest.mark.parametrize("spacing", [0, 0.1, 30])
+def test_in_the_grid(mapped, spacing):
+    viewer = mapped.viewer
+    viewer.add_image(np.zeros((300, 300)))
+    viewer.canvas.grid.enabled = True
+    viewer.canvas.grid.spacing = spacing
+    mapped.show_all()
+    cells = viewer.canvas.grid.actual_shape(viewer.layers)
+    assert follows(mapped)
+    assert mapped.dock.names.sheet.isVisible()
+
+    def no_layer_comes():
+        assert viewer.canvas.grid.actual_shape(viewer.layers) == cells
+        assert mapped.native.findChild(QWidget, "lasso").isVisible()
+
+    x, y, width, height = mapped.layers.projection().cell
+    corners = [(x + 4, y + 4), (x + width - 4, y + 4), (x + width - 4, y + height - 4)]
+    mapped.draw_around(np.array(corners), no_layer_comes)
+    # In the part of the image there are no points.
+    mapped.session.selection.clear()
+    inside = mapped.drawn()[5] - (x, y)
+    row, column = viewer.canvas.grid.position(2, viewer.layers)
+    gap = spacing if spacing >= 1 else 0
+    if spacing in (0, 30):
+        other = np.array([column * (width + gap), row * (height + gap)]) + inside
+        QTest.mouseClick(mapped.native, LEFT, pos=mapped.place(other))
+        assert mapped.session.selection.is_empty
+
+
+def test_a_layer_that_a_person_moves_takes_its_clicks_along(mapped):
+    mapped.layers.points.translate = (120, -60)
+    mapped.layers.points.rotate = 25
+    mapped.show_all()
+    assert follows(mapped)
+
+
+def test_a_lasso_where_there_is_no_map_yet_selects_nothing(scene, engine, qtbot):
+    around = np.array([(20, 20), (200, 30), (150, 200)])
+    scene.draw_around(around)
+    engine.gate.clear()
+    scene.dock.run.run.native.click()
+    qtbot.waitUntil(lambda: scene.layers.points is not None)
+    scene.draw_around(around)
+    QTest.mouseClick(scene.native, LEFT, pos=QPoint(100, 100))
+    engine.gate.set()
+    qtbot.waitUntil(lambda: scene.session.state == "finished")
+    assert scene.session.selection.is_empty
+    # The layers of the next map are there before it is.
+    engine.gate.clear()
+    scene.dock.run.run.native.click()
+    qtbot.waitUntil(lambda: scene.session.state == "preparing")
+    scene.draw_around(around)
+    engine.gate.set()
+    qtbot.waitUntil(lambda: scene.session.state == "finished")
+
+
+def test_deleted_landmarks_come_back_with_a_restart(mapped, qtbot):
+    viewer = mapped.viewer
+    viewer.layers.selection.active = mapped.layers.landmarks
+    viewer.window._qt_viewer.layers.parent()  # the list of layers is there
+    viewer.layers.remove_selected()
+    assert [layer.name for layer in viewer.layers] == ["embedding"]
+    play(mapped, qtbot)
+    assert [layer.name for layer in viewer.layers] == ["embedding", "landmarks"]
+    assert len(mapped.layers.landmarks.data) == 4
+    assert mapped.layers.landmarks.visible
+    assert viewer.layers.selection.active is not mapped.layers.landmarks
+
+
+def test_points_cannot_be_deleted_by_hand(mapped, qtbot):
+    told = []
+    from napari.utils.notifications import notification_manager
+
+    def hear(notification):
+        told.append(notification.message)
+
+    notification_manager.notification_ready.connect(hear)
+    try:
+        for layer in (mapped.layers.points, mapped.layers.landmarks):
+            mapped.viewer.layers.selection.active = layer
+            n_points = len(layer.data)
+            mapped.native.setFocus()
+            QTest.keyClick(mapped.native, Qt.Key.Key_A)
+            assert len(layer.selected_data) == n_points
+            QTest.keyClick(mapped.native, Qt.Key.Key_Delete)
+            assert len(layer.data) == n_points
+            layer.selected_data = set()
+    finally:
+        notification_manager.notification_ready.disconnect(hear)
+    assert sum("cannot be moved or deleted" in message for message in told) == 2
+    play(mapped, qtbot)
+    assert len(mapped.viewer.layers) == 2
+
+
+def test_points_that_a_program_deleted_go_with_the_restart(mapped, qtbot):
+    mapped.layers.points.remove(list(range(40)))
+    play(mapped, qtbot)
+    lengths = [len(layer.data) for layer in mapped.viewer.layers]
+    assert lengths == [40, 4]
+
+
+def test_points_cannot_be_dragged(mapped):
+    points = mapped.layers.points
+    mapped.viewer.layers.selection.active = points
+    controls = mapped.viewer.window._qt_viewer.controls.widgets[points]
+    assert not controls.select_button.isEnabled()
+    points.mode = "select"
+    assert points.mode == "pan_zoom"
+    mapped.viewer.dims.ndisplay = 3
+    mapped.viewer.dims.ndisplay = 2
+    assert not points.editable
+
+
+def test_a_symbol_of_naparis_controls_is_drawn(mapped, qtbot):
+    points = mapped.layers.points
+    mapped.viewer.layers.selection.active = points
+    controls = mapped.viewer.window._qt_viewer.controls.widgets[points]
+    boxes = controls.findChildren(QComboBox)
+    box = next(x for x in boxes if x.findText("star") >= 0)
+    box.setCurrentIndex(box.findText("star"))
+    box.activated.emit(box.currentIndex())
+    assert {str(symbol) for symbol in points._view_symbol} == {"star"}
+    visual = mapped.canvas.layer_to_visual[points].node.points_markers
+    assert set(map(str, visual.symbol)) == {"*"}
+    mapped.session.selection.select(0)
+    assert set(map(str, visual.symbol)) == {"*"}
+    play(mapped, qtbot)
+    assert set(map(str, visual.symbol)) == {"*"}
+
+
+def test_a_selection_leaves_the_opacity_that_a_person_chose(mapped):
+    points, landmarks = mapped.layers.points, mapped.layers.landmarks
+    points.opacity, landmarks.opacity = 0.6, 0.5
+    mapped.session.selection.select(0)
+    assert landmarks.opacity < 0.5
+    mapped.session.selection.select(1)
+    mapped.session.selection.clear()
+    assert (points.opacity, landmarks.opacity) == (0.6, 0.5)
+
+
+def test_what_is_selected_lies_above_what_is_not(mapped):
+    mapped.session.selection.select(1)
+    selected = mapped.session.selection.points
+    visual = mapped.canvas.layer_to_visual[mapped.layers.points].node.points_markers
+    colors = visual._data["a_bg_color"][:, :3]
+    grey = np.ptp(colors, axis=1) < 0.1
+    assert grey.tolist() == sorted(grey, reverse=True)  # all of these come first
+    assert (~grey).sum() == selected.sum()
+    assert (visual._data["a_bg_color"][:, 3] == 1).all()
+    # Also what napari says of the mouse, and its own selection, mean the same points.
+    points = mapped.layers.points
+    row = int(np.flatnonzero(selected)[0])
+    assert points.get_value(points.data[row]) == row
+    points.selected_data = {row}
+    assert points._view_indices[points._view_selected].tolist() == [row]
