@@ -113,6 +113,13 @@ def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start, tmp
     assert find_closed(tmp_path) == paths[: -KEPT - 1 : -1]
 
 
+def test_a_file_that_is_still_being_written_is_not_among_the_closed(start, tmp_path):
+    autosave = start()
+    autosave.close()
+    (tmp_path / f".{'0' * 12}-{autosave.path.name}").write_bytes(b"PK")
+    assert find_closed(tmp_path) == [autosave.path]
+
+
 def test_nothing_to_save_leaves_nothing(tmp_path):
     autosave = Autosave(lambda: None, 0.0, tmp_path)
     autosave.touch()

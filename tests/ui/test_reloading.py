@@ -170,3 +170,16 @@ def test_a_map_without_work_is_replaced_without_a_question_but_kept(
         assert not press(lambda: opened.choose(cells), "Escape")
     qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
     assert opened.data.way.isHidden()
+
+
+def test_a_damaged_file_hides_none_of_the_other_recent_maps(
+    qtbot, opened, session, press, autosave_folder, cells
+):
+    run(opened, qtbot, session)
+    with qtbot.waitSignal(opened.player.loaded, timeout=20_000):
+        assert not press(lambda: opened.choose(cells), "Escape")
+    qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
+    (autosave_folder / "cut_short.autosave.zip").write_bytes(b"PK")
+    opened.data.open_menu.aboutToShow.emit()
+    (entry,) = opened.data.recent.actions()
+    assert "cells" in entry.text()

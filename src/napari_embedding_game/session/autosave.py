@@ -8,6 +8,7 @@ was not closed in good order, is an orphan and is offered at the next start.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -80,13 +81,18 @@ def find_orphans(where: Path | None = None) -> list[Orphan]:
 
 
 def find_closed(where: Path | None = None) -> list[Path]:
-    """Return the last sessions that were closed in good order, the newest first."""
-    found = [
-        path
-        for path in (where or folder()).glob(f"*{_ENDING}")
-        if not _lock_path(path).exists()
-    ]
-    return sorted(found, key=lambda path: -path.stat().st_mtime)
+    """Return the last sessions that were closed in good order, the newest first.
+
+    One that is being written is none yet, and one that another program deletes
+    meanwhile is none any more.
+    """
+    found = []
+    for path in (where or folder()).glob(f"*{_ENDING}"):
+        if path.name.startswith(".") or _lock_path(path).exists():
+            continue
+        with contextlib.suppress(FileNotFoundError):
+            found.append((path.stat().st_mtime, path))
+    return [path for _, path in sorted(found, reverse=True)]
 
 
 class Autosave:

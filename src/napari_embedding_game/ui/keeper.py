@@ -102,13 +102,18 @@ class Keeper(QObject):
 
     def recent(self) -> list[tuple[Path, str]]:
         """Return the last maps that were closed, and words for each, newest first."""
-        found = []
         try:
-            for path in find_closed():
+            paths = find_closed()
+        except OSError as error:
+            note("The last maps cannot be listed", error)
+            return []
+        found = []
+        for path in paths:
+            try:
                 when = datetime.fromtimestamp(path.stat().st_mtime)
                 found.append((path, _recent_told(archive.summary(path), when)))
-        except (OSError, DataError) as error:
-            note("The last maps cannot be listed", error)
+            except (OSError, DataError) as error:
+                note(f"{path.name} cannot be listed among the last maps", error)
         return found
 
     def capture(self) -> SavedSession | None:
