@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from napari.utils.notifications import notification_manager
 from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.data.errors import DataError
@@ -16,7 +17,7 @@ from napari_embedding_game.session.autosave import find_closed, find_orphans
 from napari_embedding_game.session.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FileSource, MeasuredSource
-from napari_embedding_game.ui import save_menu
+from napari_embedding_game.ui import aftermath, save_menu
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.linked import Linked, with_features
 
@@ -488,6 +489,22 @@ def test_what_waits_to_be_saved_is_saved_though_the_dock_is_closed(
     held("first.zip")
     qtbot.waitUntil((tmp_path / "last.zip").exists)
     assert (tmp_path / "first.zip").exists()
+
+
+def test_a_save_that_fails_after_the_dock_was_closed_is_a_notification_of_napari(
+    qtbot, dock, viewer, named, held, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("napari_embedding_game.ui.player.CLOSE_SECONDS", 0.0)
+    monkeypatch.setattr(aftermath.napari, "current_viewer", lambda: viewer)
+    told = []
+    notification_manager.notification_ready.connect(told.append)
+    dock.player.save_session(tmp_path / "full.zip")
+    dock.shut_down()
+    held("full.zip")
+    qtbot.waitUntil(lambda: len(told) == 1)
+    notification_manager.notification_ready.disconnect(told.append)
+    assert str(told[0].severity) == "error"
+    assert "full.zip: the disk is full" in told[0].message
 
 
 def test_closing_goes_on_whatever_one_part_raises(

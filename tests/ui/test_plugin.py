@@ -1,10 +1,13 @@
 """What napari's manifest names, with the real engine and real data."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget
 
+from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui import plugin
 
 
@@ -143,6 +146,29 @@ def test_a_file_that_cannot_be_read_leaves_no_empty_layer(window, qtbot, tmp_pat
     dock = plugin.open_docks(window)
     qtbot.waitUntil(lambda: bool(dock.data.trouble.text()), timeout=10_000)
     assert list(window.layers) == []
+
+
+def test_a_sample_that_is_not_wanted_after_all_leaves_map_and_layers(
+    window, qtbot, table, press
+):
+    dock = plugin.open_docks(window)
+    session = dock.player.session
+    with qtbot.waitSignal(dock.player.loaded, timeout=20_000):
+        dock.player.load(FileSource(Path(table)))
+    session.settings.max_iter = 10
+    dock.player.play()
+    qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
+    session.clusters.rename(session.clusters.clusters[0].id, "T cells")
+    before, layers = session.dataset, [layer.name for layer in window.layers]
+
+    def open_sample():
+        window.open_sample("napari-embedding-game", "digits")
+        qtbot.waitUntil(lambda: len(window.layers) == len(layers), timeout=10_000)
+
+    assert "1 named cluster" in press(open_sample, "Cancel")
+    assert session.dataset is before
+    assert [layer.name for layer in window.layers] == layers
+    dock.player.keeper.close()
 
 
 def test_a_file_dropped_with_shift_is_a_stack_of_one(window, qtbot, table):
