@@ -31,10 +31,11 @@ run: setup
 	  echo 'No display here: the map is in out/pbmc.png, the result in out/pbmc.h5ad.'; \
 	fi
 
-# pytest-xvfb gives each process a display of its own; tests/conftest.py shares out.
+# pytest-xvfb gives each process a display of its own; tests/conftest.py says what
+# comes first.
 test: setup
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 # The lowest versions that pyproject.toml allows, and the newest there are.
 test-versions: test-lowest test-newest

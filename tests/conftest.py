@@ -16,19 +16,29 @@ from napari_embedding_game.core.types import Snapshot, undefined
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.merging import Merging
 
+LONGEST = (
+    "test_random_user",
+    "test_graph",
+    "test_scene",
+    "test_packaging",
+    "test_cold_start",
+    "test_markers",
+    "test_family",
+)
+"""Files that take longest, in seconds; two processes then end at the same time."""
 WINDOWS = Path(__file__).parent / "ui"
 
 
 def pytest_collection_modifyitems(items):
-    """Share the tests out by file, among two processes that run at once.
+    """Begin with what takes longest: a file is tested by one of the processes."""
 
-    Those of windows stay together and come first, as together they take longest.
-    """
-    for item in items:
-        is_window = item.path.is_relative_to(WINDOWS)
-        group = "windows" if is_window else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: not item.path.is_relative_to(WINDOWS))
+    def place(item):
+        name = item.path.stem
+        if name in LONGEST:
+            return LONGEST.index(name)
+        return len(LONGEST) + (not item.path.is_relative_to(WINDOWS))
+
+    items.sort(key=place)
 
 
 def pytest_addoption(parser):

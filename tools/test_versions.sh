@@ -58,7 +58,7 @@ grep -E '^(anndata|napari|numba|numpy|pandas|scipy|zarr)==' "$venv/versions.txt"
 
 # numba keeps one cache for each Python, whatever its own version.
 export NUMBA_CACHE_DIR=$PWD/$venv/numba
-options=(--numprocesses 2 --dist loadgroup -p no:cacheprovider)
+options=(--numprocesses 2 --dist loadfile -p no:cacheprovider)
 tests=(tests/data tests/session)
 "$bin/python" -c 'import torch' 2>/dev/null || options+=(--without-torch)
 if [ "$kind" = lowest ]; then

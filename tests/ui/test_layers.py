@@ -76,6 +76,15 @@ def test_a_deleted_points_layer_is_lost_and_not_resurrected(
     assert [layer.name for layer in viewer.layers] == ["landmarks"]
 
 
+def test_hidden_landmarks_that_became_fewer_can_be_faded(layers, make_snapshot):
+    layers.show(make_snapshot(10, n_landmarks=8), GREY)
+    layers.landmarks.visible = False
+    layers.show(make_snapshot(20, n_landmarks=2), GREY)
+    before = layers.landmarks.opacity
+    layers.fade_landmarks(True)
+    assert layers.landmarks.opacity < before
+
+
 def test_deleted_landmarks_are_not_drawn_any_more(viewer, layers, lost, make_snapshot):
     viewer.layers.remove(layers.landmarks)
     assert layers.show(make_snapshot(10), GREY)

@@ -223,6 +223,10 @@ def write_landmarks(
         layer.selected_data = set()
         layer.data = np.zeros_like(places)
         layer.size[:] = unit * LANDMARK_SIZE
+        if not layer.visible:
+            # napari slices no hidden layer, and its next thumbnail, such as with another
+            # opacity, would look for rows that there are no more.
+            layer.set_view_slice()
     layer.data[:, axes] = places
 
 
