@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / "random_user.py"
-N_ACTIONS = 60
+N_ACTIONS = 40
 IN_OPENGL = re.compile(
     r"Current thread[^\n]*\n(  File [^\n]*\n){0,5}[^\n]*vispy.gloo.glir"
 )
