@@ -66,7 +66,7 @@ def test_frames_are_skipped_but_never_the_last(qtbot):
 @pytest.mark.parametrize("is_drawn_later", [False, True])
 def test_a_slow_window_gets_fewer_frames(qtbot, is_drawn_later):
     def frames():
-        for i in range(60):
+        for i in range(120):
             time.sleep(0.01)
             yield i
 
@@ -86,7 +86,7 @@ def test_a_slow_window_gets_fewer_frames(qtbot, is_drawn_later):
     # The second frame follows at once, and so may the last one before the end.
     free = [b - a - 0.06 for a, b in itertools.pairwise(shown[1:-1])]
     assert len(free) >= 2
-    assert min(free) > 0.04  # the window had time for other things in between
+    assert min(free) > 0.1  # the window had time for other things in between
 
 
 def test_the_frame_before_an_exception_arrives_first(qtbot):

@@ -17,8 +17,13 @@ from qtpy.QtCore import QThread, QTimer, Signal
 
 FRAME_SECONDS = 0.04
 """Shortest time between two frames handed to the window (25 a second)."""
-LONGEST_REST = 0.4
-"""After a frame the window rests as long as it was busy, up to these seconds."""
+REST = 2.0
+"""After a frame the window rests so many times as long as it was busy.
+
+Drawing in software takes the cores that the game needs.
+"""
+LONGEST_REST = 2.0
+"""But not longer than these seconds."""
 DRAWN_MS = 10
 """Qt draws within the 5 ms after a change: whoever comes later comes after that."""
 EXIT_SECONDS = 30.0
@@ -134,7 +139,7 @@ class FrameWorker(Worker):
     def _measure(self, begun: float) -> None:
         busy = time.monotonic() - begun
         # The first frame takes long as all is made for it: the second comes at once.
-        rest = min(busy, LONGEST_REST) if self._next_show else 0.0
+        rest = min(REST * busy, LONGEST_REST) if self._next_show else 0.0
         self._next_show = begun + max(FRAME_SECONDS, busy + rest)
         self._showing = False
         if self._newest is not None:
