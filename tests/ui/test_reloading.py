@@ -74,7 +74,7 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     cells, picture = give_name(session, "T cells"), session.snapshot.embedding
     choose_space(dock, qtbot, "obsm['X_other']")
     assert session.dataset.X.shape == (60, 4)
-    qtbot.waitUntil(lambda: not dock.player.layers.points.visible)  # no dead picture
+    qtbot.waitUntil(lambda: dock.player.layers.points is None)  # no dead picture
     run(dock, qtbot, session)
     assert named(session, "T cells") == cells
     run(dock, qtbot, session)  # Restart

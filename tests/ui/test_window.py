@@ -156,6 +156,7 @@ def test_clicks_on_the_map_select_clusters(canvas, session, qtbot):
     assert session.selection.clusters == (0,)
     other = canvas.viewer.add_image(np.zeros((8, 8)))
     canvas.viewer.layers.selection.active = other
+    qtbot.wait(100)  # the map may make room for the image
     canvas.click(canvas.place_of(landmarks[3]))
     assert session.selection.clusters == (3,)
     canvas.click(QPoint(2, 2))

@@ -119,15 +119,8 @@ class MapLayers:
             self._remove_own()
 
     def clear(self) -> None:
-        """Hide the layers until they are drawn anew: the data that they show are gone.
-
-        Not removed: with Mesa's software OpenGL napari may die at its next drawing
-        when layers with points were removed and no others came in their place.
-        """
-        self._is_blank = True
-        for layer in (self.points, self.landmarks):
-            if layer is not None:
-                _set_visible(layer, False)
+        """Remove the layers: the data that they show are gone."""
+        self._remove_own()
 
     def begin(self, snapshot: Snapshot, features: pd.DataFrame) -> None:
         """Prepare for the frames of a run, in new layers where the old do not fit.

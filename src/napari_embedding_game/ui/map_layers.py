@@ -224,7 +224,7 @@ def write_landmarks(
         layer.data = np.zeros_like(places)
         layer.size[:] = unit * LANDMARK_SIZE
         if not layer.visible:
-            # napari slices no hidden layer, and its next thumbnail, such as with another
+            # napari slices no hidden layer, and its next thumbnail, as with another
             # opacity, would look for rows that there are no more.
             layer.set_view_slice()
     layer.data[:, axes] = places

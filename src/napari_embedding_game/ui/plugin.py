@@ -194,7 +194,7 @@ def _load(viewer: napari.Viewer, source: Source) -> None:
 
 def _load_later(viewer: napari.Viewer, source: Source) -> list[LayerData]:
     # napari wants a layer from every sample; the map takes the place of this one.
-    # It is hidden, as Mesa dies at a layer without points after others were removed.
+    # It is hidden, as there is nothing to see in it.
     QTimer.singleShot(0, lambda: _load(viewer, source))
     meta = {"name": POINTS_NAME, "metadata": dict(PLACEHOLDER), "visible": False}
     return [(np.empty((0, 2)), meta, "points")]
