@@ -142,14 +142,16 @@ class Person:
         from napari_embedding_game.session.session import Session
         from napari_embedding_game.ui.dock import GameDock
         from napari_embedding_game.ui.inspector import InspectorDock
+        from napari_embedding_game.ui.workspace import Workspace
 
         self.app, self.viewer = app, viewer
         snapshot, dataset = synthetic(n_points)
         self.session = Session(StandIn(snapshot))
         self.session.load(dataset)
-        self.dock = GameDock(viewer, self.session, warm_up=False)
+        workspace = Workspace(self.session)
+        self.dock = GameDock(viewer, workspace, warm_up=False)
         viewer.window.add_dock_widget(self.dock, name="game")
-        self.inspector = InspectorDock(viewer, self.session)
+        self.inspector = InspectorDock(viewer, workspace)
         viewer.window.add_dock_widget(self.inspector, name="inspector", area="bottom")
         self.dock.run.run.native.click()
         while self.session.state != "finished":

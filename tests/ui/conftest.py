@@ -19,6 +19,7 @@ from napari_embedding_game.ui import errands
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.inspector import InspectorDock
 from napari_embedding_game.ui.worker import running_workers
+from napari_embedding_game.ui.workspace import Workspace
 
 PATIENCE_MS = 20_000
 """How long a test waits for what must come: other tests run beside it."""
@@ -100,14 +101,20 @@ def session(engine, dataset):
 
 
 @pytest.fixture
+def workspace(session):
+    """What the docks of the session share."""
+    return Workspace(session)
+
+
+@pytest.fixture
 def viewer():
     """A viewer without a window, which is made in no time."""
     return ViewerModel()
 
 
 @pytest.fixture
-def dock(qtbot, viewer, session, engine):
-    dock = GameDock(viewer, session, warm_up=False)
+def dock(qtbot, viewer, workspace, engine):
+    dock = GameDock(viewer, workspace, warm_up=False)
     qtbot.addWidget(dock)
     yield dock
     engine.gate.set()
@@ -115,8 +122,8 @@ def dock(qtbot, viewer, session, engine):
 
 
 @pytest.fixture
-def inspector(qtbot, viewer, session):
-    inspector = InspectorDock(viewer, session)
+def inspector(qtbot, viewer, workspace):
+    inspector = InspectorDock(viewer, workspace)
     qtbot.addWidget(inspector)
     yield inspector
     inspector.shut_down()
@@ -129,9 +136,9 @@ def window(make_napari_viewer):
 
 
 @pytest.fixture
-def docked(window, session, engine):
+def docked(window, workspace, engine):
     """The main dock in a window."""
-    dock = GameDock(window, session, warm_up=False)
+    dock = GameDock(window, workspace, warm_up=False)
     window.window.add_dock_widget(dock, name="game")
     yield dock
     engine.gate.set()

@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QScrollArea
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.workspace import open_workspace
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -96,7 +97,7 @@ class Docks:
 def docks(make_napari_viewer, session, engine, qtbot, from_menu, monkeypatch):
     monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
     viewer = make_napari_viewer(show=True)
-    plugin._sessions[viewer] = session
+    open_workspace(viewer, session)
     for title in ("Embedding Game", "Embedding Game Inspector"):
         from_menu(
             viewer.window.plugins_menu, "Embedding Game", f"{title} (Embedding Game)"

@@ -10,7 +10,7 @@ import pytest
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import FileSource, Loaded, SampleSource
-from napari_embedding_game.ui.linked import linked_layers, row_at
+from napari_embedding_game.ui.linked import row_at
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ def test_objects_are_measured_by_one_click(qtbot, viewer, dock, session, squares
     with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
         panel.measure.native.click()
     assert len(session.dataset.objects) == 16
-    linked = linked_layers(session).current
+    linked = dock.workspace.linked.current
     assert linked.labels is labels
     assert linked.images == (image,)
     assert "measures of nuclei" in dock.data.summary.text()
@@ -263,18 +263,18 @@ def test_the_table_of_labels_is_taken_with_its_objects(
     with qtbot.waitSignal(dock.player.loaded):
         dock.data.measure.take.native.click()
     assert list(session.dataset.objects.label_ids) == list(range(1, 17))
-    assert linked_layers(session).current is not None
+    assert dock.workspace.linked.current is not None
 
 
 def test_the_nuclei_come_with_picture_and_labels(viewer, dock, session, load):
     load(SampleSource("nuclei"))
     names = [layer.name for layer in viewer.layers]
     assert names == ["nuclei (image)", "nuclei (labels)"]
-    assert linked_layers(session).current.labels is viewer.layers[1]
+    assert dock.workspace.linked.current.labels is viewer.layers[1]
     load(SampleSource("nuclei"))
     assert len(viewer.layers) == 2
     load(SampleSource("digits"))
-    assert linked_layers(session).current is None
+    assert dock.workspace.linked.current is None
 
 
 def test_the_object_at_a_place_of_a_time_series():

@@ -23,6 +23,7 @@ from napari_embedding_game.ui.garbage_collection import (
 )
 from napari_embedding_game.ui.sweep import STEP_MS, STEPS, Sweep, move_bar
 from napari_embedding_game.ui.worker import Worker
+from napari_embedding_game.ui.workspace import Workspace
 
 
 def test_run_is_the_first_click(play, session, dock):
@@ -42,7 +43,7 @@ def test_without_data_there_is_a_hint_and_nothing_to_run(viewer, engine):
     from napari_embedding_game.session.session import Session
     from napari_embedding_game.ui.dock import GameDock
 
-    dock = GameDock(viewer, Session(engine), warm_up=False)
+    dock = GameDock(viewer, Workspace(Session(engine)), warm_up=False)
     assert "Open a table" in dock.data.summary.text()
     assert not dock.run.run.enabled
     dock.shut_down()
@@ -278,7 +279,7 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
     session.settings.learning_rate = 0.5
     session.settings.n_neighbors = 30
     dock.shut_down()
-    again = GameDock(viewer, session, warm_up=False)
+    again = GameDock(viewer, dock.workspace, warm_up=False)
     qtbot.addWidget(again)
     try:
         assert again.look.color_by.value == "c"
@@ -595,7 +596,7 @@ def test_a_warm_up_that_fails_is_told_to_developers(viewer, monkeypatch, qtbot, 
         raise RuntimeError("no index")
 
     monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", fail)
-    dock = GameDock(viewer, Session())
+    dock = GameDock(viewer, Workspace(Session()))
     qtbot.waitUntil(lambda: "could not be warmed up" in caplog.text)
     assert "no index" in caplog.text
     dock.shut_down()
@@ -643,7 +644,7 @@ def test_settings_that_nobody_can_choose_are_shown_and_left_alone(
     saved = session.capture()
     session.restore(before)
     session.restore(saved)
-    again = GameDock(viewer, session, warm_up=False)
+    again = GameDock(viewer, dock.workspace, warm_up=False)
     qtbot.addWidget(again)
     for opened in (dock, again):
         shown = {**opened.game._fields(), "strength": opened.game.strength}

@@ -19,6 +19,7 @@ from napari_embedding_game.session.sources import FileSource, MeasuredSource
 from napari_embedding_game.ui import save_menu
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.linked import Linked, with_features
+from napari_embedding_game.ui.workspace import Workspace
 
 
 @pytest.fixture
@@ -223,7 +224,9 @@ def again(qtbot, engine):
     docks = []
 
     def open_dock():
-        dock = GameDock(ViewerModel(), Session(engine, UNPACED), warm_up=False)
+        dock = GameDock(
+            ViewerModel(), Workspace(Session(engine, UNPACED)), warm_up=False
+        )
         qtbot.addWidget(dock)
         docks.append(dock)
         return dock

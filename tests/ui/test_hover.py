@@ -14,6 +14,7 @@ from napari_embedding_game.ui.canvas import canvas_of
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.hover import told_first
 from napari_embedding_game.ui.hover_card import BESIDE, beside
+from napari_embedding_game.ui.workspace import Workspace
 
 
 @pytest.mark.parametrize("place", [(0, 0), (399, 0), (0, 299), (399, 299), (200, 150)])
@@ -52,7 +53,7 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
         replace(dataset, images=images, texts=[f"text {i}" for i in range(40)])
     )
     viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, session, warm_up=False)
+    dock = GameDock(viewer, Workspace(session), warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
     qtbot.wait(50)

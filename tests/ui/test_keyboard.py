@@ -11,10 +11,10 @@ from napari_embedding_game.ui.inspector import InspectorDock
 
 
 @pytest.fixture
-def docks(make_napari_viewer, session, qtbot, click_run):
+def docks(make_napari_viewer, workspace, qtbot, click_run):
     viewer = make_napari_viewer(show=True)
-    game = GameDock(viewer, session, warm_up=False)
-    inspector = InspectorDock(viewer, session)
+    game = GameDock(viewer, workspace, warm_up=False)
+    inspector = InspectorDock(viewer, workspace)
     viewer.window.add_dock_widget(game, name="game", area="right")
     viewer.window.add_dock_widget(inspector, name="inspector", area="bottom")
     click_run(game)

@@ -15,6 +15,7 @@ from napari_embedding_game.ui.lettering import (
     write,
 )
 from napari_embedding_game.ui.map_names import STEPPED_BACK, to_be_named
+from napari_embedding_game.ui.workspace import Workspace
 
 
 def written(dock, qtbot, expected):
@@ -117,7 +118,7 @@ def shown(make_napari_viewer, session, qtbot, click_run):
     from napari_embedding_game.ui.dock import GameDock
 
     viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, session, warm_up=False)
+    dock = GameDock(viewer, Workspace(session), warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
     qtbot.waitUntil(lambda: dock.names.sheet is not None)

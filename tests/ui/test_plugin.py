@@ -6,6 +6,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget
 
 from napari_embedding_game.ui import plugin
+from napari_embedding_game.ui.workspace import workspace_of
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def window(make_napari_viewer, monkeypatch):
 
 def test_both_docks_share_the_session_of_their_viewer(window):
     game, inspector = plugin.GameDock(window), plugin.InspectorDock(window)
-    assert game.player.session is inspector._session is plugin.session_of(window)
+    assert game.player.session is inspector._session is workspace_of(window).session
     game.shut_down()
     inspector.shut_down()
 
@@ -83,7 +84,7 @@ def test_a_sample_shows_the_docks_wherever_they_are(window, qtbot, from_menu, ch
         PLUGIN,
         "Handwritten digits (1,797 images)",
     )
-    session = plugin.session_of(window)
+    session = workspace_of(window).session
     qtbot.waitUntil(lambda: session.dataset is not None, timeout=20_000)
     assert [hidden for _, hidden in boxes(window).values()] == [False, False]
     for name in list(window.window.dock_widgets):
@@ -94,14 +95,14 @@ def test_a_sample_shows_the_docks_wherever_they_are(window, qtbot, from_menu, ch
 
 def test_a_viewer_in_a_proxy_is_the_same_viewer(make_napari_viewer_proxy):
     proxy = make_napari_viewer_proxy()
-    assert plugin.session_of(proxy) is plugin.session_of(proxy.__wrapped__)
+    assert workspace_of(proxy) is workspace_of(proxy.__wrapped__)
 
 
 def test_the_digits_sample_is_loaded_and_played(window, qtbot):
     layers = [plugin.open_digits()]
     for data, meta, _ in layers[0]:
         window.add_points(data, **meta)
-    session = plugin.session_of(window)
+    session = workspace_of(window).session
     qtbot.waitUntil(lambda: session.dataset is not None, timeout=20_000)
     assert session.dataset.name == "digits"
     dock = plugin.open_docks(window)
@@ -130,7 +131,7 @@ def table(tmp_path):
 def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, table):
     reader = plugin.get_reader([table])
     assert [data[0].shape for data in reader(table)] == [(0, 2)]
-    session = plugin.session_of(window)
+    session = workspace_of(window).session
     qtbot.waitUntil(lambda: session.dataset is not None, timeout=10_000)
     assert session.dataset.X.shape == (30, 3)
 
@@ -148,7 +149,7 @@ def test_a_file_that_cannot_be_read_leaves_no_empty_layer(window, qtbot, tmp_pat
 def test_a_file_dropped_with_shift_is_a_stack_of_one(window, qtbot, table):
     # napari hands it to its reader as a list
     window.open([table], stack=True, plugin="napari-embedding-game")
-    session = plugin.session_of(window)
+    session = workspace_of(window).session
     qtbot.waitUntil(lambda: session.dataset is not None, timeout=10_000)
     assert session.dataset.X.shape == (30, 3)
 

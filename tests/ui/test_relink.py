@@ -14,8 +14,8 @@ from napari_embedding_game.ui import relink
 from napari_embedding_game.ui.linked import (
     OBJECTS_NAME,
     PICTURE_NAME,
+    LinkedLayers,
     describe,
-    linked_layers,
     show_pictures,
 )
 from napari_embedding_game.ui.relink import find, missing
@@ -157,7 +157,7 @@ def test_layers_are_described_by_name_and_file(viewer, session, labels, image):
     told = describe(linked)
     assert told["labels"]["sample"] == "nuclei"
     assert [one["name"] for one in told["images"]] == [linked.images[0].name]
-    record = linked_layers(session)
+    record = LinkedLayers()
     assert record.describe() == {}
     record.set(linked)
     assert record.describe() == told

@@ -19,6 +19,7 @@ from napari_embedding_game.ui.linked import Linked
 from napari_embedding_game.ui.lit import COLOR as LIT
 from napari_embedding_game.ui.lit import FADING, FEW, light
 from napari_embedding_game.ui.picking import Pointed
+from napari_embedding_game.ui.workspace import Workspace
 
 
 def grid(side, step=4):
@@ -298,7 +299,7 @@ def canvas(make_napari_viewer, session, qtbot, click_run):
     from napari_embedding_game.ui.dock import GameDock
 
     viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, session, warm_up=False)
+    dock = GameDock(viewer, Workspace(session), warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
     qtbot.wait(50)

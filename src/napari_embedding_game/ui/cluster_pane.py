@@ -6,8 +6,6 @@ import pandas as pd
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.session.report import as_levels
-from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.cluster_rows import NO_ROWS, ClusterRows
 from napari_embedding_game.ui.cluster_slider import ClusterSlider
@@ -16,6 +14,7 @@ from napari_embedding_game.ui.coloring import CLUSTER
 from napari_embedding_game.ui.finding import names_in, show_found
 from napari_embedding_game.ui.parts import show_text, text_label
 from napari_embedding_game.ui.search_box import SearchBox
+from napari_embedding_game.ui.workspace import Workspace
 
 
 class ClusterPane(QWidget):
@@ -23,16 +22,16 @@ class ClusterPane(QWidget):
 
     Parameters
     ----------
-    session : Session
+    workspace : Workspace
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__()
-        self._session = session
-        self._palette = palette_of(session)
+        self._session = session = workspace.session
+        self._palette = workspace.palette
         self._levels: tuple[object, str, pd.Series] | None = None
         self.search = SearchBox(
-            lambda: names_in(session), lambda hit: show_found(session, hit)
+            lambda: names_in(session), lambda hit: show_found(workspace, hit)
         )
         self.slider = ClusterSlider(session.clusters)
         self.table = ClusterTable(

@@ -11,7 +11,6 @@ from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from qtpy.QtGui import QKeyEvent, QShowEvent
 from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas import canvas_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.data_part import DataPart
@@ -29,9 +28,12 @@ from napari_embedding_game.ui.run_part import RunPart
 from napari_embedding_game.ui.select_part import SelectPart
 from napari_embedding_game.ui.theme import theme_colors
 from napari_embedding_game.ui.window_corner import RightCorner
+from napari_embedding_game.ui.workspace import close_workspace
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 WIDTH = 350
 """Also the least: in a small window Qt would lay the inspector over a wider dock."""
@@ -54,6 +56,8 @@ class Closing(QObject):
         self._is_asked = False
         """Whether the window was asked to close, and has not refused."""
         self._on_close: Callable[[], None] | None = on_close
+        self.is_with_window = False
+        """Whether the whole window is closed, not this widget alone."""
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -94,11 +98,11 @@ class Closing(QObject):
             self._is_asked = True
             QTimer.singleShot(0, self._close_with_window)
         elif kind == QEvent.Type.Hide and self._is_asked:
-            self.close()
+            self._close_as_the_window_does()
         elif kind == QEvent.Type.DeferredDelete:
             # Whoever lets go of it last deletes it: not in one of its own events.
             QTimer.singleShot(0, partial(_hold, self._window))
-            self.close()
+            self._close_as_the_window_does()
 
     def _on_parent(self) -> None:
         if self._widget.parentWidget() is not None:
@@ -120,7 +124,11 @@ class Closing(QObject):
     def _close_with_window(self) -> None:
         self._is_asked = False
         if self._window is None or not self._window.isVisible():
-            self.close()
+            self._close_as_the_window_does()
+
+    def _close_as_the_window_does(self) -> None:
+        self.is_with_window = True
+        self.close()
 
 
 def _hold(window: QWidget | None) -> None:
@@ -140,26 +148,27 @@ class GameDock(QWidget):
     Parameters
     ----------
     viewer : napari.Viewer
-    session : Session
+    workspace : Workspace
         What is shown and edited.
     warm_up : bool
         Whether to load the engine in the background at once.
     """
 
     def __init__(
-        self, viewer: napari.Viewer, session: Session, *, warm_up: bool = True
+        self, viewer: napari.Viewer, workspace: Workspace, *, warm_up: bool = True
     ) -> None:
         super().__init__()
         self._viewer = viewer
-        self.player = Player(viewer, session)
+        self.workspace = workspace
+        self.player = Player(viewer, workspace)
         self.player.parent_widget = self
         self.player.draw_lasso_on(lambda: canvas_of(self))
         self.data = DataPart(viewer, self.player)
-        self.game = GamePart(session)
+        self.game = GamePart(workspace.session)
         self.run = RunPart(self.player)
         self.look = LookPart(self.player)
         self.select = SelectPart(self.player)
-        self.names = NamesOnMap(viewer, session, self.player.layers, self)
+        self.names = NamesOnMap(viewer, workspace, self.player.layers, self)
         self.hover = Hover(viewer, self.player, self)
         self._build()
         self._on_theme()
@@ -203,6 +212,8 @@ class GameDock(QWidget):
         self.player.close()
         self.player.parent_widget = None
         self.setEnabled(False)
+        if self._closing.is_with_window:
+            close_workspace(self._viewer)
 
     def _build(self) -> None:
         inside = QWidget()

@@ -14,8 +14,6 @@ from qtpy.QtCore import QObject, QTimer, Signal
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.figure import Levels
 from napari_embedding_game.session.run import Run
-from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.coloring import (
     CLUSTER,
     ByCluster,
@@ -25,12 +23,13 @@ from napari_embedding_game.ui.coloring import (
     is_choice,
 )
 from napari_embedding_game.ui.colors import Colors
-from napari_embedding_game.ui.flight import flight_of
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.seldom import Seldom
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 SELECTED_MAGNIFICATION = 1.4
 MAX_MAGNIFICATION = 3.0
@@ -54,7 +53,7 @@ class Drawing(QObject):
     Parameters
     ----------
     viewer : napari.Viewer
-    session : Session
+    workspace : Workspace
     on_lost : callable
         Called when the points were deleted or edited by somebody else.
     """
@@ -62,19 +61,24 @@ class Drawing(QObject):
     legend_changed = Signal(object)
 
     def __init__(
-        self, viewer: napari.Viewer, session: Session, on_lost: Callable[[], None]
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        on_lost: Callable[[], None],
     ) -> None:
         super().__init__()
         self._viewer = viewer
-        self._session = session
+        self._workspace = workspace
+        self._session = session = workspace.session
         self._on_lost = on_lost
-        self.layers = MapLayers(viewer, self._lose)
+        self.layers = MapLayers(viewer, self._lose, workspace.kept_map)
+        workspace.kept_map = None
         self.layers.show_landmarks(session.look.show_landmarks)
         # A dock that is opened again finds the map of the former one.
         self._drawn_run = session.run if self.layers.points is not None else None
         self.is_following = False
         """While a frame is taken up; it is drawn right after."""
-        self.palette = palette_of(session)
+        self.palette = workspace.palette
         self._by_cluster = ByCluster(session.clusters, self.palette)
         self._coloring: Coloring = self._by_cluster
         self._legend: Legend | None = None
@@ -84,12 +88,11 @@ class Drawing(QObject):
         self._expecting = self._timer(0, self._expect)
         self._fitting = self._timer(0, self.layers.fit_camera)
         self._clearing = self._timer(0, self._clear)
-        self._flight = flight_of(session)
         self._ties = (
             (session.dataset_changed, self._on_dataset),
             (session.selection.changed, self.redraw),
             (session.clusters.changed, self._on_clusters),
-            (self._flight.asked, self.layers.fly_to),
+            (workspace.reveal, self.layers.fly_to),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
             (viewer.dims.events.order, self._on_axes),
@@ -109,6 +112,7 @@ class Drawing(QObject):
         self._clearing.stop()
         for signal, slot in self._ties:
             signal.disconnect(slot)
+        self._workspace.kept_map = self.layers.kept()
         self.layers.close()
 
     # Frames

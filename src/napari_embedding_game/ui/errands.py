@@ -20,17 +20,15 @@ from napari_embedding_game.session import archive
 from napari_embedding_game.session.autosave import Orphan
 from napari_embedding_game.session.clustering import Edits
 from napari_embedding_game.session.saved import SavedSession
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import Loaded, Source, Wish
 from napari_embedding_game.ui.aftermath import note, tell_of
-from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.coloring import ByCluster, coloring, for_figure
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.keeper import Keeper, load_session
 from napari_embedding_game.ui.linked import (
     Linked,
     Table,
-    linked_layers,
     show_pictures,
     write_columns,
 )
@@ -41,6 +39,8 @@ from napari_embedding_game.ui.worker import StageWorker, Worker
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 FIGURES = (".png", ".svg")
 NO_TABLE = (
@@ -58,7 +58,7 @@ class Errands(QObject):
     Parameters
     ----------
     viewer : napari.Viewer
-    session : Session
+    workspace : Workspace
     """
 
     asked = Signal(object)
@@ -79,12 +79,13 @@ class Errands(QObject):
     """Reading failed as rows have missing values, and may be done without them."""
     saved = Signal(str)
 
-    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
+    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
         self._viewer = viewer
-        self.session = session
-        self.linked = linked_layers(session)
-        self.keeper = Keeper(viewer, session)
+        self.workspace = workspace
+        self.session = session = workspace.session
+        self.linked = workspace.linked
+        self.keeper = Keeper(viewer, workspace)
         self.relink = Relinker(viewer, session, self.linked)
         self._ties = Connections()
         self._ties.connect(self.keeper.failed, self._on_not_kept)
@@ -206,9 +207,9 @@ class Errands(QObject):
         if dataset is None or result is None:
             self.trouble.emit("There is no map to save yet: press Run first.")
             return
-        result = replace(result, cluster_colors=palette_of(self.session).by_id())
+        result = replace(result, cluster_colors=self.workspace.palette.by_id())
         is_figure = path.suffix.lower() in FIGURES
-        colors = colors_of(self.session) if is_figure else None
+        colors = colors_of(self.workspace) if is_figure else None
 
         def write() -> None:
             from napari_embedding_game.data import writers
@@ -411,11 +412,12 @@ def _tell_all(errors: list[BaseException]) -> None:
         tell_of(error)
 
 
-def colors_of(session: Session) -> PointColors:
-    """Return the colours that the map of a session has on the screen."""
+def colors_of(workspace: Workspace) -> PointColors:
+    """Return the colours that the map has on the screen."""
+    session = workspace.session
     dataset, snapshot, look = session.dataset, session.snapshot, session.look
     assert dataset is not None
     assert snapshot is not None
-    by_cluster = ByCluster(session.clusters, palette_of(session))
+    by_cluster = ByCluster(session.clusters, workspace.palette)
     present = coloring(look.color_by, dataset, by_cluster, look.limits)
     return for_figure(look.color_by, present, snapshot)

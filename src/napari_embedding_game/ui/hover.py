@@ -13,7 +13,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.row_facts import row_facts
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas import camera_of, canvas_of
-from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.coloring import (
     CLUSTER,
     PRESSURE,
@@ -27,7 +26,6 @@ from napari_embedding_game.ui.pictures import LooksWatch, pictures_of
 from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.theme import theme_colors
 from napari_embedding_game.ui.thumbnails import PICTURE_ROLE, PictureModel
-from napari_embedding_game.ui.told_column import told_column_of
 from napari_embedding_game.ui.words import PRESSURE_CHOICE
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ class Hover(QObject):
         self._viewer = viewer
         self._player = player
         self._session: Session = player.session
-        self._palette = palette_of(player.session)
+        self._palette = player.workspace.palette
         self._dock = dock
         self.card: HoverCard | None = None
         self._pictures = PictureModel()
@@ -134,7 +132,7 @@ class Hover(QObject):
         clustering = self._session.clusters.clustering
         cluster = clustering.by_id[int(clustering.labels[row])]
         choice = self._session.look.color_by
-        chosen = (name_of(choice, dataset), told_column_of(self._session).name)
+        chosen = (name_of(choice, dataset), self._player.workspace.composition_column)
         names = [*filter(None, chosen), *told_first(dataset)]
         facts = row_facts(dataset, row, cluster, names, self._worked_out(row))
         color = self._palette.of((cluster,))[0]

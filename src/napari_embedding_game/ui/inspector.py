@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.report import ClusterReport, as_levels
-from napari_embedding_game.session.session import Session, State, sentence
+from napari_embedding_game.session.session import State, sentence
 from napari_embedding_game.ui.cluster_pane import ClusterPane
 from napari_embedding_game.ui.coloring import (
     choice_of_value,
@@ -22,16 +22,17 @@ from napari_embedding_game.ui.coloring import (
 from napari_embedding_game.ui.describing import Describing
 from napari_embedding_game.ui.dock import Closing
 from napari_embedding_game.ui.level_click import select_rows
-from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.markers_pane import MarkersPane
 from napari_embedding_game.ui.members import Members
 from napari_embedding_game.ui.parts import ignore_idle_wheel
 from napari_embedding_game.ui.theme import theme_colors
-from napari_embedding_game.ui.told_column import told_column_of
 from napari_embedding_game.ui.window_keys import WindowKeys
+from napari_embedding_game.ui.workspace import close_workspace
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 HINT_NO_MAP = "Run the game, then click on the map to see what is in a cluster."
 HINT_NO_CLUSTER = (
@@ -53,20 +54,21 @@ class InspectorDock(QWidget):
     Parameters
     ----------
     viewer : napari.Viewer
-    session : Session
+    workspace : Workspace
     """
 
-    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
+    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
         self._viewer = viewer
-        self._session = session
+        self.workspace = workspace
+        self._session = session = workspace.session
         self._draw_number = 0
         self._picked = False
         self._context: tuple[int, ...] = ()
         self.report: ClusterReport | None = None
-        self._linked = linked_layers(session)
+        self._linked = workspace.linked
         self._describing = Describing(session, self)
-        self.clusters = ClusterPane(session)
+        self.clusters = ClusterPane(workspace)
         self.members = Members(MarkersPane(session, self._on_gene), self._on_pick)
         self._timer = QTimer(self)
         self._timer.setInterval(REFRESH_MS)
@@ -96,6 +98,8 @@ class InspectorDock(QWidget):
         self.members.shut_down()
         self._describing.stop()
         self.setEnabled(False)
+        if self._closing.is_with_window:
+            close_workspace(self._viewer)
 
     def sizeHint(self) -> QSize:
         """Return a height that shows two rows of pictures."""
@@ -111,7 +115,7 @@ class InspectorDock(QWidget):
     def refresh(self) -> None:
         """Bring table and report up to date; the report in the background."""
         session, column = self._session, self.members.column.value or ""
-        told_column_of(session).name = column
+        self.workspace.composition_column = column
         self.clusters.refresh(column)
         if session.snapshot is None or session.selection.is_empty:
             self.report = None

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,28 +23,18 @@ from napari_embedding_game.session.autosave import (
     find_closed,
     find_orphans,
 )
-from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.saved import SavedMap, SavedSession
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.aftermath import note, tell_of
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.worker import Worker
 
 if TYPE_CHECKING:
     import napari
 
+    from napari_embedding_game.ui.workspace import Workspace
+
 TICK_MS = 1000
 NOT_CLOSED = "The map could not be saved when it was closed"
-
-_trees: WeakKeyDictionary[Session, MapTree] = WeakKeyDictionary()
-
-
-def maps_of(session: Session) -> MapTree:
-    """Return the tree of maps of a session, which its docks share."""
-    if session not in _trees:
-        _trees[session] = MapTree(session)
-    return _trees[session]
 
 
 def load_session(path: Path) -> Stages[tuple[SavedSession, list[str]]]:
@@ -73,11 +62,12 @@ class Keeper(QObject):
 
     failed = Signal(object)
 
-    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
+    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
         self._viewer = viewer
-        self._session = session
-        self.maps = maps_of(session)
+        self._session = workspace.session
+        self._linked = workspace.linked
+        self.maps = workspace.maps
         self._autosave: Autosave | None = None
         self._worker: Worker | None = None
         self._seen: tuple[Any, ...] = ()
@@ -261,7 +251,7 @@ class Keeper(QObject):
         return {
             "center": list(center),
             "zoom": zoom,
-            "layers": linked_layers(self._session).describe(),
+            "layers": self._linked.describe(),
         }
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from napari.layers import Layer, Points
@@ -57,17 +56,14 @@ class MapPlace(NamedTuple):
     """(2, 2) from a small step on the map to pixels (x, y)."""
 
 
-class _Left(NamedTuple):
-    """What a closed dock leaves to the one that is opened next."""
+class KeptMap(NamedTuple):
+    """The map that a closed dock leaves to the one that is opened next."""
 
     points: MapPoints | None
     landmarks: Points | None
     frame: Frame
     n_points: int = 0
     faded: Faded | None = None
-
-
-_left: WeakKeyDictionary[object, _Left] = WeakKeyDictionary()
 
 
 class MapLayers:
@@ -78,13 +74,20 @@ class MapLayers:
     viewer : napari.Viewer
     on_lost : callable
         Called when the points were deleted or edited by somebody else.
+    kept : KeptMap, optional
+        The map of a former dock, as it was ``kept``; none by default.
     """
 
-    def __init__(self, viewer: napari.Viewer, on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        on_lost: Callable[[], None],
+        kept: KeptMap | None = None,
+    ) -> None:
         self._viewer = viewer
         self._on_lost = on_lost
-        points, landmarks, self._frame, self._n_points, self._faded = _left.pop(
-            unwrapped(viewer), _Left(None, None, Frame(free_box([])))
+        points, landmarks, self._frame, self._n_points, self._faded = kept or KeptMap(
+            None, None, Frame(free_box([]))
         )
         self.points = points if points in viewer.layers else None
         self.landmarks = landmarks if landmarks in viewer.layers else None
@@ -99,10 +102,13 @@ class MapLayers:
     def close(self) -> None:
         """Leave the layers to the viewer."""
         self._viewer.layers.events.removed.disconnect(self._on_removed)
-        _left[unwrapped(self._viewer)] = _Left(
+        self.points = self.landmarks = None
+
+    def kept(self) -> KeptMap:
+        """Return the map for the dock that is opened next, before closing."""
+        return KeptMap(
             self.points, self.landmarks, self._frame, self._n_points, self._faded
         )
-        self.points = self.landmarks = None
 
     def expect(self, n_points: int, n_landmarks: int) -> None:
         """Make layers for a map that is still to come, if there are none.

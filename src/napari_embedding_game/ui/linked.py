@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.data.objects import Objects
     from napari_embedding_game.data.result import EmbeddingResult
-    from napari_embedding_game.session.session import Session
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.35
@@ -98,14 +96,6 @@ def _described(layer: Layer) -> dict[str, str]:
         "path": path if isinstance(path, str) else "",
         "sample": is_sample if isinstance(is_sample, str) else "",
     }
-
-
-_known: WeakKeyDictionary[Session, LinkedLayers] = WeakKeyDictionary()
-
-
-def linked_layers(session: Session) -> LinkedLayers:
-    """Return the one record of linked layers of a session, shared by its docks."""
-    return _known.setdefault(session, LinkedLayers())
 
 
 def finest(layer: Layer) -> Any:

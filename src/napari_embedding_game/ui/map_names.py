@@ -14,13 +14,11 @@ from qtpy.QtGui import QPainter, QPaintEvent
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.clustering import Cluster
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas import Projection, Sheet, camera_of, canvas_of
 from napari_embedding_game.ui.coloring import CLUSTER
 from napari_embedding_game.ui.drawing import RESTING
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.lettering import ON_DARK, ON_LIGHT, half_size, write
-from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.naming import (
     centers,
     lifts,
@@ -31,6 +29,8 @@ from napari_embedding_game.ui.naming import (
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 MOST_NUMBERED = 40
 """More clusters than this show the names that were given, and no numbers."""
@@ -69,18 +69,23 @@ class NamesOnMap(QObject):
     Parameters
     ----------
     viewer : napari.Viewer
-    session : Session
+    workspace : Workspace
     layers : MapLayers
     dock : QWidget
         Any widget in napari's window.
     """
 
     def __init__(
-        self, viewer: napari.Viewer, session: Session, layers: MapLayers, dock: QWidget
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        layers: MapLayers,
+        dock: QWidget,
     ) -> None:
         super().__init__(dock)
         self._viewer = viewer
-        self._session = session
+        self._session = workspace.session
+        self._linked = workspace.linked
         self._layers = layers
         self._dock = dock
         self._watched: Points | None = None
@@ -163,7 +168,7 @@ class NamesOnMap(QObject):
             session.dataset_changed,
             session.look.events.show_names,
             session.look.events.color_by,
-            linked_layers(session).changed,  # the map may make room
+            self._linked.changed,  # the map may make room
             self._viewer.dims.events.order,  # also then
             self._viewer.dims.events.ndim,
         )

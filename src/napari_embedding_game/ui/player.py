@@ -20,9 +20,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import engine
 from napari_embedding_game.session.run import Progress, Run
 from napari_embedding_game.session.saved import SavedMap
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import Loaded, Source, Wish
-from napari_embedding_game.ui.cluster_colors import ClusterColors
 from napari_embedding_game.ui.drawing import Drawing
 from napari_embedding_game.ui.errands import Errands
 from napari_embedding_game.ui.garbage_collection import GarbageCollection
@@ -34,6 +33,8 @@ from napari_embedding_game.ui.worker import FrameWorker, Worker
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -51,14 +52,15 @@ class Player(Errands):
     Parameters
     ----------
     viewer : napari.Viewer
-    session : Session
+    workspace : Workspace
     """
 
     legend_changed = Signal(object)
 
-    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
-        super().__init__(viewer, session)
-        self.drawing = Drawing(viewer, session, self._on_lost)
+    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
+        super().__init__(viewer, workspace)
+        session = workspace.session
+        self.drawing = Drawing(viewer, workspace, self._on_lost)
         self.drawing.legend_changed.connect(self.legend_changed)
         self.lit = LitObjects(viewer, session, self.linked)
         self._pointing = Pointing(viewer, session, self.layers, self.linked)
@@ -78,11 +80,6 @@ class Player(Errands):
     def layers(self) -> MapLayers:
         """The map on the canvas."""
         return self.drawing.layers
-
-    @property
-    def palette(self) -> ClusterColors:
-        """The colours of the clusters."""
-        return self.drawing.palette
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""
@@ -205,7 +202,7 @@ class Player(Errands):
     def _on_restored(self, saved: SavedMap) -> None:
         """Draw a map as it was stored."""
         if saved.snapshot is not None:
-            self.palette.restart()
+            self.workspace.palette.restart()
             self.drawing.show_stored(saved.snapshot)
             self.keeper.show_view(saved.view)
 
