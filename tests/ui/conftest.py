@@ -15,7 +15,7 @@ from qtpy.QtWidgets import QApplication, QMessageBox
 from napari_embedding_game.session import autosave
 from napari_embedding_game.session.run import UNPACED, Pace
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui import errands
+from napari_embedding_game.ui import replacing
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.inspector import InspectorDock
 from napari_embedding_game.ui.worker import running_workers
@@ -58,7 +58,7 @@ def autosave_folder(tmp_path_factory, monkeypatch):
 def always_replace(request, monkeypatch):
     """Let other data take the place of any map, where no test answers the question."""
     if "press" not in request.fixturenames:
-        monkeypatch.setattr(errands, "ask_to_replace", lambda *question: "replace")
+        monkeypatch.setattr(replacing, "ask_to_replace", lambda *question: "replace")
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def docked(window, workspace, engine):
     window.window.add_dock_widget(dock, name="game")
     yield dock
     engine.gate.set()
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def click_run(qtbot, session):
     def start(dock, until="finished"):
         dock.run.run.native.click()
         qtbot.waitUntil(lambda: session.state == until)
-        return dock.player.layers
+        return dock.controller.layers
 
     return start
 

@@ -26,7 +26,7 @@ class Docks:
         docks = viewer.window.dock_widgets.values()
         self.game = next(w for w in docks if isinstance(w, plugin.GameDock))
         self.inspector = next(w for w in docks if isinstance(w, plugin.InspectorDock))
-        self.session = self.game.player.session
+        self.session = self.game.controller.session
 
     @property
     def canvas(self):
@@ -95,7 +95,9 @@ class Docks:
 
 @pytest.fixture
 def docks(make_napari_viewer, session, engine, qtbot, from_menu, monkeypatch):
-    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
+    )
     viewer = make_napari_viewer(show=True)
     open_workspace(viewer, session)
     for title in ("Embedding Game", "Embedding Game Inspector"):
@@ -226,7 +228,7 @@ def test_a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
 
 def test_f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot):
     session, control = docks.session, Qt.KeyboardModifier.ControlModifier
-    points = docks.game.player.layers.points
+    points = docks.game.controller.layers.points
     docks.viewer.layers.selection.active = points
     mode = points.mode
     docks.choose(2)
@@ -258,7 +260,7 @@ def test_f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot)
 def test_letters_typed_in_the_table_look_for_a_cluster(docks):
     session = docks.session
     session.clusters.rename(3, "Monocytes")
-    points = docks.game.player.layers.points
+    points = docks.game.controller.layers.points
     docks.viewer.layers.selection.active = points
     mode = points.mode
     docks.choose(0)

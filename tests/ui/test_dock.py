@@ -285,10 +285,10 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
         assert again.look.color_by.value == "c"
         assert again.game.learning_rate.value == 0.5
         assert not again.game.stale.isHidden()
-        drawing = again.player.drawing
+        drawing = again.controller.drawing
         colors = drawing._coloring.colors(session.snapshot)
         session.selection.select_points(np.arange(5))
-        shown = again.player.layers.points.face_color
+        shown = again.controller.layers.points.face_color
         np.testing.assert_allclose(shown[:5], colors[:5], atol=1e-6)
         assert len(np.unique(shown[:, :3], axis=0)) > 4  # not those of the clusters
     finally:
@@ -374,7 +374,7 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
 ):
     source = Table(dataset)
     before = session.dataset
-    dock.player.load(source)
+    dock.controller.reading.load(source)
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
     assert dock.data.trouble.text() == (
         "cells.csv has 3 missing values in 2 of 42 rows: leave them out (tick the box "
@@ -382,7 +382,7 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
     )
     assert session.dataset is before
     assert not dock.data.drop.native.isHidden()
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.drop.native.click()
     assert dock.data.trouble.isHidden()
     assert source.asked == [(None, "error"), (None, "drop")]
@@ -394,17 +394,17 @@ def test_what_is_refused_after_reading_is_told(qtbot, dock, dataset, error):
     def refuse():
         raise error
 
-    dock.player.load(Table(dataset), Wish(missing="drop"), then=refuse)
+    dock.controller.reading.load(Table(dataset), Wish(missing="drop"), then=refuse)
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
     assert dock.data.trouble.text() == "No map."
 
 
 def test_another_space_is_read_at_once(qtbot, dock, dataset):
     source = Table(dataset)
-    with qtbot.waitSignal(dock.player.loaded):
-        dock.player.load(source, Wish(missing="drop"))
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        dock.controller.reading.load(source, Wish(missing="drop"))
     assert list(dock.data.space.choices) == ["X", "obsm['X_pca']"]
-    with qtbot.waitSignal(dock.player.trouble):
+    with qtbot.waitSignal(dock.controller.trouble):
         dock.data.space.value = "obsm['X_pca']"
     qtbot.waitUntil(lambda: len(source.asked) == 2)
     assert source.asked[-1][0] == "obsm['X_pca']"
@@ -421,9 +421,9 @@ def test_the_newest_of_two_wishes_is_loaded(qtbot, session, dock, dataset):
             gate.wait(5)
             raise DataError("too late")
 
-    dock.player.load(Slow(dataset))
-    with qtbot.waitSignal(dock.player.loaded):
-        dock.player.load(Table(dataset), Wish(missing="drop"))
+    dock.controller.reading.load(Slow(dataset))
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        dock.controller.reading.load(Table(dataset), Wish(missing="drop"))
     gate.set()
     qtbot.wait(50)
     assert dock.data.trouble.isHidden()
@@ -435,7 +435,7 @@ def test_the_table_of_the_selected_layer(qtbot, viewer, session, dock):
         features={"area": np.arange(20.0), "shape": np.sqrt(np.arange(20))},
         name="nuclei",
     )
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.layer_button.native.click()
     assert session.dataset.X.shape == (20, 2)
 
@@ -450,8 +450,8 @@ def test_the_result_is_saved(play, qtbot, session, dock, tmp_path, dataset):
     import anndata
 
     play()
-    with qtbot.waitSignal(dock.player.saved):
-        dock.player.save(tmp_path / "map.h5ad")
+    with qtbot.waitSignal(dock.controller.writing.saved):
+        dock.controller.writing.save(tmp_path / "map.h5ad")
     written = anndata.read_h5ad(tmp_path / "map.h5ad")
     assert written.obsm["X_embedding_game"].shape == (40, 2)
     assert list(written.obs_names) == list(dataset.obs.index)
@@ -461,14 +461,14 @@ def test_the_result_is_saved(play, qtbot, session, dock, tmp_path, dataset):
     colors = written.uns["embedding_game_cluster_colors"]
     for cluster in session.clusters.clusters:
         (row, *_) = session.clusters.clustering.rows(cluster.id)
-        shown = dock.player.layers.points.face_color[row]
+        shown = dock.controller.layers.points.face_color[row]
         assert to_hex(shown) == colors[names.index(cluster.name)]
 
 
 def test_a_result_that_cannot_be_saved_says_why(play, qtbot, dock, tmp_path):
     play()
-    with qtbot.waitSignal(dock.player.busy_changed):
-        dock.player.save(tmp_path / "no folder" / "map.h5ad")
+    with qtbot.waitSignal(dock.controller.busy_changed):
+        dock.controller.writing.save(tmp_path / "no folder" / "map.h5ad")
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
 
 
@@ -549,10 +549,10 @@ def test_full_collections_wait_for_the_end_of_the_run(slow, play, dock, monkeypa
     monkeypatch.setattr(GarbageCollection, "_was_enabled", True)
     with monkeypatch.context() as patched:
         patched.setattr("napari_embedding_game.ui.garbage_collection.gc", DueForAll)
-        dock.player._collections.collect()
+        dock.controller._collections.collect()
         assert collected == [1]
         dock.run.pause.native.click()
-        dock.player._collections.collect()
+        dock.controller._collections.collect()
         assert collected == [1, 2]
 
 
@@ -595,7 +595,7 @@ def test_a_warm_up_that_fails_is_told_to_developers(viewer, monkeypatch, qtbot, 
     def fail():
         raise RuntimeError("no index")
 
-    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", fail)
+    monkeypatch.setattr("napari_embedding_game.ui.controller.engine.warm_up", fail)
     dock = GameDock(viewer, Workspace(Session()))
     qtbot.waitUntil(lambda: "could not be warmed up" in caplog.text)
     assert "no index" in caplog.text

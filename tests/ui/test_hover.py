@@ -60,8 +60,8 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
     canvas = canvas_of(dock)
 
     def move(row):
-        world = dock.player.layers.to_world(session.snapshot.embedding[[row]])
-        (pixel,) = dock.player.layers.projection().to_pixels(world)
+        world = dock.controller.layers.to_world(session.snapshot.embedding[[row]])
+        (pixel,) = dock.controller.layers.projection().to_pixels(world)
         place = QPoint(*map(round, pixel))
         mouse_to(canvas, place + QPoint(40, 0))  # to where it is already would be none
         qtbot.wait(20)  # vispy leaves out moves that follow at once
@@ -71,7 +71,7 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
 
     move.viewer, move.dock, move.canvas = viewer, dock, canvas
     yield move
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 def test_a_card_tells_of_the_point_under_the_mouse(hover, session, qtbot):

@@ -22,7 +22,7 @@ def docks(make_napari_viewer, workspace, qtbot, click_run):
     qtbot.waitUntil(lambda: QApplication.activeWindow() is game.window())
     yield game, inspector
     inspector.shut_down()
-    game.player.keeper.close()
+    game.controller.keeper.close()
 
 
 def stops(root):

@@ -49,9 +49,11 @@ def killed(tmp_path, autosave_folder):
 def test_what_was_chosen_last_is_offered_after_a_kill(
     killed, window, qtbot, monkeypatch
 ):
-    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
+    )
     dock = plugin.open_docks(window)
-    session, rescue = dock.player.session, dock.data.rescue
+    session, rescue = dock.controller.session, dock.data.rescue
     assert not rescue.isHidden()
     rescue.back.native.click()
     qtbot.waitUntil(lambda: session.snapshot is not None)
@@ -61,5 +63,5 @@ def test_what_was_chosen_last_is_offered_after_a_kill(
     assert (session.look.color_by, session.look.limits) == ("area", (1.5, 2.5))
     assert session.selection.clusters == killed.selected != ()
     assert window.scene.camera.zoom == 7.5
-    qtbot.waitUntil(lambda: dock.player.keeper._worker is None)
-    dock.player.keeper.close()
+    qtbot.waitUntil(lambda: dock.controller.keeper._worker is None)
+    dock.controller.keeper.close()

@@ -48,7 +48,9 @@ def listeners(session):
 def window(make_napari_viewer, monkeypatch):
     viewer = make_napari_viewer()
     monkeypatch.setattr(plugin.napari, "current_viewer", lambda: viewer)
-    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
+    )
     viewer.window.show()
     return viewer
 

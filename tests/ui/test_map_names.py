@@ -28,7 +28,7 @@ def test_names_follow_rename_merge_and_run(play, qtbot, dock, session):
     session.clusters.rename(0, "B cells")
     session.clusters.rename(2, "T cells")
     written(dock, qtbot, ["B cells", "T cells", "1", "3"])
-    place = dock.player.layers.to_map(dock.names.names.places[0])
+    place = dock.controller.layers.to_map(dock.names.names.places[0])
     members = session.snapshot.embedding[session.clusters.labels == 0]
     assert np.abs(members - place).sum(axis=1).min() < 1e-3
     session.clusters.rename(2, "NK")
@@ -124,7 +124,7 @@ def shown(make_napari_viewer, session, qtbot, click_run):
     qtbot.waitUntil(lambda: dock.names.sheet is not None)
     qtbot.wait(50)
     yield viewer, dock
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 def test_names_stand_where_their_clusters_are_drawn(shown, session, qtbot):
@@ -133,7 +133,7 @@ def test_names_stand_where_their_clusters_are_drawn(shown, session, qtbot):
     sheet, names = dock.names.sheet, dock.names.names
     assert sheet.parent() is canvas
     assert sheet.size() == canvas.size()
-    pixels = dock.player.layers.projection().to_pixels(names.places)
+    pixels = dock.controller.layers.projection().to_pixels(names.places)
     picture = sheet.grab().toImage()
     for cluster, (x, y) in zip(names.clusters, pixels, strict=True):
         place = QPointF(x, y).toPoint()
@@ -151,9 +151,9 @@ def test_names_go_with_the_points_and_with_the_dock(shown, qtbot):
     viewer, dock = shown
     sheet = dock.names.sheet
     assert sheet.isVisible()
-    dock.player.layers.points.visible = False
+    dock.controller.layers.points.visible = False
     assert not sheet.isVisible()
-    dock.player.layers.points.visible = True
+    dock.controller.layers.points.visible = True
     assert sheet.isVisible()
     viewer.window.remove_dock_widget(dock)
     assert canvas_of(dock) is None

@@ -14,13 +14,15 @@ def window(make_napari_viewer, monkeypatch):
     viewer = make_napari_viewer()
     monkeypatch.setattr(plugin.napari, "current_viewer", lambda: viewer)
     # The warm-up would outlive most tests; the engine is loaded where it runs.
-    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
+    )
     return viewer
 
 
 def test_both_docks_share_the_session_of_their_viewer(window):
     game, inspector = plugin.GameDock(window), plugin.InspectorDock(window)
-    assert game.player.session is inspector._session is workspace_of(window).session
+    assert game.controller.session is inspector._session is workspace_of(window).session
     game.shut_down()
     inspector.shut_down()
 
@@ -107,16 +109,16 @@ def test_the_digits_sample_is_loaded_and_played(window, qtbot):
     assert session.dataset.name == "digits"
     dock = plugin.open_docks(window)
     session.settings.max_iter = 30
-    dock.player.play()
+    dock.controller.play()
     qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
     assert session.message == ""
     assert [layer.name for layer in window.layers] == ["embedding", "landmarks"]
-    points, world = window.layers["embedding"], dock.player.layers.to_world
+    points, world = window.layers["embedding"], dock.controller.layers.to_world
     shown = world(session.snapshot.embedding)
     np.testing.assert_allclose(points.data, shown, atol=1e-3)
     known = ["label", "cluster", "pressure"]
     qtbot.waitUntil(lambda: list(points.features.columns) == known)
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 @pytest.fixture
@@ -177,4 +179,4 @@ def test_in_a_small_window_no_dock_lies_over_the_other(window, qtbot):
         for kind in (plugin.GameDock, plugin.InspectorDock)
     )
     assert not game.intersects(inspector)
-    plugin.open_docks(window).player.keeper.close()
+    plugin.open_docks(window).controller.keeper.close()

@@ -35,7 +35,7 @@ def opened(monkeypatch, qtbot, dock, session, cells):
         )
         dock.data.open_menu.actions()[0].trigger()
 
-    with qtbot.waitSignal(dock.player.loaded, timeout=20_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         choose(cells)
     dock.choose = choose
     return dock
@@ -47,7 +47,7 @@ def run(dock, qtbot, session):
 
 
 def read(dock, qtbot, act):
-    with qtbot.waitSignal(dock.player.loaded, timeout=30_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
         act()
 
 
@@ -74,7 +74,9 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     cells, picture = give_name(session, "T cells"), session.snapshot.embedding
     choose_space(dock, qtbot, "obsm['X_other']")
     assert session.dataset.X.shape == (60, 4)
-    qtbot.waitUntil(lambda: not dock.player.layers.points.visible)  # no dead picture
+    qtbot.waitUntil(
+        lambda: not dock.controller.layers.points.visible
+    )  # no dead picture
     run(dock, qtbot, session)
     assert named(session, "T cells") == cells
     run(dock, qtbot, session)  # Restart
@@ -82,7 +84,7 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     assert len(dock.data.way.buttons) == 1
     choose_space(dock, qtbot, "obsm['X_pca']")
     assert session.snapshot.embedding is picture
-    assert len(dock.player.layers.points.data) == 60
+    assert len(dock.controller.layers.points.data) == 60
     assert named(session, "T cells") == cells
     assert session.clusters.history.undo_label
     (other,) = dock.data.way.parts.menu().actions()
@@ -130,7 +132,7 @@ def test_other_data_ask_first_and_leave_a_copy(
     qtbot.wait(50)
     assert session.dataset is before
     assert not find_closed(autosave_folder)
-    with qtbot.waitSignal(dock.player.loaded, timeout=20_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         assert press(lambda: dock.choose(table), "Replace")
     assert len(session.dataset.obs) == 30
     qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
@@ -150,14 +152,15 @@ def test_the_question_offers_to_save(
     run(dock, qtbot, session)
     give_name(session, "T cells")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
-    with qtbot.waitSignal(dock.player.saved):
+    with qtbot.waitSignal(dock.controller.writing.saved):
         press(
-            lambda: dock.player.load(FileSource(tmp_path / "no.csv")), "Save session…"
+            lambda: dock.controller.reading.load(FileSource(tmp_path / "no.csv")),
+            "Save session…",
         )
     assert path.exists()
     # What is saved can be replaced without a question.
     assert not press(
-        lambda: dock.player.load(FileSource(tmp_path / "no.csv")), "Escape"
+        lambda: dock.controller.reading.load(FileSource(tmp_path / "no.csv")), "Escape"
     )
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
 
@@ -166,7 +169,7 @@ def test_a_map_without_work_is_replaced_without_a_question_but_kept(
     qtbot, opened, session, press, autosave_folder, cells
 ):
     run(opened, qtbot, session)
-    with qtbot.waitSignal(opened.player.loaded, timeout=20_000):
+    with qtbot.waitSignal(opened.controller.reading.loaded, timeout=20_000):
         assert not press(lambda: opened.choose(cells), "Escape")
     qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
     assert opened.data.way.isHidden()
@@ -176,7 +179,7 @@ def test_a_damaged_file_hides_none_of_the_other_recent_maps(
     qtbot, opened, session, press, autosave_folder, cells
 ):
     run(opened, qtbot, session)
-    with qtbot.waitSignal(opened.player.loaded, timeout=20_000):
+    with qtbot.waitSignal(opened.controller.reading.loaded, timeout=20_000):
         assert not press(lambda: opened.choose(cells), "Escape")
     qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
     (autosave_folder / "cut_short.autosave.zip").write_bytes(b"PK")

@@ -31,7 +31,7 @@ class Scene:
 
     @property
     def layers(self):
-        return self.dock.player.layers
+        return self.dock.controller.layers
 
     def drawn(self, layer=None):
         """Return the pixels at which vispy draws the points of a layer."""
@@ -121,7 +121,7 @@ def scene(make_napari_viewer, qtbot, from_menu, engine, dataset):
     scene = Scene(viewer, qtbot)
     session.load(dataset)
     yield scene
-    scene.dock.player.keeper.close()
+    scene.dock.controller.keeper.close()
 
 
 @pytest.fixture

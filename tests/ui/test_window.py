@@ -84,11 +84,11 @@ def test_a_dock_that_is_opened_again_goes_on_with_the_map(
     window.window.remove_dock_widget(docked)
     again = GameDock(window, docked.workspace, warm_up=False)
     window.window.add_dock_widget(again, name="again")
-    assert again.player.layers.points is points
+    assert again.controller.layers.points is points
     assert again.run.run.text == "Restart"
     click_run(again)
     assert len(window.layers) == 2
-    again.player.keeper.close()
+    again.controller.keeper.close()
 
 
 def test_the_visual_shows_what_was_written(window, dataset, make_snapshot):
@@ -138,7 +138,7 @@ def canvas(make_napari_viewer, session, qtbot, click_run, engine):
     layers = click_run(dock)
     qtbot.wait(50)
     yield Canvas(viewer, layers)
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 def test_clicks_on_the_map_select_clusters(canvas, session, qtbot):

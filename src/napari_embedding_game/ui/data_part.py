@@ -31,10 +31,10 @@ from napari_embedding_game.session.sources import (
 from napari_embedding_game.ui.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.columns_panel import ColumnsPanel
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.linked import Linked, Table, finest
 from napari_embedding_game.ui.measure_panel import MeasurePanel, measured_source
 from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_label
-from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.recipe_panel import RecipePanel
 from napari_embedding_game.ui.rescue import Rescue
 from napari_embedding_game.ui.stale_labels import StaleLabels
@@ -64,10 +64,10 @@ class _Read:
 class DataPart(Part):
     """Chooses the source and tells what came of it."""
 
-    def __init__(self, viewer: napari.Viewer, player: Player) -> None:
+    def __init__(self, viewer: napari.Viewer, controller: Controller) -> None:
         super().__init__("Data")
         self._viewer = viewer
-        self._player = player
+        self._controller = controller
         self._source: Source | None = None
         """Asked for last; ``_taken`` is what is on show, ``_taken_wish`` how."""
         self._taken: Source | None = None
@@ -85,7 +85,7 @@ class DataPart(Part):
         self._make()
         self._build()
         self._connect()
-        self._show(player.session.dataset)
+        self._show(controller.session.dataset)
 
     def choose_file(self) -> None:
         """Ask for a file and load it."""
@@ -94,7 +94,7 @@ class DataPart(Part):
             self, "Open a table of cells, images or texts", "", f"Data ({patterns})"
         )
         if name:
-            self._player.load(FileSource(Path(name)))
+            self._controller.reading.load(FileSource(Path(name)))
 
     def choose_folder(self) -> None:
         """Ask for a .zarr folder, or one of 10x counts, and load it."""
@@ -102,7 +102,7 @@ class DataPart(Part):
             self, "Open a .zarr folder, or the folder of a 10x matrix"
         )
         if name:
-            self._player.load(FileSource(Path(name)))
+            self._controller.reading.load(FileSource(Path(name)))
 
     def choose_session(self) -> None:
         """Ask for a session file and go on where it was saved."""
@@ -110,7 +110,7 @@ class DataPart(Part):
             self, "Go on with a session", "", f"Embedding game session (*{ENDING})"
         )
         if name:
-            self._player.open_session(Path(name))
+            self._controller.reading.open_session(Path(name))
 
     def use_layer(self) -> None:
         """Load the features table of the selected layer."""
@@ -126,7 +126,7 @@ class DataPart(Part):
             self._load_layers(source, None, Table(layer, source.features))
 
     def shut_down(self) -> None:
-        """Let go of viewer, session and player."""
+        """Let go of viewer, session and controller."""
         self._ties.close()
         self.measure.close_ties()
         self.stale.close_ties()
@@ -155,12 +155,12 @@ class DataPart(Part):
             tooltip="Map the complete rows only; the others stay in the saved file, "
             "unassigned.",
         )
-        self.rescue = Rescue(self._player)
-        self.way = Breadcrumb(self._player)
+        self.rescue = Rescue(self._controller)
+        self.way = Breadcrumb(self._controller)
         self.recipe = RecipePanel()
         self.columns = ColumnsPanel()
         self.measure = MeasurePanel(self._viewer)
-        self.stale = StaleLabels(self._player.linked)
+        self.stale = StaleLabels(self._controller.workspace.linked)
         self.open_button = PushButton(
             text="Open",
             tooltip="Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz.",
@@ -187,7 +187,9 @@ class DataPart(Part):
         menu = QMenu(self)
         for key, words in SAMPLES.items():
             menu.addAction(words).triggered.connect(
-                lambda _=False, key=key: self._player.load(SampleSource(key))
+                lambda _=False, key=key: self._controller.reading.load(
+                    SampleSource(key)
+                )
             )
         self.sample_button.native.setMenu(menu)
         self._form = form()
@@ -223,9 +225,9 @@ class DataPart(Part):
         return self._progress
 
     def _connect(self) -> None:
-        player = self._player
+        controller = self._controller
         self.layer_button.changed.connect(self.use_layer)
-        self.cancel.changed.connect(player.cancel)
+        self.cancel.changed.connect(controller.reading.cancel)
         self.space.changed.connect(self._on_space)
         self.columns.once.changed.connect(self._on_once)
         self.drop.changed.connect(self._on_drop)
@@ -233,19 +235,19 @@ class DataPart(Part):
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
         self.measure.wanted.connect(self._load_layers)
         self.stale.wanted.connect(self._read_labels_again)
-        self._ties.connect(player.asked, self._on_objects_asked)
-        self._ties.connect(player.loaded, self._on_objects_loaded)
+        self._ties.connect(controller.reading.asked, self._on_objects_asked)
+        self._ties.connect(controller.reading.loaded, self._on_objects_loaded)
         for signal, slot in (
-            (player.asked, self._on_asked),
-            (player.loaded, self._on_loaded),
-            (player.cancelled, self._go_back),
-            (player.failed, self._go_back),
-            (player.busy_changed, self._on_busy),
-            (player.stage_changed, self._on_stage),
-            (player.trouble, self._on_trouble),
-            (player.incomplete, self.drop.native.show),
-            (player.session.dataset_changed, self._show),
-            (player.keeper.maps.changed, self._on_map),
+            (controller.reading.asked, self._on_asked),
+            (controller.reading.loaded, self._on_loaded),
+            (controller.reading.cancelled, self._go_back),
+            (controller.reading.failed, self._go_back),
+            (controller.busy_changed, self._on_busy),
+            (controller.reading.stage_changed, self._on_stage),
+            (controller.trouble, self._on_trouble),
+            (controller.reading.incomplete, self.drop.native.show),
+            (controller.session.dataset_changed, self._show),
+            (controller.workspace.maps.changed, self._on_map),
         ):
             self._ties.connect(signal, slot)
 
@@ -254,14 +256,17 @@ class DataPart(Part):
     def _load_layers(
         self, source: Source, linked: Linked | None, table: Table | None = None
     ) -> None:
-        if self._player.load(source, linked=linked, table=table):
+        if self._controller.reading.load(source, linked=linked, table=table):
             self._linked, self._table = linked, table
             if linked is not None:
                 self.stale.expect(linked.labels)
 
     def _read_labels_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""
-        linked, table = self._player.linked.current, self._player.linked.table
+        linked, table = (
+            self._controller.workspace.linked.current,
+            self._controller.workspace.linked.table,
+        )
         if linked is None:
             return
         images = [image for image in linked.images if image in self._viewer.layers]
@@ -291,7 +296,7 @@ class DataPart(Part):
 
     def _first_axis(self) -> FirstAxis:
         """Return what the first axis of the measured labels was."""
-        dataset = self._player.session.dataset
+        dataset = self._controller.session.dataset
         known = {} if dataset is None else dataset.provenance.get("measured")
         is_time = isinstance(known, Mapping) and known.get("first_axis") == "time"
         return "time" if is_time else "z"
@@ -299,7 +304,7 @@ class DataPart(Part):
     def _reload(self, **changes: Any) -> None:
         if self._source is not None:
             self._wish = replace(self._wish, **changes)
-            self._player.load(
+            self._controller.reading.load(
                 self._source,
                 self._wish,
                 linked=self._linked,
@@ -342,7 +347,7 @@ class DataPart(Part):
     def _on_loaded(self, source: Source, loaded: Loaded) -> None:
         self._taken, self._loaded, self._taken_wish = source, loaded, self._wish
         self._is_reading = False
-        maps = self._player.keeper.maps
+        maps = self._controller.workspace.maps
         self._read[maps.current] = _Read(source, loaded, self._wish)
         self._show_read(loaded)
 
@@ -369,8 +374,8 @@ class DataPart(Part):
         """Go back to what is on show, as it was read."""
         self._is_reading = False
         self._source = self._taken
-        self._linked = self._player.linked.current
-        self._table = self._player.linked.table
+        self._linked = self._controller.workspace.linked.current
+        self._table = self._controller.workspace.linked.table
         self._wish = self._taken_wish
         self._set_drop(self._wish.missing == "drop")
         if self._loaded is not None and self._taken is not None:
@@ -380,7 +385,7 @@ class DataPart(Part):
 
     def _on_map(self) -> None:
         """Offer what goes with a map of the tree that was opened."""
-        maps = self._player.keeper.maps
+        maps = self._controller.workspace.maps
         known = {place.key for place in maps.places}
         self._read = {key: read for key, read in self._read.items() if key in known}
         ways = [place.key for place in maps.path[::-1] if place.key in self._read]
@@ -396,9 +401,9 @@ class DataPart(Part):
     def _list_recent(self) -> None:
         """List the maps that were closed, each with a click to open it."""
         self.recent.clear()
-        for path, words in self._player.keeper.recent():
+        for path, words in self._controller.keeper.recent():
             self.recent.addAction(words).triggered.connect(
-                lambda _=False, path=path: self._player.open_session(path)
+                lambda _=False, path=path: self._controller.reading.open_session(path)
             )
         self.recent.setEnabled(bool(self.recent.actions()))
 
@@ -415,7 +420,7 @@ class DataPart(Part):
 
     def _on_busy(self, what: str) -> None:
         self._busy = what
-        show_text(self.summary, what or _summary(self._player.session.dataset))
+        show_text(self.summary, what or _summary(self._controller.session.dataset))
 
     def _on_stage(self, stage: Stage | None) -> None:
         self._progress.setVisible(stage is not None)
@@ -430,7 +435,7 @@ class DataPart(Part):
         show_text(self.trouble, sentence)
 
     def _show(self, dataset: Dataset | None) -> None:
-        if not self._player.keeper.maps.is_moving:
+        if not self._controller.workspace.maps.is_moving:
             self._read = {}
         show_text(self.title, dataset.name if dataset else "")
         show_text(self.summary, self._busy or _summary(dataset))

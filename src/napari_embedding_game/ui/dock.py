@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from napari_embedding_game.ui.canvas import canvas_of
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.data_part import DataPart
 from napari_embedding_game.ui.game_part import GamePart
 from napari_embedding_game.ui.hover import Hover
@@ -23,7 +24,6 @@ from napari_embedding_game.ui.parts import (
     skip_what_is_folded,
     take_numbers_once_typed,
 )
-from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.run_part import RunPart
 from napari_embedding_game.ui.select_part import SelectPart
 from napari_embedding_game.ui.theme import theme_colors
@@ -160,16 +160,16 @@ class GameDock(QWidget):
         super().__init__()
         self._viewer = viewer
         self.workspace = workspace
-        self.player = Player(viewer, workspace)
-        self.player.parent_widget = self
-        self.player.draw_lasso_on(lambda: canvas_of(self))
-        self.data = DataPart(viewer, self.player)
+        self.controller = Controller(viewer, workspace)
+        self.controller.replacing.parent_widget = self
+        self.controller.pointing.draw_on(lambda: canvas_of(self))
+        self.data = DataPart(viewer, self.controller)
         self.game = GamePart(workspace.session)
-        self.run = RunPart(self.player)
-        self.look = LookPart(self.player)
-        self.select = SelectPart(self.player)
-        self.names = NamesOnMap(viewer, workspace, self.player.layers, self)
-        self.hover = Hover(viewer, self.player, self)
+        self.run = RunPart(self.controller)
+        self.look = LookPart(self.controller)
+        self.select = SelectPart(self.controller)
+        self.names = NamesOnMap(viewer, workspace, self.controller.layers, self)
+        self.hover = Hover(viewer, self.controller, self)
         self._build()
         self._on_theme()
         self._ties = Connections()
@@ -177,7 +177,7 @@ class GameDock(QWidget):
         self._closing = Closing(self, self._let_go)
         self._corner = RightCorner()
         if warm_up:
-            self.player.warm_up()
+            self.controller.warm_up()
 
     def shut_down(self) -> None:
         """End the run, let go of the viewer and go, the first time; the map stays."""
@@ -195,7 +195,7 @@ class GameDock(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Clear the selection on Escape, as the canvas does."""
         if event.key() == Qt.Key.Key_Escape:
-            self.player.session.selection.clear()
+            self.controller.session.selection.clear()
         else:
             super().keyPressEvent(event)
 
@@ -209,8 +209,8 @@ class GameDock(QWidget):
         self.look.shut_down()
         self.names.close()
         self.hover.close()
-        self.player.close()
-        self.player.parent_widget = None
+        self.controller.close()
+        self.controller.replacing.parent_widget = None
         self.setEnabled(False)
         if self._closing.is_with_window:
             close_workspace(self._viewer)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,7 +77,7 @@ class Drawing(QObject):
         self.layers.show_landmarks(session.look.show_landmarks)
         # A dock that is opened again finds the map of the former one.
         self._drawn_run = session.run if self.layers.points is not None else None
-        self.is_following = False
+        self._is_following = False
         """While a frame is taken up; it is drawn right after."""
         self.palette = workspace.palette
         self._by_cluster = ByCluster(session.clusters, self.palette)
@@ -125,6 +126,15 @@ class Drawing(QObject):
             self.palette.restart()
             self.layers.begin(snapshot, dataset.obs)
             self._legend_turn.comes()  # two things to build in one turn are too many
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Draw no change of the clusters while a frame is taken up."""
+        self._is_following = True
+        try:
+            yield
+        finally:
+            self._is_following = False
 
     def show_stored(self, snapshot: Snapshot) -> None:
         """Draw a map of another time."""
@@ -193,7 +203,7 @@ class Drawing(QObject):
             self.layers.clear()
 
     def _on_clusters(self) -> None:
-        if not self.is_following:
+        if not self._is_following:
             self.redraw()
             self._tidying.start()
 
@@ -227,7 +237,7 @@ class Drawing(QObject):
         if state == "preparing":
             self._expecting.start()
         elif state in RESTING:
-            if not self.is_following:
+            if not self._is_following:
                 self.layers.discard()
             self._tidying.start()
 

@@ -171,7 +171,7 @@ def _open_sample(key: str) -> list[LayerData]:
 
 
 def _load(viewer: napari.Viewer, source: Source) -> None:
-    if open_docks(viewer).player.load(source):
+    if open_docks(viewer).controller.reading.load(source):
         return
     # The map that there is stays: nothing comes in the place of the empty layer.
     remove_placeholders(viewer)

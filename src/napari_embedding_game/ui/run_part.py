@@ -10,9 +10,9 @@ from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.run import Progress
 from napari_embedding_game.session.session import ALIVE, Session, State
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.energy_curve import EnergyCurve
 from napari_embedding_game.ui.parts import Part, finish_typing, show_text, text_label
-from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.reading import Reading
 from napari_embedding_game.ui.save_menu import SaveMenu
 from napari_embedding_game.ui.seldom import Seldom
@@ -31,12 +31,12 @@ STOPPED_EARLY = "Stopped before there was a map."
 
 
 class RunPart(Part):
-    """Drives the player and tells where the run stands."""
+    """Drives the controller and tells where the run stands."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, controller: Controller) -> None:
         super().__init__("Run")
-        self._player = player
-        self._session: Session = player.session
+        self._controller = controller
+        self._session: Session = controller.session
         self.run = PushButton(text="Run", tooltip="Lay out the map from its start.")
         self.pause = PushButton(
             text="Pause", tooltip="Hold the game, or play on where it was held."
@@ -45,7 +45,7 @@ class RunPart(Part):
             text="Step", tooltip="Play a few iterations and hold again."
         )
         self.stop = PushButton(text="Stop", tooltip="End the game and keep the map.")
-        self.save = SaveMenu(player)
+        self.save = SaveMenu(controller)
         self.bar = ProgressBar(min=0, max=100, value=0)
         self._sweep = Sweep(self.bar.native)
         self.stage = text_label()
@@ -62,7 +62,7 @@ class RunPart(Part):
         self._on_message(self._session.message)
 
     def shut_down(self) -> None:
-        """Let go of session and player."""
+        """Let go of session and controller."""
         self._ties.close()
 
     def _build(self) -> None:
@@ -88,7 +88,7 @@ class RunPart(Part):
         self.column.addWidget(self.save.native)
 
     def _connect(self) -> None:
-        session, player = self._session, self._player
+        session, controller = self._session, self._controller
         self.run.changed.connect(self._play)
         self.pause.changed.connect(self._pause_or_resume)
         self.step.changed.connect(session.step)
@@ -99,13 +99,13 @@ class RunPart(Part):
             (session.progressed, self._on_progress),
             (session.message_changed, self._on_message),
             (session.dataset_changed, self._on_dataset),
-            (player.saved, self._on_saved),
+            (controller.writing.saved, self._on_saved),
         ):
             self._ties.connect(signal, slot)
 
     def _play(self) -> None:
         finish_typing()
-        self._player.play()
+        self._controller.play()
 
     def _pause_or_resume(self) -> None:
         if self._session.state == "paused":
