@@ -118,7 +118,7 @@ def dock(qtbot, viewer, workspace, engine):
     qtbot.addWidget(dock)
     yield dock
     engine.gate.set()
-    dock.shut_down()
+    dock.close()
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def inspector(qtbot, viewer, workspace):
     inspector = InspectorDock(viewer, workspace)
     qtbot.addWidget(inspector)
     yield inspector
-    inspector.shut_down()
+    inspector.close()
 
 
 @pytest.fixture

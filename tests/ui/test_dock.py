@@ -46,7 +46,7 @@ def test_without_data_there_is_a_hint_and_nothing_to_run(viewer, engine):
     dock = GameDock(viewer, Workspace(Session(engine)), warm_up=False)
     assert "Open a table" in dock.data.summary.text()
     assert not dock.run.run.enabled
-    dock.shut_down()
+    dock.close()
 
 
 def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
@@ -278,7 +278,7 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
     session.look.color_by = "c"  # a gene, which the list offers only while it is chosen
     session.settings.learning_rate = 0.5
     session.settings.n_neighbors = 30
-    dock.shut_down()
+    dock.close()
     again = GameDock(viewer, dock.workspace, warm_up=False)
     qtbot.addWidget(again)
     try:
@@ -292,7 +292,7 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
         np.testing.assert_allclose(shown[:5], colors[:5], atol=1e-6)
         assert len(np.unique(shown[:, :3], axis=0)) > 4  # not those of the clusters
     finally:
-        again.shut_down()
+        again.close()
 
 
 @pytest.mark.parametrize("error", [RuntimeError("CUDA error"), MemoryError()])
@@ -599,7 +599,7 @@ def test_a_warm_up_that_fails_is_told_to_developers(viewer, monkeypatch, qtbot, 
     dock = GameDock(viewer, Workspace(Session()))
     qtbot.waitUntil(lambda: "could not be warmed up" in caplog.text)
     assert "no index" in caplog.text
-    dock.shut_down()
+    dock.close()
 
 
 @pytest.mark.parametrize("end", ["fails", "is stopped"])
@@ -650,7 +650,7 @@ def test_settings_that_nobody_can_choose_are_shown_and_left_alone(
         shown = {**opened.game._fields(), "strength": opened.game.strength}
         assert {name: shown[name].value for name in ODD} == ODD
     assert {name: getattr(settings, name) for name in ODD} == ODD
-    again.shut_down()
+    again.close()
 
 
 @pytest.mark.parametrize("approximation", [None, "landmarks", "sampled_edges"])
@@ -666,4 +666,4 @@ def test_a_dock_opens_with_settings_that_contradict_each_other(
     part = GamePart(session)
     assert settings.game() == before
     part.method.value = "tsne"  # the way out of any contradiction
-    part.shut_down()
+    part.close()

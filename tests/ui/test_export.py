@@ -233,7 +233,7 @@ def again(qtbot, engine):
 
     yield open_dock
     for dock in docks:
-        dock.shut_down()
+        dock.close()
 
 
 @pytest.fixture
@@ -416,7 +416,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet(
 def test_closing_saves_and_leaves_nothing_to_be_offered(
     qtbot, dock, named, autosave_folder, again
 ):
-    dock.shut_down()
+    dock.close()
     qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
     assert again().data.rescue.isHidden()
 
@@ -486,7 +486,7 @@ def test_what_waits_to_be_saved_is_saved_though_the_dock_is_closed(
         dock.controller.writing.save_session(tmp_path / name)
     held("full.zip")
     held("last.zip")
-    dock.shut_down()
+    dock.close()
     assert not (tmp_path / "last.zip").exists()
     held("first.zip")
     qtbot.waitUntil((tmp_path / "last.zip").exists)
@@ -503,7 +503,7 @@ def test_closing_goes_on_whatever_one_part_raises(
     dock.controller.trouble.connect(told.append)
     monkeypatch.setattr(dock.controller.keeper._autosave, "job", broken)
     monkeypatch.setattr(dock.controller.lit, "close", broken)
-    dock.shut_down()
+    dock.close()
     assert len(told) == 1
     assert "the stick is gone" in told[0]
     assert "could not be saved when it was closed" in caplog.text

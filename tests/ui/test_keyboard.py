@@ -21,7 +21,7 @@ def docks(make_napari_viewer, workspace, qtbot, click_run):
     game.window().activateWindow()
     qtbot.waitUntil(lambda: QApplication.activeWindow() is game.window())
     yield game, inspector
-    inspector.shut_down()
+    inspector.close()
     game.controller.keeper.close()
 
 

@@ -31,7 +31,7 @@ def dock(viewer, from_menu):
     widgets = viewer.window.dock_widgets.values()
     (dock,) = (one for one in widgets if isinstance(one, plugin.GameDock))
     yield dock
-    dock.shut_down()
+    dock.close()
 
 
 @pytest.fixture

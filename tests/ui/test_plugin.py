@@ -23,8 +23,8 @@ def window(make_napari_viewer, monkeypatch):
 def test_both_docks_share_the_session_of_their_viewer(window):
     game, inspector = plugin.GameDock(window), plugin.InspectorDock(window)
     assert game.controller.session is inspector._session is workspace_of(window).session
-    game.shut_down()
-    inspector.shut_down()
+    game.close()
+    inspector.close()
 
 
 PLUGIN = "Embedding Game"

@@ -138,7 +138,7 @@ def test_an_opacity_that_is_set_meanwhile_stays(dock, session, nuclei):
 
 def test_closing_the_dock_brings_the_other_objects_back(dock, session, nuclei):
     session.selection.select(session.clusters.clusters[0].id)
-    dock.shut_down()
+    dock.close()
     assert nuclei.opacity == 0.7
 
 
@@ -213,7 +213,7 @@ def test_in_the_grid_the_objects_own_layer_shows_what_is_selected(
     session.selection.clear()
     assert nuclei.colormap is before
     session.selection.select_points(np.array([5]))
-    dock.shut_down()
+    dock.close()
     assert nuclei.colormap is before
 
 

@@ -21,8 +21,8 @@ def person(make_napari_viewer, qtbot, person_at_the_window):
     person = person_at_the_window.Person(make_napari_viewer(show=True))
     person.viewer.window.resize(1500, 950)
     yield person
-    person.dock.shut_down()
-    person.inspector.shut_down()
+    person.dock.close()
+    person.inspector.close()
     qtbot.waitUntil(lambda: running_workers() == 0, timeout=60_000)
 
 

@@ -32,13 +32,13 @@ class Breadcrumb(QWidget):
         self.buttons: list[QPushButton] = []
         self.parts: QPushButton | None = None
         """Opens a menu of the maps of parts of this one, where there are any."""
-        self._ties = Connections()
-        self._ties.connect(self._maps.changed, self.refresh)
+        self._connections = Connections()
+        self._connections.connect(self._maps.changed, self.refresh)
         self.refresh()
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self._ties.close()
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
 
     def refresh(self) -> None:
         """Show the present way."""

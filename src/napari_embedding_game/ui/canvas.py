@@ -212,7 +212,7 @@ class Sheet(QWidget):
         self.setGeometry(canvas.rect())
         canvas.installEventFilter(self)
 
-    def take_off(self) -> None:
+    def close(self) -> None:
         """Leave the canvas for good."""
         canvas = self.parentWidget()
         if canvas is not None:

@@ -44,19 +44,19 @@ class ChildSpace(QWidget):
         rows = form()
         add_row(rows, "Its space", self.choice)
         self.setLayout(rows)
-        self._ties = Connections()
+        self._connections = Connections()
         for signal, slot in (
             (controller.reading.asked, self._on_asked),
             (controller.reading.loaded, self._on_loaded),
             (controller.session.dataset_changed, self._on_dataset),
             (controller.session.restored, self._on_restored),
         ):
-            self._ties.connect(signal, slot)
+            self._connections.connect(signal, slot)
         self._offer()
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self._ties.close()
+    def close(self) -> None:
+        """Undo the connections to the session, and read nothing any more."""
+        self._connections.close()
         if self._worker is not None:
             self._worker.close()
             self._worker = None

@@ -81,7 +81,7 @@ class DataPart(Part):
         self._read: dict[str, _Read] = {}
         """By key of a map, how its data were read."""
         self._is_reading = False
-        self._ties = Connections()
+        self._connections = Connections()
         self._make()
         self._build()
         self._connect()
@@ -125,13 +125,9 @@ class DataPart(Part):
             source = FeaturesSource(features.copy(), layer.name)
             self._load_layers(source, None, Table(layer, source.features))
 
-    def shut_down(self) -> None:
-        """Let go of viewer, session and controller."""
-        self._ties.close()
-        self.measure.close_ties()
-        self.stale.close_ties()
-        self.way.shut_down()
-        self.rescue.shut_down()
+    def close(self) -> None:
+        """Undo the connections to viewer, session and controller."""
+        self._connections.close()
 
     # Inside
 
@@ -235,8 +231,8 @@ class DataPart(Part):
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
         self.measure.wanted.connect(self._load_layers)
         self.stale.wanted.connect(self._read_labels_again)
-        self._ties.connect(controller.reading.asked, self._on_objects_asked)
-        self._ties.connect(controller.reading.loaded, self._on_objects_loaded)
+        self._connections.connect(controller.reading.asked, self._on_objects_asked)
+        self._connections.connect(controller.reading.loaded, self._on_objects_loaded)
         for signal, slot in (
             (controller.reading.asked, self._on_asked),
             (controller.reading.loaded, self._on_loaded),
@@ -249,7 +245,8 @@ class DataPart(Part):
             (controller.session.dataset_changed, self._show),
             (controller.workspace.maps.changed, self._on_map),
         ):
-            self._ties.connect(signal, slot)
+            self._connections.connect(signal, slot)
+        self._connections.add(self.measure, self.stale, self.way, self.rescue)
 
     # Asking
 

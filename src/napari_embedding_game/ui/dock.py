@@ -172,16 +172,28 @@ class GameDock(QWidget):
         self.hover = Hover(viewer, self.controller, self)
         self._build()
         self._on_theme()
-        self._ties = Connections()
-        self._ties.connect(viewer.events.theme, self._on_theme)
-        self._closing = Closing(self, self._let_go)
+        self._connections = Connections()
+        self._connections.connect(viewer.events.theme, self._on_theme)
         self._corner = RightCorner()
+        self._connections.add(
+            self.controller,
+            self.hover,
+            self.names,
+            self.look,
+            self.select,
+            self.run,
+            self.game,
+            self.data,
+            self._corner,
+        )
+        self._closing = Closing(self, self._release)
         if warm_up:
             self.controller.warm_up()
 
-    def shut_down(self) -> None:
-        """End the run, let go of the viewer and go, the first time; the map stays."""
+    def close(self) -> bool:
+        """End the run, undo the connections to the viewer, and go; the map stays."""
         self._closing.close()
+        return True
 
     def sizeHint(self) -> QSize:
         """Return a width at which no control is cut."""
@@ -199,17 +211,8 @@ class GameDock(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def _let_go(self) -> None:
-        self._ties.close()
-        self._corner.give_back()
-        self.data.shut_down()
-        self.game.shut_down()
-        self.run.shut_down()
-        self.select.shut_down()
-        self.look.shut_down()
-        self.names.close()
-        self.hover.close()
-        self.controller.close()
+    def _release(self) -> None:
+        self._connections.close()
         self.controller.replacing.parent_widget = None
         self.setEnabled(False)
         if self._closing.is_with_window:

@@ -24,6 +24,7 @@ from napari_embedding_game.ui.coloring import (
     is_choice,
 )
 from napari_embedding_game.ui.colors import Colors
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.seldom import Seldom
 
@@ -69,6 +70,7 @@ class Drawing(QObject):
     ) -> None:
         super().__init__()
         self._viewer = viewer
+        self._connections = Connections()
         self._workspace = workspace
         self._session = session = workspace.session
         self._on_lost = on_lost
@@ -89,7 +91,7 @@ class Drawing(QObject):
         self._expecting = self._timer(0, self._expect)
         self._fitting = self._timer(0, self.layers.fit_camera)
         self._clearing = self._timer(0, self._clear)
-        self._ties = (
+        for signal, slot in (
             (session.dataset_changed, self._on_dataset),
             (session.selection.changed, self.redraw),
             (session.clusters.changed, self._on_clusters),
@@ -99,20 +101,13 @@ class Drawing(QObject):
             (viewer.dims.events.order, self._on_axes),
             (viewer.dims.events.ndim, self._on_axes),
             (viewer.events.theme, self._on_theme),
-        )
-        for signal, slot in self._ties:
-            signal.connect(slot)
+        ):
+            self._connections.connect(signal, slot)
         self._choose_coloring()
 
     def close(self) -> None:
-        """Let go of session and viewer; the layers stay."""
-        self._tidying.stop()
-        self._writing.stop()
-        self._expecting.stop()
-        self._fitting.stop()
-        self._clearing.stop()
-        for signal, slot in self._ties:
-            signal.disconnect(slot)
+        """Undo the connections to session and viewer; the layers stay."""
+        self._connections.close()
         self._workspace.kept_map = self.layers.kept()
         self.layers.close()
 
@@ -265,6 +260,7 @@ class Drawing(QObject):
         timer.setSingleShot(True)
         timer.setInterval(milliseconds)
         timer.timeout.connect(job)
+        self._connections.call(timer.stop)
         return timer
 
     def _tidy(self) -> None:

@@ -71,7 +71,7 @@ class GamePart(Part):
         super().__init__("Game")
         self._session = session
         self._settings = session.settings
-        self._ties = Connections()
+        self._connections = Connections()
         self._make_main()
         self._make_more()
         self._build()
@@ -253,11 +253,11 @@ class GamePart(Part):
             (self._session.dataset_changed, self._on_dataset),
             (self._session.restored, self.show_settings),
         ):
-            self._ties.connect(signal, slot)
+            self._connections.connect(signal, slot)
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self._ties.close()
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
 
     def show_settings(self) -> None:
         """Show the settings as they are, when something else has changed them."""

@@ -19,6 +19,7 @@ from napari_embedding_game.ui.coloring import (
     composition_columns,
     name_of,
 )
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.hover_card import HoverCard
 from napari_embedding_game.ui.hovering import Hovering, point_at
@@ -58,6 +59,8 @@ class Hover(QObject):
         super().__init__(dock)
         self._viewer = viewer
         self._controller = controller
+        self._linked = controller.workspace.linked
+        self._connections = Connections()
         self._session: Session = controller.session
         self._palette = controller.workspace.palette
         self._dock = dock
@@ -69,26 +72,14 @@ class Hover(QObject):
         self.hovering = Hovering(viewer, self._find, self)
         self.hovering.changed.connect(self._on_row)
         self._on_linked()
-        for signal in self._signals():
-            signal.connect(self.hovering.leave)
-        for signal in (
-            self._session.dataset_changed,
-            controller.workspace.linked.changed,
-        ):
-            signal.connect(self._on_linked)
+        self._connections.connect_all(self._signals(), self.hovering.leave)
+        changes = (self._session.dataset_changed, self._linked.changed)
+        self._connections.connect_all(changes, self._on_linked)
+        self._connections.add(self._pictures, self.hovering, self._looks)
 
     def close(self) -> None:
-        """Let go of mouse and session; the card goes."""
-        for signal in self._signals():
-            signal.disconnect(self.hovering.leave)
-        for signal in (
-            self._session.dataset_changed,
-            self._controller.workspace.linked.changed,
-        ):
-            signal.disconnect(self._on_linked)
-        self._looks.watch(None)
-        self.hovering.close()
-        self._pictures.stop()
+        """Undo the connections to mouse and session; the card goes."""
+        self._connections.close()
         if self.card is not None:
             self.card.deleteLater()
             self.card = None
@@ -111,7 +102,7 @@ class Hover(QObject):
         return point_at(self._session, self._controller.layers, pixel)
 
     def _on_linked(self, event: object = None) -> None:
-        linked = self._controller.workspace.linked.current
+        linked = self._linked.current
         self.hovering.leave()
         self._looks.watch(linked)
         self._pictures.set_pictures(pictures_of(self._session.dataset, linked))

@@ -19,6 +19,7 @@ from napari_embedding_game.ui.coloring import (
     composition_columns,
     name_of,
 )
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.describing import Describing
 from napari_embedding_game.ui.dock import Closing
 from napari_embedding_game.ui.level_click import select_rows
@@ -76,30 +77,23 @@ class InspectorDock(QWidget):
         self._soon = QTimer(self)  # a child: it ends with the widget
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self.refresh)
+        self._connections = Connections()
         self._build()
         self._connect()
         self._on_theme()
         self._on_dataset(session.dataset)
-        self._closing = Closing(self, self._let_go)
+        self._closing = Closing(self, self._release)
 
-    def shut_down(self) -> None:
-        """Let go of session and viewer, and go, the first time."""
-        self._closing.close()
-
-    def _let_go(self) -> None:
-        self._timer.stop()
-        self._soon.stop()
-        self._viewer.events.theme.disconnect(self._on_theme)
-        for signal, slot in self._ties():
-            signal.disconnect(slot)
-        self._linked.changed.disconnect(self._on_linked)
-        self._keys.close()
-        self.clusters.shut_down()
-        self.members.shut_down()
-        self._describing.stop()
+    def _release(self) -> None:
+        self._connections.close()
         self.setEnabled(False)
         if self._closing.is_with_window:
             close_workspace(self._viewer)
+
+    def close(self) -> bool:
+        """Undo the connections to session and viewer, and go, once."""
+        self._closing.close()
+        return True
 
     def sizeHint(self) -> QSize:
         """Return a height that shows two rows of pictures."""
@@ -142,20 +136,18 @@ class InspectorDock(QWidget):
         self.setMinimumHeight(170)
         ignore_idle_wheel(self)
 
-    def _ties(self):
+    def _connect(self) -> None:
         session = self._session
-        return (
+        for signal, slot in (
             (session.selection.changed, self._on_selection),
             (session.clusters.changed, self._on_clusters),
             (session.dataset_changed, self._on_dataset),
             (session.state_changed, self._on_state),
             (session.look.events.color_by, self._on_color_by),
-        )
-
-    def _connect(self) -> None:
-        for signal, slot in self._ties():
-            signal.connect(slot)
-        self._linked.changed.connect(self._on_linked)
+            (self._linked.changed, self._on_linked),
+            (self._viewer.events.theme, self._on_theme),
+        ):
+            self._connections.connect(signal, slot)
         self._describing.answered.connect(self._on_report)
         self._describing.outdated.connect(self.refresh)
         self._describing.failed.connect(self._on_failed)
@@ -163,12 +155,14 @@ class InspectorDock(QWidget):
         self.members.composition.picked.connect(self._on_levels)
         self.members.another.changed.connect(self._draw_again)
         self.members.thumbnails.pictures.failed.connect(self.clusters.tell)
-        self._viewer.events.theme.connect(self._on_theme)
         edits = self.clusters.edits
         self.addActions([edits.rename, edits.undo, edits.redo])
         self._keys = WindowKeys(
             self, self._viewer, [edits.rename], [edits.undo, edits.redo]
         )
+        self._connections.add(self._describing, self.members, self.clusters, self._keys)
+        self._connections.call(self._soon.stop)
+        self._connections.call(self._timer.stop)
         for key in KEYS:
             QShortcut(QKeySequence(key), self, self.clusters.search.begin)
 

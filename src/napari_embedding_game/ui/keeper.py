@@ -75,12 +75,12 @@ class Keeper(QObject):
         self._timer = QTimer(self)
         self._timer.setInterval(TICK_MS)
         self._timer.timeout.connect(self.tick)
-        self._ties = Connections()
-        self._ties.connect_all(self._signals(), self._touch)
+        self._connections = Connections()
+        self._connections.connect_all(self._signals(), self._touch)
         # Where the program ends before the window can say that it is closed.
         application = QCoreApplication.instance()
         if application is not None:
-            self._ties.connect(application.aboutToQuit, self.close)
+            self._connections.connect(application.aboutToQuit, self.close)
         self._is_closed = False
 
     def orphans(self) -> list[Orphan]:
@@ -162,7 +162,7 @@ class Keeper(QObject):
             return
         self._is_closed = True
         self._timer.stop()
-        self._ties.close()
+        self._connections.close()
         self._put_away()
 
     def show_view(self, view: Mapping[str, Any]) -> None:
@@ -218,7 +218,7 @@ class Keeper(QObject):
         try:
             self._autosave = Autosave(self.capture)
         except OSError as error:
-            self._ties.close()
+            self._connections.close()
             self.failed.emit(
                 DataError(
                     f"Nothing is saved on the quiet ({error.strerror or error}): save "

@@ -22,6 +22,7 @@ from napari_embedding_game.ui.canvas import (
     displayed_axes,
     projection_of,
 )
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.map_layers import (
     LANDMARK_SIZE,
     Faded,
@@ -97,11 +98,12 @@ class MapLayers:
         self._given_up: list[Layer] = []
         """Layers that somebody edited, until a new map takes their place."""
         self._seen_axes = self._displayed()
-        viewer.layers.events.removed.connect(self._on_removed)
+        self._connections = Connections()
+        self._connections.connect(viewer.layers.events.removed, self._on_removed)
 
     def close(self) -> None:
         """Leave the layers to the viewer."""
-        self._viewer.layers.events.removed.disconnect(self._on_removed)
+        self._connections.close()
         self.points = self.landmarks = None
 
     def kept(self) -> KeptMap:

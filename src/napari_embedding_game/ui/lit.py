@@ -13,6 +13,7 @@ from qtpy.QtCore import QTimer
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.colors import from_hex
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.layers import draw
 from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest
 from napari_embedding_game.ui.map_layers import Faded
@@ -159,22 +160,20 @@ class LitObjects:
         self._soon.setSingleShot(True)
         self._soon.setInterval(FOLLOW_MS)
         self._soon.timeout.connect(self.update)
-        session.selection.changed.connect(self.update)
-        session.clusters.changed.connect(self._on_clusters)
-        session.state_changed.connect(self.update)
-        linked.changed.connect(self.update)
-        viewer.layers.events.removed.connect(self._on_removed)
-        viewer.canvas.grid.events.enabled.connect(self._on_grid)
+        self._connections = Connections()
+        changes = (session.selection.changed, session.state_changed, linked.changed)
+        self._connections.connect_all(changes, self.update)
+        for signal, slot in (
+            (session.clusters.changed, self._on_clusters),
+            (viewer.layers.events.removed, self._on_removed),
+            (viewer.canvas.grid.events.enabled, self._on_grid),
+        ):
+            self._connections.connect(signal, slot)
 
     def close(self) -> None:
-        """Let go of the session; the layer goes too."""
+        """Undo the connections to session and viewer; the layer goes too."""
         self._soon.stop()
-        self._session.selection.changed.disconnect(self.update)
-        self._session.clusters.changed.disconnect(self._on_clusters)
-        self._session.state_changed.disconnect(self.update)
-        self._linked.changed.disconnect(self.update)
-        self._viewer.layers.events.removed.disconnect(self._on_removed)
-        self._viewer.canvas.grid.events.enabled.disconnect(self._on_grid)
+        self._connections.close()
         self._drop()
 
     def update(self) -> None:

@@ -10,6 +10,7 @@ from napari_embedding_game.core.family import member
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import ALIVE
 from napari_embedding_game.ui.coloring import CLUSTER, PRESSURE, choices
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.legend import LegendView
 from napari_embedding_game.ui.level_click import select_rows
@@ -65,21 +66,22 @@ class LookPart(Part):
         self.size_by.changed.connect(self._set_size)
         self.landmarks.changed.connect(self._set_landmarks)
         self.names.changed.connect(self._set_names)
-        self._session.dataset_changed.connect(self._on_dataset)
-        self._session.state_changed.connect(self._on_state)
-        self._session.restored.connect(self._on_restored)
-        self._look.events.color_by.connect(self._on_color)
+        self._connections = Connections()
+        for signal, slot in (
+            (self._session.dataset_changed, self._on_dataset),
+            (self._session.state_changed, self._on_state),
+            (self._session.restored, self._on_restored),
+            (self._look.events.color_by, self._on_color),
+        ):
+            self._connections.connect(signal, slot)
         self.legend.limits_changed.connect(self._set_limits)
         self.legend.picked.connect(self._on_level)
         controller.legend_changed.connect(self.legend.set_legend)
         controller.drawing.tell_legend()
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self._session.dataset_changed.disconnect(self._on_dataset)
-        self._session.state_changed.disconnect(self._on_state)
-        self._session.restored.disconnect(self._on_restored)
-        self._look.events.color_by.disconnect(self._on_color)
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._offer()

@@ -16,6 +16,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.session.clustering import Cluster
 from napari_embedding_game.ui.canvas import Projection, Sheet, camera_of, canvas_of
 from napari_embedding_game.ui.coloring import CLUSTER
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.drawing import RESTING
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.lettering import ON_DARK, ON_LIGHT, half_size, write
@@ -99,22 +100,19 @@ class NamesOnMap(QObject):
         self._soon.timeout.connect(self.update)
         self._camera = camera_of(viewer)
         self._grid = viewer.canvas.grid
-        for signal in self._signals():
-            signal.connect(self._later)
-        for signal in self._moves():
-            signal.connect(self._repaint)
+        self._connections = Connections()
+        self._connections.connect_all(self._signals(), self._later)
+        self._connections.connect_all(self._moves(), self._repaint)
+        self._of_points = Connections()
         self._later()
 
     def close(self) -> None:
-        """Let go of the viewer; the names go too."""
+        """Undo the connections to the viewer; the names go too."""
         self._soon.stop()
-        for signal in self._signals():
-            signal.disconnect(self._later)
-        for signal in self._moves():
-            signal.disconnect(self._repaint)
+        self._connections.close()
         self._watch(None)
         if self.sheet is not None:
-            self.sheet.take_off()
+            self.sheet.close()
             self.sheet = None
 
     def update(self) -> None:
@@ -210,10 +208,8 @@ class NamesOnMap(QObject):
         """Hide the names with the points that they belong to."""
         if points is self._watched:
             return
-        for signal in self._of_layer(self._watched):
-            signal.disconnect(self._repaint)
-        for signal in self._of_layer(points):
-            signal.connect(self._repaint)
+        self._of_points.close()
+        self._of_points.connect_all(self._of_layer(points), self._repaint)
         self._watched = points
 
     def _of_layer(self, points: Points | None) -> tuple[Any, ...]:

@@ -123,7 +123,7 @@ class Picker:
                 yield
         finally:
             if sheet is not None:
-                sheet.take_off()
+                sheet.close()
             camera.mouse_pan, camera.mouse_zoom = before
         if len(corners) < 3:
             self._on_click(Pointed.of(event), _adds(event))

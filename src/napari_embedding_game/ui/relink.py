@@ -13,6 +13,7 @@ from napari_embedding_game.session.saved import SavedMap
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import Loaded, SampleSource, Wish
 from napari_embedding_game.ui.aligning import fit_of, proposed
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest, show_pictures
 from napari_embedding_game.ui.measure_panel import is_labels
 from napari_embedding_game.ui.worker import StageWorker
@@ -54,19 +55,20 @@ class Relinker(QObject):
         self._unlinking = QTimer(self)
         self._unlinking.setSingleShot(True)
         self._unlinking.timeout.connect(self._unlink_removed)
-        session.dataset_changed.connect(self._on_dataset)
-        session.restored.connect(self._on_restored)
-        viewer.layers.events.inserted.connect(self._on_inserted)
-        viewer.layers.events.removed.connect(self._on_removed)
+        self._connections = Connections()
+        for signal, slot in (
+            (session.dataset_changed, self._on_dataset),
+            (session.restored, self._on_restored),
+            (viewer.layers.events.inserted, self._on_inserted),
+            (viewer.layers.events.removed, self._on_removed),
+        ):
+            self._connections.connect(signal, slot)
 
     def close(self) -> None:
-        """Let go of viewer and session."""
+        """Undo the connections to viewer and session."""
         self._soon.stop()
         self._unlinking.stop()
-        self._session.dataset_changed.disconnect(self._on_dataset)
-        self._session.restored.disconnect(self._on_restored)
-        self._viewer.layers.events.inserted.disconnect(self._on_inserted)
-        self._viewer.layers.events.removed.disconnect(self._on_removed)
+        self._connections.close()
         if self._worker is not None:
             self._worker.close()
             self._worker = None

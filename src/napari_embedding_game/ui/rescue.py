@@ -36,14 +36,14 @@ class Rescue(QWidget):
         column.addLayout(buttons)
         self.back.changed.connect(self._bring_back)
         self.forget.changed.connect(self._forget)
-        self._ties = Connections()
-        self._ties.connect(controller.session.dataset_changed, self._on_dataset)
+        self._connections = Connections()
+        self._connections.connect(controller.session.dataset_changed, self._on_dataset)
         is_fresh = controller.session.dataset is None
         self._offer(controller.keeper.orphans() if is_fresh else [])
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self._ties.close()
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
 
     def _offer(self, orphans: list[Orphan]) -> None:
         self._orphans = orphans

@@ -55,15 +55,15 @@ class RunPart(Part):
         self.message = text_label(role="warning")
         self.curve = EnergyCurve()
         self._words_turn = Seldom(WORDS_SECONDS)
-        self._ties = Connections()
+        self._connections = Connections()
         self._build()
         self._connect()
         self._on_state(self._session.state)
         self._on_message(self._session.message)
 
-    def shut_down(self) -> None:
-        """Let go of session and controller."""
-        self._ties.close()
+    def close(self) -> None:
+        """Undo the connections to session and controller."""
+        self._connections.close()
 
     def _build(self) -> None:
         self.run.native.setProperty("role", "main")
@@ -101,7 +101,7 @@ class RunPart(Part):
             (session.dataset_changed, self._on_dataset),
             (controller.writing.saved, self._on_saved),
         ):
-            self._ties.connect(signal, slot)
+            self._connections.connect(signal, slot)
 
     def _play(self) -> None:
         finish_typing()

@@ -7,6 +7,7 @@ from qtpy.QtWidgets import QGridLayout
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.ui.child_space import ChildSpace
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.parts import Part, show_text, text_label
 
@@ -20,6 +21,8 @@ class SelectPart(Part):
         super().__init__("Selection")
         self._controller = controller
         self._session = controller.session
+        self._linked = controller.workspace.linked
+        self._connections = Connections()
         self.text = text_label()
         self.lasso = PushButton(
             text="Lasso",
@@ -51,13 +54,9 @@ class SelectPart(Part):
         self._connect()
         self.refresh()
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self.space.shut_down()
-        session = self._session
-        session.selection.changed.disconnect(self.refresh)
-        session.state_changed.disconnect(self.refresh)
-        self._controller.workspace.linked.changed.disconnect(self.refresh)
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
 
     def refresh(self) -> None:
         """Follow the selection."""
@@ -68,16 +67,18 @@ class SelectPart(Part):
         show_text(self.text, self._told() if is_some else HINT)
         self.make.enabled = is_some and selection.is_of_points
         self.embed.enabled = is_some
-        self.show_objects.native.setVisible(
-            self._controller.workspace.linked.current is not None
-        )
+        self.show_objects.native.setVisible(self._linked.current is not None)
         self.show_objects.enabled = is_some
 
     def _connect(self) -> None:
         session = self._session
-        session.selection.changed.connect(self.refresh)
-        session.state_changed.connect(self.refresh)
-        self._controller.workspace.linked.changed.connect(self.refresh)
+        changes = (
+            session.selection.changed,
+            session.state_changed,
+            self._linked.changed,
+        )
+        self._connections.connect_all(changes, self.refresh)
+        self._connections.add(self.space)
         self.lasso.native.toggled.connect(self._controller.pointing.set_lasso)
         self.make.changed.connect(self._make_cluster)
         self.embed.changed.connect(self._embed)
