@@ -111,13 +111,12 @@ class Window:
 
     def click(self, world: np.ndarray) -> None:
         """Click on the canvas where a place of the world is drawn."""
-        from napari_embedding_game.ui.canvas import canvas_of, to_pixels
+        from napari_embedding_game.ui.canvas import projection_of
+        from napari_embedding_game.ui.compat import canvas_widget
 
-        canvas = canvas_of(self.dock)
-        size = canvas.width(), canvas.height()
-        (pixel,) = to_pixels(
-            np.atleast_2d(world)[:, -2:], self.viewer.scene.camera, *size
-        )
+        drawn = projection_of(self.viewer, self.dock.controller.layers.points)
+        (pixel,) = drawn.to_pixels(np.atleast_2d(world)[:, -2:])
+        canvas = canvas_widget(self.dock)
         place = QPoint(*map(round, pixel))
         QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
 

@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QScrollArea
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui import plugin
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.workspace import open_workspace
 
 LEFT = Qt.MouseButton.LeftButton
@@ -30,7 +30,7 @@ class Docks:
 
     @property
     def canvas(self):
-        return canvas_of(self.game)
+        return canvas_widget(self.game)
 
     def click(self, widget, place=None):
         QTest.mouseClick(widget, LEFT, pos=place or widget.rect().center())

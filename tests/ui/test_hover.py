@@ -10,7 +10,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QWidget
 
 from napari_embedding_game.data.measure import measure
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.hover import told_first
 from napari_embedding_game.ui.hover_card import BESIDE, beside
@@ -57,7 +57,7 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
     qtbot.wait(50)
-    canvas = canvas_of(dock)
+    canvas = canvas_widget(dock)
 
     def move(row):
         world = dock.controller.layers.to_world(session.snapshot.embedding[[row]])

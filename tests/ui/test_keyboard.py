@@ -5,7 +5,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.inspector import InspectorDock
 
@@ -40,7 +40,7 @@ def test_ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(
     docks, session, qtbot
 ):
     game, inspector = docks
-    canvas, search = canvas_of(game), inspector.clusters.search
+    canvas, search = canvas_widget(game), inspector.clusters.search
     canvas.setFocus()
     qtbot.waitUntil(canvas.hasFocus)
     QTest.keyClick(canvas, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)

@@ -6,7 +6,7 @@ from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QColor, QImage, QPainter
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.lettering import (
     HALO,
     ON_DARK,
@@ -129,7 +129,7 @@ def shown(make_napari_viewer, session, qtbot, click_run):
 
 def test_names_stand_where_their_clusters_are_drawn(shown, session, qtbot):
     _, dock = shown
-    canvas = canvas_of(dock)
+    canvas = canvas_widget(dock)
     sheet, names = dock.names.sheet, dock.names.names
     assert sheet.parent() is canvas
     assert sheet.size() == canvas.size()
@@ -156,5 +156,5 @@ def test_names_go_with_the_points_and_with_the_dock(shown, qtbot):
     dock.controller.layers.points.visible = True
     assert sheet.isVisible()
     viewer.window.remove_dock_widget(dock)
-    assert canvas_of(dock) is None
+    assert canvas_widget(dock) is None
     assert dock.names.sheet is None

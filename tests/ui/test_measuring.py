@@ -7,7 +7,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui import plugin
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.measure_panel import NOT_LINKED
 
 SHAPE = (60, 72)
@@ -242,7 +242,7 @@ def test_edited_labels_are_told_and_measured_again(qtbot, viewer, dock, loading)
     layer.mode, layer.selected_label, layer.brush_size = "paint", 3, 9
     inside = np.argwhere(labels == 3).mean(axis=0)
     viewer.reset_view()
-    canvas, camera = canvas_of(dock), viewer.scene.camera
+    canvas, camera = canvas_widget(dock), viewer.scene.camera
     offset = camera.zoom * (inside - np.array(camera.center[1:]))
     middle = np.array([canvas.width(), canvas.height()]) / 2
     place = QPoint(*np.round(middle + offset[::-1]).astype(int).tolist())

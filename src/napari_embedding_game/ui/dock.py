@@ -11,7 +11,7 @@ from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from qtpy.QtGui import QKeyEvent, QShowEvent
 from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.data_part import DataPart
@@ -162,7 +162,7 @@ class GameDock(QWidget):
         self.workspace = workspace
         self.controller = Controller(viewer, workspace)
         self.controller.replacing.parent_widget = self
-        self.controller.pointing.draw_on(lambda: canvas_of(self))
+        self.controller.pointing.draw_on(lambda: canvas_widget(self))
         self.data = DataPart(viewer, self.controller)
         self.game = GamePart(workspace.session)
         self.run = RunPart(self.controller)

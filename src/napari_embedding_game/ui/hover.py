@@ -12,13 +12,13 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.row_facts import row_facts
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas import camera_of, canvas_of
 from napari_embedding_game.ui.coloring import (
     CLUSTER,
     PRESSURE,
     composition_columns,
     name_of,
 )
+from napari_embedding_game.ui.compat import camera_of, canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.hover_card import HoverCard
@@ -119,7 +119,7 @@ class Hover(QObject):
             card.stand_beside(QPoint(*map(round, self.hovering.pixel)))
 
     def _made_card(self) -> HoverCard | None:
-        canvas = canvas_of(self._dock)
+        canvas = canvas_widget(self._dock)
         if self.card is None and canvas is not None:
             self.card = HoverCard(canvas)
             canvas.installEventFilter(self)

@@ -25,6 +25,7 @@ from napari_embedding_game.session.autosave import (
 )
 from napari_embedding_game.session.saved import SavedMap, SavedSession
 from napari_embedding_game.ui.aftermath import note, tell_of
+from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.worker import Worker
 
@@ -170,7 +171,7 @@ class Keeper(QObject):
         numbers = np.array([view.get("zoom"), *(view.get("center") or ())], object)
         is_view = len(numbers) == 4 and all(type(x) is float for x in numbers)
         if is_view and np.isfinite(numbers.astype(float)).all() and numbers[0] > 0:
-            camera = _camera(self._viewer)
+            camera = camera_of(self._viewer)
             camera.center, camera.zoom = tuple(numbers[1:]), numbers[0]
 
     # Inside
@@ -268,13 +269,9 @@ def _noted(close: Callable[[], None]) -> Callable[[], None]:
     return job
 
 
-def _camera(viewer: Any) -> Any:
-    return getattr(viewer, "scene", viewer).camera  # napari 0.9 has moved it
-
-
 def _seen(viewer: Any) -> tuple[tuple[float, ...], float]:
     """Return the centre and the zoom of the camera."""
-    camera = _camera(viewer)
+    camera = camera_of(viewer)
     return tuple(map(float, camera.center)), float(camera.zoom)
 
 

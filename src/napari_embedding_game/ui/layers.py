@@ -3,7 +3,7 @@
 The layers hold world positions and are written in place: ``layer.data = x`` and
 its like fire events, copy and redraw at each assignment, and a layer's scale or
 shift has the viewer slice and draw everything, while writing into the arrays that
-the layer already holds and one ``refresh`` redraws once.
+the layer already holds and one ``refresh`` redraws once (``ui/compat.py``).
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.ui.canvas import (
     Projection,
-    camera_of,
     displayed_axes,
     projection_of,
 )
+from napari_embedding_game.ui.compat import camera_of, draw, draw_last, in_place
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.map_layers import (
     LANDMARK_SIZE,
     Faded,
-    MapPoints,
     landmarks_layer,
     point_size,
     points_layer,
@@ -60,7 +59,7 @@ class MapPlace(NamedTuple):
 class KeptMap(NamedTuple):
     """The map that a closed dock leaves to the one that is opened next."""
 
-    points: MapPoints | None
+    points: Points | None
     landmarks: Points | None
     frame: Frame
     n_points: int = 0
@@ -178,7 +177,8 @@ class MapLayers:
             return False
         self._frame.follow(snapshot.embedding, settle=snapshot.finished)
         axes = displayed_axes(self._viewer.dims)
-        self.points.data[:, axes] = self._frame.to_world(snapshot.embedding)
+        with in_place(self.points, "data") as data:
+            data[:, axes] = self._frame.to_world(snapshot.embedding)
         self._write_looks(self.points, colors, magnification, above)
         if self.landmarks is not None:
             places = self._frame.to_world(snapshot.landmarks)
@@ -380,12 +380,14 @@ class MapLayers:
             (self.landmarks, LANDMARK_SIZE),
         ):
             if layer is not None:
-                layer.size[:] = self._frame.unit * size
+                with in_place(layer, "size") as sizes:
+                    sizes[:] = self._frame.unit * size
 
     def _show_box(self, points: Points) -> None:
         """Have the extent of the points be the whole box, which the map is to fill."""
         corners = np.resize(self._frame.corners.astype(np.float32), points.data.shape)
-        points.data[:, displayed_axes(self._viewer.dims)] = corners
+        with in_place(points, "data") as data:
+            data[:, displayed_axes(self._viewer.dims)] = corners
         points.refresh(thumbnail=False, highlight=False)
 
     def _replace(self, n_points: int, n_landmarks: int) -> None:
@@ -454,35 +456,23 @@ class MapLayers:
 
     def _write_looks(
         self,
-        layer: MapPoints,
+        layer: Points,
         colors: NDArray[np.float32],
         magnification: NDArray[np.floating] | float,
         above: NDArray[np.bool_] | None,
     ) -> None:
-        layer.draw_last(above)
-        layer.face_color[:] = colors
-        layer.size[:] = self._frame.unit * point_size(len(layer.data)) * magnification
-
-
-def draw(viewer: napari.Viewer, layer: Layer) -> None:
-    """Draw a layer of which the arrays were written in place, and nothing else.
-
-    napari's list of layers would be drawn anew too, and with it all of the window, as
-    it has a canvas in it.
-    """
-    with viewer.layers.events.blocker():
-        layer.refresh(thumbnail=False, highlight=False, extent=False)
+        draw_last(layer, above)
+        with in_place(layer, "face_color") as shown:
+            shown[:] = colors
+        size = self._frame.unit * point_size(len(layer.data))
+        with in_place(layer, "size") as sizes:
+            sizes[:] = size * magnification
 
 
 def remove_placeholders(viewer: napari.Viewer) -> None:
     """Remove the layers that kept the place of maps which do not come."""
     for layer in [x for x in viewer.layers if x.metadata == PLACEHOLDER]:
         viewer.layers.remove(layer)
-
-
-def unwrapped(viewer: object) -> object:
-    """Return the viewer itself: napari hands plugins a proxy of it."""
-    return getattr(viewer, "__wrapped__", viewer)
 
 
 def _is_finite(snapshot: Snapshot) -> bool:

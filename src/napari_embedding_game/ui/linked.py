@@ -20,6 +20,7 @@ from napari_embedding_game.data.linking import (
 )
 from napari_embedding_game.data.writers import features
 from napari_embedding_game.session.sources import Loaded
+from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.picking import Pointed
 
 if TYPE_CHECKING:
@@ -291,5 +292,4 @@ def go_to(viewer: napari.Viewer, labels: Labels, objects: Objects) -> None:
     for axis in range(labels.ndim - 2):
         place = viewer.dims.ndim - labels.ndim + axis
         viewer.dims.set_point(place, middle[axis])
-    camera = getattr(viewer, "scene", viewer).camera
-    camera.center = (0.0, *middle[-2:])
+    camera_of(viewer).center = (0.0, *middle[-2:])

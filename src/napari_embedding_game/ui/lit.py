@@ -13,8 +13,8 @@ from qtpy.QtCore import QTimer
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.colors import from_hex
+from napari_embedding_game.ui.compat import draw, in_place
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.layers import draw
 from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest
 from napari_embedding_game.ui.map_layers import Faded
 from napari_embedding_game.ui.measure_panel import OWN
@@ -248,7 +248,8 @@ class LitObjects:
         if self.layer is None:
             self._make(labels, np.zeros(pixels.shape, np.uint8))
         assert self.layer is not None
-        light(self.layer.data, pixels, objects, points)
+        with in_place(self.layer, "data") as mask:
+            light(mask, pixels, objects, points)
         draw(self._viewer, self.layer)
 
     def _fade(self, labels: Labels | None) -> None:

@@ -14,8 +14,9 @@ from qtpy.QtGui import QPainter, QPaintEvent
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.clustering import Cluster
-from napari_embedding_game.ui.canvas import Projection, Sheet, camera_of, canvas_of
+from napari_embedding_game.ui.canvas import Projection, Sheet
 from napari_embedding_game.ui.coloring import CLUSTER
+from napari_embedding_game.ui.compat import camera_of, canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.drawing import RESTING
 from napari_embedding_game.ui.layers import MapLayers
@@ -120,7 +121,7 @@ class NamesOnMap(QObject):
         self.names = self._find()
         self._watch(self._layers.points)
         if self.sheet is None and self.names.clusters:
-            canvas = canvas_of(self._dock)
+            canvas = canvas_widget(self._dock)
             if canvas is not None:
                 self.sheet = NameSheet(canvas, self._paint, self._is_outdated)
         self._repaint()

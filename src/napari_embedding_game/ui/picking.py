@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.ui.canvas import camera_of
+from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.lasso import LassoSheet
 
 if TYPE_CHECKING:

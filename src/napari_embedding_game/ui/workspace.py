@@ -14,7 +14,7 @@ from psygnal import Signal
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.cluster_colors import ClusterColors
-from napari_embedding_game.ui.layers import unwrapped
+from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.linked import LinkedLayers
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _open: WeakKeyDictionary[object, Workspace] = WeakKeyDictionary()
 
 def workspace_of(viewer: napari.Viewer) -> Workspace:
     """Return the workspace of a viewer; the first call makes it."""
-    key = unwrapped(viewer)
+    key = unwrap(viewer)
     if key not in _open:
         open_workspace(viewer, Session())
     return _open[key]
@@ -64,12 +64,12 @@ def workspace_of(viewer: napari.Viewer) -> Workspace:
 
 def open_workspace(viewer: napari.Viewer, session: Session) -> Workspace:
     """Make the workspace of a viewer around a session, and return it."""
-    workspace = _open[unwrapped(viewer)] = Workspace(session)
+    workspace = _open[unwrap(viewer)] = Workspace(session)
     return workspace
 
 
 def close_workspace(viewer: napari.Viewer) -> None:
     """Close the workspace of a viewer whose window has been closed, if it has one."""
-    workspace = _open.pop(unwrapped(viewer), None)
+    workspace = _open.pop(unwrap(viewer), None)
     if workspace is not None:
         workspace.close()
