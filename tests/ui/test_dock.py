@@ -21,6 +21,7 @@ from napari_embedding_game.ui.garbage_collection import (
     AFTER_CLOSE_MS,
     GarbageCollection,
 )
+from napari_embedding_game.ui.run_part import STOPPED, WORDS_MS
 from napari_embedding_game.ui.sweep import STEP_MS, STEPS, Sweep, move_bar
 from napari_embedding_game.ui.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace
@@ -535,6 +536,19 @@ def test_work_without_an_end_moves_its_bar_a_few_times_a_second(qtbot):
     qtbot.wait(2 * STEP_MS)
     assert (bar.value(), bar.maximum()) == (30, 100)
     assert not bar.property("invertedAppearance")
+
+
+def test_words_that_wait_for_their_turn_are_dropped_when_the_run_stops(
+    slow, play, qtbot, session, dock
+):
+    play("running")
+    qtbot.waitUntil(lambda: dock.run._progress is not None)
+    for _ in range(3):  # the first is told at once, the others wait
+        session.progressed.emit(dock.run._progress)
+    dock.run.stop.native.click()
+    qtbot.waitUntil(lambda: session.state == "stopped")
+    qtbot.wait(2 * WORDS_MS)
+    assert dock.run.stage.text() == STOPPED
 
 
 def test_full_collections_wait_for_the_end_of_the_run(slow, play, dock, monkeypatch):

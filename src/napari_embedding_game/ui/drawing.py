@@ -26,7 +26,7 @@ from napari_embedding_game.ui.coloring import (
 from napari_embedding_game.ui.colors import Colors
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.layers import MapLayers
-from napari_embedding_game.ui.seldom import Seldom
+from napari_embedding_game.ui.throttle import throttled
 
 if TYPE_CHECKING:
     import napari
@@ -44,7 +44,7 @@ Not by opacity: where many points lie on each other the faintest add up to full 
 GREY_ON_DARK, GREY_ON_LIGHT = 0.24, 0.8
 TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""
-LEGEND_SECONDS = 0.4
+LEGEND_MS = 400
 """Least time between two legends while the game runs."""
 RESTING = ("paused", "finished", "stopped", "failed")
 
@@ -85,7 +85,8 @@ class Drawing(QObject):
         self._by_cluster = ByCluster(session.clusters, self.palette)
         self._coloring: Coloring = self._by_cluster
         self._legend: Legend | None = None
-        self._legend_turn = Seldom(LEGEND_SECONDS)
+        self._legend_turn = throttled(LEGEND_MS, self.tell_legend, self)
+        self._connections.call(self._legend_turn.cancel)
         self._tidying = self._timer(TIDY_MS, self._tidy)
         self._writing = self._timer(0, self._write_table)
         self._expecting = self._timer(0, self._expect)
@@ -120,7 +121,6 @@ class Drawing(QObject):
             self._drawn_run = run
             self.palette.restart()
             self.layers.begin(snapshot, dataset.obs)
-            self._legend_turn.comes()  # two things to build in one turn are too many
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -153,7 +153,9 @@ class Drawing(QObject):
             self._magnification(snapshot),
             self._above(),
         )
-        if drawn and (self._session.state != "running" or self._legend_turn.comes()):
+        if drawn and self._session.state == "running":
+            self._legend_turn.throttle()
+        elif drawn:
             self.tell_legend()
         if self._session.state in RESTING:
             self._tidying.start()

@@ -8,7 +8,6 @@ import numpy as np
 from napari.layers import Labels
 from napari.utils import CyclicLabelColormap
 from numpy.typing import NDArray
-from qtpy.QtCore import QTimer
 
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.session import Session
@@ -18,6 +17,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest
 from napari_embedding_game.ui.map_layers import Faded
 from napari_embedding_game.ui.measure_panel import OWN
+from napari_embedding_game.ui.throttle import throttled
 
 if TYPE_CHECKING:
     import napari
@@ -156,10 +156,7 @@ class LitObjects:
         self.layer: Labels | None = None
         self._faded: Faded | None = None
         self._colors: LitColors | None = None
-        self._soon = QTimer()
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(FOLLOW_MS)
-        self._soon.timeout.connect(self.update)
+        self._soon = throttled(FOLLOW_MS, self.update)
         self._connections = Connections()
         changes = (session.selection.changed, session.state_changed, linked.changed)
         self._connections.connect_all(changes, self.update)
@@ -172,7 +169,7 @@ class LitObjects:
 
     def close(self) -> None:
         """Undo the connections to session and viewer; the layer goes too."""
-        self._soon.stop()
+        self._soon.cancel()
         self._connections.close()
         self._drop()
 
@@ -228,8 +225,8 @@ class LitObjects:
         """Follow points that move from cluster to cluster, now and then."""
         is_shown = self.layer is not None or self._colors is not None
         is_followed = is_shown and bool(self._session.selection.clusters)
-        if is_followed and not self._soon.isActive():
-            self._soon.start()
+        if is_followed:
+            self._soon.throttle()
 
     def _light(
         self, labels: Labels, objects: Objects, points: NDArray[np.bool_]

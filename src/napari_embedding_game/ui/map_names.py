@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
-from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, QTimer
+from qtpy.QtCore import QEvent, QObject, QPointF, QRectF
 from qtpy.QtGui import QPainter, QPaintEvent
 from qtpy.QtWidgets import QWidget
 
@@ -28,6 +28,7 @@ from napari_embedding_game.ui.naming import (
     strength,
     zooms_with_room,
 )
+from napari_embedding_game.ui.throttle import throttled
 
 if TYPE_CHECKING:
     import napari
@@ -95,10 +96,7 @@ class NamesOnMap(QObject):
         self.names = NO_NAMES
         self._painted: Projection | None = None
         """How the map was drawn when the names were last written."""
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(SOON_MS)
-        self._soon.timeout.connect(self.update)
+        self._soon = throttled(SOON_MS, self.update, self)
         self._camera = camera_of(viewer)
         self._grid = viewer.canvas.grid
         self._connections = Connections()
@@ -109,7 +107,7 @@ class NamesOnMap(QObject):
 
     def close(self) -> None:
         """Undo the connections to the viewer; the names go too."""
-        self._soon.stop()
+        self._soon.cancel()
         self._connections.close()
         self._watch(None)
         if self.sheet is not None:
@@ -194,8 +192,7 @@ class NamesOnMap(QObject):
         if self._session.state not in RESTING and self.names.clusters:
             self.names = NO_NAMES
             self._repaint()
-        if not self._soon.isActive():
-            self._soon.start()
+        self._soon.throttle()
 
     def _repaint(self, event: object = None) -> None:
         if self.sheet is not None:

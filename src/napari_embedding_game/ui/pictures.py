@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from napari.layers import Image, Labels
-from qtpy.QtCore import QObject, QTimer
+from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.crops import Channel, planes
 from napari_embedding_game.data.crops import Thumbnails as Crops
@@ -17,6 +17,7 @@ from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.ui.aligning import fit_of, pixel_size, pixels_on
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.linked import Linked, finest
+from napari_embedding_game.ui.throttle import debounced
 from napari_embedding_game.ui.thumbnails import Pictures
 
 LOOKS = ("contrast_limits", "colormap", "gamma", "opacity", "visible")
@@ -114,14 +115,11 @@ class LooksWatch(QObject):
     def __init__(self, on_change: Callable[[], None]) -> None:
         super().__init__()
         self._of_images = Connections()
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(REST_MS)
-        self._rest.timeout.connect(on_change)
+        self._rest = debounced(REST_MS, on_change, self)
 
     def watch(self, linked: Linked | None) -> None:
         """Watch the images of these layers, and no others any more."""
-        self._rest.stop()
+        self._rest.cancel()
         self._of_images.close()
         images = linked.images if linked is not None else ()
         events = [getattr(image.events, look) for image in images for look in LOOKS]
@@ -132,4 +130,4 @@ class LooksWatch(QObject):
         self.watch(None)
 
     def _on_looks(self, event: object = None) -> None:
-        self._rest.start()
+        self._rest.throttle()

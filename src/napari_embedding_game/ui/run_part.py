@@ -15,11 +15,11 @@ from napari_embedding_game.ui.energy_curve import EnergyCurve
 from napari_embedding_game.ui.parts import Part, finish_typing, show_text, text_label
 from napari_embedding_game.ui.reading import Reading
 from napari_embedding_game.ui.save_menu import SaveMenu
-from napari_embedding_game.ui.seldom import Seldom
 from napari_embedding_game.ui.sweep import Sweep, move_bar
+from napari_embedding_game.ui.throttle import throttled
 from napari_embedding_game.ui.words import NO_PRESSURE, PRESSURE_MEANS
 
-WORDS_SECONDS = 0.25
+WORDS_MS = 250
 """Least time between two texts, and two curves, while the game runs: whatever
 changes in a window with a canvas has all of the window put together anew."""
 RESTORED = "The map as it was saved. Restart plays anew."
@@ -54,8 +54,11 @@ class RunPart(Part):
         self.squeezed.setToolTip(f"Share of the points with {PRESSURE_MEANS}")
         self.message = text_label(role="warning")
         self.curve = EnergyCurve()
-        self._words_turn = Seldom(WORDS_SECONDS)
+        self._progress: Progress | None = None
+        """The last frame of the run."""
+        self._words_turn = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
         self._connections = Connections()
+        self._connections.call(self._words_turn.cancel)
         self._build()
         self._connect()
         self._on_state(self._session.state)
@@ -124,6 +127,8 @@ class RunPart(Part):
         self._on_state(self._session.state)
 
     def _on_state(self, state: State) -> None:
+        if state != "running":
+            self._words_turn.cancel()  # they would be of what was before
         moving = state in ("running", "paused")
         self.run.text = "Run" if state == "idle" else "Restart"
         self.run.enabled = self._session.dataset is not None
@@ -160,12 +165,20 @@ class RunPart(Part):
             self.curve.set_energies([])
             return
         self._move_bar(snapshot)
-        state = self._session.state
-        if state == "running" and not self._words_turn.comes():
+        self._progress = progress
+        if self._session.state == "running":
+            self._words_turn.throttle()
+        else:
+            self._tell_progress()
+
+    def _tell_progress(self) -> None:
+        """Tell where the run stands by its last frame."""
+        progress, state = self._progress, self._session.state
+        if progress is None or progress.snapshot is None:
             return
         if state != "finished":
             show_text(self.stage, _stage_text(progress, state))
-        self._tell_snapshot(snapshot)
+        self._tell_snapshot(progress.snapshot)
 
     def _move_bar(self, snapshot: Snapshot) -> None:
         if not snapshot.n_iter and self._session.state == "running":

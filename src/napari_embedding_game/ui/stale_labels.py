@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from magicgui.widgets import PushButton
 from napari.layers import Labels
-from qtpy.QtCore import QTimer, Signal
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.linked import LinkedLayers, finest
 from napari_embedding_game.ui.parts import show_text, text_label
+from napari_embedding_game.ui.throttle import debounced
 from napari_embedding_game.ui.worker import Worker
 
 EDITED = (
@@ -56,10 +57,7 @@ class StaleLabels(QWidget):
             tooltip="Read the objects as they are now; what was named or edited is "
             "kept for those that remain.",
         )
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(REST_MS)
-        self._rest.timeout.connect(self._compare)
+        self._rest = debounced(REST_MS, self._compare, self)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -134,7 +132,7 @@ class StaleLabels(QWidget):
     def _on_drawn(self, event: object = None) -> None:
         """Look at the pixels soon: undo, and a program, tell of no edit."""
         if not self.is_stale:
-            self._rest.start()
+            self._rest.throttle()
 
     def _compare(self) -> None:
         def compare(now: int) -> None:
@@ -155,7 +153,7 @@ class StaleLabels(QWidget):
             then(checksum_of(pixels))
             return
         if self._worker is not None:
-            self._rest.start()  # later, then
+            self._rest.throttle()  # later, then
             return
         self._worker = worker = Worker(lambda: checksum_of(pixels))
 
@@ -168,7 +166,7 @@ class StaleLabels(QWidget):
         worker.begin()
 
     def _stop(self) -> None:
-        self._rest.stop()
+        self._rest.cancel()
         if self._worker is not None:
             self._worker.abandon()
             self._worker = None
