@@ -149,7 +149,7 @@ def test_the_space_of_a_restored_map_can_be_chosen_too(
     offered = list(dock.select.space.choice.choices)
     saved = dock.controller.keeper.capture()
     session.load(dataset)
-    dock.controller.reading.asked.emit(None)
+    dock.controller.reading.asked.emit(None, dock.workspace.loading.ask(None))
     dock.controller.workspace.maps.restore(saved)
     qtbot.waitUntil(lambda: list(dock.select.space.choice.choices) == offered)
     assert CHOSEN in offered

@@ -7,6 +7,7 @@ from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.session.autosave import find_closed
 from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.ui.dock import GameDock
 
 ad = pytest.importorskip("anndata")
 
@@ -186,3 +187,18 @@ def test_a_damaged_file_hides_none_of_the_other_recent_maps(
     opened.data.open_menu.aboutToShow.emit()
     (entry,) = opened.data.recent.actions()
     assert "cells" in entry.text()
+
+
+def test_a_dock_that_is_opened_again_offers_what_else_can_be_read(
+    qtbot, opened, viewer, session
+):
+    choose_space(opened, qtbot, "obsm['X_other']")
+    offered = list(opened.data.space.choices)
+    opened.close()
+    again = GameDock(viewer, opened.workspace, warm_up=False)
+    qtbot.addWidget(again)
+    assert list(again.data.space.choices) == offered
+    assert again.data.space.value == "obsm['X_other']"
+    choose_space(again, qtbot, "obsm['X_pca']")
+    assert session.dataset.X.shape == (60, 5)
+    again.close()

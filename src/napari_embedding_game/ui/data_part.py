@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,15 +52,6 @@ NO_TABLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """How the data of a map were read."""
-
-    source: Source
-    loaded: Loaded
-    wish: Wish
-
-
 class DataPart(Part):
     """Chooses the source and tells what came of it."""
 
@@ -68,24 +59,16 @@ class DataPart(Part):
         super().__init__("Data")
         self._viewer = viewer
         self._controller = controller
-        self._source: Source | None = None
-        """Asked for last; ``_taken`` is what is on show, ``_taken_wish`` how."""
-        self._taken: Source | None = None
-        self._loaded: Loaded | None = None
+        self._loading = controller.workspace.loading
         self._linked: Linked | None = None
         self._table: Table | None = None
-        self._wish = Wish()
-        self._taken_wish = self._wish
         self._busy = ""
-        self._columns: tuple[str, ...] = ()
-        self._read: dict[str, _Read] = {}
-        """By key of a map, how its data were read."""
-        self._is_reading = False
         self._connections = Connections()
         self._make()
         self._build()
         self._connect()
         self._show(controller.session.dataset)
+        self._go_back()
 
     def choose_file(self) -> None:
         """Ask for a file and load it."""
@@ -243,7 +226,7 @@ class DataPart(Part):
             (controller.trouble, self._on_trouble),
             (controller.reading.incomplete, self.drop.native.show),
             (controller.session.dataset_changed, self._show),
-            (controller.workspace.maps.changed, self._on_map),
+            (controller.workspace.loading.changed, self._go_back),
         ):
             self._connections.connect(signal, slot)
         self._connections.add(self.measure, self.stale, self.way, self.rescue)
@@ -269,20 +252,21 @@ class DataPart(Part):
         images = [image for image in linked.images if image in self._viewer.layers]
         self._linked = Linked(linked.labels, tuple(images))
         self._table = table
-        if isinstance(self._taken, FeaturesSource):
-            pixels = finest(linked.labels)
-            self._source = replace(self._taken, labels=pixels)
+        taken = self._loading.taken
+        source: Source
+        if isinstance(taken, FeaturesSource):
+            source = replace(taken, labels=finest(linked.labels))
         else:
-            self._source = measured_source(self._linked, self._first_axis())
-            if not isinstance(self._taken, MeasuredSource):
-                self._wish = Wish()  # that was for what a file or a sample holds
-        self._taken = self._source  # the same once more, not other data
+            source = measured_source(self._linked, self._first_axis())
+            if not isinstance(taken, MeasuredSource):
+                self._loading.wish = Wish()  # that was for what a file or sample holds
+        self._loading.ask_again_as(source)
         self._reload()
 
-    def _on_objects_asked(self, source: Source | None) -> None:
+    def _on_objects_asked(self, source: Source | None, is_other: bool) -> None:
         """Note that labels are read again as they are, whatever for."""
         linked, pixels = self._linked, getattr(source, "labels", None)
-        if linked is None or pixels is None or source is not self._source:
+        if linked is None or pixels is None or is_other:
             return
         if pixels is finest(linked.labels):
             self.stale.expect(linked.labels)
@@ -299,18 +283,17 @@ class DataPart(Part):
         return "time" if is_time else "z"
 
     def _reload(self, **changes: Any) -> None:
-        if self._source is not None:
-            self._wish = replace(self._wish, **changes)
+        loading = self._loading
+        if loading.source is not None:
             self._controller.reading.load(
-                self._source,
-                self._wish,
+                loading.source,
+                loading.change(**changes),
                 linked=self._linked,
                 table=self._table,
-                is_again=self._source is self._taken,
+                is_again=loading.is_again,
             )
 
     def _on_space(self, space: str) -> None:
-        self._columns = ()
         self._reload(space=space, columns=None, recipe=None)
 
     def _on_drop(self, drops: bool) -> None:
@@ -324,17 +307,10 @@ class DataPart(Part):
 
     # What came of it
 
-    def _on_asked(self, source: Source | None) -> None:
-        self._is_reading = source is not None
-        if source is not None and source is self._source:
+    def _on_asked(self, source: Source | None, is_other: bool) -> None:
+        if not is_other:
             return
-        self._source, self._wish = source, Wish()
         self._linked = self._table = None
-        if source is None:  # a session was opened in its place
-            self._read = {}
-            self._taken = self._loaded = None
-            self._taken_wish = self._wish
-        self._columns = ()
         self._offer_spaces([])
         self._set_drop(False)
         self.drop.native.hide()
@@ -342,58 +318,32 @@ class DataPart(Part):
         self.columns.hide()
 
     def _on_loaded(self, source: Source, loaded: Loaded) -> None:
-        self._taken, self._loaded, self._taken_wish = source, loaded, self._wish
-        self._is_reading = False
-        maps = self._controller.workspace.maps
-        self._read[maps.current] = _Read(source, loaded, self._wish)
         self._show_read(loaded)
 
     def _show_read(self, loaded: Loaded) -> None:
         """Offer what else could come of the source."""
-        dataset = loaded.dataset
-        if not self._columns:
-            self._columns = tuple(loaded.columns)
-        present = self._wish.space or dataset.space
-        self._offer_spaces(list(loaded.spaces), present)
+        dataset, wish = loaded.dataset, self._loading.wish
+        self._offer_spaces(list(loaded.spaces), wish.space or dataset.space)
         self.drop.native.setVisible(self.drop.value)
         if loaded.is_counts:  # the offer below says it better
             advice = counts_advice(dataset.X, dataset.space)
             notes = [note for note in dataset.notes if note not in advice]
             show_text(self.notes, "\n".join(notes))
-        recipe = self._wish.recipe
-        self.recipe.show_for(is_counts=loaded.is_counts, applied=recipe is not None)
-        self.columns.set_columns(
-            () if recipe is not None else self._columns, dataset.var_names
-        )
-        self.columns.offer_once(loaded.counts_twice, self._wish.duplicates == "drop")
+        applied = wish.recipe is not None
+        self.recipe.show_for(is_counts=loaded.is_counts, applied=applied)
+        columns = () if applied else self._loading.columns
+        self.columns.set_columns(columns, dataset.var_names)
+        self.columns.offer_once(loaded.counts_twice, wish.duplicates == "drop")
 
     def _go_back(self) -> None:
         """Go back to what is on show, as it was read."""
-        self._is_reading = False
-        self._source = self._taken
         self._linked = self._controller.workspace.linked.current
         self._table = self._controller.workspace.linked.table
-        self._wish = self._taken_wish
-        self._set_drop(self._wish.missing == "drop")
-        if self._loaded is not None and self._taken is not None:
-            self._show_read(self._loaded)
+        self._set_drop(self._loading.wish.missing == "drop")
+        if self._loading.shown is not None:
+            self._show_read(self._loading.shown.loaded)
         else:
             self.drop.native.hide()
-
-    def _on_map(self) -> None:
-        """Offer what goes with a map of the tree that was opened."""
-        maps = self._controller.workspace.maps
-        known = {place.key for place in maps.places}
-        self._read = {key: read for key, read in self._read.items() if key in known}
-        ways = [place.key for place in maps.path[::-1] if place.key in self._read]
-        if not ways or self._is_reading:
-            return
-        read = self._read[ways[0]]
-        if (read.source, read.wish) != (self._taken, self._taken_wish):
-            self._taken, self._loaded = read.source, read.loaded
-            self._columns = tuple(read.loaded.columns)
-            self._taken_wish = read.wish
-            self._go_back()
 
     def _list_recent(self) -> None:
         """List the maps that were closed, each with a click to open it."""
@@ -432,8 +382,6 @@ class DataPart(Part):
         show_text(self.trouble, sentence)
 
     def _show(self, dataset: Dataset | None) -> None:
-        if not self._controller.workspace.maps.is_moving:
-            self._read = {}
         show_text(self.title, dataset.name if dataset else "")
         show_text(self.summary, self._busy or _summary(dataset))
         show_text(self.notes, "\n".join(dataset.notes) if dataset else "")

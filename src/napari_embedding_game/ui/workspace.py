@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from psygnal import Signal
 
+from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.cluster_colors import ClusterColors
@@ -38,6 +39,7 @@ class Workspace:
     def __init__(self, session: Session | None = None) -> None:
         self.session = Session() if session is None else session
         self.maps = MapTree(self.session)
+        self.loading = Loading(self.session, self.maps)
         self.palette = ClusterColors(self.session.clusters)
         self.linked = LinkedLayers()
         self.composition_column = ""

@@ -40,8 +40,11 @@ class ReadingTask(QObject):
         Return whether a source or file may take the place of the open maps.
     """
 
-    asked = Signal(object)
-    """A source is going to be read; None: a session file was taken up."""
+    asked = Signal(object, bool)
+    """A source is going to be read, and whether it is another one than before.
+
+    None: a session file was taken up.
+    """
     loaded = Signal(object, object)
     """The source that was taken up, and the :class:`Loaded` that came of it."""
     cancelled = Signal()
@@ -67,6 +70,7 @@ class ReadingTask(QObject):
         super().__init__()
         self._viewer = viewer
         self._workspace = workspace
+        self._loading = workspace.loading
         self._keeper = keeper
         self._relink = relink
         self._may_replace = may_replace
@@ -106,14 +110,15 @@ class ReadingTask(QObject):
         """
         if not is_again and not self._may_replace(source):
             return False
-        self.asked.emit(source)
+        self.asked.emit(source, self._loading.ask(source))
 
         def take_up(loaded: Loaded) -> None:
             is_reading = is_again and self._workspace.maps.fits(loaded.dataset)
             if not is_reading and not self._may_replace(source):
-                self.cancelled.emit()
+                self._give_up()
                 return
             self._take_up(loaded, linked, table, is_reading=is_reading)
+            self._loading.take_up(source, loaded)
             self.loaded.emit(source, loaded)
             if then is not None:
                 then()
@@ -132,7 +137,7 @@ class ReadingTask(QObject):
                 return
             saved, troubles = result
             self._keeper.begin_anew()
-            self.asked.emit(None)
+            self.asked.emit(None, self._loading.ask(None))
             self._workspace.linked.set(None)
             self._workspace.maps.restore(saved)
             told = [*troubles, self._relink.sentence]
@@ -176,8 +181,11 @@ class ReadingTask(QObject):
         def failed(error: BaseException) -> None:
             self._end()
             self.trouble.emit(sentence(error))
-            is_incomplete = isinstance(error, MissingValuesError)
-            (self.incomplete if is_incomplete else self.failed).emit()
+            if isinstance(error, MissingValuesError):
+                self.incomplete.emit()
+            else:
+                self._loading.go_back()
+                self.failed.emit()
 
         worker.frame.connect(tell)
         worker.returned.connect(done)
@@ -191,13 +199,14 @@ class ReadingTask(QObject):
         if self._worker is not None:
             self._worker.abandon()
             self._end()
-            self.cancelled.emit()
+            self._give_up()
 
     def close(self) -> None:
         """Deliver nothing any more."""
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.close()
+            self._loading.go_back()
 
     # Inside
 
@@ -228,6 +237,10 @@ class ReadingTask(QObject):
             and np.array_equal(present.labels.data, loaded.labels)
         )
         return present if is_shown else show_pictures(self._viewer, loaded)
+
+    def _give_up(self) -> None:
+        self._loading.go_back()
+        self.cancelled.emit()
 
     def _end(self) -> None:
         self._worker = None
