@@ -181,9 +181,9 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks):
     for over in (
         bar,
         area.viewport(),
-        game.game.method.native,
+        game.game.controls["method"].native,
         game.game.strength_slider.native,
-        game.game.neighbors.native,
+        game.game.controls["n_neighbors"].native,
         game.look.color_by.native,
     ):
         settings = docks.session.settings.game(), docks.session.settings.start()
@@ -205,10 +205,10 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks):
 
 def test_a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
     game, settings = docks.game.game, docks.session.settings
-    landmarks = game.landmarks.native.findChild(QAbstractSpinBox)
+    landmarks = game.controls["n_landmarks"].native.findChild(QAbstractSpinBox)
     for field, text, name in (
         (landmarks, "300", "n_landmarks"),
-        (game.neighbors.native, "150", "n_neighbors"),
+        (game.controls["n_neighbors"].native, "150", "n_neighbors"),
         (game.strength.native, "2700", "strength"),
     ):
         docks.focus(field)
@@ -376,7 +376,7 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     assert "squeezed" in docks.inspector.members.numbers.text()
     look.color_by.value = "Pressure"
     look.size_by.value = True
-    docks.game.game.method.value = "pca"
+    docks.game.game.controls["method"].value = "pca"
     docks.click_run()
     legend = look.legend._body
     assert legend.text() == "This method does not define pressure."

@@ -16,7 +16,8 @@ from napari_embedding_game.session.engine import CoreEngine
 from napari_embedding_game.session.sources import Loaded, Wish
 from napari_embedding_game.ui.colors import to_hex
 from napari_embedding_game.ui.dock import GameDock
-from napari_embedding_game.ui.game_part import GamePart
+from napari_embedding_game.ui.game_choices import AUTOMATIC
+from napari_embedding_game.ui.game_part import AUTOMATICALLY, GamePart
 from napari_embedding_game.ui.garbage_collection import (
     AFTER_CLOSE_MS,
     GarbageCollection,
@@ -101,38 +102,41 @@ def test_number_and_slider_of_the_repulsion_agree(dock, session):
 
 def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(dock, session):
     game = dock.game
-    game.affinity.value = "uniform"
-    assert "inner_products" not in game.affinity.choices
-    game.method.value = "pca"
-    assert game.affinity.choices == ("auto", "inner_products")
+    game.controls["affinity"].value = "uniform"
+    assert "inner_products" not in game.controls["affinity"].choices
+    game.controls["method"].value = "pca"
+    assert game.controls["affinity"].choices == ("auto", "inner_products")
     assert session.settings.affinity == "auto"
     assert not game.strength.enabled
     assert game.paper_lambda.text() == "cannot be steered"
-    game.affinity.value = "inner_products"
-    game.method.value = "pca_low_rank"
-    assert game.affinity.value == "inner_products"
-    game.method.value = "game"
-    assert game.affinity.value == session.settings.affinity == "auto"
-    assert "inner_products" not in game.affinity.choices
+    game.controls["affinity"].value = "inner_products"
+    game.controls["method"].value = "pca_low_rank"
+    assert game.controls["affinity"].value == "inner_products"
+    game.controls["method"].value = "game"
+    assert game.controls["affinity"].value == session.settings.affinity == "auto"
+    assert "inner_products" not in game.controls["affinity"].choices
 
 
 def test_entropic_edges_are_asked_for_their_perplexity_and_others_for_neighbours(
     dock, session
 ):
     def shown():
-        asked = {"neighbours": game.neighbors, "perplexity": game.perplexity}
+        asked = {
+            "neighbours": game.controls["n_neighbors"],
+            "perplexity": game.controls["perplexity"],
+        }
         return [n for n, w in asked.items() if not w.native.isHidden()]
 
     game = dock.game
     assert shown() == ["neighbours"]
-    game.method.value = "tsne"
+    game.controls["method"].value = "tsne"
     assert shown() == ["perplexity"]
-    game.perplexity.value = 12
+    game.controls["perplexity"].value = 12
     assert session.settings.start().perplexity == 12
-    game.affinity.value = "uniform"
+    game.controls["affinity"].value = "uniform"
     assert shown() == ["neighbours"]
-    game.affinity.value = "auto"
-    game.method.value = "game"
+    game.controls["affinity"].value = "auto"
+    game.controls["method"].value = "game"
     assert shown() == ["neighbours"]
     session.settings.method = "ssne"
     game.show_settings()
@@ -152,29 +156,28 @@ def test_what_has_no_say_in_a_method_cannot_be_changed(dock, method, idle):
     if not is_installed(MEMBERS[method]):
         pytest.skip("installed with the extra peers")
     game = dock.game
-    game.method.value = method
-    fields = {**game._plain_fields(), **game._automatic_fields()}
+    game.controls["method"].value = method
     asked = {"learning_rate", "update", "landmark_update", "schedule", "max_iter"}
     content = game.more.content()  # folded away, so that none of them acts
-    idling = {n for n in asked if not fields[n].native.isEnabledTo(content)}
+    idling = {n for n in asked if not game.controls[n].native.isEnabledTo(content)}
     assert idling == idle
     assert game.strength.enabled == (method == "tsne")
 
 
 def test_without_landmarks_the_reason_is_told(dock):
     game = dock.game
-    assert "Not landmarks" not in game.approximation.tooltip
-    game.method.value = "umap"
-    assert "landmarks" not in game.approximation.choices
-    assert "infinite where two points meet" in game.approximation.tooltip
+    assert "Not landmarks" not in game.controls["approximation"].tooltip
+    game.controls["method"].value = "umap"
+    assert "landmarks" not in game.controls["approximation"].choices
+    assert "infinite where two points meet" in game.controls["approximation"].tooltip
     assert game.paper_lambda.text() == "default 5"
-    game.method.value = "tsne"
+    game.controls["method"].value = "tsne"
     assert game.paper_lambda.text() == "default 1"
-    assert "Not landmarks" not in game.approximation.tooltip
+    assert "Not landmarks" not in game.controls["approximation"].tooltip
 
 
 def test_pca_comes_to_rest_without_pressure(play, session, dock):
-    dock.game.method.value = "pca"
+    dock.game.controls["method"].value = "pca"
     play()
     assert "come to rest" in dock.run.stage.text()
     assert dock.run.squeezed.text() == "This method does not define pressure."
@@ -184,25 +187,25 @@ def test_settings_of_a_restored_map_are_shown_with_its_edges(dock, session):
     session.settings.choose_method("pca")
     session.settings.affinity = "inner_products"
     dock.game.show_settings()
-    assert dock.game.method.value == "pca"
-    assert dock.game.affinity.value == "inner_products"
+    assert dock.game.controls["method"].value == "pca"
+    assert dock.game.controls["affinity"].value == "inner_products"
 
 
 def test_every_setting_of_the_engine_has_its_control(dock, session):
     game, settings = dock.game, session.settings
-    game.approximation.value = "sampled_edges"
-    game.landmarks.value = 80
-    game.neighbors.value = 30
-    game.learning_rate.value = 0.2
-    game.landmark_rate.value = 0.4
-    game.momentum.value = 0.0
-    game.max_iter.value = 900
-    game.schedule.value = "paper"
-    game.affinity.value = "uniform"
-    game.metric.value = "cosine"
-    game.init.value = "pca"
-    game.seed.value = 5
-    game.device.value = "cpu"
+    game.controls["approximation"].value = "sampled_edges"
+    game.controls["n_landmarks"].value = 80
+    game.controls["n_neighbors"].value = 30
+    game.controls["learning_rate"].value = 0.2
+    game.controls["landmark_learning_rate"].value = 0.4
+    game.controls["momentum"].value = 0.0
+    game.controls["max_iter"].value = 900
+    game.controls["schedule"].value = "paper"
+    game.controls["affinity"].value = "uniform"
+    game.controls["metric"].value = "cosine"
+    game.controls["init"].value = "pca"
+    game.controls["random_state"].value = 5
+    game.controls["device"].value = "cpu"
     assert (settings.approximation, settings.n_landmarks) == ("sampled_edges", 80)
     assert (settings.learning_rate, settings.landmark_learning_rate) == (0.2, 0.4)
     assert (settings.momentum, settings.max_iter) == (0.0, 900)
@@ -210,11 +213,18 @@ def test_every_setting_of_the_engine_has_its_control(dock, session):
     start = settings.start()
     assert (start.n_neighbors, start.metric, start.init) == (30, "cosine", "pca")
     assert (start.affinity, start.random_state, start.device) == ("uniform", 5, "cpu")
-    game.max_iter.value = 0
-    game.momentum.value = game.momentum.min
+    game.controls["max_iter"].value = 0
+    game.controls["momentum"].value = game.controls["momentum"].min
     assert (settings.max_iter, settings.momentum) == (None, None)
+    texts = {name: game.controls[name].native.text() for name in AUTOMATICALLY}
+    automatic = dict.fromkeys(("momentum", "max_iter"), AUTOMATIC)
+    assert texts == {
+        "learning_rate": "0.20",
+        "landmark_learning_rate": "0.40",
+        **automatic,
+    }
     settings.momentum = 0.5
-    game.momentum.value = -0.02  # which nobody can mean
+    game.controls["momentum"].value = -0.02  # which nobody can mean
     assert settings.momentum is None
 
 
@@ -222,30 +232,34 @@ def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):
     session._engine = CoreEngine()
     game = docked.game
     game.more.expand()
-    assert "homotopy" not in game.optimizer.choices
-    game.optimizer.value = "spectral_direction"
-    game.affinity.value = "lle"  # of which some push
-    assert game.optimizer.choices == ("game", "lbfgs")
-    assert game.optimizer.value == session.settings.optimizer == "game"
-    game.affinity.value = "auto"
-    game.method.value = "ee"
-    assert len(game.optimizer.choices) == 5
-    game.optimizer.value = "pressured_points"
-    assert game.approximation.value == "exact"
-    of_the_players = (game.update, game.landmark_rate, game.schedule)
-    assert not any(w.enabled for w in (game.approximation, *of_the_players))
+    assert "homotopy" not in game.controls["optimizer"].choices
+    game.controls["optimizer"].value = "spectral_direction"
+    game.controls["affinity"].value = "lle"  # of which some push
+    assert game.controls["optimizer"].choices == ("game", "lbfgs")
+    assert game.controls["optimizer"].value == session.settings.optimizer == "game"
+    game.controls["affinity"].value = "auto"
+    game.controls["method"].value = "ee"
+    assert len(game.controls["optimizer"].choices) == 5
+    game.controls["optimizer"].value = "pressured_points"
+    assert game.controls["approximation"].value == "exact"
+    of_the_players = (
+        game.controls["update"],
+        game.controls["landmark_learning_rate"],
+        game.controls["schedule"],
+    )
+    assert not any(w.enabled for w in (game.controls["approximation"], *of_the_players))
     assert game.strength.enabled
     docked.run.run.native.click()
     qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
     before = session.snapshot
     assert session.played.game.optimizer == "pressured_points"
-    game.optimizer.value = "homotopy"
+    game.controls["optimizer"].value = "homotopy"
     qtbot.waitUntil(lambda: session.state == "running", timeout=20_000)
     qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
     assert session.snapshot.iteration > before.iteration
     assert game.stale.isHidden()
-    game.method.value = "umap"
-    assert game.optimizer.choices == ("game",)
+    game.controls["method"].value = "umap"
+    assert game.controls["optimizer"].choices == ("game",)
     assert session.settings.optimizer == "game"
     assert all(w.enabled for w in of_the_players)
     session.stop()
@@ -266,7 +280,7 @@ def test_work_of_which_nobody_knows_the_end_is_told_without_one(
 def test_what_needs_a_restart_says_so(play, dock):
     play()
     assert dock.game.stale.isHidden()
-    dock.game.neighbors.value = 30
+    dock.game.controls["n_neighbors"].value = 30
     assert not dock.game.stale.isHidden()
     play()
     assert dock.game.stale.isHidden()
@@ -284,7 +298,7 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
     qtbot.addWidget(again)
     try:
         assert again.look.color_by.value == "c"
-        assert again.game.learning_rate.value == 0.5
+        assert again.game.controls["learning_rate"].value == 0.5
         assert not again.game.stale.isHidden()
         drawing = again.controller.drawing
         colors = drawing._coloring.colors(session.snapshot)
@@ -661,7 +675,8 @@ def test_settings_that_nobody_can_choose_are_shown_and_left_alone(
     again = GameDock(viewer, dock.workspace, warm_up=False)
     qtbot.addWidget(again)
     for opened in (dock, again):
-        shown = {**opened.game._fields(), "strength": opened.game.strength}
+        controls = {widget.name: widget for widget in opened.game.controls}
+        shown = {**controls, "strength": opened.game.strength}
         assert {name: shown[name].value for name in ODD} == ODD
     assert {name: getattr(settings, name) for name in ODD} == ODD
     again.close()
@@ -679,5 +694,5 @@ def test_a_dock_opens_with_settings_that_contradict_each_other(
     before = settings.game()
     part = GamePart(session)
     assert settings.game() == before
-    part.method.value = "tsne"  # the way out of any contradiction
+    part.controls["method"].value = "tsne"  # the way out of any contradiction
     part.close()

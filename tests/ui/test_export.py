@@ -271,7 +271,7 @@ def test_a_session_goes_on_where_it_was_saved(
     assert session.clusters.clustering.by_id[2].name == "B cells"
     assert session.selection.clusters == (2,)
     assert other.game.strength.value == 700
-    assert other.game.max_iter.value == 400
+    assert other.game.controls["max_iter"].value == 400
     assert "as it was saved" in other.run.stage.text()
     assert other.run.save.enabled
     assert session.energies == named.energies

@@ -59,7 +59,7 @@ def test_what_was_chosen_last_is_offered_after_a_kill(
     qtbot.waitUntil(lambda: session.snapshot is not None)
     np.testing.assert_array_equal(session.snapshot.embedding, killed.snapshot.embedding)
     assert session.settings.n_neighbors == 9
-    assert dock.game.neighbors.value == 9
+    assert dock.game.controls["n_neighbors"].value == 9
     assert (session.look.color_by, session.look.limits) == ("area", (1.5, 2.5))
     assert session.selection.clusters == killed.selected != ()
     assert window.scene.camera.zoom == 7.5
