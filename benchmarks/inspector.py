@@ -110,7 +110,7 @@ def main() -> None:
     dataset = from_anndata(cells(n_rows, n_columns), "cells")
     viewer = napari.Viewer()
     game = plugin.open_docks(viewer)
-    session = game.player.session
+    session = game.controller.session
     inspector = next(
         widget
         for widget in viewer.window.dock_widgets.values()

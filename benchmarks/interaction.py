@@ -142,23 +142,25 @@ class Person:
         from napari_embedding_game.session.session import Session
         from napari_embedding_game.ui.dock import GameDock
         from napari_embedding_game.ui.inspector import InspectorDock
+        from napari_embedding_game.ui.workspace import Workspace
 
         self.app, self.viewer = app, viewer
         snapshot, dataset = synthetic(n_points)
         self.session = Session(StandIn(snapshot))
         self.session.load(dataset)
-        self.dock = GameDock(viewer, self.session, warm_up=False)
+        workspace = Workspace(self.session)
+        self.dock = GameDock(viewer, workspace, warm_up=False)
         viewer.window.add_dock_widget(self.dock, name="game")
-        self.inspector = InspectorDock(viewer, self.session)
+        self.inspector = InspectorDock(viewer, workspace)
         viewer.window.add_dock_widget(self.inspector, name="inspector", area="bottom")
         self.dock.run.run.native.click()
         while self.session.state != "finished":
             app.rest(0.1)
         app.rest(3.0)
         self.canvas = viewer.window._qt_viewer.canvas
-        visual = self.canvas.layer_to_visual[self.dock.player.layers.points]
+        visual = self.canvas.layer_to_visual[self.dock.controller.layers.points]
         self._visual = visual
-        app.count_as_drawing(self.dock.player.layers, "_draw")
+        app.count_as_drawing(self.dock.controller.layers, "_draw")
         app.count_as_drawing(visual.node.points_markers, "set_data")
         app.count_as_drawing(visual.node.selection_markers, "set_data")
 
@@ -166,7 +168,7 @@ class Person:
         """Return the pixel at which a point is drawn."""
         node = self._visual.node.points_markers
         mapped = node.transforms.get_transform("visual", "canvas").map(
-            [*self.dock.player.layers.points.data[row][::-1], 0, 1]
+            [*self.dock.controller.layers.points.data[row][::-1], 0, 1]
         )
         return QPoint(*map(round, mapped[:2] / mapped[3]))
 
@@ -230,7 +232,7 @@ def watch(app: Clock, n_points: int) -> list[dict[str, Any]]:
         rows.append(
             {"points": n_points, "action": name, "own, ms": own, "drawing, ms": drawing}
         )
-    person.dock.player.keeper.close()
+    person.dock.controller.keeper.close()
     viewer.close()
     app.rest(0.5)
     return rows

@@ -66,13 +66,13 @@ class Window:
         self.viewer = napari.Viewer()
         self.viewer.window.resize(1500, 950)
         self.dock = open_docks(self.viewer)
-        self.session = self.dock.player.session
+        self.session = self.dock.controller.session
         image = label_image(side)
         self.labels = self.viewer.add_labels(image, name="objects")
         source = FeaturesSource(table(side * side), "objects", image)
         loaded: list[Any] = []
-        self.dock.player.loaded.connect(lambda *_: loaded.append(1))
-        self.dock.player.load(source, linked=Linked(self.labels))
+        self.dock.controller.reading.loaded.connect(lambda *_: loaded.append(1))
+        self.dock.controller.reading.load(source, linked=Linked(self.labels))
         self.wait(lambda: bool(loaded))
         self.session.settings.max_iter = 100
         self.dock.run.run.native.click()
@@ -111,20 +111,19 @@ class Window:
 
     def click(self, world: np.ndarray) -> None:
         """Click on the canvas where a place of the world is drawn."""
-        from napari_embedding_game.ui.canvas import canvas_of, to_pixels
+        from napari_embedding_game.ui.canvas import projection_of
+        from napari_embedding_game.ui.compat import canvas_widget
 
-        canvas = canvas_of(self.dock)
-        size = canvas.width(), canvas.height()
-        (pixel,) = to_pixels(
-            np.atleast_2d(world)[:, -2:], self.viewer.scene.camera, *size
-        )
+        drawn = projection_of(self.viewer, self.dock.controller.layers.points)
+        (pixel,) = drawn.to_pixels(np.atleast_2d(world)[:, -2:])
+        canvas = canvas_widget(self.dock)
         place = QPoint(*map(round, pixel))
         QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
 
 
 def ways(window: Window) -> Iterator[tuple[str, Callable[[int], None]]]:
     """Yield the ways to choose, each by a number."""
-    session, player = window.session, window.dock.player
+    session, controller = window.session, window.dock.controller
 
     def cluster(number: int) -> None:
         clusters = session.clusters.clusters
@@ -132,7 +131,7 @@ def ways(window: Window) -> Iterator[tuple[str, Callable[[int], None]]]:
 
     def point(number: int) -> None:
         row = 9_973 * (number + 1) % len(session.dataset.obs)
-        window.click(player.layers.points.data[row])
+        window.click(controller.layers.points.data[row])
 
     def thing(number: int) -> None:
         row = 7_919 * (number + 1) % len(session.dataset.obs)

@@ -94,10 +94,10 @@ class Watch:
 
         self._app, self._viewer = app, viewer
         self._dock = dock = open_docks(viewer)
-        self._session = dock.player.session
+        self._session = dock.controller.session
         app.draws = []
         for name in ("expect", "begin", "show", "recolor", "finish"):
-            app.count_as_drawing(dock.player.layers, name)
+            app.count_as_drawing(dock.controller.layers, name)
         self.held: dict[str, list[float]] = {}
         self.busy: dict[str, list[float]] = {}
         self.seconds: dict[str, float] = {}
@@ -111,7 +111,7 @@ class Watch:
         self._timer.start(int(1000 * INTERVAL))
         self._session.progressed.connect(self._on_progress)
         self._session.state_changed.connect(self._on_state)
-        dock.player.trouble.connect(self._on_trouble)
+        dock.controller.trouble.connect(self._on_trouble)
 
     def begin(self, idle_seconds: float) -> None:
         """Load, wait, click."""
@@ -121,7 +121,7 @@ class Watch:
             self.phase = "idle"
             QTimer.singleShot(int(1000 * idle_seconds), self._click)
 
-        self._dock.player.load(FileSource(self._path), then=loaded)
+        self._dock.controller.reading.load(FileSource(self._path), then=loaded)
 
     def _click(self) -> None:
         self._app.draws.clear()

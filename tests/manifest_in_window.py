@@ -38,7 +38,7 @@ def main(table: str) -> dict[str, object]:
             trigger(menu, f"{title} ({PLUGIN})")
         docks[place] = shown(window) if place == "plugins menu" else take_away(window)
     dock = window.dock_widgets[f"{PLUGIN} ({PLUGIN})"]
-    session, data = dock.player.session, []
+    session, data = dock.controller.session, []
 
     def loads(begin) -> None:
         former = session.dataset

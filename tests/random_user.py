@@ -35,7 +35,7 @@ from qtpy import QtWidgets as W
 from qtpy.QtCore import QPoint, Qt, QTimer
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.ui.plugin import session_of
+from napari_embedding_game.ui.workspace import workspace_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from person import PLUGIN, drop_files, entries, turn_wheel
@@ -86,7 +86,7 @@ class RandomUser:
         self.viewer = napari.Viewer(show=True)
         sys.excepthook = self._caught  # napari has set its own
         self.window = self.viewer.window._qt_window
-        self.session = session_of(self.viewer)
+        self.session = workspace_of(self.viewer).session
         self.window.resize(self.rng.choice([1100, 1500]), self.rng.choice([760, 950]))
         self._answer_file_dialogs()
         self._dialogs = QTimer()

@@ -84,7 +84,7 @@ class Person:
             self.rest(0.1)
         self.dock = viewer.window.dock_widgets[GAME]
         self.inspector = viewer.window.dock_widgets[INSPECTOR]
-        self.session = self.dock.player.session
+        self.session = self.dock.controller.session
         self.rest(0.3)
 
     # Waiting
@@ -158,7 +158,7 @@ class Person:
     def loading(self) -> Iterator[None]:
         """Wait until what is begun inside has been loaded."""
         loaded: list[object] = []
-        self.dock.player.loaded.connect(lambda *_: loaded.append(1))
+        self.dock.controller.reading.loaded.connect(lambda *_: loaded.append(1))
         yield
         self.wait(lambda: loaded, "the data")
         self.rest(0.2)
@@ -182,7 +182,7 @@ class Person:
     def save(self, path: Path) -> None:
         """Choose Save and the format, and the name of the file."""
         saved: list[str] = []
-        self.dock.player.saved.connect(saved.append)
+        self.dock.controller.writing.saved.connect(saved.append)
         with _answered("getSaveFileName", path):
             self.choose_from(self.dock.run.save.native, path.suffix)
         self.wait(lambda: saved, "the file")
@@ -220,12 +220,12 @@ class Person:
 
     def click_point(self, row: int) -> None:
         """Click on a point of the map."""
-        points = self.dock.player.layers.points
+        points = self.dock.controller.layers.points
         self.click(np.asarray(points.data_to_world(points.data[row]))[-2:])
 
     def click_object(self, row: int) -> None:
         """Click on an object in the image."""
-        labels = self.dock.player.linked.current.labels
+        labels = self.dock.controller.workspace.linked.current.labels
         objects = self.session.dataset.objects
         box = objects.slices(row)
         inside = np.argwhere(labels.data[box] == objects.label_ids[row])
@@ -302,7 +302,7 @@ class Person:
 
     def show_contours(self) -> None:
         """Have the labels drawn as outlines, in napari's controls of the layer."""
-        layer = self.dock.player.linked.current.labels
+        layer = self.dock.controller.workspace.linked.current.labels
         self.viewer.layers.selection = {layer}
         controls = self.viewer.window._qt_viewer.controls.widgets[layer]
         (label,) = (x for x in controls.findChildren(QLabel) if x.text() == "contour:")

@@ -16,11 +16,12 @@ from qtpy.QtWidgets import QApplication, QMessageBox
 from napari_embedding_game.session import autosave
 from napari_embedding_game.session.run import UNPACED, Pace
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui import errands
+from napari_embedding_game.ui import replacing
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.garbage_collection import GarbageCollection
 from napari_embedding_game.ui.inspector import InspectorDock
 from napari_embedding_game.ui.worker import running_workers
+from napari_embedding_game.ui.workspace import Workspace
 
 PATIENCE_MS = 20_000
 """How long a test waits for what must come: other tests run beside it."""
@@ -59,7 +60,7 @@ def autosave_folder(tmp_path_factory, monkeypatch):
 def always_replace(request, monkeypatch):
     """Let other data take the place of any map, where no test answers the question."""
     if "press" not in request.fixturenames:
-        monkeypatch.setattr(errands, "ask_to_replace", lambda *question: "replace")
+        monkeypatch.setattr(replacing, "ask_to_replace", lambda *question: "replace")
 
 
 @pytest.fixture
@@ -102,6 +103,12 @@ def session(engine, dataset):
 
 
 @pytest.fixture
+def workspace(session):
+    """What the docks of the session share."""
+    return Workspace(session)
+
+
+@pytest.fixture
 def viewer(monkeypatch):
     """A viewer without a window, which is made in no time.
 
@@ -114,20 +121,20 @@ def viewer(monkeypatch):
 
 
 @pytest.fixture
-def dock(qtbot, viewer, session, engine):
-    dock = GameDock(viewer, session, warm_up=False)
+def dock(qtbot, viewer, workspace, engine):
+    dock = GameDock(viewer, workspace, warm_up=False)
     qtbot.addWidget(dock)
     yield dock
     engine.gate.set()
-    dock.shut_down()
+    dock.close()
 
 
 @pytest.fixture
-def inspector(qtbot, viewer, session):
-    inspector = InspectorDock(viewer, session)
+def inspector(qtbot, viewer, workspace):
+    inspector = InspectorDock(viewer, workspace)
     qtbot.addWidget(inspector)
     yield inspector
-    inspector.shut_down()
+    inspector.close()
 
 
 @pytest.fixture
@@ -137,13 +144,13 @@ def window(make_napari_viewer):
 
 
 @pytest.fixture
-def docked(window, session, engine):
+def docked(window, workspace, engine):
     """The main dock in a window."""
-    dock = GameDock(window, session, warm_up=False)
+    dock = GameDock(window, workspace, warm_up=False)
     window.window.add_dock_widget(dock, name="game")
     yield dock
     engine.gate.set()
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 @pytest.fixture
@@ -153,7 +160,7 @@ def click_run(qtbot, session):
     def start(dock, until="finished"):
         dock.run.run.native.click()
         qtbot.waitUntil(lambda: session.state == until)
-        return dock.player.layers
+        return dock.controller.layers
 
     return start
 

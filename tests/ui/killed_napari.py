@@ -12,7 +12,7 @@ from qtpy.QtCore import QTimer
 
 from napari_embedding_game.session.autosave import Autosave
 from napari_embedding_game.session.sources import FileSource
-from napari_embedding_game.ui import keeper, player
+from napari_embedding_game.ui import controller, keeper
 from napari_embedding_game.ui.plugin import open_docks
 
 SECONDS = 1.0
@@ -20,7 +20,7 @@ SECONDS = 1.0
 
 def choose(dock, viewer):
     """Change what no frame of the game tells of."""
-    session = dock.player.session
+    session = dock.controller.session
     session.settings.n_neighbors = 9
     session.look.color_by = "area"
     session.look.limits = (1.5, 2.5)
@@ -30,16 +30,16 @@ def choose(dock, viewer):
 
 def main(path):
     keeper.Autosave = partial(Autosave, seconds=SECONDS)
-    player.engine.warm_up = lambda: None  # loaded where it runs
+    controller.engine.warm_up = lambda: None  # loaded where it runs
     viewer = napari.Viewer()
     dock = open_docks(viewer)
-    session = dock.player.session
+    session = dock.controller.session
     session.settings.n_landmarks, session.settings.max_iter = 10, 50
-    dock.player.load(FileSource(Path(path)), then=dock.player.play)
+    dock.controller.reading.load(FileSource(Path(path)), then=dock.controller.play)
     timer = QTimer()
 
     def choose_once_all_is_saved():
-        autosave = dock.player.keeper._autosave
+        autosave = dock.controller.keeper._autosave
         is_played = session.state == "finished" and autosave is not None
         if is_played and autosave.path.exists() and not autosave._is_dirty:
             timer.stop()

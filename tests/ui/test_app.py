@@ -40,7 +40,7 @@ def test_a_file_that_cannot_be_read_ends_with_a_sentence(
     broken = tmp_path / "broken.csv"
     broken.write_text("")
     errand = Errand(window, docked, None, None, quit_after_run=False)
-    docked.player.load(FileSource(broken))
+    docked.controller.reading.load(FileSource(broken))
     qtbot.waitUntil(lambda: errand.code == 1)
     assert "broken.csv is empty" in capsys.readouterr().err
 

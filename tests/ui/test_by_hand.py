@@ -12,7 +12,8 @@ from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QScrollArea
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui import plugin
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.workspace import open_workspace
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -25,11 +26,11 @@ class Docks:
         docks = viewer.window.dock_widgets.values()
         self.game = next(w for w in docks if isinstance(w, plugin.GameDock))
         self.inspector = next(w for w in docks if isinstance(w, plugin.InspectorDock))
-        self.session = self.game.player.session
+        self.session = self.game.controller.session
 
     @property
     def canvas(self):
-        return canvas_of(self.game)
+        return canvas_widget(self.game)
 
     def click(self, widget, place=None):
         QTest.mouseClick(widget, LEFT, pos=place or widget.rect().center())
@@ -94,9 +95,11 @@ class Docks:
 
 @pytest.fixture
 def docks(make_napari_viewer, session, engine, qtbot, from_menu, monkeypatch):
-    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
+    )
     viewer = make_napari_viewer(show=True)
-    plugin._sessions[viewer] = session
+    open_workspace(viewer, session)
     for title in ("Embedding Game", "Embedding Game Inspector"):
         from_menu(
             viewer.window.plugins_menu, "Embedding Game", f"{title} (Embedding Game)"
@@ -178,9 +181,9 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks):
     for over in (
         bar,
         area.viewport(),
-        game.game.method.native,
+        game.game.controls["method"].native,
         game.game.strength_slider.native,
-        game.game.neighbors.native,
+        game.game.controls["n_neighbors"].native,
         game.look.color_by.native,
     ):
         settings = docks.session.settings.game(), docks.session.settings.start()
@@ -202,10 +205,10 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks):
 
 def test_a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
     game, settings = docks.game.game, docks.session.settings
-    landmarks = game.landmarks.native.findChild(QAbstractSpinBox)
+    landmarks = game.controls["n_landmarks"].native.findChild(QAbstractSpinBox)
     for field, text, name in (
         (landmarks, "300", "n_landmarks"),
-        (game.neighbors.native, "150", "n_neighbors"),
+        (game.controls["n_neighbors"].native, "150", "n_neighbors"),
         (game.strength.native, "2700", "strength"),
     ):
         docks.focus(field)
@@ -225,7 +228,7 @@ def test_a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
 
 def test_f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot):
     session, control = docks.session, Qt.KeyboardModifier.ControlModifier
-    points = docks.game.player.layers.points
+    points = docks.game.controller.layers.points
     docks.viewer.layers.selection.active = points
     mode = points.mode
     docks.choose(2)
@@ -257,7 +260,7 @@ def test_f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot)
 def test_letters_typed_in_the_table_look_for_a_cluster(docks):
     session = docks.session
     session.clusters.rename(3, "Monocytes")
-    points = docks.game.player.layers.points
+    points = docks.game.controller.layers.points
     docks.viewer.layers.selection.active = points
     mode = points.mode
     docks.choose(0)
@@ -373,7 +376,7 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     assert "squeezed" in docks.inspector.members.numbers.text()
     look.color_by.value = "Pressure"
     look.size_by.value = True
-    docks.game.game.method.value = "pca"
+    docks.game.game.controls["method"].value = "pca"
     docks.click_run()
     legend = look.legend._body
     assert legend.text() == "This method does not define pressure."

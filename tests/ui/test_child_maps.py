@@ -23,7 +23,7 @@ def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
     session.selection.select_points(np.arange(20))
     dock.select.embed.native.click()
     qtbot.waitUntil(lambda: session.state == "finished")
-    assert len(dock.player.layers.points.data) == 20
+    assert len(dock.controller.layers.points.data) == 20
     assert "20 rows" in dock.data.summary.text()
     (back,) = dock.data.way.buttons
     assert not dock.data.way.isHidden()
@@ -32,7 +32,7 @@ def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
     session.clusters.rename(named.id, "naive")
     back.click()
     assert dock.data.way.buttons == []
-    layers = dock.player.layers
+    layers = dock.controller.layers
     np.testing.assert_allclose(layers.points.data, layers.to_world(whole), atol=1e-3)
     names = [cluster.name for cluster in session.clusters.clusters]
     assert {"T cells", "naive"} <= set(names)
@@ -85,8 +85,8 @@ class Spaces:
 def source(qtbot, dock, session, dataset, play):
     """The source of the map that has been played."""
     source = Spaces(dataset)
-    with qtbot.waitSignal(dock.player.loaded):
-        dock.player.load(source)
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        dock.controller.reading.load(source)
     play()
     return source
 
@@ -97,7 +97,7 @@ def test_the_space_of_a_part_can_be_chosen(qtbot, dock, session, source):
     assert list(space.choice.choices) == [AS_HERE, "raw", CHOSEN]
     session.selection.select_points(np.arange(20))
     space.choice.value = "raw"
-    with qtbot.waitSignal(dock.player.keeper.maps.changed):
+    with qtbot.waitSignal(dock.controller.workspace.maps.changed):
         dock.select.embed.native.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     rows = [row for row in range(20) if row != 3]
@@ -125,7 +125,7 @@ def test_the_columns_of_a_part_can_be_chosen(qtbot, monkeypatch, dock, session, 
     dock.select.embed.native.click()
     assert len(source.wishes) == 1
     accepted = True
-    with qtbot.waitSignal(dock.player.keeper.maps.changed):
+    with qtbot.waitSignal(dock.controller.workspace.maps.changed):
         dock.select.embed.native.click()
     assert session.dataset.var_names == ("b", "d")
     assert session.dataset.X.shape == (20, 2)
@@ -143,13 +143,13 @@ def test_the_space_of_a_restored_map_can_be_chosen_too(
 ):
     table = tmp_path / "cells.csv"
     dataset.obs.assign(**dict(zip("abcde", dataset.X.T, strict=True))).to_csv(table)
-    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
-        dock.player.load(child_space.FileSource(table))
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
+        dock.controller.reading.load(child_space.FileSource(table))
     play()
     offered = list(dock.select.space.choice.choices)
-    saved = dock.player.keeper.capture()
+    saved = dock.controller.keeper.capture()
     session.load(dataset)
-    dock.player.asked.emit(None)
-    dock.player.keeper.maps.restore(saved)
+    dock.controller.reading.asked.emit(None, dock.workspace.loading.ask(None))
+    dock.controller.workspace.maps.restore(saved)
     qtbot.waitUntil(lambda: list(dock.select.space.choice.choices) == offered)
     assert CHOSEN in offered

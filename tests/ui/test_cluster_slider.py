@@ -51,7 +51,7 @@ def slider(qtbot, monkeypatch, book, merging):
     qtbot.addWidget(slider)
     yield slider
     merging.gate.set()
-    slider.shut_down()
+    slider.close()
 
 
 def choose(slider, n_clusters, grouping="leiden"):

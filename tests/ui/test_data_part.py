@@ -10,14 +10,14 @@ import pytest
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import FileSource, Loaded, SampleSource
-from napari_embedding_game.ui.linked import linked_layers, row_at
+from napari_embedding_game.ui.linked import row_at
 
 
 @pytest.fixture
 def load(qtbot, dock):
     def load_source(source):
-        with qtbot.waitSignal(dock.player.loaded, timeout=20_000):
-            dock.player.load(source)
+        with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+            dock.controller.reading.load(source)
 
     return load_source
 
@@ -45,7 +45,7 @@ class Staged:
 
 def test_reading_tells_its_stage_and_can_be_cancelled(qtbot, session, dock, dataset):
     source, before = Staged(dataset), session.dataset
-    dock.player.load(source)
+    dock.controller.reading.load(source)
     qtbot.waitUntil(lambda: "Reading X" in dock.data.summary.text())
     assert not dock.data.cancel.native.isHidden()
     assert dock.data.bar.value == 40
@@ -67,13 +67,13 @@ def test_after_cancelling_the_former_choices_are_back(qtbot, dock, load, tmp_pat
     spaces = list(dock.data.space.choices)
     assert len(spaces) == 2
     waiting = Staged(None)
-    dock.player.load(waiting)
+    dock.controller.reading.load(waiting)
     dock.data.cancel.native.click()
     waiting.gate.set()
     assert list(dock.data.space.choices) == spaces
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.space.value = spaces[1]
-    assert dock.player.session.dataset.space == spaces[1]
+    assert dock.controller.session.dataset.space == spaces[1]
 
 
 @pytest.mark.parametrize("kind", [MissingValuesError, DataError])
@@ -85,7 +85,7 @@ def test_the_box_to_leave_out_rows_comes_for_missing_values_alone(qtbot, dock, k
             yield Stage("Opening")
             raise kind("There is a column 'tick the box below'")
 
-    dock.player.load(Broken())
+    dock.controller.reading.load(Broken())
     qtbot.waitUntil(lambda: "tick the box" in dock.data.trouble.text())
     assert dock.data.drop.native.isHidden() == (kind is DataError)
 
@@ -99,7 +99,7 @@ def test_a_zarr_folder_with_layers(qtbot, dock, session, load, tmp_path):
         adata.write_zarr(tmp_path / "cells.zarr")
     load(FileSource(tmp_path / "cells.zarr"))
     assert list(dock.data.space.choices) == ["X", "layers['scaled']"]
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.space.value = "layers['scaled']"
     np.testing.assert_allclose(session.dataset.X, 2 * X)
 
@@ -117,7 +117,7 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     panel.filter.setText("red")
     panel.all.native.click()
     assert panel.chosen() == ("red mean", "red sd")
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         panel.apply.native.click()
     assert session.dataset.var_names == ("red mean", "red sd")
     assert "2 of 4" in panel.fold.text()
@@ -135,10 +135,10 @@ def test_columns_that_repeat_others_are_left_out_by_one_click(
     panel, once = dock.data.columns, dock.data.columns.once
     assert not panel.isHidden()
     assert panel.fold.isHidden()
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         once.native.click()
     assert session.dataset.var_names == ("cm",)
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         once.native.click()
     assert session.dataset.var_names == ("cm", "inches")
     once.native.click()
@@ -163,13 +163,13 @@ def test_raw_counts_are_prepared_by_one_click(qtbot, dock, session, load, counts
     assert "raw counts" in panel.offer.text()
     panel.numbers["min_genes"].value = 20
     panel.numbers["n_comps"].value = 7
-    with qtbot.waitSignal(dock.player.loaded, timeout=30_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
         panel.apply.native.click()
     assert session.dataset.X.shape == (60, 7)
     assert session.dataset.provenance["recipe"]["min_genes"] == 20
     assert panel.offer.isHidden()
     assert not panel.undo.native.isHidden()
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         panel.undo.native.click()
     assert session.dataset.X.shape == (60, 150)
 
@@ -189,25 +189,25 @@ def test_what_was_not_read_leaves_the_former_wish(
     load(counts)
     recipe = dock.data.recipe
     recipe.numbers["min_genes"].value, recipe.numbers["n_comps"].value = 20, 7
-    with qtbot.waitSignal(dock.player.loaded, timeout=30_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
         recipe.apply.native.click()
     if how == "cancelled":
         waiting = Staged(None)
-        dock.player.load(waiting)
+        dock.controller.reading.load(waiting)
         dock.data.cancel.native.click()
         waiting.gate.set()
     else:
         recipe.numbers["min_genes"].value = 10_000
-        with qtbot.waitSignal(dock.player.failed, timeout=10_000):
+        with qtbot.waitSignal(dock.controller.reading.failed, timeout=10_000):
             recipe.apply.native.click()
         assert "lower that number" in dock.data.trouble.text()
     assert not recipe.undo.native.isHidden()
-    with qtbot.waitSignal(dock.player.loaded, timeout=30_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
         dock.data.drop.native.click()
     assert session.dataset.X.shape == (60, 7)
     waiting = Staged(None)
-    dock.player.load(waiting)
-    dock.player.cancel()
+    dock.controller.reading.load(waiting)
+    dock.controller.reading.cancel()
     waiting.gate.set()
     assert dock.data.drop.value
     assert not dock.data.drop.native.isHidden()
@@ -230,10 +230,10 @@ def test_objects_are_measured_by_one_click(qtbot, viewer, dock, session, squares
     labels = viewer.add_labels(squares, name="nuclei")
     assert not panel.isHidden()
     assert panel.take.native.isHidden()
-    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
         panel.measure.native.click()
     assert len(session.dataset.objects) == 16
-    linked = linked_layers(session).current
+    linked = dock.workspace.linked.current
     assert linked.labels is labels
     assert linked.images == (image,)
     assert "measures of nuclei" in dock.data.summary.text()
@@ -248,7 +248,7 @@ def test_several_images_are_the_channels(qtbot, viewer, dock, session, squares):
     viewer.add_image(rng.random((10, 10)), name="other")
     labels = viewer.add_labels(squares, name="nuclei")
     viewer.layers.selection = {labels, viewer.layers["DNA"], viewer.layers["stain"]}
-    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
         dock.data.measure.measure.native.click()
     measured = set(session.dataset.profile_names)
     assert {"DNA_mean", "stain red_mean", "stain blue_mean"} <= measured
@@ -260,21 +260,21 @@ def test_the_table_of_labels_is_taken_with_its_objects(
 ):
     features = {"index": range(1, 17), "area": np.arange(16.0) ** 2, "hue": range(16)}
     viewer.add_labels(squares, name="nuclei", features=features)
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.measure.take.native.click()
     assert list(session.dataset.objects.label_ids) == list(range(1, 17))
-    assert linked_layers(session).current is not None
+    assert dock.workspace.linked.current is not None
 
 
 def test_the_nuclei_come_with_picture_and_labels(viewer, dock, session, load):
     load(SampleSource("nuclei"))
     names = [layer.name for layer in viewer.layers]
     assert names == ["nuclei (image)", "nuclei (labels)"]
-    assert linked_layers(session).current.labels is viewer.layers[1]
+    assert dock.workspace.linked.current.labels is viewer.layers[1]
     load(SampleSource("nuclei"))
     assert len(viewer.layers) == 2
     load(SampleSource("digits"))
-    assert linked_layers(session).current is None
+    assert dock.workspace.linked.current is None
 
 
 def test_the_object_at_a_place_of_a_time_series():

@@ -16,13 +16,16 @@ from napari_embedding_game.session.engine import CoreEngine
 from napari_embedding_game.session.sources import Loaded, Wish
 from napari_embedding_game.ui.colors import to_hex
 from napari_embedding_game.ui.dock import GameDock
-from napari_embedding_game.ui.game_part import GamePart
+from napari_embedding_game.ui.game_choices import AUTOMATIC
+from napari_embedding_game.ui.game_part import AUTOMATICALLY, GamePart
 from napari_embedding_game.ui.garbage_collection import (
     AFTER_CLOSE_MS,
     GarbageCollection,
 )
+from napari_embedding_game.ui.run_part import STOPPED, WORDS_MS
 from napari_embedding_game.ui.sweep import STEP_MS, STEPS, Sweep, move_bar
 from napari_embedding_game.ui.worker import Worker
+from napari_embedding_game.ui.workspace import Workspace
 
 
 def test_run_is_the_first_click(play, session, dock):
@@ -42,10 +45,10 @@ def test_without_data_there_is_a_hint_and_nothing_to_run(viewer, engine):
     from napari_embedding_game.session.session import Session
     from napari_embedding_game.ui.dock import GameDock
 
-    dock = GameDock(viewer, Session(engine), warm_up=False)
+    dock = GameDock(viewer, Workspace(Session(engine)), warm_up=False)
     assert "Open a table" in dock.data.summary.text()
     assert not dock.run.run.enabled
-    dock.shut_down()
+    dock.close()
 
 
 def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
@@ -99,38 +102,41 @@ def test_number_and_slider_of_the_repulsion_agree(dock, session):
 
 def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(dock, session):
     game = dock.game
-    game.affinity.value = "uniform"
-    assert "inner_products" not in game.affinity.choices
-    game.method.value = "pca"
-    assert game.affinity.choices == ("auto", "inner_products")
+    game.controls["affinity"].value = "uniform"
+    assert "inner_products" not in game.controls["affinity"].choices
+    game.controls["method"].value = "pca"
+    assert game.controls["affinity"].choices == ("auto", "inner_products")
     assert session.settings.affinity == "auto"
     assert not game.strength.enabled
     assert game.paper_lambda.text() == "cannot be steered"
-    game.affinity.value = "inner_products"
-    game.method.value = "pca_low_rank"
-    assert game.affinity.value == "inner_products"
-    game.method.value = "game"
-    assert game.affinity.value == session.settings.affinity == "auto"
-    assert "inner_products" not in game.affinity.choices
+    game.controls["affinity"].value = "inner_products"
+    game.controls["method"].value = "pca_low_rank"
+    assert game.controls["affinity"].value == "inner_products"
+    game.controls["method"].value = "game"
+    assert game.controls["affinity"].value == session.settings.affinity == "auto"
+    assert "inner_products" not in game.controls["affinity"].choices
 
 
 def test_entropic_edges_are_asked_for_their_perplexity_and_others_for_neighbours(
     dock, session
 ):
     def shown():
-        asked = {"neighbours": game.neighbors, "perplexity": game.perplexity}
+        asked = {
+            "neighbours": game.controls["n_neighbors"],
+            "perplexity": game.controls["perplexity"],
+        }
         return [n for n, w in asked.items() if not w.native.isHidden()]
 
     game = dock.game
     assert shown() == ["neighbours"]
-    game.method.value = "tsne"
+    game.controls["method"].value = "tsne"
     assert shown() == ["perplexity"]
-    game.perplexity.value = 12
+    game.controls["perplexity"].value = 12
     assert session.settings.start().perplexity == 12
-    game.affinity.value = "uniform"
+    game.controls["affinity"].value = "uniform"
     assert shown() == ["neighbours"]
-    game.affinity.value = "auto"
-    game.method.value = "game"
+    game.controls["affinity"].value = "auto"
+    game.controls["method"].value = "game"
     assert shown() == ["neighbours"]
     session.settings.method = "ssne"
     game.show_settings()
@@ -150,29 +156,28 @@ def test_what_has_no_say_in_a_method_cannot_be_changed(dock, method, idle):
     if not is_installed(MEMBERS[method]):
         pytest.skip("installed with the extra peers")
     game = dock.game
-    game.method.value = method
-    fields = {**game._plain_fields(), **game._automatic_fields()}
+    game.controls["method"].value = method
     asked = {"learning_rate", "update", "landmark_update", "schedule", "max_iter"}
     content = game.more.content()  # folded away, so that none of them acts
-    idling = {n for n in asked if not fields[n].native.isEnabledTo(content)}
+    idling = {n for n in asked if not game.controls[n].native.isEnabledTo(content)}
     assert idling == idle
     assert game.strength.enabled == (method == "tsne")
 
 
 def test_without_landmarks_the_reason_is_told(dock):
     game = dock.game
-    assert "Not landmarks" not in game.approximation.tooltip
-    game.method.value = "umap"
-    assert "landmarks" not in game.approximation.choices
-    assert "infinite where two points meet" in game.approximation.tooltip
+    assert "Not landmarks" not in game.controls["approximation"].tooltip
+    game.controls["method"].value = "umap"
+    assert "landmarks" not in game.controls["approximation"].choices
+    assert "infinite where two points meet" in game.controls["approximation"].tooltip
     assert game.paper_lambda.text() == "default 5"
-    game.method.value = "tsne"
+    game.controls["method"].value = "tsne"
     assert game.paper_lambda.text() == "default 1"
-    assert "Not landmarks" not in game.approximation.tooltip
+    assert "Not landmarks" not in game.controls["approximation"].tooltip
 
 
 def test_pca_comes_to_rest_without_pressure(play, session, dock):
-    dock.game.method.value = "pca"
+    dock.game.controls["method"].value = "pca"
     play()
     assert "come to rest" in dock.run.stage.text()
     assert dock.run.squeezed.text() == "This method does not define pressure."
@@ -182,25 +187,25 @@ def test_settings_of_a_restored_map_are_shown_with_its_edges(dock, session):
     session.settings.choose_method("pca")
     session.settings.affinity = "inner_products"
     dock.game.show_settings()
-    assert dock.game.method.value == "pca"
-    assert dock.game.affinity.value == "inner_products"
+    assert dock.game.controls["method"].value == "pca"
+    assert dock.game.controls["affinity"].value == "inner_products"
 
 
 def test_every_setting_of_the_engine_has_its_control(dock, session):
     game, settings = dock.game, session.settings
-    game.approximation.value = "sampled_edges"
-    game.landmarks.value = 80
-    game.neighbors.value = 30
-    game.learning_rate.value = 0.2
-    game.landmark_rate.value = 0.4
-    game.momentum.value = 0.0
-    game.max_iter.value = 900
-    game.schedule.value = "paper"
-    game.affinity.value = "uniform"
-    game.metric.value = "cosine"
-    game.init.value = "pca"
-    game.seed.value = 5
-    game.device.value = "cpu"
+    game.controls["approximation"].value = "sampled_edges"
+    game.controls["n_landmarks"].value = 80
+    game.controls["n_neighbors"].value = 30
+    game.controls["learning_rate"].value = 0.2
+    game.controls["landmark_learning_rate"].value = 0.4
+    game.controls["momentum"].value = 0.0
+    game.controls["max_iter"].value = 900
+    game.controls["schedule"].value = "paper"
+    game.controls["affinity"].value = "uniform"
+    game.controls["metric"].value = "cosine"
+    game.controls["init"].value = "pca"
+    game.controls["random_state"].value = 5
+    game.controls["device"].value = "cpu"
     assert (settings.approximation, settings.n_landmarks) == ("sampled_edges", 80)
     assert (settings.learning_rate, settings.landmark_learning_rate) == (0.2, 0.4)
     assert (settings.momentum, settings.max_iter) == (0.0, 900)
@@ -208,11 +213,18 @@ def test_every_setting_of_the_engine_has_its_control(dock, session):
     start = settings.start()
     assert (start.n_neighbors, start.metric, start.init) == (30, "cosine", "pca")
     assert (start.affinity, start.random_state, start.device) == ("uniform", 5, "cpu")
-    game.max_iter.value = 0
-    game.momentum.value = game.momentum.min
+    game.controls["max_iter"].value = 0
+    game.controls["momentum"].value = game.controls["momentum"].min
     assert (settings.max_iter, settings.momentum) == (None, None)
+    texts = {name: game.controls[name].native.text() for name in AUTOMATICALLY}
+    automatic = dict.fromkeys(("momentum", "max_iter"), AUTOMATIC)
+    assert texts == {
+        "learning_rate": "0.20",
+        "landmark_learning_rate": "0.40",
+        **automatic,
+    }
     settings.momentum = 0.5
-    game.momentum.value = -0.02  # which nobody can mean
+    game.controls["momentum"].value = -0.02  # which nobody can mean
     assert settings.momentum is None
 
 
@@ -220,30 +232,34 @@ def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):
     session._engine = CoreEngine()
     game = docked.game
     game.more.expand()
-    assert "homotopy" not in game.optimizer.choices
-    game.optimizer.value = "spectral_direction"
-    game.affinity.value = "lle"  # of which some push
-    assert game.optimizer.choices == ("game", "lbfgs")
-    assert game.optimizer.value == session.settings.optimizer == "game"
-    game.affinity.value = "auto"
-    game.method.value = "ee"
-    assert len(game.optimizer.choices) == 5
-    game.optimizer.value = "pressured_points"
-    assert game.approximation.value == "exact"
-    of_the_players = (game.update, game.landmark_rate, game.schedule)
-    assert not any(w.enabled for w in (game.approximation, *of_the_players))
+    assert "homotopy" not in game.controls["optimizer"].choices
+    game.controls["optimizer"].value = "spectral_direction"
+    game.controls["affinity"].value = "lle"  # of which some push
+    assert game.controls["optimizer"].choices == ("game", "lbfgs")
+    assert game.controls["optimizer"].value == session.settings.optimizer == "game"
+    game.controls["affinity"].value = "auto"
+    game.controls["method"].value = "ee"
+    assert len(game.controls["optimizer"].choices) == 5
+    game.controls["optimizer"].value = "pressured_points"
+    assert game.controls["approximation"].value == "exact"
+    of_the_players = (
+        game.controls["update"],
+        game.controls["landmark_learning_rate"],
+        game.controls["schedule"],
+    )
+    assert not any(w.enabled for w in (game.controls["approximation"], *of_the_players))
     assert game.strength.enabled
     docked.run.run.native.click()
     qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
     before = session.snapshot
     assert session.played.game.optimizer == "pressured_points"
-    game.optimizer.value = "homotopy"
+    game.controls["optimizer"].value = "homotopy"
     qtbot.waitUntil(lambda: session.state == "running", timeout=20_000)
     qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
     assert session.snapshot.iteration > before.iteration
     assert game.stale.isHidden()
-    game.method.value = "umap"
-    assert game.optimizer.choices == ("game",)
+    game.controls["method"].value = "umap"
+    assert game.controls["optimizer"].choices == ("game",)
     assert session.settings.optimizer == "game"
     assert all(w.enabled for w in of_the_players)
     session.stop()
@@ -264,7 +280,7 @@ def test_work_of_which_nobody_knows_the_end_is_told_without_one(
 def test_what_needs_a_restart_says_so(play, dock):
     play()
     assert dock.game.stale.isHidden()
-    dock.game.neighbors.value = 30
+    dock.game.controls["n_neighbors"].value = 30
     assert not dock.game.stale.isHidden()
     play()
     assert dock.game.stale.isHidden()
@@ -277,21 +293,21 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
     session.look.color_by = "c"  # a gene, which the list offers only while it is chosen
     session.settings.learning_rate = 0.5
     session.settings.n_neighbors = 30
-    dock.shut_down()
-    again = GameDock(viewer, session, warm_up=False)
+    dock.close()
+    again = GameDock(viewer, dock.workspace, warm_up=False)
     qtbot.addWidget(again)
     try:
         assert again.look.color_by.value == "c"
-        assert again.game.learning_rate.value == 0.5
+        assert again.game.controls["learning_rate"].value == 0.5
         assert not again.game.stale.isHidden()
-        drawing = again.player.drawing
+        drawing = again.controller.drawing
         colors = drawing._coloring.colors(session.snapshot)
         session.selection.select_points(np.arange(5))
-        shown = again.player.layers.points.face_color
+        shown = again.controller.layers.points.face_color
         np.testing.assert_allclose(shown[:5], colors[:5], atol=1e-6)
         assert len(np.unique(shown[:, :3], axis=0)) > 4  # not those of the clusters
     finally:
-        again.shut_down()
+        again.close()
 
 
 @pytest.mark.parametrize("error", [RuntimeError("CUDA error"), MemoryError()])
@@ -373,7 +389,7 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
 ):
     source = Table(dataset)
     before = session.dataset
-    dock.player.load(source)
+    dock.controller.reading.load(source)
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
     assert dock.data.trouble.text() == (
         "cells.csv has 3 missing values in 2 of 42 rows: leave them out (tick the box "
@@ -381,7 +397,7 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
     )
     assert session.dataset is before
     assert not dock.data.drop.native.isHidden()
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.drop.native.click()
     assert dock.data.trouble.isHidden()
     assert source.asked == [(None, "error"), (None, "drop")]
@@ -393,17 +409,17 @@ def test_what_is_refused_after_reading_is_told(qtbot, dock, dataset, error):
     def refuse():
         raise error
 
-    dock.player.load(Table(dataset), Wish(missing="drop"), then=refuse)
+    dock.controller.reading.load(Table(dataset), Wish(missing="drop"), then=refuse)
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
     assert dock.data.trouble.text() == "No map."
 
 
 def test_another_space_is_read_at_once(qtbot, dock, dataset):
     source = Table(dataset)
-    with qtbot.waitSignal(dock.player.loaded):
-        dock.player.load(source, Wish(missing="drop"))
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        dock.controller.reading.load(source, Wish(missing="drop"))
     assert list(dock.data.space.choices) == ["X", "obsm['X_pca']"]
-    with qtbot.waitSignal(dock.player.trouble):
+    with qtbot.waitSignal(dock.controller.trouble):
         dock.data.space.value = "obsm['X_pca']"
     qtbot.waitUntil(lambda: len(source.asked) == 2)
     assert source.asked[-1][0] == "obsm['X_pca']"
@@ -420,9 +436,9 @@ def test_the_newest_of_two_wishes_is_loaded(qtbot, session, dock, dataset):
             gate.wait(5)
             raise DataError("too late")
 
-    dock.player.load(Slow(dataset))
-    with qtbot.waitSignal(dock.player.loaded):
-        dock.player.load(Table(dataset), Wish(missing="drop"))
+    dock.controller.reading.load(Slow(dataset))
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        dock.controller.reading.load(Table(dataset), Wish(missing="drop"))
     gate.set()
     qtbot.wait(50)
     assert dock.data.trouble.isHidden()
@@ -434,7 +450,7 @@ def test_the_table_of_the_selected_layer(qtbot, viewer, session, dock):
         features={"area": np.arange(20.0), "shape": np.sqrt(np.arange(20))},
         name="nuclei",
     )
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.layer_button.native.click()
     assert session.dataset.X.shape == (20, 2)
 
@@ -449,8 +465,8 @@ def test_the_result_is_saved(play, qtbot, session, dock, tmp_path, dataset):
     import anndata
 
     play()
-    with qtbot.waitSignal(dock.player.saved):
-        dock.player.save(tmp_path / "map.h5ad")
+    with qtbot.waitSignal(dock.controller.writing.saved):
+        dock.controller.writing.save(tmp_path / "map.h5ad")
     written = anndata.read_h5ad(tmp_path / "map.h5ad")
     assert written.obsm["X_embedding_game"].shape == (40, 2)
     assert list(written.obs_names) == list(dataset.obs.index)
@@ -460,14 +476,14 @@ def test_the_result_is_saved(play, qtbot, session, dock, tmp_path, dataset):
     colors = written.uns["embedding_game_cluster_colors"]
     for cluster in session.clusters.clusters:
         (row, *_) = session.clusters.clustering.rows(cluster.id)
-        shown = dock.player.layers.points.face_color[row]
+        shown = dock.controller.layers.points.face_color[row]
         assert to_hex(shown) == colors[names.index(cluster.name)]
 
 
 def test_a_result_that_cannot_be_saved_says_why(play, qtbot, dock, tmp_path):
     play()
-    with qtbot.waitSignal(dock.player.busy_changed):
-        dock.player.save(tmp_path / "no folder" / "map.h5ad")
+    with qtbot.waitSignal(dock.controller.busy_changed):
+        dock.controller.writing.save(tmp_path / "no folder" / "map.h5ad")
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
 
 
@@ -536,6 +552,19 @@ def test_work_without_an_end_moves_its_bar_a_few_times_a_second(qtbot):
     assert not bar.property("invertedAppearance")
 
 
+def test_words_that_wait_for_their_turn_are_dropped_when_the_run_stops(
+    slow, play, qtbot, session, dock
+):
+    play("running")
+    qtbot.waitUntil(lambda: dock.run._progress is not None)
+    for _ in range(3):  # the first is told at once, the others wait
+        session.progressed.emit(dock.run._progress)
+    dock.run.stop.native.click()
+    qtbot.waitUntil(lambda: session.state == "stopped")
+    qtbot.wait(2 * WORDS_MS)
+    assert dock.run.stage.text() == STOPPED
+
+
 def test_full_collections_wait_for_the_end_of_the_run(slow, play, dock, monkeypatch):
     collected = []
 
@@ -548,10 +577,10 @@ def test_full_collections_wait_for_the_end_of_the_run(slow, play, dock, monkeypa
     monkeypatch.setattr(GarbageCollection, "_was_enabled", True)
     with monkeypatch.context() as patched:
         patched.setattr("napari_embedding_game.ui.garbage_collection.gc", DueForAll)
-        dock.player._collections.collect()
+        dock.controller._collections.collect()
         assert collected == [1]
         dock.run.pause.native.click()
-        dock.player._collections.collect()
+        dock.controller._collections.collect()
         assert collected == [1, 2]
 
 
@@ -594,11 +623,11 @@ def test_a_warm_up_that_fails_is_told_to_developers(viewer, monkeypatch, qtbot, 
     def fail():
         raise RuntimeError("no index")
 
-    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", fail)
-    dock = GameDock(viewer, Session())
+    monkeypatch.setattr("napari_embedding_game.ui.controller.engine.warm_up", fail)
+    dock = GameDock(viewer, Workspace(Session()))
     qtbot.waitUntil(lambda: "could not be warmed up" in caplog.text)
     assert "no index" in caplog.text
-    dock.shut_down()
+    dock.close()
 
 
 @pytest.mark.parametrize("end", ["fails", "is stopped"])
@@ -643,13 +672,14 @@ def test_settings_that_nobody_can_choose_are_shown_and_left_alone(
     saved = session.capture()
     session.restore(before)
     session.restore(saved)
-    again = GameDock(viewer, session, warm_up=False)
+    again = GameDock(viewer, dock.workspace, warm_up=False)
     qtbot.addWidget(again)
     for opened in (dock, again):
-        shown = {**opened.game._fields(), "strength": opened.game.strength}
+        controls = {widget.name: widget for widget in opened.game.controls}
+        shown = {**controls, "strength": opened.game.strength}
         assert {name: shown[name].value for name in ODD} == ODD
     assert {name: getattr(settings, name) for name in ODD} == ODD
-    again.shut_down()
+    again.close()
 
 
 @pytest.mark.parametrize("approximation", [None, "landmarks", "sampled_edges"])
@@ -664,5 +694,5 @@ def test_a_dock_opens_with_settings_that_contradict_each_other(
     before = settings.game()
     part = GamePart(session)
     assert settings.game() == before
-    part.method.value = "tsne"  # the way out of any contradiction
-    part.shut_down()
+    part.controls["method"].value = "tsne"  # the way out of any contradiction
+    part.close()

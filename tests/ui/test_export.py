@@ -20,6 +20,7 @@ from napari_embedding_game.session.sources import FileSource, MeasuredSource
 from napari_embedding_game.ui import aftermath, save_menu
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.linked import Linked, with_features
+from napari_embedding_game.ui.workspace import Workspace
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def action(dock, words):
 def test_every_format_is_written(play, qtbot, dock, answer, ending):
     play()
     path = answer(f"map{ending}")
-    with qtbot.waitSignal(dock.player.saved, timeout=20_000):
+    with qtbot.waitSignal(dock.controller.writing.saved, timeout=20_000):
         action(dock, ending).trigger()
     assert path.stat().st_size > 0
     assert f"Saved map{ending}" in dock.run.stage.text()
@@ -55,7 +56,7 @@ def test_every_format_is_written(play, qtbot, dock, answer, ending):
 def test_a_name_without_an_ending_gets_one(play, qtbot, dock, answer, session):
     play()
     path = answer("my map")
-    with qtbot.waitSignal(dock.player.saved):
+    with qtbot.waitSignal(dock.controller.writing.saved):
         action(dock, ".csv").trigger()
     table = pd.read_csv(f"{path}.csv", index_col=0)
     x = table["embedding_game_x"]
@@ -85,8 +86,8 @@ def test_columns_go_to_the_table_of_the_labels(
 ):
     layer = viewer.add_labels(squares, features={"index": [3, 1], "note": ["c", "a"]})
     source = MeasuredSource(None, squares, "nuclei")
-    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
-        dock.player.load(source, linked=Linked(layer))
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
+        dock.controller.reading.load(source, linked=Linked(layer))
     play()
     dock.run.save.menu.aboutToShow.emit()
     assert action(dock, "Columns").isVisible()
@@ -100,8 +101,8 @@ def test_columns_go_to_the_table_of_the_labels(
 
 
 def test_an_empty_table_gets_a_row_for_each_object(play, qtbot, dock, session, squares):
-    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
-        dock.player.load(MeasuredSource(None, squares, "nuclei"))
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
+        dock.controller.reading.load(MeasuredSource(None, squares, "nuclei"))
     play()
     table = with_features(pd.DataFrame(), session.dataset, session.result())
     assert list(table["index"]) == list(range(1, 26))
@@ -115,10 +116,10 @@ def test_clusters_stand_beside_the_objects_that_were_read(
     table = pd.DataFrame({column: range(1, 26), "area": areas, "hue": areas % 7})
     table = table[::-1].reset_index(drop=True)
     layer = viewer.add_labels(squares, features=table)
-    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
         dock.data.measure.take.native.click()
     play()
-    dock.player.write_features()
+    dock.controller.writing.write_features()
     x = layer.features["embedding_game_x"]
     np.testing.assert_allclose(x, session.snapshot.embedding[:, 0])
     assert list(layer.features["index"]) == list(table[column])
@@ -128,7 +129,7 @@ def test_without_a_labels_layer_no_columns_are_offered(play, dock):
     play()
     dock.run.save.menu.aboutToShow.emit()
     assert not action(dock, "Columns").isVisible()
-    dock.player.write_features()
+    dock.controller.writing.write_features()
     assert "Labels layer" in dock.data.trouble.text()
 
 
@@ -156,7 +157,7 @@ def taken(qtbot, viewer, dock, layer):
     viewer.layers.selection.active = layer
     dock.data.use_layer()
     qtbot.waitUntil(lambda: not dock.data.drop.native.isHidden())
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.drop.native.click()
     return layer
 
@@ -183,27 +184,27 @@ def test_columns_do_not_go_to_other_rows(play, dock, taken):
     play()
     taken.selected_data = {3}
     taken.remove_selected()
-    dock.player.write_features()
+    dock.controller.writing.write_features()
     assert "take it again" in dock.data.trouble.text()
     assert "embedding_game_x" not in taken.features
 
 
 @pytest.mark.parametrize("layer", ["points"], indirect=True)
 def test_a_table_stays_when_other_rows_are_cancelled(qtbot, dock, taken, table):
-    dock.player.load(FileSource(table))
-    dock.player.cancel()
+    dock.controller.reading.load(FileSource(table))
+    dock.controller.reading.cancel()
     assert dock.data.drop.value
-    with qtbot.waitSignal(dock.player.incomplete):
+    with qtbot.waitSignal(dock.controller.reading.incomplete):
         dock.data.drop.native.click()
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.drop.native.click()
-    assert dock.player.linked.table.layer is taken
+    assert dock.controller.workspace.linked.table.layer is taken
 
 
 @pytest.mark.parametrize("layer", ["points"], indirect=True)
 def test_a_table_is_forgotten_with_its_rows(qtbot, dock, taken, table):
-    with qtbot.waitSignal(dock.player.loaded):
-        dock.player.load(FileSource(table))
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        dock.controller.reading.load(FileSource(table))
     dock.run.save.menu.aboutToShow.emit()
     assert not action(dock, "Columns").isVisible()
 
@@ -224,21 +225,23 @@ def again(qtbot, engine):
     docks = []
 
     def open_dock():
-        dock = GameDock(ViewerModel(), Session(engine, UNPACED), warm_up=False)
+        dock = GameDock(
+            ViewerModel(), Workspace(Session(engine, UNPACED)), warm_up=False
+        )
         qtbot.addWidget(dock)
         docks.append(dock)
         return dock
 
     yield open_dock
     for dock in docks:
-        dock.shut_down()
+        dock.close()
 
 
 @pytest.fixture
 def named(play, qtbot, dock, session, table):
     """A map with a named cluster and other settings than usual."""
-    with qtbot.waitSignal(dock.player.loaded):
-        dock.player.load(FileSource(table))
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        dock.controller.reading.load(FileSource(table))
     session.settings.strength = 700.0
     session.settings.max_iter = 400
     play()
@@ -252,28 +255,28 @@ def test_a_session_goes_on_where_it_was_saved(
 ):
     path = answer("work.zip")
     viewer.scene.camera.center, viewer.scene.camera.zoom = (0, 12, 34), 2.5
-    with qtbot.waitSignal(dock.player.saved):
+    with qtbot.waitSignal(dock.controller.writing.saved):
         action(dock, "Session").trigger()
     other = again()
     monkeypatch.setattr(
         "napari_embedding_game.ui.data_part.QFileDialog.getOpenFileName",
         lambda *question: (str(path), ""),
     )
-    session = other.player.session
-    with qtbot.waitSignal(other.player.stage_changed):
+    session = other.controller.session
+    with qtbot.waitSignal(other.controller.reading.stage_changed):
         other.data.choose_session()
     qtbot.waitUntil(lambda: session.snapshot is not None)
-    layers = other.player.layers
+    layers = other.controller.layers
     world = layers.to_world(named.snapshot.embedding)
     np.testing.assert_allclose(layers.points.data, world, atol=1e-3)
     assert session.clusters.clustering.by_id[2].name == "B cells"
     assert session.selection.clusters == (2,)
     assert other.game.strength.value == 700
-    assert other.game.max_iter.value == 400
+    assert other.game.controls["max_iter"].value == 400
     assert "as it was saved" in other.run.stage.text()
     assert other.run.save.enabled
     assert session.energies == named.energies
-    camera = other.player._viewer.scene.camera
+    camera = other.controller._viewer.scene.camera
     assert camera.center == (0.0, 12.0, 34.0)
     assert camera.zoom == 2.5
     other.run.run.native.click()
@@ -286,14 +289,14 @@ def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
 ):
     named.look.color_by, named.look.limits = "b", (-1.0, 1.0)
     path = answer("work.zip")
-    with qtbot.waitSignal(dock.player.saved):
+    with qtbot.waitSignal(dock.controller.writing.saved):
         action(dock, "Session").trigger()
     table.unlink()
     other = again()
-    other.player.open_session(path)
-    qtbot.waitUntil(lambda: other.player.layers.points is not None)
+    other.controller.reading.open_session(path)
+    qtbot.waitUntil(lambda: other.controller.layers.points is not None)
     assert "is missing" in other.data.trouble.text()
-    session = other.player.session
+    session = other.controller.session
     assert (session.look.color_by, other.look.color_by.value) == ("Cluster", "Cluster")
     other.run.run.native.click()
     assert "are not loaded" in other.run.message.text()
@@ -302,7 +305,7 @@ def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
 
 def test_a_damaged_session_says_so(qtbot, dock, tmp_path):
     (tmp_path / "work.zip").write_bytes(b"PK nothing")
-    dock.player.open_session(tmp_path / "work.zip")
+    dock.controller.reading.open_session(tmp_path / "work.zip")
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
     assert "work.zip" in dock.data.trouble.text()
 
@@ -316,7 +319,7 @@ def test_settings_of_a_session_that_nobody_knows_are_told_and_the_next_file_open
     qtbot, dock, named, answer, again, tmp_path, change, sentence
 ):
     path = answer("work.zip")
-    with qtbot.waitSignal(dock.player.saved):
+    with qtbot.waitSignal(dock.controller.writing.saved):
         action(dock, "Session").trigger()
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "x.zip", "w") as new:
         for name in old.namelist():
@@ -328,14 +331,14 @@ def test_settings_of_a_session_that_nobody_knows_are_told_and_the_next_file_open
                 content = json.dumps(text).encode()
             new.writestr(name, content)
     other = again()
-    session = other.player.session
-    other.player.open_session(tmp_path / "x.zip")
+    session = other.controller.session
+    other.controller.reading.open_session(tmp_path / "x.zip")
     qtbot.waitUntil(lambda: not other.data.trouble.isHidden())
     assert "x.zip is damaged" in other.data.trouble.text()
     assert sentence in other.data.trouble.text()
     assert session.dataset is None
     assert session.settings == Session().settings
-    other.player.open_session(path)
+    other.controller.reading.open_session(path)
     qtbot.waitUntil(lambda: session.snapshot is not None)
     assert other.data.trouble.isHidden()
     assert other.game.strength.value == 700
@@ -347,7 +350,7 @@ def test_settings_of_a_session_that_nobody_knows_are_told_and_the_next_file_open
 )
 def test_what_is_no_view_is_passed_over(viewer, dock, view):
     before = viewer.scene.camera.zoom, viewer.scene.camera.center
-    dock.player.keeper.show_view(view)
+    dock.controller.keeper.show_view(view)
     assert (viewer.scene.camera.zoom, viewer.scene.camera.center) == before
 
 
@@ -355,7 +358,7 @@ def test_what_is_no_view_is_passed_over(viewer, dock, view):
 
 
 def test_work_is_saved_on_the_quiet(qtbot, dock, named, autosave_folder):
-    keeper = dock.player.keeper
+    keeper = dock.controller.keeper
     keeper.tick()
     assert find_orphans(autosave_folder) == []
     keeper._autosave._next = 0.0
@@ -384,14 +387,14 @@ def choose(dock, session):
 
 
 def zoom(dock, session):
-    dock.player._viewer.scene.camera.zoom = 7.5
+    dock.controller._viewer.scene.camera.zoom = 7.5
 
 
 @pytest.mark.parametrize("change", [recolor, limit, select, choose, zoom])
 def test_whatever_a_person_changes_is_saved_on_the_quiet(
     qtbot, dock, named, autosave_folder, change
 ):
-    keeper = dock.player.keeper
+    keeper = dock.controller.keeper
 
     def save():
         keeper._autosave._next = 0.0
@@ -414,7 +417,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet(
 def test_closing_saves_and_leaves_nothing_to_be_offered(
     qtbot, dock, named, autosave_folder, again
 ):
-    dock.shut_down()
+    dock.close()
     qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
     assert again().data.rescue.isHidden()
 
@@ -441,15 +444,15 @@ def held(monkeypatch, tmp_path):
 def test_a_save_that_fails_while_something_is_read_is_told(
     qtbot, dock, named, held, table, tmp_path
 ):
-    dock.player.save_session(tmp_path / "full.zip")
-    dock.player.save_session(tmp_path / "next.zip")
-    with qtbot.waitSignal(dock.player.loaded):
-        dock.player.load(FileSource(table))
+    dock.controller.writing.save_session(tmp_path / "full.zip")
+    dock.controller.writing.save_session(tmp_path / "next.zip")
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        dock.controller.reading.load(FileSource(table))
     assert "Saving full.zip" in dock.data.summary.text()
     held("full.zip")
     qtbot.waitUntil(lambda: "the disk is full" in dock.data.trouble.text())
     assert "Saving next.zip" in dock.data.summary.text()
-    with qtbot.waitSignal(dock.player.saved):
+    with qtbot.waitSignal(dock.controller.writing.saved):
         held("next.zip")
     assert "the disk is full" in dock.data.trouble.text()
     assert "40 rows" in dock.data.summary.text()
@@ -464,27 +467,27 @@ def test_a_save_does_not_end_reading(qtbot, dock, named, held, table, tmp_path):
             gate.wait(10)
             return (yield from super().read(wish))
 
-    before = dock.player.session.dataset
-    dock.player.load(Slow(table))
+    before = dock.controller.session.dataset
+    dock.controller.reading.load(Slow(table))
     qtbot.waitUntil(lambda: "Waiting" in dock.data.summary.text())
-    with qtbot.waitSignal(dock.player.saved):
+    with qtbot.waitSignal(dock.controller.writing.saved):
         held("quick.zip")
-        dock.player.save_session(tmp_path / "quick.zip")
+        dock.controller.writing.save_session(tmp_path / "quick.zip")
     assert "Waiting" in dock.data.summary.text()
-    with qtbot.waitSignal(dock.player.loaded):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         gate.set()
-    assert dock.player.session.dataset is not before
+    assert dock.controller.session.dataset is not before
 
 
 def test_what_waits_to_be_saved_is_saved_though_the_dock_is_closed(
     qtbot, dock, named, held, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("napari_embedding_game.ui.player.CLOSE_SECONDS", 0.0)
+    monkeypatch.setattr("napari_embedding_game.ui.worker.CLOSE_SECONDS", 0.0)
     for name in ("first.zip", "full.zip", "last.zip"):
-        dock.player.save_session(tmp_path / name)
+        dock.controller.writing.save_session(tmp_path / name)
     held("full.zip")
     held("last.zip")
-    dock.shut_down()
+    dock.close()
     assert not (tmp_path / "last.zip").exists()
     held("first.zip")
     qtbot.waitUntil((tmp_path / "last.zip").exists)
@@ -494,12 +497,12 @@ def test_what_waits_to_be_saved_is_saved_though_the_dock_is_closed(
 def test_a_save_that_fails_after_the_dock_was_closed_is_a_notification_of_napari(
     qtbot, dock, viewer, named, held, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("napari_embedding_game.ui.player.CLOSE_SECONDS", 0.0)
+    monkeypatch.setattr("napari_embedding_game.ui.worker.CLOSE_SECONDS", 0.0)
     monkeypatch.setattr(aftermath.napari, "current_viewer", lambda: viewer)
     told = []
     notification_manager.notification_ready.connect(told.append)
-    dock.player.save_session(tmp_path / "full.zip")
-    dock.shut_down()
+    dock.controller.writing.save_session(tmp_path / "full.zip")
+    dock.close()
     held("full.zip")
     qtbot.waitUntil(lambda: len(told) == 1)
     notification_manager.notification_ready.disconnect(told.append)
@@ -514,14 +517,14 @@ def test_closing_goes_on_whatever_one_part_raises(
         raise OSError("the stick is gone")
 
     told = []
-    dock.player.trouble.connect(told.append)
-    monkeypatch.setattr(dock.player.keeper._autosave, "job", broken)
-    monkeypatch.setattr(dock.player.lit, "close", broken)
-    dock.shut_down()
+    dock.controller.trouble.connect(told.append)
+    monkeypatch.setattr(dock.controller.keeper._autosave, "job", broken)
+    monkeypatch.setattr(dock.controller.lit, "close", broken)
+    dock.close()
     assert len(told) == 1
     assert "the stick is gone" in told[0]
     assert "could not be saved when it was closed" in caplog.text
-    assert dock.player.layers.points is None
+    assert dock.controller.layers.points is None
     assert viewer.mouse_move_callbacks == []
     assert find_orphans(autosave_folder) == []
     assert list(autosave_folder.iterdir()) == []  # the lock was free
@@ -530,7 +533,7 @@ def test_closing_goes_on_whatever_one_part_raises(
 @pytest.fixture
 def crashed(dock, named, autosave_folder):
     """A saved map whose program was killed: the system gave up its lock."""
-    keeper = dock.player.keeper
+    keeper = dock.controller.keeper
     keeper._autosave.job()()
     keeper._autosave._lock.close()
     keeper._autosave = None
@@ -545,12 +548,12 @@ def test_what_a_crash_left_is_offered_and_brought_back(qtbot, crashed, again):
     assert not rescue.isHidden()
     assert "without closing" in rescue.text.text()
     rescue.back.native.click()
-    qtbot.waitUntil(lambda: other.player.session.snapshot is not None)
+    qtbot.waitUntil(lambda: other.controller.session.snapshot is not None)
     assert rescue.isHidden()
     # Its file goes only when the map is saved anew.
     qtbot.waitUntil(lambda: not crashed.path.exists())
-    assert other.player.keeper._autosave.path.exists()
-    qtbot.waitUntil(lambda: other.player.keeper._worker is None)
+    assert other.controller.keeper._autosave.path.exists()
+    qtbot.waitUntil(lambda: other.controller.keeper._worker is None)
 
 
 def test_what_a_crash_left_can_be_forgotten(crashed, again):
@@ -562,7 +565,7 @@ def test_what_a_crash_left_can_be_forgotten(crashed, again):
 
 def test_nothing_is_offered_beside_other_data(qtbot, crashed, again, table):
     other = again()
-    with qtbot.waitSignal(other.player.loaded):
-        other.player.load(FileSource(table))
+    with qtbot.waitSignal(other.controller.reading.loaded):
+        other.controller.reading.load(FileSource(table))
     assert other.data.rescue.isHidden()
     assert crashed.path.exists()

@@ -18,8 +18,8 @@ def saved(qtbot, dock, monkeypatch, tmp_path):
     )
 
     def save():
-        with qtbot.waitSignal(dock.player.saved):
-            dock.player.save(tmp_path / "map.png")
+        with qtbot.waitSignal(dock.controller.writing.saved):
+            dock.controller.writing.save(tmp_path / "map.png")
         return kept[-1].axes
 
     return save

@@ -10,10 +10,11 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QWidget
 
 from napari_embedding_game.data.measure import measure
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.hover import told_first
 from napari_embedding_game.ui.hover_card import BESIDE, beside
+from napari_embedding_game.ui.workspace import Workspace
 
 
 @pytest.mark.parametrize("place", [(0, 0), (399, 0), (0, 299), (399, 299), (200, 150)])
@@ -52,15 +53,15 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
         replace(dataset, images=images, texts=[f"text {i}" for i in range(40)])
     )
     viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, session, warm_up=False)
+    dock = GameDock(viewer, Workspace(session), warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
     qtbot.wait(50)
-    canvas = canvas_of(dock)
+    canvas = canvas_widget(dock)
 
     def move(row):
-        world = dock.player.layers.to_world(session.snapshot.embedding[[row]])
-        (pixel,) = dock.player.layers.projection().to_pixels(world)
+        world = dock.controller.layers.to_world(session.snapshot.embedding[[row]])
+        (pixel,) = dock.controller.layers.projection().to_pixels(world)
         place = QPoint(*map(round, pixel))
         mouse_to(canvas, place + QPoint(40, 0))  # to where it is already would be none
         qtbot.wait(20)  # vispy leaves out moves that follow at once
@@ -70,7 +71,7 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
 
     move.viewer, move.dock, move.canvas = viewer, dock, canvas
     yield move
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 def test_a_card_tells_of_the_point_under_the_mouse(hover, session, qtbot):

@@ -5,24 +5,24 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.dock import GameDock
 from napari_embedding_game.ui.inspector import InspectorDock
 
 
 @pytest.fixture
-def docks(make_napari_viewer, session, qtbot, click_run):
+def docks(make_napari_viewer, workspace, qtbot, click_run):
     viewer = make_napari_viewer(show=True)
-    game = GameDock(viewer, session, warm_up=False)
-    inspector = InspectorDock(viewer, session)
+    game = GameDock(viewer, workspace, warm_up=False)
+    inspector = InspectorDock(viewer, workspace)
     viewer.window.add_dock_widget(game, name="game", area="right")
     viewer.window.add_dock_widget(inspector, name="inspector", area="bottom")
     click_run(game)
     game.window().activateWindow()
     qtbot.waitUntil(lambda: QApplication.activeWindow() is game.window())
     yield game, inspector
-    inspector.shut_down()
-    game.player.keeper.close()
+    inspector.close()
+    game.controller.keeper.close()
 
 
 def stops(root):
@@ -40,7 +40,7 @@ def test_ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(
     docks, session, qtbot
 ):
     game, inspector = docks
-    canvas, search = canvas_of(game), inspector.clusters.search
+    canvas, search = canvas_widget(game), inspector.clusters.search
     canvas.setFocus()
     qtbot.waitUntil(canvas.hasFocus)
     QTest.keyClick(canvas, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)

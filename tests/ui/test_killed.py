@@ -49,17 +49,19 @@ def killed(tmp_path, autosave_folder):
 def test_what_was_chosen_last_is_offered_after_a_kill(
     killed, window, qtbot, monkeypatch
 ):
-    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
+    )
     dock = plugin.open_docks(window)
-    session, rescue = dock.player.session, dock.data.rescue
+    session, rescue = dock.controller.session, dock.data.rescue
     assert not rescue.isHidden()
     rescue.back.native.click()
     qtbot.waitUntil(lambda: session.snapshot is not None)
     np.testing.assert_array_equal(session.snapshot.embedding, killed.snapshot.embedding)
     assert session.settings.n_neighbors == 9
-    assert dock.game.neighbors.value == 9
+    assert dock.game.controls["n_neighbors"].value == 9
     assert (session.look.color_by, session.look.limits) == ("area", (1.5, 2.5))
     assert session.selection.clusters == killed.selected != ()
     assert window.scene.camera.zoom == 7.5
-    qtbot.waitUntil(lambda: dock.player.keeper._worker is None)
-    dock.player.keeper.close()
+    qtbot.waitUntil(lambda: dock.controller.keeper._worker is None)
+    dock.controller.keeper.close()

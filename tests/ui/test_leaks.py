@@ -9,6 +9,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget
 
 from napari_embedding_game.ui import plugin
+from napari_embedding_game.ui.workspace import workspace_of
 
 MENU = "Embedding Game"
 TITLES = (f"{MENU} (Embedding Game)", f"{MENU} Inspector (Embedding Game)")
@@ -47,7 +48,9 @@ def listeners(session):
 def window(make_napari_viewer, monkeypatch):
     viewer = make_napari_viewer()
     monkeypatch.setattr(plugin.napari, "current_viewer", lambda: viewer)
-    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
+    )
     viewer.window.show()
     return viewer
 
@@ -68,7 +71,7 @@ def boxes(window, qtbot, from_menu):
 def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
     window, qtbot, boxes, from_menu
 ):
-    before, session = ours(), plugin.session_of(window)
+    before, session = ours(), workspace_of(window).session
     palette = listeners(session)
     for turn in range(3):
         game, inspector = boxes()

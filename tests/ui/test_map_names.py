@@ -6,7 +6,7 @@ from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QColor, QImage, QPainter
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.lettering import (
     HALO,
     ON_DARK,
@@ -15,6 +15,7 @@ from napari_embedding_game.ui.lettering import (
     write,
 )
 from napari_embedding_game.ui.map_names import STEPPED_BACK, to_be_named
+from napari_embedding_game.ui.workspace import Workspace
 
 
 def written(dock, qtbot, expected):
@@ -27,7 +28,7 @@ def test_names_follow_rename_merge_and_run(play, qtbot, dock, session):
     session.clusters.rename(0, "B cells")
     session.clusters.rename(2, "T cells")
     written(dock, qtbot, ["B cells", "T cells", "1", "3"])
-    place = dock.player.layers.to_map(dock.names.names.places[0])
+    place = dock.controller.layers.to_map(dock.names.names.places[0])
     members = session.snapshot.embedding[session.clusters.labels == 0]
     assert np.abs(members - place).sum(axis=1).min() < 1e-3
     session.clusters.rename(2, "NK")
@@ -117,22 +118,22 @@ def shown(make_napari_viewer, session, qtbot, click_run):
     from napari_embedding_game.ui.dock import GameDock
 
     viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, session, warm_up=False)
+    dock = GameDock(viewer, Workspace(session), warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
     qtbot.waitUntil(lambda: dock.names.sheet is not None)
     qtbot.wait(50)
     yield viewer, dock
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 def test_names_stand_where_their_clusters_are_drawn(shown, session, qtbot):
     _, dock = shown
-    canvas = canvas_of(dock)
+    canvas = canvas_widget(dock)
     sheet, names = dock.names.sheet, dock.names.names
     assert sheet.parent() is canvas
     assert sheet.size() == canvas.size()
-    pixels = dock.player.layers.projection().to_pixels(names.places)
+    pixels = dock.controller.layers.projection().to_pixels(names.places)
     picture = sheet.grab().toImage()
     for cluster, (x, y) in zip(names.clusters, pixels, strict=True):
         place = QPointF(x, y).toPoint()
@@ -150,10 +151,10 @@ def test_names_go_with_the_points_and_with_the_dock(shown, qtbot):
     viewer, dock = shown
     sheet = dock.names.sheet
     assert sheet.isVisible()
-    dock.player.layers.points.visible = False
+    dock.controller.layers.points.visible = False
     assert not sheet.isVisible()
-    dock.player.layers.points.visible = True
+    dock.controller.layers.points.visible = True
     assert sheet.isVisible()
     viewer.window.remove_dock_widget(dock)
-    assert canvas_of(dock) is None
+    assert canvas_widget(dock) is None
     assert dock.names.sheet is None

@@ -7,7 +7,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui import plugin
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.measure_panel import NOT_LINKED
 
 SHAPE = (60, 72)
@@ -18,7 +18,9 @@ def viewer(make_napari_viewer, monkeypatch):
     viewer = make_napari_viewer(show=True)
     viewer.window.resize(1300, 900)
     # The warm-up would outlive most tests; the engine is loaded where it runs.
-    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
+    )
     return viewer
 
 
@@ -29,7 +31,7 @@ def dock(viewer, from_menu):
     widgets = viewer.window.dock_widgets.values()
     (dock,) = (one for one in widgets if isinstance(one, plugin.GameDock))
     yield dock
-    dock.shut_down()
+    dock.close()
 
 
 @pytest.fixture
@@ -37,9 +39,9 @@ def loading(qtbot, dock):
     """Click on a button and wait for what it loads."""
 
     def press(button):
-        with qtbot.waitSignal(dock.player.loaded, timeout=20_000):
+        with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
             QTest.mouseClick(button.native, Qt.MouseButton.LeftButton)
-        return dock.player.session.dataset
+        return dock.controller.session.dataset
 
     return press
 
@@ -95,7 +97,9 @@ def test_masks_are_measured_in_their_own_field_of_view(viewer, dock, loading):
     dataset = loading(panel.measure)
     np.testing.assert_allclose(measured(dataset), means(*fields[1]), rtol=1e-5)
     assert "Measured in 'field 2'." in dock.data.notes.text()
-    assert dock.player.linked.current.images == (viewer.layers["field 2"],)
+    assert dock.controller.workspace.linked.current.images == (
+        viewer.layers["field 2"],
+    )
     viewer.layers.selection = {viewer.layers["field 1"], viewer.layers["field 3 masks"]}
     assert (panel.labels.value.name, ticked(panel)) == ("field 3 masks", ["field 1"])
 
@@ -186,17 +190,17 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     notes = dock.data.notes.text()
     assert "19 of 20 rows match a label of 'cells' by column 'Label'." in notes
     assert "Label 999 is not in 'cells'" in notes
-    session = dock.player.session
+    session = dock.controller.session
     session.settings.max_iter = 30
     QTest.mouseClick(dock.run.run.native, Qt.MouseButton.LeftButton)
     # The engine may have to be compiled first.
     qtbot.waitUntil(lambda: session.state == "finished", timeout=120_000)
     session.selection.select_points(np.array([2, 5]))
-    dock.player.show_objects()
-    lit = dock.player.lit.layer
+    dock.controller.show_objects()
+    lit = dock.controller.lit.layer
     np.testing.assert_array_equal(lit.data == 1, labels == table["Label"][5])
     for _ in range(2):
-        dock.player.write_features()
+        dock.controller.writing.write_features()
         found = layer.features
         pd.testing.assert_frame_equal(found[list(table)], table)
         np.testing.assert_array_equal(
@@ -213,7 +217,7 @@ def test_without_an_id_a_column_can_be_chosen(viewer, dock, loading, table):
     viewer.add_labels(labels, name="cells", features=frame)
     dataset = loading(dock.data.measure.take)
     assert dataset.objects is None
-    assert dock.player.linked.current is None
+    assert dock.controller.workspace.linked.current is None
     assert dock.data.notes.text().startswith("Not linked with 'cells'")
     ids = dock.data.measure.ids
     assert not ids.native.isHidden()
@@ -238,7 +242,7 @@ def test_edited_labels_are_told_and_measured_again(qtbot, viewer, dock, loading)
     layer.mode, layer.selected_label, layer.brush_size = "paint", 3, 9
     inside = np.argwhere(labels == 3).mean(axis=0)
     viewer.reset_view()
-    canvas, camera = canvas_of(dock), viewer.scene.camera
+    canvas, camera = canvas_widget(dock), viewer.scene.camera
     offset = camera.zoom * (inside - np.array(camera.center[1:]))
     middle = np.array([canvas.width(), canvas.height()]) / 2
     place = QPoint(*np.round(middle + offset[::-1]).astype(int).tolist())
@@ -253,7 +257,7 @@ def test_edited_labels_are_told_and_measured_again(qtbot, viewer, dock, loading)
     assert again[0] > before[0]
     np.testing.assert_array_equal(again[1:], before[1:])
     assert not stale.is_stale
-    assert dock.player.linked.current.images == (viewer.layers["DNA"],)
+    assert dock.controller.workspace.linked.current.images == (viewer.layers["DNA"],)
     layer.undo()  # of which napari tells nothing but that it draws
     qtbot.waitUntil(lambda: stale.is_stale)
     np.testing.assert_array_equal(measured(loading(stale.again), "area"), before)

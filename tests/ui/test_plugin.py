@@ -9,6 +9,7 @@ from qtpy.QtWidgets import QDockWidget
 
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui import plugin
+from napari_embedding_game.ui.workspace import workspace_of
 
 
 @pytest.fixture
@@ -16,15 +17,17 @@ def window(make_napari_viewer, monkeypatch):
     viewer = make_napari_viewer()
     monkeypatch.setattr(plugin.napari, "current_viewer", lambda: viewer)
     # The warm-up would outlive most tests; the engine is loaded where it runs.
-    monkeypatch.setattr("napari_embedding_game.ui.player.engine.warm_up", lambda: None)
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
+    )
     return viewer
 
 
 def test_both_docks_share_the_session_of_their_viewer(window):
     game, inspector = plugin.GameDock(window), plugin.InspectorDock(window)
-    assert game.player.session is inspector._session is plugin.session_of(window)
-    game.shut_down()
-    inspector.shut_down()
+    assert game.controller.session is inspector._session is workspace_of(window).session
+    game.close()
+    inspector.close()
 
 
 PLUGIN = "Embedding Game"
@@ -86,7 +89,7 @@ def test_a_sample_shows_the_docks_wherever_they_are(window, qtbot, from_menu, ch
         PLUGIN,
         "Handwritten digits (1,797 images)",
     )
-    session = plugin.session_of(window)
+    session = workspace_of(window).session
     qtbot.waitUntil(lambda: session.dataset is not None, timeout=20_000)
     assert [hidden for _, hidden in boxes(window).values()] == [False, False]
     for name in list(window.window.dock_widgets):
@@ -97,28 +100,28 @@ def test_a_sample_shows_the_docks_wherever_they_are(window, qtbot, from_menu, ch
 
 def test_a_viewer_in_a_proxy_is_the_same_viewer(make_napari_viewer_proxy):
     proxy = make_napari_viewer_proxy()
-    assert plugin.session_of(proxy) is plugin.session_of(proxy.__wrapped__)
+    assert workspace_of(proxy) is workspace_of(proxy.__wrapped__)
 
 
 def test_the_digits_sample_is_loaded_and_played(window, qtbot):
     layers = [plugin.open_digits()]
     for data, meta, _ in layers[0]:
         window.add_points(data, **meta)
-    session = plugin.session_of(window)
+    session = workspace_of(window).session
     qtbot.waitUntil(lambda: session.dataset is not None, timeout=20_000)
     assert session.dataset.name == "digits"
     dock = plugin.open_docks(window)
     session.settings.max_iter = 30
-    dock.player.play()
+    dock.controller.play()
     qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
     assert session.message == ""
     assert [layer.name for layer in window.layers] == ["embedding", "landmarks"]
-    points, world = window.layers["embedding"], dock.player.layers.to_world
+    points, world = window.layers["embedding"], dock.controller.layers.to_world
     shown = world(session.snapshot.embedding)
     np.testing.assert_allclose(points.data, shown, atol=1e-3)
     known = ["label", "cluster", "pressure"]
     qtbot.waitUntil(lambda: list(points.features.columns) == known)
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 @pytest.fixture
@@ -133,7 +136,7 @@ def table(tmp_path):
 def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, table):
     reader = plugin.get_reader([table])
     assert [data[0].shape for data in reader(table)] == [(0, 2)]
-    session = plugin.session_of(window)
+    session = workspace_of(window).session
     qtbot.waitUntil(lambda: session.dataset is not None, timeout=10_000)
     assert session.dataset.X.shape == (30, 3)
 
@@ -152,11 +155,11 @@ def test_a_sample_that_is_not_wanted_after_all_leaves_map_and_layers(
     window, qtbot, table, press
 ):
     dock = plugin.open_docks(window)
-    session = dock.player.session
-    with qtbot.waitSignal(dock.player.loaded, timeout=20_000):
-        dock.player.load(FileSource(Path(table)))
+    session = dock.workspace.session
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+        dock.controller.reading.load(FileSource(Path(table)))
     session.settings.max_iter = 10
-    dock.player.play()
+    dock.controller.play()
     qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
     session.clusters.rename(session.clusters.clusters[0].id, "T cells")
     before, layers = session.dataset, [layer.name for layer in window.layers]
@@ -168,13 +171,13 @@ def test_a_sample_that_is_not_wanted_after_all_leaves_map_and_layers(
     assert "1 named cluster" in press(open_sample, "Cancel")
     assert session.dataset is before
     assert [layer.name for layer in window.layers] == layers
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 def test_a_file_dropped_with_shift_is_a_stack_of_one(window, qtbot, table):
     # napari hands it to its reader as a list
     window.open([table], stack=True, plugin="napari-embedding-game")
-    session = plugin.session_of(window)
+    session = workspace_of(window).session
     qtbot.waitUntil(lambda: session.dataset is not None, timeout=10_000)
     assert session.dataset.X.shape == (30, 3)
 
@@ -202,4 +205,4 @@ def test_in_a_small_window_no_dock_lies_over_the_other(window, qtbot):
         for kind in (plugin.GameDock, plugin.InspectorDock)
     )
     assert not game.intersects(inspector)
-    plugin.open_docks(window).player.keeper.close()
+    plugin.open_docks(window).controller.keeper.close()

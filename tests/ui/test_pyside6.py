@@ -10,10 +10,11 @@ import napari
 from qtpy import API_NAME
 from qtpy.QtWidgets import QApplication, QDockWidget
 from napari_embedding_game.ui import plugin
+from napari_embedding_game.ui.workspace import workspace_of
 assert API_NAME == "PySide6", API_NAME
 viewer = napari.Viewer()
 game = plugin.open_docks(viewer)
-session = plugin.session_of(viewer)
+session = workspace_of(viewer).session
 
 def until(found):
     end = time.monotonic() + 120

@@ -14,8 +14,8 @@ from napari_embedding_game.ui import relink
 from napari_embedding_game.ui.linked import (
     OBJECTS_NAME,
     PICTURE_NAME,
+    LinkedLayers,
     describe,
-    linked_layers,
     show_pictures,
 )
 from napari_embedding_game.ui.relink import find, missing
@@ -81,28 +81,28 @@ def saved(qtbot, viewer, dock, session, play, labels, image):
     """The session of measured objects whose layers have been closed since."""
     viewer.add_image(image, name="dapi")
     viewer.add_labels(labels, name="cells")
-    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
         dock.data.measure.measure.native.click()
     play()
-    found = dock.player.keeper.capture()
+    found = dock.controller.keeper.capture()
     viewer.layers.clear()
     return found
 
 
 def bring_back(dock, saved: SavedSession):
-    dock.player.linked.set(None)
-    dock.player.keeper.maps.restore(saved)
+    dock.controller.workspace.linked.set(None)
+    dock.controller.workspace.maps.restore(saved)
 
 
 def test_layers_that_are_open_are_linked(viewer, dock, session, saved, labels, image):
     layer = viewer.add_labels(labels, name="cells")
     dapi = viewer.add_image(image, name="dapi")
     bring_back(dock, saved)
-    linked = dock.player.linked.current
+    linked = dock.controller.workspace.linked.current
     assert (linked.labels, linked.images) == (layer, (dapi,))
-    assert dock.player.relink.sentence == ""
+    assert dock.controller.relink.sentence == ""
     session.selection.select_points(np.array([3]))
-    assert dock.player.lit.layer.data.sum() == (labels == 4).sum()
+    assert dock.controller.lit.layer.data.sum() == (labels == 4).sum()
 
 
 def test_what_is_missing_is_told_and_linked_once_it_is_open(
@@ -111,30 +111,30 @@ def test_what_is_missing_is_told_and_linked_once_it_is_open(
     bring_back(dock, saved)
     session.selection.select_points(np.arange(9))
     qtbot.waitUntil(lambda: inspector.report is not None)
-    assert dock.player.linked.current is None
+    assert dock.controller.workspace.linked.current is None
     assert dock.data.trouble.text() == (
         "The labels 'cells' of these objects are not open: open them and their image, "
         "and they are linked by themselves."
     )
     assert not dock.data.drop.native.isVisible()
     # Who saves now does not lose what the file said.
-    view = dock.player.keeper.capture().maps[0].view
+    view = dock.controller.keeper.capture().maps[0].view
     assert view["layers"]["images"][0]["name"] == "dapi"
     viewer.add_labels(np.roll(labels, 3), name="cells")
     qtbot.wait(20)
-    assert dock.player.linked.current is None
+    assert dock.controller.workspace.linked.current is None
     layer = viewer.add_labels(labels, name="whatever")
-    qtbot.waitUntil(lambda: dock.player.linked.current is not None)
-    assert dock.player.linked.current.labels is layer
+    qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
+    assert dock.controller.workspace.linked.current.labels is layer
     assert dock.data.trouble.text().startswith("The image 'dapi' of these objects is")
     # The map makes room for them.
-    layers = dock.player.layers
+    layers = dock.controller.layers
     assert layers.points.data[:, 1].min() > 40
     np.testing.assert_allclose(
         layers.points.data, layers.to_world(session.snapshot.embedding), rtol=1e-5
     )
     dapi = viewer.add_image(image, name="dapi")
-    qtbot.waitUntil(lambda: dock.player.linked.current.images == (dapi,))
+    qtbot.waitUntil(lambda: dock.controller.workspace.linked.current.images == (dapi,))
     assert dock.data.trouble.isHidden()
     pictures = inspector.members.thumbnails.pictures
     qtbot.waitUntil(lambda: sorted(pictures.rows) == list(range(9)))
@@ -145,10 +145,10 @@ def test_other_data_end_the_search(
 ):
     bring_back(dock, saved)
     session.load(dataset)
-    assert dock.player.relink.sentence == ""
+    assert dock.controller.relink.sentence == ""
     viewer.add_labels(labels)
     qtbot.wait(20)
-    assert dock.player.linked.current is None
+    assert dock.controller.workspace.linked.current is None
 
 
 def test_layers_are_described_by_name_and_file(viewer, session, labels, image):
@@ -157,7 +157,7 @@ def test_layers_are_described_by_name_and_file(viewer, session, labels, image):
     told = describe(linked)
     assert told["labels"]["sample"] == "nuclei"
     assert [one["name"] for one in told["images"]] == [linked.images[0].name]
-    record = linked_layers(session)
+    record = LinkedLayers()
     assert record.describe() == {}
     record.set(linked)
     assert record.describe() == told
@@ -187,12 +187,14 @@ def test_the_picture_of_the_sample_is_made_again(
     layers["images"] = [{"name": PICTURE_NAME}]
     one = replace(saved.maps[0], view={**saved.maps[0].view, "layers": layers})
     bring_back(dock, replace(saved, maps=(one,)))
-    qtbot.waitUntil(lambda: dock.player.linked.current is not None)
-    assert [x.name for x in dock.player.linked.current.images] == [PICTURE_NAME]
+    qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
+    assert [x.name for x in dock.controller.workspace.linked.current.images] == [
+        PICTURE_NAME
+    ]
     assert dock.data.trouble.isHidden()
     viewer.layers.clear()
     monkeypatch.setattr(Sample, "made", SimpleNamespace(image=image, labels=labels.T))
     bring_back(dock, replace(saved, maps=(one,)))
-    qtbot.waitUntil(lambda: dock.player.relink._worker is None)
-    assert dock.player.linked.current is None  # another version's picture
+    qtbot.waitUntil(lambda: dock.controller.relink._worker is None)
+    assert dock.controller.workspace.linked.current is None  # another version's picture
     assert OBJECTS_NAME not in viewer.layers

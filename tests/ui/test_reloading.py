@@ -7,6 +7,7 @@ from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.session.autosave import find_closed
 from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.ui.dock import GameDock
 
 ad = pytest.importorskip("anndata")
 
@@ -35,7 +36,7 @@ def opened(monkeypatch, qtbot, dock, session, cells):
         )
         dock.data.open_menu.actions()[0].trigger()
 
-    with qtbot.waitSignal(dock.player.loaded, timeout=20_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         choose(cells)
     dock.choose = choose
     return dock
@@ -47,7 +48,7 @@ def run(dock, qtbot, session):
 
 
 def read(dock, qtbot, act):
-    with qtbot.waitSignal(dock.player.loaded, timeout=30_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
         act()
 
 
@@ -74,7 +75,7 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     cells, picture = give_name(session, "T cells"), session.snapshot.embedding
     choose_space(dock, qtbot, "obsm['X_other']")
     assert session.dataset.X.shape == (60, 4)
-    qtbot.waitUntil(lambda: dock.player.layers.points is None)  # no dead picture
+    qtbot.waitUntil(lambda: dock.controller.layers.points is None)  # no dead picture
     run(dock, qtbot, session)
     assert named(session, "T cells") == cells
     run(dock, qtbot, session)  # Restart
@@ -82,7 +83,7 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     assert len(dock.data.way.buttons) == 1
     choose_space(dock, qtbot, "obsm['X_pca']")
     assert session.snapshot.embedding is picture
-    assert len(dock.player.layers.points.data) == 60
+    assert len(dock.controller.layers.points.data) == 60
     assert named(session, "T cells") == cells
     assert session.clusters.history.undo_label
     (other,) = dock.data.way.parts.menu().actions()
@@ -130,7 +131,7 @@ def test_other_data_ask_first_and_leave_a_copy(
     qtbot.wait(50)
     assert session.dataset is before
     assert not find_closed(autosave_folder)
-    with qtbot.waitSignal(dock.player.loaded, timeout=20_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         assert press(lambda: dock.choose(table), "Replace")
     assert len(session.dataset.obs) == 30
     qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
@@ -150,14 +151,15 @@ def test_the_question_offers_to_save(
     run(dock, qtbot, session)
     give_name(session, "T cells")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
-    with qtbot.waitSignal(dock.player.saved):
+    with qtbot.waitSignal(dock.controller.writing.saved):
         press(
-            lambda: dock.player.load(FileSource(tmp_path / "no.csv")), "Save session…"
+            lambda: dock.controller.reading.load(FileSource(tmp_path / "no.csv")),
+            "Save session…",
         )
     assert path.exists()
     # What is saved can be replaced without a question.
     assert not press(
-        lambda: dock.player.load(FileSource(tmp_path / "no.csv")), "Escape"
+        lambda: dock.controller.reading.load(FileSource(tmp_path / "no.csv")), "Escape"
     )
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
 
@@ -166,7 +168,7 @@ def test_a_map_without_work_is_replaced_without_a_question_but_kept(
     qtbot, opened, session, press, autosave_folder, cells
 ):
     run(opened, qtbot, session)
-    with qtbot.waitSignal(opened.player.loaded, timeout=20_000):
+    with qtbot.waitSignal(opened.controller.reading.loaded, timeout=20_000):
         assert not press(lambda: opened.choose(cells), "Escape")
     qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
     assert opened.data.way.isHidden()
@@ -176,10 +178,25 @@ def test_a_damaged_file_hides_none_of_the_other_recent_maps(
     qtbot, opened, session, press, autosave_folder, cells
 ):
     run(opened, qtbot, session)
-    with qtbot.waitSignal(opened.player.loaded, timeout=20_000):
+    with qtbot.waitSignal(opened.controller.reading.loaded, timeout=20_000):
         assert not press(lambda: opened.choose(cells), "Escape")
     qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
     (autosave_folder / "cut_short.autosave.zip").write_bytes(b"PK")
     opened.data.open_menu.aboutToShow.emit()
     (entry,) = opened.data.recent.actions()
     assert "cells" in entry.text()
+
+
+def test_a_dock_that_is_opened_again_offers_what_else_can_be_read(
+    qtbot, opened, viewer, session
+):
+    choose_space(opened, qtbot, "obsm['X_other']")
+    offered = list(opened.data.space.choices)
+    opened.close()
+    again = GameDock(viewer, opened.workspace, warm_up=False)
+    qtbot.addWidget(again)
+    assert list(again.data.space.choices) == offered
+    assert again.data.space.value == "obsm['X_other']"
+    choose_space(again, qtbot, "obsm['X_pca']")
+    assert session.dataset.X.shape == (60, 5)
+    again.close()

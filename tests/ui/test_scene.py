@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QComboBox, QWidget
 
 from napari_embedding_game.session.run import UNPACED
 from napari_embedding_game.ui.dock import GameDock
-from napari_embedding_game.ui.plugin import session_of
+from napari_embedding_game.ui.workspace import workspace_of
 
 TITLE = "Embedding Game (Embedding Game)"
 LEFT, SHIFT = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier
@@ -23,7 +23,7 @@ class Scene:
 
     def __init__(self, viewer, qtbot):
         self.viewer, self.qtbot = viewer, qtbot
-        self.session = session_of(viewer)
+        self.session = workspace_of(viewer).session
         docked = viewer.window.dock_widgets.values()
         self.dock = next(x for x in docked if isinstance(x, GameDock))
         self.canvas = viewer.window._qt_viewer.canvas
@@ -31,7 +31,7 @@ class Scene:
 
     @property
     def layers(self):
-        return self.dock.player.layers
+        return self.dock.controller.layers
 
     def drawn(self, layer=None):
         """Return the pixels at which vispy draws the points of a layer."""
@@ -115,13 +115,13 @@ class Scene:
 def scene(make_napari_viewer, qtbot, from_menu, engine, dataset):
     viewer = make_napari_viewer(show=True)
     viewer.window.resize(1300, 800)
-    session = session_of(viewer)
+    session = workspace_of(viewer).session
     session._engine, session._pace = engine, UNPACED
     from_menu(viewer.window.plugins_menu, "Embedding Game", TITLE)
     scene = Scene(viewer, qtbot)
     session.load(dataset)
     yield scene
-    scene.dock.player.keeper.close()
+    scene.dock.controller.keeper.close()
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def test_a_gene_and_a_column_colour_the_map(played, session, dock):
     find(played, "c")
     assert session.look.color_by == "c"
     values = session.dataset.profile[:, 2]
-    colors = dock.player.layers.points.face_color
+    colors = dock.controller.layers.points.face_color
     highest, lowest = values.argmax(), values.argmin()
     assert colors[highest, 1] > colors[lowest, 1]  # viridis: yellow, not violet
     find(played, "kind")
@@ -78,7 +78,7 @@ def test_columns_of_a_table_colour_the_map(played, session):
 def test_a_cell_is_selected_and_flown_to(played, session, viewer, dock):
     find(played, "cell23")
     assert session.selection.rows.tolist() == [23]
-    points = dock.player.layers.points
+    points = dock.controller.layers.points
     place = points.data_to_world(points.data[23])
     np.testing.assert_allclose(viewer.scene.camera.center[-2:], place, rtol=1e-5)
 

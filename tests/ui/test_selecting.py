@@ -18,6 +18,7 @@ from napari_embedding_game.ui.linked import Linked
 from napari_embedding_game.ui.lit import COLOR as LIT
 from napari_embedding_game.ui.lit import FADING, FEW, light
 from napari_embedding_game.ui.picking import Pointed
+from napari_embedding_game.ui.workspace import Workspace
 
 
 def grid(side, step=4):
@@ -77,8 +78,8 @@ def nuclei(qtbot, viewer, dock, session, play):
     image = np.random.default_rng(0).random(labels.shape)
     layer = viewer.add_labels(labels, name="nuclei")
     source = MeasuredSource(image, labels, "nuclei")
-    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
-        dock.player.load(source, linked=Linked(layer))
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
+        dock.controller.reading.load(source, linked=Linked(layer))
     play()
     return layer
 
@@ -88,22 +89,22 @@ def clicker(dock):
     beside = np.array([-1e6, -1e6])
 
     def click(world, adds):
-        dock.player._pointing._on_click(Pointed(beside, np.array(world)), adds)
+        dock.controller.pointing._on_click(Pointed(beside, np.array(world)), adds)
 
     return click
 
 
 def lit_labels(dock, layer):
-    return sorted(set(layer.data[dock.player.lit.layer.data == 1].tolist()))
+    return sorted(set(layer.data[dock.controller.lit.layer.data == 1].tolist()))
 
 
 def test_a_cluster_is_lit_in_the_image(viewer, dock, session, nuclei):
-    assert dock.player.lit.layer is None
+    assert dock.controller.lit.layer is None
     cluster = session.clusters.clusters[0]
     session.selection.select(cluster.id)
-    lit = dock.player.lit.layer
+    lit = dock.controller.lit.layer
     assert lit in viewer.layers
-    assert viewer.layers.selection.active is dock.player.layers.points
+    assert viewer.layers.selection.active is dock.controller.layers.points
     expected = session.dataset.objects.label_ids[session.selection.points]
     assert lit_labels(dock, nuclei) == sorted(expected.tolist())
     session.selection.clear()
@@ -131,7 +132,7 @@ def test_an_opacity_that_is_set_meanwhile_stays(dock, session, nuclei):
 
 def test_closing_the_dock_brings_the_other_objects_back(dock, session, nuclei):
     session.selection.select(session.clusters.clusters[0].id)
-    dock.shut_down()
+    dock.close()
     assert nuclei.opacity == 0.7
 
 
@@ -151,10 +152,10 @@ def test_a_deleted_light_comes_back_with_the_next_selection(
     viewer, dock, session, nuclei
 ):
     session.selection.select_points(np.array([3]))
-    viewer.layers.remove(dock.player.lit.layer)
+    viewer.layers.remove(dock.controller.lit.layer)
     assert nuclei.opacity == 0.7
     session.selection.select_points(np.array([3, 5]))
-    assert dock.player.lit.layer in viewer.layers
+    assert dock.controller.lit.layer in viewer.layers
     assert lit_labels(dock, nuclei) == [4, 6]
 
 
@@ -163,21 +164,21 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
 ):
     session.selection.select_points(np.array([3]))
     viewer.layers.remove(nuclei)
-    qtbot.waitUntil(lambda: dock.player.linked.current is None)
+    qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is None)
     assert "The labels 'nuclei' of these objects are not open" in (
         dock.data.trouble.text()
     )
-    assert dock.player.lit.layer is None
+    assert dock.controller.lit.layer is None
     click = clicker(dock)
     click([1.0, 9.0], False)
     assert session.selection.rows.tolist() == [3]
-    dock.player.write_features()
+    dock.controller.writing.write_features()
     assert "no map of a layer's objects" in dock.data.trouble.text()
-    view = dock.player.keeper.capture().maps[0].view
+    view = dock.controller.keeper.capture().maps[0].view
     assert view["layers"]["labels"]["name"] == "nuclei"
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
-    qtbot.waitUntil(lambda: dock.player.linked.current is not None)
-    assert dock.player.linked.current.labels is again
+    qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
+    assert dock.controller.workspace.linked.current.labels is again
 
 
 def colored(layer):
@@ -201,12 +202,12 @@ def test_in_the_grid_the_objects_own_layer_shows_what_is_selected(
     assert nuclei.colormap is before
     assert lit_labels(dock, nuclei) == [6]
     viewer.canvas.grid.enabled = True
-    assert dock.player.lit.layer is None
+    assert dock.controller.lit.layer is None
     assert colored(nuclei) == [6]
     session.selection.clear()
     assert nuclei.colormap is before
     session.selection.select_points(np.array([5]))
-    dock.shut_down()
+    dock.close()
     assert nuclei.colormap is before
 
 
@@ -217,7 +218,7 @@ def pyramid(qtbot, viewer, dock, session, play):
     levels = [labels, labels[::2, ::2], labels[::4, ::4]]
     layer = viewer.add_labels(levels, name="nuclei", multiscale=True)
     viewer.add_image(labels / 7.0, name="dapi")
-    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
         dock.data.measure.measure.native.click()
     play()
     return layer
@@ -230,7 +231,7 @@ def test_objects_of_a_multiscale_image_are_measured_and_lit(
     assert objects.boxes.max() > pyramid.data[1].shape[0]  # the finest was measured
     for rows in ([3, 7], [1]):
         session.selection.select_points(np.array(rows))
-        lit = dock.player.lit.layer
+        lit = dock.controller.lit.layer
         assert lit.multiscale
         for level in range(3):
             pixels = np.asarray(lit.data[level][...]) == 1
@@ -268,11 +269,11 @@ def test_the_camera_goes_to_the_selected_objects(viewer, dock, session, nuclei):
 
 def test_other_data_take_the_light_away(qtbot, viewer, dock, session, nuclei):
     session.selection.select_points(np.array([3]))
-    lit = dock.player.lit.layer
+    lit = dock.controller.lit.layer
     image = np.random.default_rng(1).random((40, 40))
     source = MeasuredSource(image, grid(5, 8), "others")
-    with qtbot.waitSignal(dock.player.loaded, timeout=10_000):
-        dock.player.load(source)
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
+        dock.controller.reading.load(source)
     assert lit not in viewer.layers
     assert dock.select.show_objects.native.isHidden()
 
@@ -292,12 +293,12 @@ def canvas(make_napari_viewer, session, qtbot, click_run):
     from napari_embedding_game.ui.dock import GameDock
 
     viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, session, warm_up=False)
+    dock = GameDock(viewer, Workspace(session), warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
     qtbot.wait(50)
     yield viewer, dock
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 @pytest.mark.parametrize("by_button", [False, True])
@@ -310,7 +311,7 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
     middle = np.array([native.width(), native.height()]) / 2
 
     def pixel(place):
-        row, column = dock.player.layers.to_world(np.asarray(place))
+        row, column = dock.controller.layers.to_world(np.asarray(place))
         offset = np.array([column - camera.center[-1], row - camera.center[-2]])
         return QPoint(*np.round(middle + offset * camera.zoom).astype(int))
 

@@ -26,7 +26,7 @@ def view(qtbot):
     qtbot.addWidget(view)
     view.resize(400, 150)
     yield view
-    view.pictures.stop()
+    view.pictures.close()
 
 
 def test_only_pictures_in_view_are_made_and_in_the_background(qtbot, view):

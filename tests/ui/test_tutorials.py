@@ -21,8 +21,8 @@ def person(make_napari_viewer, qtbot, person_at_the_window):
     person = person_at_the_window.Person(make_napari_viewer(show=True))
     person.viewer.window.resize(1500, 950)
     yield person
-    person.dock.shut_down()
-    person.inspector.shut_down()
+    person.dock.close()
+    person.inspector.close()
     qtbot.waitUntil(lambda: running_workers() == 0, timeout=60_000)
 
 
@@ -93,7 +93,7 @@ def test_from_raw_counts_to_named_cells(person, counts_file, tmp_path):
     np.testing.assert_array_equal(
         adata.obsm["X_embedding_game"], person.session.snapshot.embedding
     )
-    table = person.dock.player.layers.points.features
+    table = person.dock.controller.layers.points.features
     assert list(table["cluster (file)"]) == list(adata.obs["cluster"])
 
 
@@ -129,7 +129,7 @@ def test_from_an_image_to_nuclei_and_back(person, image_and_labels, tmp_path):
     is_bright = person.session.dataset.objects.label_ids % 2 == 0
     person.choose(cluster_of(person, is_bright))
     np.testing.assert_array_equal(person.session.selection.points, is_bright)
-    lit = person.dock.player.lit.layer
+    lit = person.dock.controller.lit.layer
     np.testing.assert_array_equal(lit.data == 1, (labels > 0) & (labels % 2 == 0))
     person.open_tab("Pictures")
     assert person.inspector.members.thumbnails.pictures.rowCount() > 0

@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 from napari_embedding_game.ui.dock import Closing, GameDock
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.worker import running_workers
+from napari_embedding_game.ui.workspace import Workspace
 
 
 @pytest.mark.parametrize("state", ["preparing", "running", "paused", "finished"])
@@ -81,13 +82,13 @@ def test_a_dock_that_is_opened_again_goes_on_with_the_map(
 ):
     points = click_run(docked).points
     window.window.remove_dock_widget(docked)
-    again = GameDock(window, session, warm_up=False)
+    again = GameDock(window, docked.workspace, warm_up=False)
     window.window.add_dock_widget(again, name="again")
-    assert again.player.layers.points is points
+    assert again.controller.layers.points is points
     assert again.run.run.text == "Restart"
     click_run(again)
     assert len(window.layers) == 2
-    again.player.keeper.close()
+    again.controller.keeper.close()
 
 
 def test_the_visual_shows_what_was_written(window, dataset, make_snapshot):
@@ -132,12 +133,12 @@ class Canvas:
 @pytest.fixture
 def canvas(make_napari_viewer, session, qtbot, click_run, engine):
     viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, session, warm_up=False)
+    dock = GameDock(viewer, Workspace(session), warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")
     layers = click_run(dock)
     qtbot.wait(50)
     yield Canvas(viewer, layers)
-    dock.player.keeper.close()
+    dock.controller.keeper.close()
 
 
 def test_clicks_on_the_map_select_clusters(canvas, session, qtbot):

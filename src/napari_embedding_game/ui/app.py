@@ -57,7 +57,7 @@ def launch(
     errand = Errand(viewer, dock, screenshot, out, quit_after_run)
     source = _source(sample, path)
     if source is not None:
-        dock.player.load(source, then=dock.player.play)
+        dock.controller.reading.load(source, then=dock.controller.play)
     napari.run()
     return errand.code
 
@@ -85,13 +85,13 @@ class Errand:
         self.code = 0
         self._viewer = viewer
         self._dock = dock
-        self._session: Session = dock.player.session
+        self._session: Session = dock.controller.session
         self._screenshot = screenshot
         self._out = out
         self._quit = quit_after_run
         self._session.state_changed.connect(self._on_state)
-        dock.player.trouble.connect(self._on_trouble)
-        dock.player.saved.connect(self._leave)
+        dock.controller.trouble.connect(self._on_trouble)
+        dock.controller.writing.saved.connect(self._leave)
 
     def _on_state(self, state: str) -> None:
         if state == "failed":
@@ -112,7 +112,7 @@ class Errand:
             picture = str(self._screenshot)
             self._viewer.screenshot(picture, canvas_only=False, flash=False)
         if self._out is not None:
-            self._dock.player.save(Path(self._out))
+            self._dock.controller.writing.save(Path(self._out))
         else:
             self._leave()
 

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import (
 
 from napari_embedding_game.session.maps import Place
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.player import Player
+from napari_embedding_game.ui.controller import Controller
 
 LONGEST = 18
 """Letters of a title; the tooltip has all of them."""
@@ -22,23 +22,23 @@ LONGEST = 18
 class Breadcrumb(QWidget):
     """A click goes to a map above or to a map of a part; hidden where there is none."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, controller: Controller) -> None:
         super().__init__()
-        self._player = player
-        self._maps = player.keeper.maps
+        self._controller = controller
+        self._maps = controller.workspace.maps
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 2)
         self._row.setSpacing(4)
         self.buttons: list[QPushButton] = []
         self.parts: QPushButton | None = None
         """Opens a menu of the maps of parts of this one, where there are any."""
-        self._ties = Connections()
-        self._ties.connect(self._maps.changed, self.refresh)
+        self._connections = Connections()
+        self._connections.connect(self._maps.changed, self.refresh)
         self.refresh()
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self._ties.close()
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
 
     def refresh(self) -> None:
         """Show the present way."""
@@ -46,7 +46,7 @@ class Breadcrumb(QWidget):
             widget = self._row.takeAt(0).widget()
             if widget is not None:
                 widget.deleteLater()
-        path = self._maps.path if self._player.session.dataset is not None else []
+        path = self._maps.path if self._controller.session.dataset is not None else []
         self.buttons = [self._button(place) for place in path[:-1]]
         for button in self.buttons:
             self._row.addWidget(button)
@@ -83,7 +83,7 @@ class Breadcrumb(QWidget):
         return button
 
     def _open(self, key: str) -> None:
-        self._player.keeper.open(key)
+        self._controller.keeper.open(key)
 
 
 def _short(title: str) -> str:

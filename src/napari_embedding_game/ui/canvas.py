@@ -13,31 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QObject, Qt
-from qtpy.QtOpenGLWidgets import QOpenGLWidget
-from qtpy.QtWidgets import QMainWindow, QWidget
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.ui.compat import camera_of
 
 EDGE = 1e6
 """Condition number from which on a plane is seen from its edge."""
 SMALLEST_CELL = 20
 """Pixels that napari leaves to a cell of its grid, whatever the spacing."""
-
-
-def canvas_of(widget: QWidget) -> QWidget | None:
-    """Return the canvas of the napari window that a docked widget is in.
-
-    None while it is in no window, or where napari draws without one.
-    """
-    top = widget
-    while (parent := top.parentWidget()) is not None:
-        top = parent
-    center = top.centralWidget() if isinstance(top, QMainWindow) else None
-    canvas: QWidget | None = center.findChild(QOpenGLWidget) if center else None
-    return canvas
-
-
-def camera_of(viewer: Any) -> Any:
-    """Return the camera of a viewer; napari 0.9 has moved it."""
-    return getattr(viewer, "scene", viewer).camera
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +195,7 @@ class Sheet(QWidget):
         self.setGeometry(canvas.rect())
         canvas.installEventFilter(self)
 
-    def take_off(self) -> None:
+    def close(self) -> None:
         """Leave the canvas for good."""
         canvas = self.parentWidget()
         if canvas is not None:

@@ -13,8 +13,8 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.sources import FileSource, Loaded, Source, Wish
 from napari_embedding_game.ui.columns_panel import MOST, ColumnsPanel
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.parts import add_row, form
-from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.worker import Worker
 
 AS_HERE, CHOSEN = "As here", "Chosen columns …"
@@ -25,12 +25,12 @@ class ChildSpace(QWidget):
 
     Parameters
     ----------
-    player : Player
+    controller : Controller
     """
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, controller: Controller) -> None:
         super().__init__()
-        self._player = player
+        self._controller = controller
         self._worker: Worker | None = None
         self.source: Source | None = None
         """What is read where another space is chosen."""
@@ -44,21 +44,21 @@ class ChildSpace(QWidget):
         rows = form()
         add_row(rows, "Its space", self.choice)
         self.setLayout(rows)
-        self._ties = Connections()
+        self._connections = Connections()
         for signal, slot in (
-            (player.asked, self._on_asked),
-            (player.loaded, self._on_loaded),
-            (player.session.dataset_changed, self._on_dataset),
-            (player.session.restored, self._on_restored),
+            (controller.reading.asked, self._on_asked),
+            (controller.reading.loaded, self._on_loaded),
+            (controller.session.dataset_changed, self._on_dataset),
+            (controller.session.restored, self._on_restored),
         ):
-            self._ties.connect(signal, slot)
+            self._connections.connect(signal, slot)
         self._offer()
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self._ties.close()
+    def close(self) -> None:
+        """Undo the connections to the session, and read nothing any more."""
+        self._connections.close()
         if self._worker is not None:
-            self._worker.abandon(1.0)
+            self._worker.close()
             self._worker = None
 
     def ask(self) -> tuple[bool, Wish | None]:
@@ -89,14 +89,14 @@ class ChildSpace(QWidget):
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         """Forget the choice, and the source where the data are of another one."""
-        is_same = dataset is not None and self._player.keeper.maps.is_moving
+        is_same = dataset is not None and self._controller.workspace.maps.is_moving
         if not is_same:
             self.source, self._spaces, self._columns = None, (), ()
         self._offer()
 
     def _on_restored(self, saved: object) -> None:
         """Look what else is in the file of a session that was opened."""
-        dataset = self._player.session.dataset
+        dataset = self._controller.session.dataset
         path = None if dataset is None else dataset.source
         if self.source is not None or path is None or not path.exists():
             return
@@ -107,7 +107,7 @@ class ChildSpace(QWidget):
 
     def _on_looked(self, path: Path, spaces: list[str], columns: list[str]) -> None:
         self._worker = None
-        dataset = self._player.session.dataset
+        dataset = self._controller.session.dataset
         if self.source is None and dataset is not None and dataset.source == path:
             self.source = FileSource(path)
             self._spaces, self._columns = spaces, columns
@@ -127,13 +127,13 @@ class ChildSpace(QWidget):
 
     def _present(self) -> str | None:
         """Return the space of the open map, if it is one of the source's."""
-        dataset = self._player.session.dataset
+        dataset = self._controller.session.dataset
         space = None if dataset is None else dataset.space
         return space if space in self._spaces else None
 
     def _choose_columns(self) -> tuple[str, ...]:
         """Ask for columns; none when it was called off."""
-        dataset = self._player.session.dataset
+        dataset = self._controller.session.dataset
         dialog = ColumnsDialog(
             self._columns, dataset.var_names if dataset else (), self
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +9,6 @@ from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.automatic import FIRST_ID
 from napari_embedding_game.session.clustering import Cluster
 from napari_embedding_game.session.clusters import ClusterBook
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.colors import (
     Colors,
     category_colors,
@@ -90,16 +87,6 @@ class ClusterColors:
         """Return the place of a cluster's colour among those given by number."""
         default = cluster.id % FIRST_ID + 1
         return self._book.clustering.numbers.get(cluster.id, default) - 1
-
-
-_palettes: WeakKeyDictionary[Session, ClusterColors] = WeakKeyDictionary()
-
-
-def palette_of(session: Session) -> ClusterColors:
-    """Return the colours of a session's clusters, which its docks share."""
-    if session not in _palettes:
-        _palettes[session] = ClusterColors(session.clusters)
-    return _palettes[session]
 
 
 def places(ids: list[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:

@@ -23,6 +23,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.cluster_colors import ClusterColors
 from napari_embedding_game.ui.cluster_table import ClusterTable
 from napari_embedding_game.ui.colors import to_hex
+from napari_embedding_game.ui.connections import Connections
 
 
 class ClusterEdits(QWidget):
@@ -53,16 +54,15 @@ class ClusterEdits(QWidget):
         self._make()
         self._build()
         table.customContextMenuRequested.connect(self._open_menu)
-        session.selection.changed.connect(self.follow)
-        self._book.changed.connect(self.follow)
-        self._book.history.changed.connect(self.follow)
+        self._connections = Connections()
+        book, selection = self._book, session.selection
+        changes = (selection.changed, book.changed, book.history.changed)
+        self._connections.connect_all(changes, self.follow)
         self.follow()
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self._session.selection.changed.disconnect(self.follow)
-        self._book.changed.disconnect(self.follow)
-        self._book.history.changed.disconnect(self.follow)
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
 
     def follow(self) -> None:
         """Enable what can be done now."""

@@ -6,16 +6,16 @@ import pandas as pd
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.session.report import as_levels
-from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.cluster_rows import NO_ROWS, ClusterRows
 from napari_embedding_game.ui.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.cluster_table import ClusterTable
 from napari_embedding_game.ui.coloring import CLUSTER
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.finding import names_in, show_found
 from napari_embedding_game.ui.parts import show_text, text_label
 from napari_embedding_game.ui.search_box import SearchBox
+from napari_embedding_game.ui.workspace import Workspace
 
 
 class ClusterPane(QWidget):
@@ -23,16 +23,16 @@ class ClusterPane(QWidget):
 
     Parameters
     ----------
-    session : Session
+    workspace : Workspace
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__()
-        self._session = session
-        self._palette = palette_of(session)
+        self._session = session = workspace.session
+        self._palette = workspace.palette
         self._levels: tuple[object, str, pd.Series] | None = None
         self.search = SearchBox(
-            lambda: names_in(session), lambda hit: show_found(session, hit)
+            lambda: names_in(session), lambda hit: show_found(workspace, hit)
         )
         self.slider = ClusterSlider(session.clusters)
         self.table = ClusterTable(
@@ -40,6 +40,8 @@ class ClusterPane(QWidget):
         )
         self.message = text_label(role="warning")
         self.edits = ClusterEdits(session, self.table, self._palette, self.tell)
+        self._connections = Connections()
+        self._connections.add(self.edits, self.slider, self.table)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -47,11 +49,9 @@ class ClusterPane(QWidget):
             column.addWidget(part, int(part is self.table))
         self.tell("")
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self.table.close_table()
-        self.slider.shut_down()
-        self.edits.shut_down()
+    def close(self) -> None:
+        """Close the views of the session."""
+        self._connections.close()
 
     def tell(self, message: str) -> None:
         """Show a sentence below the table; "" takes it away."""

@@ -9,6 +9,7 @@ from qtpy.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSlider, QSpinBox, QW
 from napari_embedding_game.session.clustering import Grouping
 from napari_embedding_game.session.clusters import ClusterBook
 from napari_embedding_game.session.merging import Merging, has_leiden
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.worker import Worker
 
 FEWEST = 2
@@ -43,14 +44,15 @@ class ClusterSlider(QWidget):
         self.slider.valueChanged.connect(self._on_slider)
         self.number.valueChanged.connect(self._on_number)
         self.grouping.currentIndexChanged.connect(self._apply)
-        book.changed.connect(self.follow)
+        self._connections = Connections()
+        self._connections.connect(book.changed, self.follow)
+        self._connections.call(self._call_off)
+        self._connections.call(self._rest.stop)
         self.follow()
 
-    def shut_down(self) -> None:
-        """Let go of the book."""
-        self._rest.stop()
-        self._call_off()
-        self._book.changed.disconnect(self.follow)
+    def close(self) -> None:
+        """Undo the connections to the book, and group nothing any more."""
+        self._connections.close()
 
     def follow(self) -> None:
         """Show what the book says."""

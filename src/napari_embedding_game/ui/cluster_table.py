@@ -20,6 +20,7 @@ from napari_embedding_game.ui.cluster_model import (
     ClusterModel,
 )
 from napari_embedding_game.ui.cluster_rows import ClusterRows
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.copying import copy_table, is_copy
 from napari_embedding_game.ui.legend import SWATCH
 
@@ -61,11 +62,12 @@ class ClusterTable(QTableView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._dress()
         self.selectionModel().selectionChanged.connect(self._on_rows)
-        selection.changed.connect(self._on_selection)
+        self._connections = Connections()
+        self._connections.connect(selection.changed, self._on_selection)
 
-    def close_table(self) -> None:
-        """Let go of the selection."""
-        self._selection.changed.disconnect(self._on_selection)
+    def close(self) -> None:
+        """Undo the connection to the selection."""
+        self._connections.close()
 
     def set_rows(self, rows: ClusterRows) -> None:
         """Show these clusters; a name that is being typed is not disturbed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +31,10 @@ from napari_embedding_game.session.sources import (
 from napari_embedding_game.ui.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.columns_panel import ColumnsPanel
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.linked import Linked, Table, finest
 from napari_embedding_game.ui.measure_panel import MeasurePanel, measured_source
 from napari_embedding_game.ui.parts import Part, add_row, form, show_text, text_label
-from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.recipe_panel import RecipePanel
 from napari_embedding_game.ui.rescue import Rescue
 from napari_embedding_game.ui.stale_labels import StaleLabels
@@ -52,40 +52,23 @@ NO_TABLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """How the data of a map were read."""
-
-    source: Source
-    loaded: Loaded
-    wish: Wish
-
-
 class DataPart(Part):
     """Chooses the source and tells what came of it."""
 
-    def __init__(self, viewer: napari.Viewer, player: Player) -> None:
+    def __init__(self, viewer: napari.Viewer, controller: Controller) -> None:
         super().__init__("Data")
         self._viewer = viewer
-        self._player = player
-        self._source: Source | None = None
-        """Asked for last; ``_taken`` is what is on show, ``_taken_wish`` how."""
-        self._taken: Source | None = None
-        self._loaded: Loaded | None = None
+        self._controller = controller
+        self._loading = controller.workspace.loading
         self._linked: Linked | None = None
         self._table: Table | None = None
-        self._wish = Wish()
-        self._taken_wish = self._wish
         self._busy = ""
-        self._columns: tuple[str, ...] = ()
-        self._read: dict[str, _Read] = {}
-        """By key of a map, how its data were read."""
-        self._is_reading = False
-        self._ties = Connections()
+        self._connections = Connections()
         self._make()
         self._build()
         self._connect()
-        self._show(player.session.dataset)
+        self._show(controller.session.dataset)
+        self._go_back()
 
     def choose_file(self) -> None:
         """Ask for a file and load it."""
@@ -94,7 +77,7 @@ class DataPart(Part):
             self, "Open a table of cells, images or texts", "", f"Data ({patterns})"
         )
         if name:
-            self._player.load(FileSource(Path(name)))
+            self._controller.reading.load(FileSource(Path(name)))
 
     def choose_folder(self) -> None:
         """Ask for a .zarr folder, or one of 10x counts, and load it."""
@@ -102,7 +85,7 @@ class DataPart(Part):
             self, "Open a .zarr folder, or the folder of a 10x matrix"
         )
         if name:
-            self._player.load(FileSource(Path(name)))
+            self._controller.reading.load(FileSource(Path(name)))
 
     def choose_session(self) -> None:
         """Ask for a session file and go on where it was saved."""
@@ -110,7 +93,7 @@ class DataPart(Part):
             self, "Go on with a session", "", f"Embedding game session (*{ENDING})"
         )
         if name:
-            self._player.open_session(Path(name))
+            self._controller.reading.open_session(Path(name))
 
     def use_layer(self) -> None:
         """Load the features table of the selected layer."""
@@ -125,13 +108,9 @@ class DataPart(Part):
             source = FeaturesSource(features.copy(), layer.name)
             self._load_layers(source, None, Table(layer, source.features))
 
-    def shut_down(self) -> None:
-        """Let go of viewer, session and player."""
-        self._ties.close()
-        self.measure.close_ties()
-        self.stale.close_ties()
-        self.way.shut_down()
-        self.rescue.shut_down()
+    def close(self) -> None:
+        """Undo the connections to viewer, session and controller."""
+        self._connections.close()
 
     # Inside
 
@@ -155,12 +134,12 @@ class DataPart(Part):
             tooltip="Map the complete rows only; the others stay in the saved file, "
             "unassigned.",
         )
-        self.rescue = Rescue(self._player)
-        self.way = Breadcrumb(self._player)
+        self.rescue = Rescue(self._controller)
+        self.way = Breadcrumb(self._controller)
         self.recipe = RecipePanel()
         self.columns = ColumnsPanel()
         self.measure = MeasurePanel(self._viewer)
-        self.stale = StaleLabels(self._player.linked)
+        self.stale = StaleLabels(self._controller.workspace.linked)
         self.open_button = PushButton(
             text="Open",
             tooltip="Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz.",
@@ -187,7 +166,9 @@ class DataPart(Part):
         menu = QMenu(self)
         for key, words in SAMPLES.items():
             menu.addAction(words).triggered.connect(
-                lambda _=False, key=key: self._player.load(SampleSource(key))
+                lambda _=False, key=key: self._controller.reading.load(
+                    SampleSource(key)
+                )
             )
         self.sample_button.native.setMenu(menu)
         self._form = form()
@@ -223,9 +204,9 @@ class DataPart(Part):
         return self._progress
 
     def _connect(self) -> None:
-        player = self._player
+        controller = self._controller
         self.layer_button.changed.connect(self.use_layer)
-        self.cancel.changed.connect(player.cancel)
+        self.cancel.changed.connect(controller.reading.cancel)
         self.space.changed.connect(self._on_space)
         self.columns.once.changed.connect(self._on_once)
         self.drop.changed.connect(self._on_drop)
@@ -233,54 +214,59 @@ class DataPart(Part):
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
         self.measure.wanted.connect(self._load_layers)
         self.stale.wanted.connect(self._read_labels_again)
-        self._ties.connect(player.asked, self._on_objects_asked)
-        self._ties.connect(player.loaded, self._on_objects_loaded)
+        self._connections.connect(controller.reading.asked, self._on_objects_asked)
+        self._connections.connect(controller.reading.loaded, self._on_objects_loaded)
         for signal, slot in (
-            (player.asked, self._on_asked),
-            (player.loaded, self._on_loaded),
-            (player.cancelled, self._go_back),
-            (player.failed, self._go_back),
-            (player.busy_changed, self._on_busy),
-            (player.stage_changed, self._on_stage),
-            (player.trouble, self._on_trouble),
-            (player.incomplete, self.drop.native.show),
-            (player.session.dataset_changed, self._show),
-            (player.keeper.maps.changed, self._on_map),
+            (controller.reading.asked, self._on_asked),
+            (controller.reading.loaded, self._on_loaded),
+            (controller.reading.cancelled, self._go_back),
+            (controller.reading.failed, self._go_back),
+            (controller.busy_changed, self._on_busy),
+            (controller.reading.stage_changed, self._on_stage),
+            (controller.trouble, self._on_trouble),
+            (controller.reading.incomplete, self.drop.native.show),
+            (controller.session.dataset_changed, self._show),
+            (controller.workspace.loading.changed, self._go_back),
         ):
-            self._ties.connect(signal, slot)
+            self._connections.connect(signal, slot)
+        self._connections.add(self.measure, self.stale, self.way, self.rescue)
 
     # Asking
 
     def _load_layers(
         self, source: Source, linked: Linked | None, table: Table | None = None
     ) -> None:
-        if self._player.load(source, linked=linked, table=table):
+        if self._controller.reading.load(source, linked=linked, table=table):
             self._linked, self._table = linked, table
             if linked is not None:
                 self.stale.expect(linked.labels)
 
     def _read_labels_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""
-        linked, table = self._player.linked.current, self._player.linked.table
+        linked, table = (
+            self._controller.workspace.linked.current,
+            self._controller.workspace.linked.table,
+        )
         if linked is None:
             return
         images = [image for image in linked.images if image in self._viewer.layers]
         self._linked = Linked(linked.labels, tuple(images))
         self._table = table
-        if isinstance(self._taken, FeaturesSource):
-            pixels = finest(linked.labels)
-            self._source = replace(self._taken, labels=pixels)
+        taken = self._loading.taken
+        source: Source
+        if isinstance(taken, FeaturesSource):
+            source = replace(taken, labels=finest(linked.labels))
         else:
-            self._source = measured_source(self._linked, self._first_axis())
-            if not isinstance(self._taken, MeasuredSource):
-                self._wish = Wish()  # that was for what a file or a sample holds
-        self._taken = self._source  # the same once more, not other data
+            source = measured_source(self._linked, self._first_axis())
+            if not isinstance(taken, MeasuredSource):
+                self._loading.wish = Wish()  # that was for what a file or sample holds
+        self._loading.ask_again_as(source)
         self._reload()
 
-    def _on_objects_asked(self, source: Source | None) -> None:
+    def _on_objects_asked(self, source: Source | None, is_other: bool) -> None:
         """Note that labels are read again as they are, whatever for."""
         linked, pixels = self._linked, getattr(source, "labels", None)
-        if linked is None or pixels is None or source is not self._source:
+        if linked is None or pixels is None or is_other:
             return
         if pixels is finest(linked.labels):
             self.stale.expect(linked.labels)
@@ -291,24 +277,23 @@ class DataPart(Part):
 
     def _first_axis(self) -> FirstAxis:
         """Return what the first axis of the measured labels was."""
-        dataset = self._player.session.dataset
+        dataset = self._controller.session.dataset
         known = {} if dataset is None else dataset.provenance.get("measured")
         is_time = isinstance(known, Mapping) and known.get("first_axis") == "time"
         return "time" if is_time else "z"
 
     def _reload(self, **changes: Any) -> None:
-        if self._source is not None:
-            self._wish = replace(self._wish, **changes)
-            self._player.load(
-                self._source,
-                self._wish,
+        loading = self._loading
+        if loading.source is not None:
+            self._controller.reading.load(
+                loading.source,
+                loading.change(**changes),
                 linked=self._linked,
                 table=self._table,
-                is_again=self._source is self._taken,
+                is_again=loading.is_again,
             )
 
     def _on_space(self, space: str) -> None:
-        self._columns = ()
         self._reload(space=space, columns=None, recipe=None)
 
     def _on_drop(self, drops: bool) -> None:
@@ -322,17 +307,10 @@ class DataPart(Part):
 
     # What came of it
 
-    def _on_asked(self, source: Source | None) -> None:
-        self._is_reading = source is not None
-        if source is not None and source is self._source:
+    def _on_asked(self, source: Source | None, is_other: bool) -> None:
+        if not is_other:
             return
-        self._source, self._wish = source, Wish()
         self._linked = self._table = None
-        if source is None:  # a session was opened in its place
-            self._read = {}
-            self._taken = self._loaded = None
-            self._taken_wish = self._wish
-        self._columns = ()
         self._offer_spaces([])
         self._set_drop(False)
         self.drop.native.hide()
@@ -340,65 +318,39 @@ class DataPart(Part):
         self.columns.hide()
 
     def _on_loaded(self, source: Source, loaded: Loaded) -> None:
-        self._taken, self._loaded, self._taken_wish = source, loaded, self._wish
-        self._is_reading = False
-        maps = self._player.keeper.maps
-        self._read[maps.current] = _Read(source, loaded, self._wish)
         self._show_read(loaded)
 
     def _show_read(self, loaded: Loaded) -> None:
         """Offer what else could come of the source."""
-        dataset = loaded.dataset
-        if not self._columns:
-            self._columns = tuple(loaded.columns)
-        present = self._wish.space or dataset.space
-        self._offer_spaces(list(loaded.spaces), present)
+        dataset, wish = loaded.dataset, self._loading.wish
+        self._offer_spaces(list(loaded.spaces), wish.space or dataset.space)
         self.drop.native.setVisible(self.drop.value)
         if loaded.is_counts:  # the offer below says it better
             advice = counts_advice(dataset.X, dataset.space)
             notes = [note for note in dataset.notes if note not in advice]
             show_text(self.notes, "\n".join(notes))
-        recipe = self._wish.recipe
-        self.recipe.show_for(is_counts=loaded.is_counts, applied=recipe is not None)
-        self.columns.set_columns(
-            () if recipe is not None else self._columns, dataset.var_names
-        )
-        self.columns.offer_once(loaded.counts_twice, self._wish.duplicates == "drop")
+        applied = wish.recipe is not None
+        self.recipe.show_for(is_counts=loaded.is_counts, applied=applied)
+        columns = () if applied else self._loading.columns
+        self.columns.set_columns(columns, dataset.var_names)
+        self.columns.offer_once(loaded.counts_twice, wish.duplicates == "drop")
 
     def _go_back(self) -> None:
         """Go back to what is on show, as it was read."""
-        self._is_reading = False
-        self._source = self._taken
-        self._linked = self._player.linked.current
-        self._table = self._player.linked.table
-        self._wish = self._taken_wish
-        self._set_drop(self._wish.missing == "drop")
-        if self._loaded is not None and self._taken is not None:
-            self._show_read(self._loaded)
+        self._linked = self._controller.workspace.linked.current
+        self._table = self._controller.workspace.linked.table
+        self._set_drop(self._loading.wish.missing == "drop")
+        if self._loading.shown is not None:
+            self._show_read(self._loading.shown.loaded)
         else:
             self.drop.native.hide()
-
-    def _on_map(self) -> None:
-        """Offer what goes with a map of the tree that was opened."""
-        maps = self._player.keeper.maps
-        known = {place.key for place in maps.places}
-        self._read = {key: read for key, read in self._read.items() if key in known}
-        ways = [place.key for place in maps.path[::-1] if place.key in self._read]
-        if not ways or self._is_reading:
-            return
-        read = self._read[ways[0]]
-        if (read.source, read.wish) != (self._taken, self._taken_wish):
-            self._taken, self._loaded = read.source, read.loaded
-            self._columns = tuple(read.loaded.columns)
-            self._taken_wish = read.wish
-            self._go_back()
 
     def _list_recent(self) -> None:
         """List the maps that were closed, each with a click to open it."""
         self.recent.clear()
-        for path, words in self._player.keeper.recent():
+        for path, words in self._controller.keeper.recent():
             self.recent.addAction(words).triggered.connect(
-                lambda _=False, path=path: self._player.open_session(path)
+                lambda _=False, path=path: self._controller.reading.open_session(path)
             )
         self.recent.setEnabled(bool(self.recent.actions()))
 
@@ -415,7 +367,7 @@ class DataPart(Part):
 
     def _on_busy(self, what: str) -> None:
         self._busy = what
-        show_text(self.summary, what or _summary(self._player.session.dataset))
+        show_text(self.summary, what or _summary(self._controller.session.dataset))
 
     def _on_stage(self, stage: Stage | None) -> None:
         self._progress.setVisible(stage is not None)
@@ -430,8 +382,6 @@ class DataPart(Part):
         show_text(self.trouble, sentence)
 
     def _show(self, dataset: Dataset | None) -> None:
-        if not self._player.keeper.maps.is_moving:
-            self._read = {}
         show_text(self.title, dataset.name if dataset else "")
         show_text(self.summary, self._busy or _summary(dataset))
         show_text(self.notes, "\n".join(dataset.notes) if dataset else "")

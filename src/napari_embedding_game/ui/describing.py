@@ -44,10 +44,10 @@ class Describing(QObject):
             self._worker, self._is_outdated = None, False
         self._reporter = Reporter(dataset) if dataset else None
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Answer nothing any more."""
         if self._worker is not None:
-            self._worker.abandon(1.0)
+            self._worker.close()
 
     def ask(self, clusters: tuple[int, ...], column: str, seed: int) -> None:
         """Ask for a report on these clusters; on the selected points if none."""

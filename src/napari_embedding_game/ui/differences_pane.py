@@ -41,7 +41,7 @@ class DifferencesPane(QWidget):
         layout.addWidget(scrolled(self.bars), 1)
         show_text(self.state, "")
 
-    def shut_down(self) -> None:
+    def close(self) -> None:
         """Answer nothing any more."""
         self._abandon()
 

@@ -11,9 +11,9 @@ from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from qtpy.QtGui import QKeyEvent, QShowEvent
 from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
-from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas import canvas_of
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.data_part import DataPart
 from napari_embedding_game.ui.game_part import GamePart
 from napari_embedding_game.ui.hover import Hover
@@ -24,15 +24,17 @@ from napari_embedding_game.ui.parts import (
     skip_what_is_folded,
     take_numbers_once_typed,
 )
-from napari_embedding_game.ui.player import Player
-from napari_embedding_game.ui.program_deletion import put_deleted_programs_out_of_use
+from napari_embedding_game.ui.program_deletion import keep_deleted_programs
 from napari_embedding_game.ui.run_part import RunPart
 from napari_embedding_game.ui.select_part import SelectPart
 from napari_embedding_game.ui.theme import theme_colors
 from napari_embedding_game.ui.window_corner import RightCorner
+from napari_embedding_game.ui.workspace import close_workspace
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 WIDTH = 350
 """Also the least: in a small window Qt would lay the inspector over a wider dock."""
@@ -55,6 +57,8 @@ class Closing(QObject):
         self._is_asked = False
         """Whether the window was asked to close, and has not refused."""
         self._on_close: Callable[[], None] | None = on_close
+        self.is_with_window = False
+        """Whether the whole window is closed, not this widget alone."""
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -95,11 +99,11 @@ class Closing(QObject):
             self._is_asked = True
             QTimer.singleShot(0, self._close_with_window)
         elif kind == QEvent.Type.Hide and self._is_asked:
-            self.close()
+            self._close_as_the_window_does()
         elif kind == QEvent.Type.DeferredDelete:
             # Whoever lets go of it last deletes it: not in one of its own events.
             QTimer.singleShot(0, partial(_hold, self._window))
-            self.close()
+            self._close_as_the_window_does()
 
     def _on_parent(self) -> None:
         if self._widget.parentWidget() is not None:
@@ -121,7 +125,11 @@ class Closing(QObject):
     def _close_with_window(self) -> None:
         self._is_asked = False
         if self._window is None or not self._window.isVisible():
-            self.close()
+            self._close_as_the_window_does()
+
+    def _close_as_the_window_does(self) -> None:
+        self.is_with_window = True
+        self.close()
 
 
 def _hold(window: QWidget | None) -> None:
@@ -141,40 +149,53 @@ class GameDock(QWidget):
     Parameters
     ----------
     viewer : napari.Viewer
-    session : Session
+    workspace : Workspace
         What is shown and edited.
     warm_up : bool
         Whether to load the engine in the background at once.
     """
 
     def __init__(
-        self, viewer: napari.Viewer, session: Session, *, warm_up: bool = True
+        self, viewer: napari.Viewer, workspace: Workspace, *, warm_up: bool = True
     ) -> None:
         super().__init__()
-        put_deleted_programs_out_of_use()
+        keep_deleted_programs()
         self._viewer = viewer
-        self.player = Player(viewer, session)
-        self.player.parent_widget = self
-        self.player.draw_lasso_on(lambda: canvas_of(self))
-        self.data = DataPart(viewer, self.player)
-        self.game = GamePart(session)
-        self.run = RunPart(self.player)
-        self.look = LookPart(self.player)
-        self.select = SelectPart(self.player)
-        self.names = NamesOnMap(viewer, session, self.player.layers, self)
-        self.hover = Hover(viewer, self.player, self)
+        self.workspace = workspace
+        self.controller = Controller(viewer, workspace)
+        self.controller.replacing.parent_widget = self
+        self.controller.pointing.draw_on(lambda: canvas_widget(self))
+        self.data = DataPart(viewer, self.controller)
+        self.game = GamePart(workspace.session)
+        self.run = RunPart(self.controller)
+        self.look = LookPart(self.controller)
+        self.select = SelectPart(self.controller)
+        self.names = NamesOnMap(viewer, workspace, self.controller.layers, self)
+        self.hover = Hover(viewer, self.controller, self)
         self._build()
         self._on_theme()
-        self._ties = Connections()
-        self._ties.connect(viewer.events.theme, self._on_theme)
-        self._closing = Closing(self, self._let_go)
+        self._connections = Connections()
+        self._connections.connect(viewer.events.theme, self._on_theme)
         self._corner = RightCorner()
+        self._connections.add(
+            self.controller,
+            self.hover,
+            self.names,
+            self.look,
+            self.select,
+            self.run,
+            self.game,
+            self.data,
+            self._corner,
+        )
+        self._closing = Closing(self, self._release)
         if warm_up:
-            self.player.warm_up()
+            self.controller.warm_up()
 
-    def shut_down(self) -> None:
-        """End the run, let go of the viewer and go, the first time; the map stays."""
+    def close(self) -> bool:
+        """End the run, undo the connections to the viewer, and go; the map stays."""
         self._closing.close()
+        return True
 
     def sizeHint(self) -> QSize:
         """Return a width at which no control is cut."""
@@ -188,23 +209,16 @@ class GameDock(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Clear the selection on Escape, as the canvas does."""
         if event.key() == Qt.Key.Key_Escape:
-            self.player.session.selection.clear()
+            self.controller.session.selection.clear()
         else:
             super().keyPressEvent(event)
 
-    def _let_go(self) -> None:
-        self._ties.close()
-        self._corner.give_back()
-        self.data.shut_down()
-        self.game.shut_down()
-        self.run.shut_down()
-        self.select.shut_down()
-        self.look.shut_down()
-        self.names.close()
-        self.hover.close()
-        self.player.close()
-        self.player.parent_widget = None
+    def _release(self) -> None:
+        self._connections.close()
+        self.controller.replacing.parent_widget = None
         self.setEnabled(False)
+        if self._closing.is_with_window:
+            close_workspace(self._viewer)
 
     def _build(self) -> None:
         inside = QWidget()

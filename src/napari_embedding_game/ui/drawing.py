@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +15,6 @@ from qtpy.QtCore import QObject, QTimer, Signal
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.figure import Levels
 from napari_embedding_game.session.run import Run
-from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.coloring import (
     CLUSTER,
     ByCluster,
@@ -25,12 +24,14 @@ from napari_embedding_game.ui.coloring import (
     is_choice,
 )
 from napari_embedding_game.ui.colors import Colors
-from napari_embedding_game.ui.flight import flight_of
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.layers import MapLayers
-from napari_embedding_game.ui.seldom import Seldom
+from napari_embedding_game.ui.throttle import throttled
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 SELECTED_MAGNIFICATION = 1.4
 MAX_MAGNIFICATION = 3.0
@@ -43,7 +44,7 @@ Not by opacity: where many points lie on each other the faintest add up to full 
 GREY_ON_DARK, GREY_ON_LIGHT = 0.24, 0.8
 TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""
-LEGEND_SECONDS = 0.4
+LEGEND_MS = 400
 """Least time between two legends while the game runs."""
 RESTING = ("paused", "finished", "stopped", "failed")
 
@@ -54,7 +55,7 @@ class Drawing(QObject):
     Parameters
     ----------
     viewer : napari.Viewer
-    session : Session
+    workspace : Workspace
     on_lost : callable
         Called when the points were deleted or edited by somebody else.
     """
@@ -62,53 +63,53 @@ class Drawing(QObject):
     legend_changed = Signal(object)
 
     def __init__(
-        self, viewer: napari.Viewer, session: Session, on_lost: Callable[[], None]
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        on_lost: Callable[[], None],
     ) -> None:
         super().__init__()
         self._viewer = viewer
-        self._session = session
+        self._connections = Connections()
+        self._workspace = workspace
+        self._session = session = workspace.session
         self._on_lost = on_lost
-        self.layers = MapLayers(viewer, self._lose)
+        self.layers = MapLayers(viewer, self._lose, workspace.kept_map)
+        workspace.kept_map = None
         self.layers.show_landmarks(session.look.show_landmarks)
         # A dock that is opened again finds the map of the former one.
         self._drawn_run = session.run if self.layers.points is not None else None
-        self.is_following = False
+        self._is_following = False
         """While a frame is taken up; it is drawn right after."""
-        self.palette = palette_of(session)
+        self.palette = workspace.palette
         self._by_cluster = ByCluster(session.clusters, self.palette)
         self._coloring: Coloring = self._by_cluster
         self._legend: Legend | None = None
-        self._legend_turn = Seldom(LEGEND_SECONDS)
+        self._legend_turn = throttled(LEGEND_MS, self.tell_legend, self)
+        self._connections.call(self._legend_turn.cancel)
         self._tidying = self._timer(TIDY_MS, self._tidy)
         self._writing = self._timer(0, self._write_table)
         self._expecting = self._timer(0, self._expect)
         self._fitting = self._timer(0, self.layers.fit_camera)
         self._clearing = self._timer(0, self._clear)
-        self._flight = flight_of(session)
-        self._ties = (
+        for signal, slot in (
             (session.dataset_changed, self._on_dataset),
             (session.selection.changed, self.redraw),
             (session.clusters.changed, self._on_clusters),
-            (self._flight.asked, self.layers.fly_to),
+            (workspace.reveal, self.layers.fly_to),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
             (viewer.dims.events.order, self._on_axes),
             (viewer.dims.events.ndim, self._on_axes),
             (viewer.events.theme, self._on_theme),
-        )
-        for signal, slot in self._ties:
-            signal.connect(slot)
+        ):
+            self._connections.connect(signal, slot)
         self._choose_coloring()
 
     def close(self) -> None:
-        """Let go of session and viewer; the layers stay."""
-        self._tidying.stop()
-        self._writing.stop()
-        self._expecting.stop()
-        self._fitting.stop()
-        self._clearing.stop()
-        for signal, slot in self._ties:
-            signal.disconnect(slot)
+        """Undo the connections to session and viewer; the layers stay."""
+        self._connections.close()
+        self._workspace.kept_map = self.layers.kept()
         self.layers.close()
 
     # Frames
@@ -120,7 +121,15 @@ class Drawing(QObject):
             self._drawn_run = run
             self.palette.restart()
             self.layers.begin(snapshot, dataset.obs)
-            self._legend_turn.comes()  # two things to build in one turn are too many
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Draw no change of the clusters while a frame is taken up."""
+        self._is_following = True
+        try:
+            yield
+        finally:
+            self._is_following = False
 
     def show_stored(self, snapshot: Snapshot) -> None:
         """Draw a map of another time."""
@@ -144,7 +153,9 @@ class Drawing(QObject):
             self._magnification(snapshot),
             self._above(),
         )
-        if drawn and (self._session.state != "running" or self._legend_turn.comes()):
+        if drawn and self._session.state == "running":
+            self._legend_turn.throttle()
+        elif drawn:
             self.tell_legend()
         if self._session.state in RESTING:
             self._tidying.start()
@@ -189,7 +200,7 @@ class Drawing(QObject):
             self.layers.clear()
 
     def _on_clusters(self) -> None:
-        if not self.is_following:
+        if not self._is_following:
             self.redraw()
             self._tidying.start()
 
@@ -223,7 +234,7 @@ class Drawing(QObject):
         if state == "preparing":
             self._expecting.start()
         elif state in RESTING:
-            if not self.is_following:
+            if not self._is_following:
                 self.layers.discard()
             self._tidying.start()
 
@@ -251,6 +262,7 @@ class Drawing(QObject):
         timer.setSingleShot(True)
         timer.setInterval(milliseconds)
         timer.timeout.connect(job)
+        self._connections.call(timer.stop)
         return timer
 
     def _tidy(self) -> None:

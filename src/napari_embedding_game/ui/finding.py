@@ -18,7 +18,7 @@ from napari_embedding_game.ui.coloring import (
     metadata_columns,
     value_word,
 )
-from napari_embedding_game.ui.flight import flight_of
+from napari_embedding_game.ui.workspace import Workspace
 
 
 def names_in(session: Session) -> dict[str, Sequence[str]]:
@@ -60,14 +60,15 @@ def _find_names(dataset: Dataset) -> dict[str, Sequence[str]]:
     return names
 
 
-def show_found(session: Session, hit: Hit) -> None:
-    """Select a cluster, fly to a cell, or colour by anything else."""
+def show_found(workspace: Workspace, hit: Hit) -> None:
+    """Select a cluster, reveal a cell, or colour by anything else."""
+    session = workspace.session
     if hit.kind == search_box.CLUSTER:
         clusters = session.clusters.clusters
         session.selection.replace([c.id for c in clusters if c.name == hit.name])
     elif hit.kind == search_box.CELL:
         session.selection.select_points(np.array([hit.index]))
-        flight_of(session).asked.emit(hit.index)
+        workspace.reveal.emit(hit.index)
     elif session.dataset is not None:
         columns = metadata_columns(session.dataset)
         is_column = hit.kind == COLUMN and hit.index < len(columns)

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from magicgui.widgets import ComboBox, FloatSlider, FloatSpinBox, Slider, SpinBox
+from magicgui.widgets import FloatSlider, FloatSpinBox
 from magicgui.widgets.bases import ValueWidget
-from qtpy.QtWidgets import QHBoxLayout, QWidget
+from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QWidget
 
 from napari_embedding_game.core.compatibility import NO_BOUND, approximation_of
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import MEMBERS, is_installed, member, strength_of
+from napari_embedding_game.core.family import member, strength_of
 from napari_embedding_game.core.names import Approximation
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import (
+    Settings,
     has_lambda,
     paper_lambda,
     strength_range,
 )
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.game_choices import (
-    DEVICES,
-    INITS,
-    METRICS,
-    SCHEDULES,
-    UPDATES,
-    affinities_of,
-    approximations_of,
-    automatic_float,
-    optimizers_of,
-)
+from napari_embedding_game.ui.game_choices import LABELS, REPELLED_BY, make_controls
 from napari_embedding_game.ui.parts import (
     Fold,
     Part,
@@ -56,11 +48,19 @@ OF_THE_POINTS = ("learning_rate", "update")
 """Those that say how the points do: with no say where something else moves them."""
 OF_THE_END = ("schedule", "max_iter")
 """Those that say when it ends: with no say in another library."""
-REPELLED_BY = (
-    "What keeps points apart: landmarks that fit themselves to the map (the game, "
-    "Eq. 3), pairs drawn at random (Eq. 8), points drawn at random (Eq. 9), or all "
-    "pairs of points, for a few thousand at most."
-)
+OF_THE_METHOD = ("method", "approximation", "optimizer", "affinity")
+"""Those whose choices and values go with the method."""
+AUTOMATICALLY = ("learning_rate", "landmark_learning_rate", "momentum", "max_iter")
+"""Numbers that are left to the engine at their lowest value."""
+MAIN = ("method", "approximation", "n_landmarks", "n_neighbors", "perplexity")
+MORE = [name for name in LABELS if name not in MAIN]
+"""The fine print, from top to bottom."""
+CHOOSERS: Mapping[str, Callable[[Settings, Any], None]] = {
+    "method": Settings.choose_method,
+    "optimizer": Settings.choose_optimizer,
+    "affinity": Settings.choose_affinity,
+}
+"""Settings that others depend on."""
 STALE = "Restart to use these settings: they hold for a new run."
 
 
@@ -71,24 +71,16 @@ class GamePart(Part):
         super().__init__("Game")
         self._session = session
         self._settings = session.settings
-        self._ties = Connections()
-        self._make_main()
-        self._make_more()
+        self._connections = Connections()
+        self._make()
         self._build()
         self._connect()
         self.show_settings()
         self._on_staleness(session.stale)
 
-    def _make_main(self) -> None:
-        self.method = ComboBox(
-            choices=[(m.title, name) for name, m in MEMBERS.items() if is_installed(m)],
-            tooltip="The forces between points: the embedding game is quick and "
-            "suits most data, the others are known methods to compare it with.",
-        )
-        self.approximation = ComboBox(
-            choices=lambda _: approximations_of(self._settings.method),
-            tooltip=REPELLED_BY,
-        )
+    def _make(self) -> None:
+        self.controls = make_controls(self._settings)
+        """A control for each setting, by the name of its field."""
         tip = (
             "Repulsion: low values draw the map together into lines and branches, "
             "high values open it up and show finer clusters. In the papers λ × N: "
@@ -97,135 +89,32 @@ class GamePart(Part):
         self.strength_slider = FloatSlider(step=0.01, readout=False, tooltip=tip)
         self.strength = FloatSpinBox(step=10, tooltip=tip)
         self.strength.native.setDecimals(0)
-        self.landmarks = Slider(
-            min=10,
-            max=1000,
-            step=10,
-            tooltip="Number of landmarks, and so of clusters: more give finer clusters "
-            "and a more exact repulsion (L in the paper).",
-        )
-        self.neighbors = SpinBox(
-            min=2,
-            max=200,
-            tooltip="How many most similar rows attract each point: more keep the "
-            "large picture together, fewer show fine detail (K in the paper).",
-        )
-        self.perplexity = FloatSpinBox(
-            min=2,
-            max=200,
-            step=5,
-            tooltip="How many similar rows attract each point, counting those further "
-            "away for less; three times as many are looked at.",
-        )
-        self.perplexity.native.setDecimals(0)
         self.paper_lambda = text_label(wraps=False)
         self.paper_lambda.setToolTip(
             "The repulsion that the chosen method has by default, and lambda as the "
             "papers give it: the repulsion divided by the number of rows."
         )
 
-    def _make_more(self) -> None:
-        self.affinity = ComboBox(
-            choices=lambda _: affinities_of(self._settings.method),
-            tooltip="Whether nearer neighbours attract more strongly, or all of them "
-            "the same, as in the paper.",
-        )
-        self.metric = ComboBox(
-            choices=METRICS,
-            tooltip="How the distance between two rows is measured.",
-        )
-        self.init = ComboBox(
-            choices=INITS,
-            tooltip="Where the points stand before the game begins; spectral keeps the "
-            "large picture best.",
-        )
-        self.schedule = ComboBox(
-            choices=SCHEDULES,
-            tooltip="How step lengths go down during the game: 500 quick iterations, "
-            "or the paper's 6,000.",
-        )
-        self.optimizer = ComboBox(
-            choices=lambda _: optimizers_of(
-                self._settings.method, self._settings.affinity
-            ),
-            tooltip="How the points find their places. The game's own steps are quick "
-            "and suit all data; the others go downhill over all pairs of points, for "
-            "some thousand rows at most: pressured points lets those under pressure "
-            "out of the plane for a while, "
-            "homotopy lets the repulsion grow from next to nothing.",
-        )
-        self.learning_rate = automatic_float(
-            0.0, 10.0, 0.01, "Step length of the points in each iteration."
-        )
-        self.landmark_rate = automatic_float(
-            0.0,
-            10.0,
-            0.01,
-            "Step length of the landmarks; far too long a step makes the points "
-            "collapse.",
-        )
-        self.momentum = automatic_float(
-            -0.05, 0.99, 0.05, "How much of the last step is carried on into the next."
-        )
-        self.update = ComboBox(
-            choices=UPDATES,
-            tooltip="How the points turn the forces on them into steps. Acts at once.",
-        )
-        self.landmark_update = ComboBox(
-            choices=UPDATES,
-            tooltip="How the landmarks turn the forces on them into steps; looking "
-            "ahead follows the points a little more closely. Acts at once.",
-        )
-        self.max_iter = automatic_float(
-            0,
-            20_000,
-            100,
-            "Iterations of the game, or the most that an optimiser takes.",
-        )
-        self.max_iter.native.setDecimals(0)
-        self.seed = SpinBox(
-            min=0,
-            max=2**31 - 1,
-            tooltip="Start number of all chance: the same seed gives the same map.",
-        )
-        self.device = ComboBox(
-            choices=DEVICES,
-            tooltip="What computes the game; automatic takes an NVIDIA card if there "
-            "is one.",
-        )
-
     def _build(self) -> None:
-        main = form()
-        add_row(main, "Method", self.method)
-        add_row(main, "Repelled by", self.approximation)
+        main = self._main = form()
+        self._add_rows(main, MAIN[:2])
         add_row(main, "Repulsion", self._strength_row())
         main.addRow("", self.paper_lambda)
-        add_row(main, "Landmarks", self.landmarks)
-        add_row(main, "Neighbours", self.neighbors)
-        add_row(main, "Perplexity", self.perplexity)
-        self._main = main
+        self._add_rows(main, MAIN[2:])
         self.column.addLayout(main)
         inside = QWidget()
         rows = form()
         inside.setLayout(rows)
-        add_row(rows, "Optimiser", self.optimizer)
-        add_row(rows, "Learning rate", self.learning_rate)
-        add_row(rows, "Landmarks' rate", self.landmark_rate)
-        add_row(rows, "Momentum", self.momentum)
-        add_row(rows, "Points' steps", self.update)
-        add_row(rows, "Landmarks' steps", self.landmark_update)
-        add_row(rows, "Schedule", self.schedule)
-        add_row(rows, "Iterations", self.max_iter)
-        add_row(rows, "Attraction", self.affinity)
-        add_row(rows, "Distance", self.metric)
-        add_row(rows, "Start", self.init)
-        add_row(rows, "Seed", self.seed)
-        add_row(rows, "Computed by", self.device)
+        self._add_rows(rows, MORE)
         self.more = Fold("More settings", inside)
         self.column.addWidget(self.more)
         self.stale = text_label(STALE)
         self.stale.hide()
         self.column.addWidget(self.stale)
+
+    def _add_rows(self, rows: QFormLayout, names: Sequence[str]) -> None:
+        for name in names:
+            add_row(rows, self.controls[name].label, self.controls[name])
 
     def _strength_row(self) -> QWidget:
         row = QWidget()
@@ -238,49 +127,40 @@ class GamePart(Part):
         return row
 
     def _connect(self) -> None:
-        self.method.changed.connect(self._on_method)
-        self.optimizer.changed.connect(self._on_optimizer)
         self.strength_slider.changed.connect(self._on_slider)
         self.strength.changed.connect(self._on_strength)
-        for field, widget in self._plain_fields().items():
-            widget.changed.connect(lambda value, f=field: self._set(f, value))
-        for field, widget in self._automatic_fields().items():
+        for widget in self.controls:
             widget.changed.connect(
-                lambda value, f=field, w=widget: self._set_automatic(f, value, w.min)
+                lambda value, widget=widget: self._set(widget, value)
             )
         for signal, slot in (
             (self._session.staleness_changed, self._on_staleness),
             (self._session.dataset_changed, self._on_dataset),
             (self._session.restored, self.show_settings),
         ):
-            self._ties.connect(signal, slot)
+            self._connections.connect(signal, slot)
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self._ties.close()
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
 
     def show_settings(self) -> None:
         """Show the settings as they are, when something else has changed them."""
-        for field, widget in self._plain_fields().items():
-            if field not in ("approximation", "affinity"):
-                show_value(widget, getattr(self._settings, field))
-        for field, widget in self._automatic_fields().items():
-            value = getattr(self._settings, field)
-            show_value(widget, widget.min if value is None else value)
+        for widget in self.controls:
+            if widget.name not in OF_THE_METHOD:
+                value = getattr(self._settings, widget.name)
+                show_value(widget, widget.min if value is None else value)
         self._show_method()
 
     def _show_method(self) -> None:
         """Show what goes with the method: its choices and its repulsion."""
         settings = self._settings
-        chosen = {
-            self.method: settings.method,
-            self.approximation: self._approximation,
-            self.optimizer: settings.optimizer,
-            self.affinity: settings.affinity,
-        }
-        for widget, value in chosen.items():
+        for name in OF_THE_METHOD:
+            widget = self.controls[name]
             with widget.changed.blocked():
                 widget.reset_choices()
+            is_repelled = name == "approximation"
+            value = self._approximation if is_repelled else getattr(settings, name)
             show_value(widget, value)
         self._show_strength()
         self._enable()
@@ -302,26 +182,28 @@ class GamePart(Part):
         is_steered = not found.moved_by
         by_game = self._settings.optimizer == "game"
         # What moves by itself is not steered, and a minimiser goes through all pairs.
-        for widget in (self.strength, self.strength_slider, self.optimizer):
+        controls = self.controls
+        for widget in (self.strength, self.strength_slider, controls["optimizer"]):
             widget.enabled = is_steered
-        self.approximation.enabled = by_game and is_steered
+        approximation = controls["approximation"]
+        approximation.enabled = by_game and is_steered
         idle = {
             *(() if by_game else OF_THE_PLAYERS),
             *(() if is_steered else OF_THE_POINTS),
             *(OF_THE_END if found.library else ()),
         }
         for field in (*OF_THE_PLAYERS, *OF_THE_END):
-            self._fields()[field].enabled = field not in idle
+            controls[field].enabled = field not in idle
         reason = NO_BOUND.get(found.kernel)
-        self.approximation.tooltip = (
+        approximation.tooltip = (
             f"{REPELLED_BY} Not landmarks: {reason}." if reason else REPELLED_BY
         )
 
     def _show_reach(self) -> None:
         """Show what says how far the attraction of the edges reaches."""
         is_entropic = self._settings.start().affinity == "entropic"
-        show_row(self._main, self.neighbors, not is_entropic)
-        show_row(self._main, self.perplexity, is_entropic)
+        show_row(self._main, self.controls["n_neighbors"], not is_entropic)
+        show_row(self._main, self.controls["perplexity"], is_entropic)
 
     @property
     def _approximation(self) -> Approximation | None:
@@ -335,52 +217,16 @@ class GamePart(Part):
     def _strength(self) -> float:
         return strength_of(self._settings.game())
 
-    def _on_method(self, method: str) -> None:
-        self._settings.choose_method(method)
-        self._show_method()
-
-    def _on_optimizer(self, optimizer: Any) -> None:
-        self._settings.choose_optimizer(optimizer)
-        self._show_method()
-
-    def _fields(self) -> dict[str, ValueWidget]:
-        return {**self._plain_fields(), **self._automatic_fields()}
-
-    def _plain_fields(self) -> dict[str, ValueWidget]:
-        return {
-            "approximation": self.approximation,
-            "n_landmarks": self.landmarks,
-            "n_neighbors": self.neighbors,
-            "perplexity": self.perplexity,
-            "affinity": self.affinity,
-            "metric": self.metric,
-            "init": self.init,
-            "schedule": self.schedule,
-            "update": self.update,
-            "landmark_update": self.landmark_update,
-            "random_state": self.seed,
-            "device": self.device,
-        }
-
-    def _automatic_fields(self) -> dict[str, ValueWidget]:
-        return {
-            "learning_rate": self.learning_rate,
-            "landmark_learning_rate": self.landmark_rate,
-            "momentum": self.momentum,
-            "max_iter": self.max_iter,
-        }
-
-    def _set(self, field: str, value: Any) -> None:
-        if field == "affinity":
-            self._settings.choose_affinity(value)
+    def _set(self, widget: ValueWidget, value: Any) -> None:
+        settings, name = self._settings, widget.name
+        if name in CHOOSERS:
+            CHOOSERS[name](settings, value)
             self._show_method()
-        else:
-            setattr(self._settings, field, value)
-
-    def _set_automatic(self, field: str, value: float, lowest: float) -> None:
-        chosen = int(value) if field == "max_iter" else value
+            return
         # Between the lowest value and 0, where there is room, is nothing to choose.
-        self._set(field, None if value <= lowest or value < 0 else chosen)
+        is_left = name in AUTOMATICALLY and (value <= widget.min or value < 0)
+        chosen = int(value) if name == "max_iter" else value
+        setattr(settings, name, None if is_left else chosen)
 
     def _on_slider(self, exponent: float) -> None:
         self._set_strength(round_to(10**exponent, 2))

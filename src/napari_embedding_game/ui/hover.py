@@ -12,22 +12,21 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.row_facts import row_facts
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas import camera_of, canvas_of
-from napari_embedding_game.ui.cluster_colors import palette_of
 from napari_embedding_game.ui.coloring import (
     CLUSTER,
     PRESSURE,
     composition_columns,
     name_of,
 )
+from napari_embedding_game.ui.compat import camera_of, canvas_widget
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.hover_card import HoverCard
 from napari_embedding_game.ui.hovering import Hovering, point_at
 from napari_embedding_game.ui.legend import swatch
 from napari_embedding_game.ui.pictures import LooksWatch, pictures_of
-from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.theme import theme_colors
 from napari_embedding_game.ui.thumbnails import PICTURE_ROLE, PictureModel
-from napari_embedding_game.ui.told_column import told_column_of
 from napari_embedding_game.ui.words import PRESSURE_CHOICE
 
 if TYPE_CHECKING:
@@ -49,40 +48,38 @@ class Hover(QObject):
     Parameters
     ----------
     viewer : napari.Viewer
-    player : Player
+    controller : Controller
     dock : QWidget
         Any widget in napari's window.
     """
 
-    def __init__(self, viewer: napari.Viewer, player: Player, dock: QWidget) -> None:
+    def __init__(
+        self, viewer: napari.Viewer, controller: Controller, dock: QWidget
+    ) -> None:
         super().__init__(dock)
         self._viewer = viewer
-        self._player = player
-        self._session: Session = player.session
-        self._palette = palette_of(player.session)
+        self._controller = controller
+        self._linked = controller.workspace.linked
+        self._connections = Connections()
+        self._session: Session = controller.session
+        self._palette = controller.workspace.palette
         self._dock = dock
         self.card: HoverCard | None = None
         self._pictures = PictureModel()
         self._pictures.dataChanged.connect(self._show_picture)
-        self._pictures.failed.connect(player.trouble)
+        self._pictures.failed.connect(controller.trouble)
         self._looks = LooksWatch(self._on_linked)
         self.hovering = Hovering(viewer, self._find, self)
         self.hovering.changed.connect(self._on_row)
         self._on_linked()
-        for signal in self._signals():
-            signal.connect(self.hovering.leave)
-        for signal in (self._session.dataset_changed, player.linked.changed):
-            signal.connect(self._on_linked)
+        self._connections.connect_all(self._signals(), self.hovering.leave)
+        changes = (self._session.dataset_changed, self._linked.changed)
+        self._connections.connect_all(changes, self._on_linked)
+        self._connections.add(self._pictures, self.hovering, self._looks)
 
     def close(self) -> None:
-        """Let go of mouse and session; the card goes."""
-        for signal in self._signals():
-            signal.disconnect(self.hovering.leave)
-        for signal in (self._session.dataset_changed, self._player.linked.changed):
-            signal.disconnect(self._on_linked)
-        self._looks.watch(None)
-        self.hovering.close()
-        self._pictures.stop()
+        """Undo the connections to mouse and session; the card goes."""
+        self._connections.close()
         if self.card is not None:
             self.card.deleteLater()
             self.card = None
@@ -102,10 +99,10 @@ class Hover(QObject):
         return (*moves, self._session.state_changed)
 
     def _find(self, pixel: Any) -> int | None:
-        return point_at(self._session, self._player.layers, pixel)
+        return point_at(self._session, self._controller.layers, pixel)
 
     def _on_linked(self, event: object = None) -> None:
-        linked = self._player.linked.current
+        linked = self._linked.current
         self.hovering.leave()
         self._looks.watch(linked)
         self._pictures.set_pictures(pictures_of(self._session.dataset, linked))
@@ -122,7 +119,7 @@ class Hover(QObject):
             card.stand_beside(QPoint(*map(round, self.hovering.pixel)))
 
     def _made_card(self) -> HoverCard | None:
-        canvas = canvas_of(self._dock)
+        canvas = canvas_widget(self._dock)
         if self.card is None and canvas is not None:
             self.card = HoverCard(canvas)
             canvas.installEventFilter(self)
@@ -134,7 +131,10 @@ class Hover(QObject):
         clustering = self._session.clusters.clustering
         cluster = clustering.by_id[int(clustering.labels[row])]
         choice = self._session.look.color_by
-        chosen = (name_of(choice, dataset), told_column_of(self._session).name)
+        chosen = (
+            name_of(choice, dataset),
+            self._controller.workspace.composition_column,
+        )
         names = [*filter(None, chosen), *told_first(dataset)]
         facts = row_facts(dataset, row, cluster, names, self._worked_out(row))
         color = self._palette.of((cluster,))[0]

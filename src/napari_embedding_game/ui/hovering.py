@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QObject, QTimer, Signal
+from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.nearest import nearest_within
+from napari_embedding_game.ui.throttle import debounced
 
 if TYPE_CHECKING:
     import napari
@@ -50,10 +51,7 @@ class Hovering(QObject):
         self.row: int | None = None
         self.pixel = (0.0, 0.0)
         """Where the mouse is on the canvas: x and y."""
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(REST_MS)
-        self._rest.timeout.connect(self._look)
+        self._rest = debounced(REST_MS, self._look, self)
         self._callback = self._on_move  # one object, so that it can be taken out again
         viewer.mouse_move_callbacks.append(self._callback)
 
@@ -65,7 +63,7 @@ class Hovering(QObject):
 
     def leave(self, event: object = None) -> None:
         """The mouse is on nothing any more."""
-        self._rest.stop()
+        self._rest.cancel()
         self._tell(None)
 
     def _on_move(self, viewer: Any, event: Any) -> None:
@@ -74,7 +72,7 @@ class Hovering(QObject):
             return
         self.pixel = tuple(map(float, event.pos[:2]))
         if self.row is None:
-            self._rest.start()
+            self._rest.throttle()
         else:
             self._look()
 

@@ -12,26 +12,28 @@ from qtpy.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.report import ClusterReport, as_levels
-from napari_embedding_game.session.session import Session, State, sentence
+from napari_embedding_game.session.session import State, sentence
 from napari_embedding_game.ui.cluster_pane import ClusterPane
 from napari_embedding_game.ui.coloring import (
     choice_of_value,
     composition_columns,
     name_of,
 )
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.describing import Describing
 from napari_embedding_game.ui.dock import Closing
 from napari_embedding_game.ui.level_click import select_rows
-from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.markers_pane import MarkersPane
 from napari_embedding_game.ui.members import Members
 from napari_embedding_game.ui.parts import ignore_idle_wheel
 from napari_embedding_game.ui.theme import theme_colors
-from napari_embedding_game.ui.told_column import told_column_of
 from napari_embedding_game.ui.window_keys import WindowKeys
+from napari_embedding_game.ui.workspace import close_workspace
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 HINT_NO_MAP = "Run the game, then click on the map to see what is in a cluster."
 HINT_NO_CLUSTER = (
@@ -53,20 +55,21 @@ class InspectorDock(QWidget):
     Parameters
     ----------
     viewer : napari.Viewer
-    session : Session
+    workspace : Workspace
     """
 
-    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
+    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
         self._viewer = viewer
-        self._session = session
+        self.workspace = workspace
+        self._session = session = workspace.session
         self._draw_number = 0
         self._picked = False
         self._context: tuple[int, ...] = ()
         self.report: ClusterReport | None = None
-        self._linked = linked_layers(session)
+        self._linked = workspace.linked
         self._describing = Describing(session, self)
-        self.clusters = ClusterPane(session)
+        self.clusters = ClusterPane(workspace)
         self.members = Members(MarkersPane(session, self._on_gene), self._on_pick)
         self._timer = QTimer(self)
         self._timer.setInterval(REFRESH_MS)
@@ -74,28 +77,23 @@ class InspectorDock(QWidget):
         self._soon = QTimer(self)  # a child: it ends with the widget
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self.refresh)
+        self._connections = Connections()
         self._build()
         self._connect()
         self._on_theme()
         self._on_dataset(session.dataset)
-        self._closing = Closing(self, self._let_go)
+        self._closing = Closing(self, self._release)
 
-    def shut_down(self) -> None:
-        """Let go of session and viewer, and go, the first time."""
-        self._closing.close()
-
-    def _let_go(self) -> None:
-        self._timer.stop()
-        self._soon.stop()
-        self._viewer.events.theme.disconnect(self._on_theme)
-        for signal, slot in self._ties():
-            signal.disconnect(slot)
-        self._linked.changed.disconnect(self._on_linked)
-        self._keys.close()
-        self.clusters.shut_down()
-        self.members.shut_down()
-        self._describing.stop()
+    def _release(self) -> None:
+        self._connections.close()
         self.setEnabled(False)
+        if self._closing.is_with_window:
+            close_workspace(self._viewer)
+
+    def close(self) -> bool:
+        """Undo the connections to session and viewer, and go, once."""
+        self._closing.close()
+        return True
 
     def sizeHint(self) -> QSize:
         """Return a height that shows two rows of pictures."""
@@ -111,7 +109,7 @@ class InspectorDock(QWidget):
     def refresh(self) -> None:
         """Bring table and report up to date; the report in the background."""
         session, column = self._session, self.members.column.value or ""
-        told_column_of(session).name = column
+        self.workspace.composition_column = column
         self.clusters.refresh(column)
         if session.snapshot is None or session.selection.is_empty:
             self.report = None
@@ -138,20 +136,18 @@ class InspectorDock(QWidget):
         self.setMinimumHeight(170)
         ignore_idle_wheel(self)
 
-    def _ties(self):
+    def _connect(self) -> None:
         session = self._session
-        return (
+        for signal, slot in (
             (session.selection.changed, self._on_selection),
             (session.clusters.changed, self._on_clusters),
             (session.dataset_changed, self._on_dataset),
             (session.state_changed, self._on_state),
             (session.look.events.color_by, self._on_color_by),
-        )
-
-    def _connect(self) -> None:
-        for signal, slot in self._ties():
-            signal.connect(slot)
-        self._linked.changed.connect(self._on_linked)
+            (self._linked.changed, self._on_linked),
+            (self._viewer.events.theme, self._on_theme),
+        ):
+            self._connections.connect(signal, slot)
         self._describing.answered.connect(self._on_report)
         self._describing.outdated.connect(self.refresh)
         self._describing.failed.connect(self._on_failed)
@@ -159,12 +155,14 @@ class InspectorDock(QWidget):
         self.members.composition.picked.connect(self._on_levels)
         self.members.another.changed.connect(self._draw_again)
         self.members.thumbnails.pictures.failed.connect(self.clusters.tell)
-        self._viewer.events.theme.connect(self._on_theme)
         edits = self.clusters.edits
         self.addActions([edits.rename, edits.undo, edits.redo])
         self._keys = WindowKeys(
             self, self._viewer, [edits.rename], [edits.undo, edits.redo]
         )
+        self._connections.add(self._describing, self.members, self.clusters, self._keys)
+        self._connections.call(self._soon.stop)
+        self._connections.call(self._timer.stop)
         for key in KEYS:
             QShortcut(QKeySequence(key), self, self.clusters.search.begin)
 

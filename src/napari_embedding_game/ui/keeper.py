@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,28 +23,19 @@ from napari_embedding_game.session.autosave import (
     find_closed,
     find_orphans,
 )
-from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.saved import SavedMap, SavedSession
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.aftermath import note, tell_of
+from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.worker import Worker
 
 if TYPE_CHECKING:
     import napari
 
+    from napari_embedding_game.ui.workspace import Workspace
+
 TICK_MS = 1000
 NOT_CLOSED = "The map could not be saved when it was closed"
-
-_trees: WeakKeyDictionary[Session, MapTree] = WeakKeyDictionary()
-
-
-def maps_of(session: Session) -> MapTree:
-    """Return the tree of maps of a session, which its docks share."""
-    if session not in _trees:
-        _trees[session] = MapTree(session)
-    return _trees[session]
 
 
 def load_session(path: Path) -> Stages[tuple[SavedSession, list[str]]]:
@@ -73,11 +63,12 @@ class Keeper(QObject):
 
     failed = Signal(object)
 
-    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
+    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
         self._viewer = viewer
-        self._session = session
-        self.maps = maps_of(session)
+        self._session = workspace.session
+        self._linked = workspace.linked
+        self.maps = workspace.maps
         self._autosave: Autosave | None = None
         self._worker: Worker | None = None
         self._seen: tuple[Any, ...] = ()
@@ -85,12 +76,12 @@ class Keeper(QObject):
         self._timer = QTimer(self)
         self._timer.setInterval(TICK_MS)
         self._timer.timeout.connect(self.tick)
-        self._ties = Connections()
-        self._ties.connect_all(self._signals(), self._touch)
+        self._connections = Connections()
+        self._connections.connect_all(self._signals(), self._touch)
         # Where the program ends before the window can say that it is closed.
         application = QCoreApplication.instance()
         if application is not None:
-            self._ties.connect(application.aboutToQuit, self.close)
+            self._connections.connect(application.aboutToQuit, self.close)
         self._is_closed = False
 
     def orphans(self) -> list[Orphan]:
@@ -172,7 +163,7 @@ class Keeper(QObject):
             return
         self._is_closed = True
         self._timer.stop()
-        self._ties.close()
+        self._connections.close()
         self._put_away()
 
     def show_view(self, view: Mapping[str, Any]) -> None:
@@ -180,7 +171,7 @@ class Keeper(QObject):
         numbers = np.array([view.get("zoom"), *(view.get("center") or ())], object)
         is_view = len(numbers) == 4 and all(type(x) is float for x in numbers)
         if is_view and np.isfinite(numbers.astype(float)).all() and numbers[0] > 0:
-            camera = _camera(self._viewer)
+            camera = camera_of(self._viewer)
             camera.center, camera.zoom = tuple(numbers[1:]), numbers[0]
 
     # Inside
@@ -228,7 +219,7 @@ class Keeper(QObject):
         try:
             self._autosave = Autosave(self.capture)
         except OSError as error:
-            self._ties.close()
+            self._connections.close()
             self.failed.emit(
                 DataError(
                     f"Nothing is saved on the quiet ({error.strerror or error}): save "
@@ -261,7 +252,7 @@ class Keeper(QObject):
         return {
             "center": list(center),
             "zoom": zoom,
-            "layers": linked_layers(self._session).describe(),
+            "layers": self._linked.describe(),
         }
 
 
@@ -278,13 +269,9 @@ def _noted(close: Callable[[], None]) -> Callable[[], None]:
     return job
 
 
-def _camera(viewer: Any) -> Any:
-    return getattr(viewer, "scene", viewer).camera  # napari 0.9 has moved it
-
-
 def _seen(viewer: Any) -> tuple[tuple[float, ...], float]:
     """Return the centre and the zoom of the camera."""
-    camera = _camera(viewer)
+    camera = camera_of(viewer)
     return tuple(map(float, camera.center)), float(camera.zoom)
 
 

@@ -3,14 +3,13 @@
 The layers hold world positions and are written in place: ``layer.data = x`` and
 its like fire events, copy and redraw at each assignment, and a layer's scale or
 shift has the viewer slice and draw everything, while writing into the arrays that
-the layer already holds and one ``refresh`` redraws once.
+the layer already holds and one ``refresh`` redraws once (``ui/compat.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from napari.layers import Layer, Points
@@ -19,14 +18,14 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.ui.canvas import (
     Projection,
-    camera_of,
     displayed_axes,
     projection_of,
 )
+from napari_embedding_game.ui.compat import camera_of, draw, draw_last, in_place
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.map_layers import (
     LANDMARK_SIZE,
     Faded,
-    MapPoints,
     landmarks_layer,
     point_size,
     points_layer,
@@ -57,17 +56,14 @@ class MapPlace(NamedTuple):
     """(2, 2) from a small step on the map to pixels (x, y)."""
 
 
-class _Left(NamedTuple):
-    """What a closed dock leaves to the one that is opened next."""
+class KeptMap(NamedTuple):
+    """The map that a closed dock leaves to the one that is opened next."""
 
-    points: MapPoints | None
+    points: Points | None
     landmarks: Points | None
     frame: Frame
     n_points: int = 0
     faded: Faded | None = None
-
-
-_left: WeakKeyDictionary[object, _Left] = WeakKeyDictionary()
 
 
 class MapLayers:
@@ -78,13 +74,20 @@ class MapLayers:
     viewer : napari.Viewer
     on_lost : callable
         Called when the points were deleted or edited by somebody else.
+    kept : KeptMap, optional
+        The map of a former dock, as it was ``kept``; none by default.
     """
 
-    def __init__(self, viewer: napari.Viewer, on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        on_lost: Callable[[], None],
+        kept: KeptMap | None = None,
+    ) -> None:
         self._viewer = viewer
         self._on_lost = on_lost
-        points, landmarks, self._frame, self._n_points, self._faded = _left.pop(
-            unwrapped(viewer), _Left(None, None, Frame(free_box([])))
+        points, landmarks, self._frame, self._n_points, self._faded = kept or KeptMap(
+            None, None, Frame(free_box([]))
         )
         self.points = points if points in viewer.layers else None
         self.landmarks = landmarks if landmarks in viewer.layers else None
@@ -94,15 +97,19 @@ class MapLayers:
         self._given_up: list[Layer] = []
         """Layers that somebody edited, until a new map takes their place."""
         self._seen_axes = self._displayed()
-        viewer.layers.events.removed.connect(self._on_removed)
+        self._connections = Connections()
+        self._connections.connect(viewer.layers.events.removed, self._on_removed)
 
     def close(self) -> None:
         """Leave the layers to the viewer."""
-        self._viewer.layers.events.removed.disconnect(self._on_removed)
-        _left[unwrapped(self._viewer)] = _Left(
+        self._connections.close()
+        self.points = self.landmarks = None
+
+    def kept(self) -> KeptMap:
+        """Return the map for the dock that is opened next, before closing."""
+        return KeptMap(
             self.points, self.landmarks, self._frame, self._n_points, self._faded
         )
-        self.points = self.landmarks = None
 
     def expect(self, n_points: int, n_landmarks: int) -> None:
         """Make layers for a map that is still to come, if there are none.
@@ -163,7 +170,8 @@ class MapLayers:
             return False
         self._frame.follow(snapshot.embedding, settle=snapshot.finished)
         axes = displayed_axes(self._viewer.dims)
-        self.points.data[:, axes] = self._frame.to_world(snapshot.embedding)
+        with in_place(self.points, "data") as data:
+            data[:, axes] = self._frame.to_world(snapshot.embedding)
         self._write_looks(self.points, colors, magnification, above)
         if self.landmarks is not None:
             places = self._frame.to_world(snapshot.landmarks)
@@ -365,12 +373,14 @@ class MapLayers:
             (self.landmarks, LANDMARK_SIZE),
         ):
             if layer is not None:
-                layer.size[:] = self._frame.unit * size
+                with in_place(layer, "size") as sizes:
+                    sizes[:] = self._frame.unit * size
 
     def _show_box(self, points: Points) -> None:
         """Have the extent of the points be the whole box, which the map is to fill."""
         corners = np.resize(self._frame.corners.astype(np.float32), points.data.shape)
-        points.data[:, displayed_axes(self._viewer.dims)] = corners
+        with in_place(points, "data") as data:
+            data[:, displayed_axes(self._viewer.dims)] = corners
         points.refresh(thumbnail=False, highlight=False)
 
     def _replace(self, n_points: int, n_landmarks: int) -> None:
@@ -439,35 +449,23 @@ class MapLayers:
 
     def _write_looks(
         self,
-        layer: MapPoints,
+        layer: Points,
         colors: NDArray[np.float32],
         magnification: NDArray[np.floating] | float,
         above: NDArray[np.bool_] | None,
     ) -> None:
-        layer.draw_last(above)
-        layer.face_color[:] = colors
-        layer.size[:] = self._frame.unit * point_size(len(layer.data)) * magnification
-
-
-def draw(viewer: napari.Viewer, layer: Layer) -> None:
-    """Draw a layer of which the arrays were written in place, and nothing else.
-
-    napari's list of layers would be drawn anew too, and with it all of the window, as
-    it has a canvas in it.
-    """
-    with viewer.layers.events.blocker():
-        layer.refresh(thumbnail=False, highlight=False, extent=False)
+        draw_last(layer, above)
+        with in_place(layer, "face_color") as shown:
+            shown[:] = colors
+        size = self._frame.unit * point_size(len(layer.data))
+        with in_place(layer, "size") as sizes:
+            sizes[:] = size * magnification
 
 
 def remove_placeholders(viewer: napari.Viewer) -> None:
     """Remove the layers that kept the place of maps which do not come."""
     for layer in [x for x in viewer.layers if x.metadata == PLACEHOLDER]:
         viewer.layers.remove(layer)
-
-
-def unwrapped(viewer: object) -> object:
-    """Return the viewer itself: napari hands plugins a proxy of it."""
-    return getattr(viewer, "__wrapped__", viewer)
 
 
 def _is_finite(snapshot: Snapshot) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -21,6 +20,7 @@ from napari_embedding_game.data.linking import (
 )
 from napari_embedding_game.data.writers import features
 from napari_embedding_game.session.sources import Loaded
+from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.picking import Pointed
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.data.objects import Objects
     from napari_embedding_game.data.result import EmbeddingResult
-    from napari_embedding_game.session.session import Session
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.35
@@ -98,14 +97,6 @@ def _described(layer: Layer) -> dict[str, str]:
         "path": path if isinstance(path, str) else "",
         "sample": is_sample if isinstance(is_sample, str) else "",
     }
-
-
-_known: WeakKeyDictionary[Session, LinkedLayers] = WeakKeyDictionary()
-
-
-def linked_layers(session: Session) -> LinkedLayers:
-    """Return the one record of linked layers of a session, shared by its docks."""
-    return _known.setdefault(session, LinkedLayers())
 
 
 def finest(layer: Layer) -> Any:
@@ -301,5 +292,4 @@ def go_to(viewer: napari.Viewer, labels: Labels, objects: Objects) -> None:
     for axis in range(labels.ndim - 2):
         place = viewer.dims.ndim - labels.ndim + axis
         viewer.dims.set_point(place, middle[axis])
-    camera = getattr(viewer, "scene", viewer).camera
-    camera.center = (0.0, *middle[-2:])
+    camera_of(viewer).center = (0.0, *middle[-2:])

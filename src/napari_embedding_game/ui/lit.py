@@ -8,15 +8,16 @@ import numpy as np
 from napari.layers import Labels
 from napari.utils import CyclicLabelColormap
 from numpy.typing import NDArray
-from qtpy.QtCore import QTimer
 
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.colors import from_hex
-from napari_embedding_game.ui.layers import draw
+from napari_embedding_game.ui.compat import draw, in_place
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest
 from napari_embedding_game.ui.map_layers import Faded
 from napari_embedding_game.ui.measure_panel import OWN
+from napari_embedding_game.ui.throttle import throttled
 
 if TYPE_CHECKING:
     import napari
@@ -155,26 +156,21 @@ class LitObjects:
         self.layer: Labels | None = None
         self._faded: Faded | None = None
         self._colors: LitColors | None = None
-        self._soon = QTimer()
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(FOLLOW_MS)
-        self._soon.timeout.connect(self.update)
-        session.selection.changed.connect(self.update)
-        session.clusters.changed.connect(self._on_clusters)
-        session.state_changed.connect(self.update)
-        linked.changed.connect(self.update)
-        viewer.layers.events.removed.connect(self._on_removed)
-        viewer.canvas.grid.events.enabled.connect(self._on_grid)
+        self._soon = throttled(FOLLOW_MS, self.update)
+        self._connections = Connections()
+        changes = (session.selection.changed, session.state_changed, linked.changed)
+        self._connections.connect_all(changes, self.update)
+        for signal, slot in (
+            (session.clusters.changed, self._on_clusters),
+            (viewer.layers.events.removed, self._on_removed),
+            (viewer.canvas.grid.events.enabled, self._on_grid),
+        ):
+            self._connections.connect(signal, slot)
 
     def close(self) -> None:
-        """Let go of the session; the layer goes too."""
-        self._soon.stop()
-        self._session.selection.changed.disconnect(self.update)
-        self._session.clusters.changed.disconnect(self._on_clusters)
-        self._session.state_changed.disconnect(self.update)
-        self._linked.changed.disconnect(self.update)
-        self._viewer.layers.events.removed.disconnect(self._on_removed)
-        self._viewer.canvas.grid.events.enabled.disconnect(self._on_grid)
+        """Undo the connections to session and viewer; the layer goes too."""
+        self._soon.cancel()
+        self._connections.close()
         self._drop()
 
     def update(self) -> None:
@@ -229,8 +225,8 @@ class LitObjects:
         """Follow points that move from cluster to cluster, now and then."""
         is_shown = self.layer is not None or self._colors is not None
         is_followed = is_shown and bool(self._session.selection.clusters)
-        if is_followed and not self._soon.isActive():
-            self._soon.start()
+        if is_followed:
+            self._soon.throttle()
 
     def _light(
         self, labels: Labels, objects: Objects, points: NDArray[np.bool_]
@@ -249,7 +245,8 @@ class LitObjects:
         if self.layer is None:
             self._make(labels, np.zeros(pixels.shape, np.uint8))
         assert self.layer is not None
-        light(self.layer.data, pixels, objects, points)
+        with in_place(self.layer, "data") as mask:
+            light(mask, pixels, objects, points)
         draw(self._viewer, self.layer)
 
     def _fade(self, labels: Labels | None) -> None:

@@ -10,10 +10,11 @@ from napari_embedding_game.core.family import member
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import ALIVE
 from napari_embedding_game.ui.coloring import CLUSTER, PRESSURE, choices
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.legend import LegendView
 from napari_embedding_game.ui.level_click import select_rows
 from napari_embedding_game.ui.parts import Part, add_row, form
-from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.words import PRESSURE_CHOICE, PRESSURE_MEANS
 
 
@@ -23,11 +24,11 @@ class LookPart(Part):
     answered = Signal()
     """A colouring that was chosen elsewhere, as a gene, has got its legend."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, controller: Controller) -> None:
         super().__init__("Look")
-        self._player = player
-        self._session = player.session
-        self._look = player.session.look
+        self._controller = controller
+        self._session = controller.session
+        self._look = controller.session.look
         self.color_by = ComboBox(
             choices=self._choices,
             value=self._look.color_by,
@@ -65,21 +66,22 @@ class LookPart(Part):
         self.size_by.changed.connect(self._set_size)
         self.landmarks.changed.connect(self._set_landmarks)
         self.names.changed.connect(self._set_names)
-        self._session.dataset_changed.connect(self._on_dataset)
-        self._session.state_changed.connect(self._on_state)
-        self._session.restored.connect(self._on_restored)
-        self._look.events.color_by.connect(self._on_color)
+        self._connections = Connections()
+        for signal, slot in (
+            (self._session.dataset_changed, self._on_dataset),
+            (self._session.state_changed, self._on_state),
+            (self._session.restored, self._on_restored),
+            (self._look.events.color_by, self._on_color),
+        ):
+            self._connections.connect(signal, slot)
         self.legend.limits_changed.connect(self._set_limits)
         self.legend.picked.connect(self._on_level)
-        player.legend_changed.connect(self.legend.set_legend)
-        player.tell_legend()
+        controller.legend_changed.connect(self.legend.set_legend)
+        controller.drawing.tell_legend()
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self._session.dataset_changed.disconnect(self._on_dataset)
-        self._session.state_changed.disconnect(self._on_state)
-        self._session.restored.disconnect(self._on_restored)
-        self._look.events.color_by.disconnect(self._on_color)
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._offer()
@@ -140,7 +142,7 @@ class LookPart(Part):
 
     def _on_level(self, place: int, is_added: bool) -> None:
         """Select the points of one level of the legend, or its cluster."""
-        session, levels = self._session, self._player.drawing.levels()
+        session, levels = self._session, self._controller.drawing.levels()
         if session.snapshot is None or levels is None:
             return
         selection = session.selection

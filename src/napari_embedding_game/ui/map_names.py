@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
-from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, QTimer
+from qtpy.QtCore import QEvent, QObject, QPointF, QRectF
 from qtpy.QtGui import QPainter, QPaintEvent
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.clustering import Cluster
-from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas import Projection, Sheet, camera_of, canvas_of
+from napari_embedding_game.ui.canvas import Projection, Sheet
 from napari_embedding_game.ui.coloring import CLUSTER
+from napari_embedding_game.ui.compat import camera_of, canvas_widget
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.drawing import RESTING
 from napari_embedding_game.ui.layers import MapLayers
 from napari_embedding_game.ui.lettering import ON_DARK, ON_LIGHT, half_size, write
-from napari_embedding_game.ui.linked import linked_layers
 from napari_embedding_game.ui.naming import (
     centers,
     lifts,
@@ -28,9 +28,12 @@ from napari_embedding_game.ui.naming import (
     strength,
     zooms_with_room,
 )
+from napari_embedding_game.ui.throttle import throttled
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 MOST_NUMBERED = 40
 """More clusters than this show the names that were given, and no numbers."""
@@ -69,18 +72,23 @@ class NamesOnMap(QObject):
     Parameters
     ----------
     viewer : napari.Viewer
-    session : Session
+    workspace : Workspace
     layers : MapLayers
     dock : QWidget
         Any widget in napari's window.
     """
 
     def __init__(
-        self, viewer: napari.Viewer, session: Session, layers: MapLayers, dock: QWidget
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        layers: MapLayers,
+        dock: QWidget,
     ) -> None:
         super().__init__(dock)
         self._viewer = viewer
-        self._session = session
+        self._session = workspace.session
+        self._linked = workspace.linked
         self._layers = layers
         self._dock = dock
         self._watched: Points | None = None
@@ -88,28 +96,22 @@ class NamesOnMap(QObject):
         self.names = NO_NAMES
         self._painted: Projection | None = None
         """How the map was drawn when the names were last written."""
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(SOON_MS)
-        self._soon.timeout.connect(self.update)
+        self._soon = throttled(SOON_MS, self.update, self)
         self._camera = camera_of(viewer)
         self._grid = viewer.canvas.grid
-        for signal in self._signals():
-            signal.connect(self._later)
-        for signal in self._moves():
-            signal.connect(self._repaint)
+        self._connections = Connections()
+        self._connections.connect_all(self._signals(), self._later)
+        self._connections.connect_all(self._moves(), self._repaint)
+        self._of_points = Connections()
         self._later()
 
     def close(self) -> None:
-        """Let go of the viewer; the names go too."""
-        self._soon.stop()
-        for signal in self._signals():
-            signal.disconnect(self._later)
-        for signal in self._moves():
-            signal.disconnect(self._repaint)
+        """Undo the connections to the viewer; the names go too."""
+        self._soon.cancel()
+        self._connections.close()
         self._watch(None)
         if self.sheet is not None:
-            self.sheet.take_off()
+            self.sheet.close()
             self.sheet = None
 
     def update(self) -> None:
@@ -117,7 +119,7 @@ class NamesOnMap(QObject):
         self.names = self._find()
         self._watch(self._layers.points)
         if self.sheet is None and self.names.clusters:
-            canvas = canvas_of(self._dock)
+            canvas = canvas_widget(self._dock)
             if canvas is not None:
                 self.sheet = NameSheet(canvas, self._paint, self._is_outdated)
         self._repaint()
@@ -163,7 +165,7 @@ class NamesOnMap(QObject):
             session.dataset_changed,
             session.look.events.show_names,
             session.look.events.color_by,
-            linked_layers(session).changed,  # the map may make room
+            self._linked.changed,  # the map may make room
             self._viewer.dims.events.order,  # also then
             self._viewer.dims.events.ndim,
         )
@@ -190,8 +192,7 @@ class NamesOnMap(QObject):
         if self._session.state not in RESTING and self.names.clusters:
             self.names = NO_NAMES
             self._repaint()
-        if not self._soon.isActive():
-            self._soon.start()
+        self._soon.throttle()
 
     def _repaint(self, event: object = None) -> None:
         if self.sheet is not None:
@@ -205,10 +206,8 @@ class NamesOnMap(QObject):
         """Hide the names with the points that they belong to."""
         if points is self._watched:
             return
-        for signal in self._of_layer(self._watched):
-            signal.disconnect(self._repaint)
-        for signal in self._of_layer(points):
-            signal.connect(self._repaint)
+        self._of_points.close()
+        self._of_points.connect_all(self._of_layer(points), self._repaint)
         self._watched = points
 
     def _of_layer(self, points: Points | None) -> tuple[Any, ...]:

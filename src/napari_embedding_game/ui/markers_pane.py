@@ -65,7 +65,7 @@ class MarkersPane(QWidget):
         self.method.activated.connect(self.refresh)
         self.table.itemSelectionChanged.connect(self._on_row)
 
-    def shut_down(self) -> None:
+    def close(self) -> None:
         """End the search."""
         self._cancel()
 

@@ -16,6 +16,7 @@ from napari_embedding_game.data.linking import id_columns, possible_id_columns
 from napari_embedding_game.data.measure import FirstAxis
 from napari_embedding_game.session.sources import FeaturesSource, MeasuredSource
 from napari_embedding_game.ui.aligning import fit_of, pixel_size, pixels_on
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.image_list import ImageList
 from napari_embedding_game.ui.linked import Linked, Table, finest
 from napari_embedding_game.ui.parts import add_row, form, show_text, text_label
@@ -48,7 +49,9 @@ class MeasurePanel(QWidget):
     def __init__(self, viewer: napari.Viewer) -> None:
         super().__init__()
         self._viewer = viewer
-        self._watched: list[Layer] = []
+        self._connections = Connections()
+        self._of_layers = Connections()
+        """To the layers that are on offer."""
         self._looked_at: tuple[object, tuple[object, ...]] = (self, ())
         """The table whose columns are on offer, and their names."""
         self.labels = ComboBox(
@@ -80,14 +83,11 @@ class MeasurePanel(QWidget):
         self._connect()
         self.refresh()
 
-    def close_ties(self) -> None:
-        """Let go of the viewer."""
+    def close(self) -> None:
+        """Undo the connections to the viewer."""
         self._soon.stop()
-        layers = self._viewer.layers
-        layers.events.inserted.disconnect(self.refresh)
-        layers.events.removed.disconnect(self.refresh)
-        layers.selection.events.changed.disconnect(self._on_selection)
-        self._watch([])
+        self._connections.close()
+        self._of_layers.close()
 
     def refresh(self, event: object = None) -> None:
         """Offer the layers that there are."""
@@ -141,22 +141,15 @@ class MeasurePanel(QWidget):
         self.measure.changed.connect(self._on_measure)
         self.take.changed.connect(self._on_take)
         layers = self._viewer.layers
-        layers.events.inserted.connect(self.refresh)
-        layers.events.removed.connect(self.refresh)
-        layers.selection.events.changed.connect(self._on_selection)
+        connect = self._connections.connect
+        connect(layers.events.inserted, self.refresh)
+        connect(layers.events.removed, self.refresh)
+        connect(layers.selection.events.changed, self._on_selection)
 
     def _watch(self, layers: list[Layer]) -> None:
         """Follow how these layers lie and are called, and no others any more."""
-        for event in self._events():
-            event.disconnect(self._on_layer)
-        self._watched = layers
-        for event in self._events():
-            event.connect(self._on_layer)
-
-    def _events(self) -> Iterator[Any]:
-        for layer in self._watched:
-            more = ("features",) if isinstance(layer, Labels) else ()
-            yield from (getattr(layer.events, name) for name in (*_LAID, *more))
+        self._of_layers.close()
+        self._of_layers.connect_all(_events(layers), self._on_layer)
 
     def _on_layer(self, event: object = None) -> None:
         self._soon.start(0)
@@ -273,3 +266,9 @@ def _pixels(images: tuple[Image, ...], labels: Labels) -> Any:
         for name, part in zip(names, parts, strict=False):  # alpha has no name
             channels[image.name if len(parts) == 1 else f"{image.name} {name}"] = part
     return channels
+
+
+def _events(layers: list[Layer]) -> Iterator[Any]:
+    for layer in layers:
+        more = ("features",) if isinstance(layer, Labels) else ()
+        yield from (getattr(layer.events, name) for name in (*_LAID, *more))

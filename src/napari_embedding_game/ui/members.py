@@ -18,6 +18,7 @@ from qtpy.QtWidgets import (
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.report import ClusterReport
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.differences_pane import DifferencesPane
 from napari_embedding_game.ui.inside import CompositionBars
 from napari_embedding_game.ui.linked import Linked
@@ -68,14 +69,14 @@ class Members(QWidget):
         self.thumbnails = Thumbnails(on_pick)
         self.texts = Texts(on_pick)
         self._looks = LooksWatch(self._on_looks)
+        self._connections = Connections()
+        self._connections.add(self.thumbnails.pictures, self._looks)
+        self._connections.add(self.differences, self.markers)
         self._build()
 
-    def shut_down(self) -> None:
-        """Let go of the session and of the layers."""
-        self.markers.shut_down()
-        self.differences.shut_down()
-        self._looks.watch(None)
-        self.thumbnails.pictures.stop()
+    def close(self) -> None:
+        """Undo the connections to the layers, and find nothing any more."""
+        self._connections.close()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""

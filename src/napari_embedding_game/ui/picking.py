@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.ui.canvas import camera_of
+from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.lasso import LassoSheet
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Picker:
                 yield
         finally:
             if sheet is not None:
-                sheet.take_off()
+                sheet.close()
             camera.mouse_pan, camera.mouse_zoom = before
         if len(corners) < 3:
             self._on_click(Pointed.of(event), _adds(event))

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 from napari.layers import Image, Labels
-from qtpy.QtCore import QObject, QTimer
+from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.crops import Channel, planes
 from napari_embedding_game.data.crops import Thumbnails as Crops
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.objects import Objects
 from napari_embedding_game.ui.aligning import fit_of, pixel_size, pixels_on
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.linked import Linked, finest
+from napari_embedding_game.ui.throttle import debounced
 from napari_embedding_game.ui.thumbnails import Pictures
 
 LOOKS = ("contrast_limits", "colormap", "gamma", "opacity", "visible")
@@ -112,23 +114,20 @@ class LooksWatch(QObject):
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         super().__init__()
-        self._images: tuple[Image, ...] = ()
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(REST_MS)
-        self._rest.timeout.connect(on_change)
+        self._of_images = Connections()
+        self._rest = debounced(REST_MS, on_change, self)
 
     def watch(self, linked: Linked | None) -> None:
         """Watch the images of these layers, and no others any more."""
-        self._rest.stop()
-        for event in self._events():
-            event.disconnect(self._on_looks)
-        self._images = linked.images if linked is not None else ()
-        for event in self._events():
-            event.connect(self._on_looks)
+        self._rest.cancel()
+        self._of_images.close()
+        images = linked.images if linked is not None else ()
+        events = [getattr(image.events, look) for image in images for look in LOOKS]
+        self._of_images.connect_all(events, self._on_looks)
 
-    def _events(self) -> list[Any]:
-        return [getattr(image.events, look) for image in self._images for look in LOOKS]
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self.watch(None)
 
     def _on_looks(self, event: object = None) -> None:
-        self._rest.start()
+        self._rest.throttle()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import napari
 import numpy as np
@@ -15,7 +14,6 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import (
     FileSource,
     SampleSource,
@@ -23,12 +21,9 @@ from napari_embedding_game.session.sources import (
     Wish,
 )
 from napari_embedding_game.ui import dock, inspector
-from napari_embedding_game.ui.layers import (
-    PLACEHOLDER,
-    remove_placeholders,
-    unwrapped,
-)
+from napari_embedding_game.ui.layers import PLACEHOLDER, remove_placeholders
 from napari_embedding_game.ui.map_layers import POINTS_NAME
+from napari_embedding_game.ui.workspace import workspace_of
 
 if TYPE_CHECKING:
     import os
@@ -39,16 +34,6 @@ if TYPE_CHECKING:
 
 GAME, INSPECTOR = "Embedding Game", "Embedding Game Inspector"
 
-_sessions: WeakKeyDictionary[object, Session] = WeakKeyDictionary()
-
-
-def session_of(viewer: napari.Viewer) -> Session:
-    """Return the one session of a viewer, which its docks share."""
-    key = unwrapped(viewer)
-    if key not in _sessions:
-        _sessions[key] = Session()
-    return _sessions[key]
-
 
 class GameDock(dock.GameDock):
     """The main dock, as napari opens it.
@@ -58,7 +43,7 @@ class GameDock(dock.GameDock):
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         _close_docks(napari_viewer, GameDock)
-        super().__init__(napari_viewer, session_of(napari_viewer))
+        super().__init__(napari_viewer, workspace_of(napari_viewer))
 
 
 class InspectorDock(inspector.InspectorDock):
@@ -69,7 +54,7 @@ class InspectorDock(inspector.InspectorDock):
         positions = get_settings().application.plugin_widget_positions
         for name in _names_of(INSPECTOR):
             positions.setdefault(name, "bottom")
-        super().__init__(napari_viewer, session_of(napari_viewer))
+        super().__init__(napari_viewer, workspace_of(napari_viewer))
 
 
 def open_docks(viewer: napari.Viewer) -> dock.GameDock:
@@ -186,7 +171,7 @@ def _open_sample(key: str) -> list[LayerData]:
 
 
 def _load(viewer: napari.Viewer, source: Source) -> None:
-    if open_docks(viewer).player.load(source):
+    if open_docks(viewer).controller.reading.load(source):
         return
     # The map that there is stays: nothing comes in the place of the empty layer.
     remove_placeholders(viewer)

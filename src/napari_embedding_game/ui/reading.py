@@ -14,7 +14,8 @@ class Reading(QLabel):
     """Shows one line, cut where it is too long, and keeps its place when empty.
 
     A label has all of the dock laid out anew at each new text, layout by layer of
-    layout, and every step of that has the whole window drawn.  This one is only drawn.
+    layout, and every step of that has the whole window drawn; superqt's eliding label
+    is one, too.  This one is only drawn.
     """
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:

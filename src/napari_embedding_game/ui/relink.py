@@ -13,6 +13,7 @@ from napari_embedding_game.session.saved import SavedMap
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import Loaded, SampleSource, Wish
 from napari_embedding_game.ui.aligning import fit_of, proposed
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.linked import Linked, LinkedLayers, finest, show_pictures
 from napari_embedding_game.ui.measure_panel import is_labels
 from napari_embedding_game.ui.worker import StageWorker
@@ -51,18 +52,25 @@ class Relinker(QObject):
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._try)
-        session.dataset_changed.connect(self._on_dataset)
-        session.restored.connect(self._on_restored)
-        viewer.layers.events.inserted.connect(self._on_inserted)
+        self._unlinking = QTimer(self)
+        self._unlinking.setSingleShot(True)
+        self._unlinking.timeout.connect(self._unlink_removed)
+        self._connections = Connections()
+        for signal, slot in (
+            (session.dataset_changed, self._on_dataset),
+            (session.restored, self._on_restored),
+            (viewer.layers.events.inserted, self._on_inserted),
+            (viewer.layers.events.removed, self._on_removed),
+        ):
+            self._connections.connect(signal, slot)
 
     def close(self) -> None:
-        """Let go of viewer and session."""
+        """Undo the connections to viewer and session."""
         self._soon.stop()
-        self._session.dataset_changed.disconnect(self._on_dataset)
-        self._session.restored.disconnect(self._on_restored)
-        self._viewer.layers.events.inserted.disconnect(self._on_inserted)
+        self._unlinking.stop()
+        self._connections.close()
         if self._worker is not None:
-            self._worker.abandon(1.0)
+            self._worker.close()
             self._worker = None
 
     def look_for(self, described: Mapping[str, Any]) -> None:
@@ -83,6 +91,20 @@ class Relinker(QObject):
     def _on_inserted(self, event: object = None) -> None:
         if self.sentence:
             self._soon.start(0)  # the layer is whole by then
+
+    def _on_removed(self, event: object = None) -> None:
+        self._unlinking.start(0)  # others may be removed in the same go
+
+    def _unlink_removed(self) -> None:
+        """Unlink layers that are gone, until they are open again."""
+        linked, table = self._linked.current, self._linked.table
+        layers = self._viewer.layers
+        if table is not None and table.layer not in layers:
+            self._linked.table = table = None
+        if linked is not None and linked.labels not in layers:
+            described = self._linked.describe()
+            self._linked.set(None, table)
+            self.look_for(described)
 
     def _on_dataset(self, dataset: object) -> None:
         self._say("")

@@ -2,13 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from qtpy.QtWidgets import QMessageBox, QWidget
+
+from napari_embedding_game.session.clustering import Edits
+from napari_embedding_game.session.sources import Source
+from napari_embedding_game.ui.save_dialog import ask_for_session
+
+if TYPE_CHECKING:
+    from napari_embedding_game.ui.tasks.writing import WritingTask
+    from napari_embedding_game.ui.workspace import Workspace
 
 Answer = Literal["save", "replace", "cancel"]
 
 LATER = "Without saving, a copy stays for a while under Open > Recent maps."
+
+
+class Replacing:
+    """Guards what a person made of the open maps against being replaced unasked.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    writing : WritingTask
+        Saves the session where a person wants it saved first.
+    """
+
+    def __init__(self, workspace: Workspace, writing: WritingTask) -> None:
+        self._workspace = workspace
+        self._writing = writing
+        self.parent_widget: QWidget | None = None
+        """What the question is asked over."""
+        self._asked_for: Source | Path | None = None
+        self._given_up: list[tuple[str, Edits]] = []
+        """What may take the place of what, as a person has said."""
+
+    def is_allowed(self, by: Source | Path) -> bool:
+        """Return whether something may take the place of the maps, or ask.
+
+        Once for each, unless more has been made meanwhile.
+        """
+        maps, dataset = self._workspace.maps, self._workspace.session.dataset
+        made, decided = maps.made, maps.decided()
+        if not made or dataset is None or decided == self._writing.saved_edits:
+            return True
+        if by is self._asked_for and decided == self._given_up:
+            return True
+        answer = ask_to_replace(self.parent_widget, dataset.name, made.told())
+        if answer == "save":
+            path = ask_for_session(self.parent_widget, dataset)
+            if path is None:
+                return False
+            self._writing.save_session(path)
+        if answer != "cancel":
+            self._asked_for, self._given_up = by, decided
+        return answer != "cancel"
 
 
 def ask_to_replace(parent: QWidget | None, name: str, made: str) -> Answer:

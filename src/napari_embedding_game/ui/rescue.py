@@ -7,17 +7,17 @@ from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.session.autosave import Orphan
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.keeper import told
 from napari_embedding_game.ui.parts import show_text, text_label
-from napari_embedding_game.ui.player import Player
 
 
 class Rescue(QWidget):
     """Shown when the dock opens and the last program did not close its map."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, controller: Controller) -> None:
         super().__init__()
-        self._player = player
+        self._controller = controller
         self._orphans: list[Orphan] = []
         self.text = text_label(role="warning")
         self.back = PushButton(
@@ -36,14 +36,14 @@ class Rescue(QWidget):
         column.addLayout(buttons)
         self.back.changed.connect(self._bring_back)
         self.forget.changed.connect(self._forget)
-        self._ties = Connections()
-        self._ties.connect(player.session.dataset_changed, self._on_dataset)
-        is_fresh = player.session.dataset is None
-        self._offer(player.keeper.orphans() if is_fresh else [])
+        self._connections = Connections()
+        self._connections.connect(controller.session.dataset_changed, self._on_dataset)
+        is_fresh = controller.session.dataset is None
+        self._offer(controller.keeper.orphans() if is_fresh else [])
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self._ties.close()
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
 
     def _offer(self, orphans: list[Orphan]) -> None:
         self._orphans = orphans
@@ -55,7 +55,7 @@ class Rescue(QWidget):
         self._offer([])
 
     def _bring_back(self) -> None:
-        self._player.bring_back(self._orphans[0])
+        self._controller.reading.bring_back(self._orphans[0])
 
     def _forget(self) -> None:
         self._orphans[0].discard()

@@ -10,16 +10,16 @@ from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.run import Progress
 from napari_embedding_game.session.session import ALIVE, Session, State
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.energy_curve import EnergyCurve
 from napari_embedding_game.ui.parts import Part, finish_typing, show_text, text_label
-from napari_embedding_game.ui.player import Player
 from napari_embedding_game.ui.reading import Reading
 from napari_embedding_game.ui.save_menu import SaveMenu
-from napari_embedding_game.ui.seldom import Seldom
 from napari_embedding_game.ui.sweep import Sweep, move_bar
+from napari_embedding_game.ui.throttle import throttled
 from napari_embedding_game.ui.words import NO_PRESSURE, PRESSURE_MEANS
 
-WORDS_SECONDS = 0.25
+WORDS_MS = 250
 """Least time between two texts, and two curves, while the game runs: whatever
 changes in a window with a canvas has all of the window put together anew."""
 RESTORED = "The map as it was saved. Restart plays anew."
@@ -31,12 +31,12 @@ STOPPED_EARLY = "Stopped before there was a map."
 
 
 class RunPart(Part):
-    """Drives the player and tells where the run stands."""
+    """Drives the controller and tells where the run stands."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, controller: Controller) -> None:
         super().__init__("Run")
-        self._player = player
-        self._session: Session = player.session
+        self._controller = controller
+        self._session: Session = controller.session
         self.run = PushButton(text="Run", tooltip="Lay out the map from its start.")
         self.pause = PushButton(
             text="Pause", tooltip="Hold the game, or play on where it was held."
@@ -45,7 +45,7 @@ class RunPart(Part):
             text="Step", tooltip="Play a few iterations and hold again."
         )
         self.stop = PushButton(text="Stop", tooltip="End the game and keep the map.")
-        self.save = SaveMenu(player)
+        self.save = SaveMenu(controller)
         self.bar = ProgressBar(min=0, max=100, value=0)
         self._sweep = Sweep(self.bar.native)
         self.stage = text_label()
@@ -54,16 +54,19 @@ class RunPart(Part):
         self.squeezed.setToolTip(f"Share of the points with {PRESSURE_MEANS}")
         self.message = text_label(role="warning")
         self.curve = EnergyCurve()
-        self._words_turn = Seldom(WORDS_SECONDS)
-        self._ties = Connections()
+        self._progress: Progress | None = None
+        """The last frame of the run."""
+        self._words_turn = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
+        self._connections = Connections()
+        self._connections.call(self._words_turn.cancel)
         self._build()
         self._connect()
         self._on_state(self._session.state)
         self._on_message(self._session.message)
 
-    def shut_down(self) -> None:
-        """Let go of session and player."""
-        self._ties.close()
+    def close(self) -> None:
+        """Undo the connections to session and controller."""
+        self._connections.close()
 
     def _build(self) -> None:
         self.run.native.setProperty("role", "main")
@@ -88,7 +91,7 @@ class RunPart(Part):
         self.column.addWidget(self.save.native)
 
     def _connect(self) -> None:
-        session, player = self._session, self._player
+        session, controller = self._session, self._controller
         self.run.changed.connect(self._play)
         self.pause.changed.connect(self._pause_or_resume)
         self.step.changed.connect(session.step)
@@ -99,13 +102,13 @@ class RunPart(Part):
             (session.progressed, self._on_progress),
             (session.message_changed, self._on_message),
             (session.dataset_changed, self._on_dataset),
-            (player.saved, self._on_saved),
+            (controller.writing.saved, self._on_saved),
         ):
-            self._ties.connect(signal, slot)
+            self._connections.connect(signal, slot)
 
     def _play(self) -> None:
         finish_typing()
-        self._player.play()
+        self._controller.play()
 
     def _pause_or_resume(self) -> None:
         if self._session.state == "paused":
@@ -124,6 +127,8 @@ class RunPart(Part):
         self._on_state(self._session.state)
 
     def _on_state(self, state: State) -> None:
+        if state != "running":
+            self._words_turn.cancel()  # they would be of what was before
         moving = state in ("running", "paused")
         self.run.text = "Run" if state == "idle" else "Restart"
         self.run.enabled = self._session.dataset is not None
@@ -160,12 +165,20 @@ class RunPart(Part):
             self.curve.set_energies([])
             return
         self._move_bar(snapshot)
-        state = self._session.state
-        if state == "running" and not self._words_turn.comes():
+        self._progress = progress
+        if self._session.state == "running":
+            self._words_turn.throttle()
+        else:
+            self._tell_progress()
+
+    def _tell_progress(self) -> None:
+        """Tell where the run stands by its last frame."""
+        progress, state = self._progress, self._session.state
+        if progress is None or progress.snapshot is None:
             return
         if state != "finished":
             show_text(self.stage, _stage_text(progress, state))
-        self._tell_snapshot(snapshot)
+        self._tell_snapshot(progress.snapshot)
 
     def _move_bar(self, snapshot: Snapshot) -> None:
         if not snapshot.n_iter and self._session.state == "running":

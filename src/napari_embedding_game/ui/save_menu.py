@@ -6,7 +6,7 @@ from magicgui.widgets import PushButton
 from qtpy.QtWidgets import QMenu
 
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.player import Player
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.save_dialog import ask, ask_for_session, proposed
 
 FORMATS = {
@@ -23,21 +23,21 @@ COLUMNS = "Columns in the layer's features"
 class SaveMenu(PushButton):
     """The Save button; writes in the background."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, controller: Controller) -> None:
         super().__init__(
             text="Save",
             tooltip="Write map, clusters and settings to a file; the input stays as "
             "it is.",
         )
-        self._player = player
-        self._session: Session = player.session
+        self._controller = controller
+        self._session: Session = controller.session
         self.menu = QMenu(self.native)
         for ending, (words, _) in FORMATS.items():
             self.menu.addAction(words).triggered.connect(
                 lambda _=False, ending=ending: self._save(ending)
             )
         self.columns = self.menu.addAction(COLUMNS)
-        self.columns.triggered.connect(player.write_features)
+        self.columns.triggered.connect(controller.writing.write_features)
         self.menu.addSeparator()
         self.session = self.menu.addAction(SESSION)
         self.session.triggered.connect(self._save_session)
@@ -46,7 +46,7 @@ class SaveMenu(PushButton):
 
     def _on_show(self) -> None:
         """Offer columns only where there is a layer that they go to."""
-        linked = self._player.linked
+        linked = self._controller.workspace.linked
         has_table = linked.current is not None or linked.table is not None
         self.columns.setVisible(has_table)
 
@@ -54,9 +54,9 @@ class SaveMenu(PushButton):
         name = proposed(self._session.dataset, "map")
         path = ask(self.native, name, ending, FORMATS[ending][1])
         if path is not None:
-            self._player.save(path)
+            self._controller.writing.save(path)
 
     def _save_session(self) -> None:
         path = ask_for_session(self.native, self._session.dataset)
         if path is not None:
-            self._player.save_session(path)
+            self._controller.writing.save_session(path)

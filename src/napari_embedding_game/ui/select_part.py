@@ -7,8 +7,9 @@ from qtpy.QtWidgets import QGridLayout
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.ui.child_space import ChildSpace
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.parts import Part, show_text, text_label
-from napari_embedding_game.ui.player import Player
 
 HINT = "Click a cluster on the map, or drag around points with Shift held."
 
@@ -16,10 +17,12 @@ HINT = "Click a cluster on the map, or drag around points with Shift held."
 class SelectPart(Part):
     """Tells what is selected, and offers the tools for it."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, controller: Controller) -> None:
         super().__init__("Selection")
-        self._player = player
-        self._session = player.session
+        self._controller = controller
+        self._session = controller.session
+        self._linked = controller.workspace.linked
+        self._connections = Connections()
         self.text = text_label()
         self.lasso = PushButton(
             text="Lasso",
@@ -46,18 +49,14 @@ class SelectPart(Part):
             grid.addWidget(button.native, *divmod(number, 2))
         self.column.addWidget(self.text)
         self.column.addLayout(grid)
-        self.space = ChildSpace(player)
+        self.space = ChildSpace(controller)
         self.column.addWidget(self.space)
         self._connect()
         self.refresh()
 
-    def shut_down(self) -> None:
-        """Let go of the session."""
-        self.space.shut_down()
-        session = self._session
-        session.selection.changed.disconnect(self.refresh)
-        session.state_changed.disconnect(self.refresh)
-        self._player.linked.changed.disconnect(self.refresh)
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
 
     def refresh(self) -> None:
         """Follow the selection."""
@@ -68,18 +67,22 @@ class SelectPart(Part):
         show_text(self.text, self._told() if is_some else HINT)
         self.make.enabled = is_some and selection.is_of_points
         self.embed.enabled = is_some
-        self.show_objects.native.setVisible(self._player.linked.current is not None)
+        self.show_objects.native.setVisible(self._linked.current is not None)
         self.show_objects.enabled = is_some
 
     def _connect(self) -> None:
         session = self._session
-        session.selection.changed.connect(self.refresh)
-        session.state_changed.connect(self.refresh)
-        self._player.linked.changed.connect(self.refresh)
-        self.lasso.native.toggled.connect(self._player.set_lasso)
+        changes = (
+            session.selection.changed,
+            session.state_changed,
+            self._linked.changed,
+        )
+        self._connections.connect_all(changes, self.refresh)
+        self._connections.add(self.space)
+        self.lasso.native.toggled.connect(self._controller.pointing.set_lasso)
         self.make.changed.connect(self._make_cluster)
         self.embed.changed.connect(self._embed)
-        self.show_objects.changed.connect(self._player.show_objects)
+        self.show_objects.changed.connect(self._controller.show_objects)
 
     def _told(self) -> str:
         selection = self._session.selection
@@ -91,13 +94,13 @@ class SelectPart(Part):
     def _embed(self) -> None:
         goes_on, wish = self.space.ask()
         if goes_on:
-            self._player.embed_selection(self.space.source, wish)
+            self._controller.embed_selection(self.space.source, wish)
 
     def _make_cluster(self) -> None:
         clusters, selection = self._session.clusters, self._session.selection
         try:
             cluster = clusters.make_cluster(selection.points)
         except DataError as error:
-            self._player.trouble.emit(str(error))
+            self._controller.trouble.emit(str(error))
         else:
             selection.select(cluster)

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from magicgui.widgets import PushButton
 from napari.layers import Labels
-from qtpy.QtCore import QTimer, Signal
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.linked import LinkedLayers, finest
 from napari_embedding_game.ui.parts import show_text, text_label
+from napari_embedding_game.ui.throttle import debounced
 from napari_embedding_game.ui.worker import Worker
 
 EDITED = (
@@ -55,17 +57,17 @@ class StaleLabels(QWidget):
             tooltip="Read the objects as they are now; what was named or edited is "
             "kept for those that remain.",
         )
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(REST_MS)
-        self._rest.timeout.connect(self._compare)
+        self._rest = debounced(REST_MS, self._compare, self)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addWidget(self.text)
         column.addWidget(self.again.native)
         self.again.changed.connect(lambda: self.wanted.emit())
-        linked.changed.connect(self._on_linked)
+        self._connections = Connections()
+        self._connections.connect(linked.changed, self._on_linked)
+        self._of_layer = Connections()
+        """To the layer that is watched."""
         self.hide()
         self._on_linked()
 
@@ -94,9 +96,9 @@ class StaleLabels(QWidget):
         if self._n_edits == self._n_asked:
             self._watch(self._layer)
 
-    def close_ties(self) -> None:
-        """Let go of the layers."""
-        self._linked.changed.disconnect(self._on_linked)
+    def close(self) -> None:
+        """Undo the connections to the layers."""
+        self._connections.close()
         self._watch(None)
 
     # Inside
@@ -110,23 +112,15 @@ class StaleLabels(QWidget):
     def _watch(self, layer: Labels | None) -> None:
         self._stop()
         self.hide()
-        for event in self._edits():
-            event.disconnect(self._on_edit)
-        if self._layer is not None:
-            self._layer.events.set_data.disconnect(self._on_drawn)
+        self._of_layer.close()
         self._layer, self._before = layer, None
         if layer is None:
             return
-        for event in self._edits():
-            event.connect(self._on_edit)
-        layer.events.set_data.connect(self._on_drawn)
+        # Nothing but an edit of the pixels sets off the first two.
+        self._of_layer.connect(layer.events.paint, self._on_edit)
+        self._of_layer.connect(layer.events.data, self._on_edit)
+        self._of_layer.connect(layer.events.set_data, self._on_drawn)
         self._sum_up(self._note)
-
-    def _edits(self) -> list[Any]:
-        """Return the events that nothing but an edit of the pixels sets off."""
-        if self._layer is None:
-            return []
-        return [self._layer.events.paint, self._layer.events.data]
 
     def _on_edit(self, event: object = None) -> None:
         self._n_edits += 1
@@ -138,7 +132,7 @@ class StaleLabels(QWidget):
     def _on_drawn(self, event: object = None) -> None:
         """Look at the pixels soon: undo, and a program, tell of no edit."""
         if not self.is_stale:
-            self._rest.start()
+            self._rest.throttle()
 
     def _compare(self) -> None:
         def compare(now: int) -> None:
@@ -159,7 +153,7 @@ class StaleLabels(QWidget):
             then(checksum_of(pixels))
             return
         if self._worker is not None:
-            self._rest.start()  # later, then
+            self._rest.throttle()  # later, then
             return
         self._worker = worker = Worker(lambda: checksum_of(pixels))
 
@@ -172,7 +166,7 @@ class StaleLabels(QWidget):
         worker.begin()
 
     def _stop(self) -> None:
-        self._rest.stop()
+        self._rest.cancel()
         if self._worker is not None:
             self._worker.abandon()
             self._worker = None

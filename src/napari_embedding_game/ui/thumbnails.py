@@ -80,7 +80,7 @@ class PictureModel(QStringListModel):
 
     def set_pictures(self, pictures: Pictures | None) -> None:
         """Take up other pictures and forget all that were made."""
-        self.stop()
+        self.close()
         self._pictures = pictures
         self._made.clear()
         self.set_rows(np.empty(0, np.intp))
@@ -97,12 +97,12 @@ class PictureModel(QStringListModel):
         """Return where those of these rows stand that are shown, in growing order."""
         return np.flatnonzero(np.isin(self.rows, rows)).tolist()
 
-    def stop(self) -> None:
-        """Make nothing any more."""
+    def close(self) -> None:
+        """Make nothing any more, unless other rows are asked for."""
         self._soon.stop()
         self._wanted.clear()
         if self._worker is not None:
-            self._worker.abandon(1.0)
+            self._worker.close()
             self._worker = None
 
     def data(

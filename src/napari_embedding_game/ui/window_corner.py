@@ -27,8 +27,8 @@ class RightCorner:
             self._window, self._former = ref(window), window.corner(CORNER)
             window.setCorner(CORNER, RIGHT)
 
-    def give_back(self) -> None:
-        """Leave the corner as it was."""
+    def close(self) -> None:
+        """Give the corner back as it was."""
         window = None if self._window is None else self._window()
         self._window = None
         if window is not None:

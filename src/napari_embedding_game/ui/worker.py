@@ -26,6 +26,8 @@ LONGEST_REST = 2.0
 """But not longer than these seconds."""
 DRAWN_MS = 10
 """Qt draws within the 5 ms after a change: whoever comes later comes after that."""
+CLOSE_SECONDS = 1.0
+"""How long closing waits for a worker."""
 EXIT_SECONDS = 30.0
 """How long the process waits at its end for a job that cannot be interrupted."""
 
@@ -72,6 +74,10 @@ class Worker(QThread):
         """Deliver nothing any more; return whether the thread ended in time."""
         self._abandoned = True
         return self.wait(int(1000 * wait_seconds))
+
+    def close(self) -> None:
+        """Deliver nothing any more, and wait for the end, but not for long."""
+        self.abandon(CLOSE_SECONDS)
 
     def _deliver(self, result: object, error: BaseException | None) -> None:
         if self._abandoned:

@@ -1,7 +1,7 @@
-"""Plays a session in a viewer: worker, layers and mouse in one place.
+"""Plays the session of a viewer: receives frames, then has them rendered.
 
-The docks only show and edit the session; whatever touches threads or layers
-is here, and in what the player is made of.
+The docks only show and edit the session; whatever touches threads, layers or the
+mouse is here, and in what the controller is composed of.
 """
 
 from __future__ import annotations
@@ -11,77 +11,89 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.layers import Points
-from qtpy.QtCore import Signal
+from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session import engine
 from napari_embedding_game.session.run import Progress, Run
 from napari_embedding_game.session.saved import SavedMap
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import Loaded, Source, Wish
-from napari_embedding_game.ui.cluster_colors import ClusterColors
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.drawing import Drawing
-from napari_embedding_game.ui.errands import Errands
 from napari_embedding_game.ui.garbage_collection import GarbageCollection
+from napari_embedding_game.ui.keeper import Keeper
 from napari_embedding_game.ui.layers import MapLayers, remove_placeholders
 from napari_embedding_game.ui.linked import go_to
 from napari_embedding_game.ui.lit import LitObjects
 from napari_embedding_game.ui.pointing import Pointing
+from napari_embedding_game.ui.relink import Relinker
+from napari_embedding_game.ui.replacing import Replacing
+from napari_embedding_game.ui.tasks.reading import ReadingTask
+from napari_embedding_game.ui.tasks.writing import WritingTask
 from napari_embedding_game.ui.worker import FrameWorker, Worker
 
 if TYPE_CHECKING:
     import napari
 
+    from napari_embedding_game.ui.workspace import Workspace
+
 logger = logging.getLogger(__name__)
 
-CLOSE_SECONDS = 1.0
-"""How long closing waits for a worker."""
 LOST = (
     "The points layer was removed or changed, so the game was stopped: "
     "Restart draws a new one."
 )
 
 
-class Player(Errands):
-    """The one driver of a session in a viewer.
+class Controller(QObject):
+    """The one driver of a workspace in a viewer.
+
+    ``reading`` and ``writing`` are its background tasks, ``drawing`` renders the map,
+    ``keeper`` saves by itself, ``relink`` finds layers again, ``lit`` marks selected
+    objects in the image.
 
     Parameters
     ----------
     viewer : napari.Viewer
-    session : Session
+    workspace : Workspace
     """
 
     legend_changed = Signal(object)
+    busy_changed = Signal(str)
+    """What is being read or written, "" when nothing is."""
+    trouble = Signal(str)
+    """A sentence about what failed, "" when it is over."""
 
-    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
-        super().__init__(viewer, session)
-        self.drawing = Drawing(viewer, session, self._on_lost)
-        self.drawing.legend_changed.connect(self.legend_changed)
-        self.lit = LitObjects(viewer, session, self.linked)
-        self._pointing = Pointing(viewer, session, self.layers, self.linked)
-        self.set_lasso = self._pointing.set_lasso
-        self.draw_lasso_on = self._pointing.draw_on
-        self.tell_legend = self.drawing.tell_legend
+    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self.workspace = workspace
+        self.session = session = workspace.session
+        linked = workspace.linked
+        self.keeper = Keeper(viewer, workspace)
+        self.relink = Relinker(viewer, session, linked)
+        self.writing = WritingTask(workspace, self.keeper)
+        self.replacing = Replacing(workspace, self.writing)
+        self.reading = ReadingTask(
+            viewer, workspace, self.keeper, self.relink, self.replacing.is_allowed
+        )
+        self.drawing = Drawing(viewer, workspace, self._on_lost)
+        self.lit = LitObjects(viewer, session, linked)
+        self.pointing = Pointing(viewer, session, self.layers, linked)
         self._worker: FrameWorker | None = None
         self._collections = GarbageCollection()
         self._is_open = True
-        self._ties.connect(self.linked.changed, self.drawing.make_room)
-        self._ties.connect(session.restored, self._on_restored)
-        self._ties.connect(session.state_changed, self._on_state)
-        for given_up in (self.failed, self.incomplete, self.cancelled):
-            given_up.connect(self._on_nothing_to_map)
+        self._connections = Connections()
+        self._connect()
 
     @property
     def layers(self) -> MapLayers:
         """The map on the canvas."""
         return self.drawing.layers
-
-    @property
-    def palette(self) -> ClusterColors:
-        """The colours of the clusters."""
-        return self.drawing.palette
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""
@@ -100,38 +112,56 @@ class Player(Errands):
             self.session.say(sentence(error))
             return
         self._worker = worker = FrameWorker(run.frames)
-        worker.frame.connect(lambda progress: self._on_frame(run, progress))
+        worker.frame.connect(lambda progress: self.receive(run, progress))
         worker.returned.connect(lambda _: self.session.ended(run))
         worker.failed.connect(lambda error: self.session.failed(run, error))
         worker.begin()
 
+    def receive(self, run: Run, progress: Progress) -> None:
+        """Take up a frame of a run, then render it; one of a former run is dropped."""
+        if not self.session.plays(run):
+            return
+        snapshot = progress.snapshot
+        if snapshot is not None:
+            self.drawing.prepare(run, snapshot)
+        # First of all, as the clusters that are drawn follow the game.
+        with self.drawing.following():
+            self.session.receive(run, progress)
+        if snapshot is not None:
+            self.render(snapshot)
+
+    def render(self, snapshot: Snapshot) -> None:
+        """Draw a snapshot of the session."""
+        self.drawing.draw(snapshot)
+
     def close(self) -> None:
-        """End the run, its thread and every tie to the viewer, the first time."""
+        """End the run, its thread and every connection to the viewer, once."""
         if not self._is_open:
             return
         self._is_open = False
-        for let_go in (
+        for close in (
             self.session.stop,
-            self.untie,
+            self._connections.close,
             self._collections.take_in_again,
             self.relink.close,
             self.lit.close,
             self.keeper.close,
-            self._pointing.close,
+            self.pointing.close,
             self.drawing.close,
             self._end_run,
-            lambda: self.abandon_errands(CLOSE_SECONDS),
+            self.reading.close,
+            self.writing.close,
             self._collections.close,
         ):
             try:
-                let_go()
-            except Exception as error:  # the rest has to let go all the same
+                close()
+            except Exception as error:  # the rest has to be closed all the same
                 logger.error("A part could not be closed", exc_info=error)
                 self.trouble.emit(sentence(error))
 
     def show_objects(self) -> None:
         """Move the camera to the selected objects in the image."""
-        dataset, linked = self.session.dataset, self.linked.current
+        dataset, linked = self.session.dataset, self.workspace.linked.current
         rows = self.session.selection.rows
         if linked is None or dataset is None or dataset.objects is None:
             return
@@ -159,7 +189,24 @@ class Player(Errands):
             if self.session.dataset is whole:  # nothing else was opened meanwhile
                 self._embed(points, title, loaded.dataset)
 
-        self._read_in_stages(source.name, lambda: source.read(wish), embed)
+        self.reading.read(source.name, lambda: source.read(wish), embed)
+
+    # Inside
+
+    def _connect(self) -> None:
+        connect = self._connections.connect
+        connect(self.workspace.linked.changed, self.drawing.make_room)
+        connect(self.session.restored, self._on_restored)
+        connect(self.session.state_changed, self._on_state)
+        connect(self.keeper.failed, self._on_not_kept)
+        for task in (self.reading, self.writing):
+            task.busy_changed.connect(self._tell_busy)
+            task.trouble.connect(self.trouble)
+        connect(self.relink.changed, self.trouble)
+        self.drawing.legend_changed.connect(self.legend_changed)
+        reading = self.reading
+        for given_up in (reading.failed, reading.incomplete, reading.cancelled):
+            given_up.connect(self._on_nothing_to_map)
 
     def _embed(
         self, points: np.ndarray, title: str, dataset: Dataset | None = None
@@ -171,33 +218,22 @@ class Player(Errands):
         else:
             self.play()
 
-    # Closing
+    def _tell_busy(self) -> None:
+        self.busy_changed.emit(self.reading.text or self.writing.text)
+
+    def _end_run(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+    # What happens
 
     def _on_warm(self) -> None:
         if self._is_open:  # else what is left of this dock would never be freed
             self._collections.leave_out_what_is_there()
 
-    def _end_run(self) -> None:
-        if self._worker is not None:
-            self._worker.abandon(CLOSE_SECONDS)
-        self._worker = None
-
-    # What comes in
-
-    def _on_frame(self, run: Run, progress: Progress) -> None:
-        if not self.session.plays(run):
-            return
-        drawing, snapshot = self.drawing, progress.snapshot
-        if snapshot is not None:
-            drawing.prepare(run, snapshot)
-        drawing.is_following = True
-        try:
-            # First of all, as the clusters that are drawn follow the game.
-            self.session.receive(run, progress)
-        finally:
-            drawing.is_following = False
-        if snapshot is not None:
-            drawing.draw(snapshot)
+    def _on_not_kept(self, error: BaseException) -> None:
+        self.trouble.emit(sentence(error))
 
     def _on_nothing_to_map(self) -> None:
         remove_placeholders(self._viewer)
@@ -205,7 +241,7 @@ class Player(Errands):
     def _on_restored(self, saved: SavedMap) -> None:
         """Draw a map as it was stored."""
         if saved.snapshot is not None:
-            self.palette.restart()
+            self.workspace.palette.restart()
             self.drawing.show_stored(saved.snapshot)
             self.keeper.show_view(saved.view)
 

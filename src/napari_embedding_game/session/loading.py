@@ -1,0 +1,125 @@
+"""What is asked to be read, what is on show, and how each map's data were read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from psygnal import Signal
+
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.sources import Loaded, Source, Wish
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRecord:
+    """How the data of a map were read, and what came of it."""
+
+    source: Source
+    wish: Wish
+    loaded: Loaded
+
+
+class Loading:
+    """The state of reading sources for the maps of a session.
+
+    ``changed`` tells that another map was opened whose data were read in another way.
+
+    Parameters
+    ----------
+    session : Session
+    maps : MapTree
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session, maps: MapTree) -> None:
+        self._maps = maps
+        self._by_map: dict[str, ReadRecord] = {}
+        self.source: Source | None = None
+        """What was asked for last, with ``wish``: how."""
+        self.wish = Wish()
+        self.taken: Source | None = None
+        """The source of what is on show; None before anything was read."""
+        self.shown: ReadRecord | None = None
+        """How that was read; None of a session file."""
+        self.columns: tuple[str, ...] = ()
+        """Columns of the space that was asked for, before any were left out."""
+        self.is_reading = False
+        session.dataset_changed.connect(self._forget_maps)
+        maps.changed.connect(self._follow_map)
+
+    def ask(self, source: Source | None) -> bool:
+        """Note that a source is going to be read; None: a session file is opened.
+
+        Returns
+        -------
+        bool
+            Whether it is another source than before.
+        """
+        self.is_reading = source is not None
+        if source is not None and source is self.source:
+            return False
+        self.source, self.wish, self.columns = source, Wish(), ()
+        if source is None:
+            self._by_map, self.taken, self.shown = {}, None, None
+        return True
+
+    def change(self, **changes: Any) -> Wish:
+        """Change how the source is to be read, and return that."""
+        if "space" in changes:
+            self.columns = ()
+        self.wish = replace(self.wish, **changes)
+        return self.wish
+
+    def ask_again_as(self, source: Source) -> None:
+        """Take this for the source of what is on show: the same labels, edited."""
+        self.source = self.taken = source
+
+    @property
+    def is_again(self) -> bool:
+        """Whether the source that is asked for is the one on show."""
+        return self.source is self.taken
+
+    def take_up(self, source: Source, loaded: Loaded) -> None:
+        """Note what came of reading a source: the data of the open map."""
+        self.is_reading = False
+        read = self._by_map[self._maps.current] = ReadRecord(source, self.wish, loaded)
+        self._show(read)
+
+    def go_back(self) -> None:
+        """Go back to what is on show, as reading failed or was cancelled."""
+        self.is_reading = False
+        self.source = self.taken
+        self.wish = Wish() if self.shown is None else self.shown.wish
+        if self.shown is not None and not self.columns:
+            self.columns = tuple(self.shown.loaded.columns)
+
+    # Inside
+
+    def _follow_map(self) -> None:
+        """Go to how the data of the open map were read."""
+        known = {place.key for place in self._maps.places}
+        self._by_map = {k: read for k, read in self._by_map.items() if k in known}
+        path = [place.key for place in self._maps.path[::-1]]
+        reads = [self._by_map[key] for key in path if key in self._by_map]
+        if not reads or self.is_reading:
+            return
+        read = reads[0]
+        wish = Wish() if self.shown is None else self.shown.wish
+        if (read.source, read.wish) != (self.taken, wish):
+            self.columns = ()
+            self._show(read)
+            self.go_back()
+            self.changed.emit()
+
+    def _forget_maps(self) -> None:
+        """Forget how maps were read: other data have taken their place."""
+        if not self._maps.is_moving:
+            self._by_map = {}
+
+    def _show(self, read: ReadRecord) -> None:
+        self.taken, self.shown = read.source, read
+        if not self.columns:
+            self.columns = tuple(read.loaded.columns)

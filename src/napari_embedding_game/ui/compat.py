@@ -1,0 +1,286 @@
+"""Everything here goes beyond napari's public API, and works on without it.
+
+======================  ================================  ==============================
+here                    takes of napari                   without it
+======================  ================================  ==============================
+:func:`unwrap`          ``__wrapped__`` of its proxy      the viewer as it was given
+:func:`camera_of`       the camera's place, which moved   the other place
+:func:`canvas_widget`   the OpenGL widget of its window   nothing is painted on the map
+:func:`draw`            a pause of the events of its      ``Layer.refresh`` alone: the
+                        list of layers                    list is drawn anew with it
+:func:`in_place`        arrays that its layers hold       the layers' own setters
+:class:`LockedPoints`   ``_type_string``, ``_editable``,  :func:`points_class` returns
+                        ``_paste_data``                   napari's ``Points``
+:class:`MapPoints`      the ``_view`` properties of its   napari's own properties, which
+                        points                            copy; no order of drawing
+======================  ================================  ==============================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+from napari.layers import Layer, Points
+from napari.utils.notifications import show_info
+from numpy.typing import NDArray
+from qtpy.QtOpenGLWidgets import QOpenGLWidget
+from qtpy.QtWidgets import QMainWindow, QWidget
+
+LOCKED = (
+    "The places of points and landmarks come from the data: they cannot be moved or "
+    "deleted by hand. To leave points out, select the others and click 'Map of its "
+    "own'; to hide the layer, click its eye."
+)
+VIEWS = (
+    "_view_indices",
+    "_view_data",
+    "_view_size",
+    "_view_face_color",
+    "_view_border_color",
+    "_view_symbol",
+    "_view_selected",
+)
+"""Properties of napari's points that say what is drawn of them."""
+
+
+# The viewer and its window
+
+
+def unwrap(viewer: object) -> object:
+    """Return the viewer itself: napari hands plugins a proxy of it."""
+    return getattr(viewer, "__wrapped__", viewer)
+
+
+def camera_of(viewer: Any) -> Any:
+    """Return the camera of a viewer; napari 0.9 has moved it."""
+    return getattr(viewer, "scene", viewer).camera
+
+
+def canvas_widget(widget: QWidget) -> QWidget | None:
+    """Return the canvas of the napari window that a docked widget is in.
+
+    None while it is in no window, or where napari draws without such a widget.
+    """
+    top = widget
+    while (parent := top.parentWidget()) is not None:
+        top = parent
+    center = top.centralWidget() if isinstance(top, QMainWindow) else None
+    canvas: QWidget | None = center.findChild(QOpenGLWidget) if center else None
+    return canvas
+
+
+# Drawing what was written
+
+
+@contextmanager
+def in_place(layer: Layer, name: str) -> Iterator[NDArray[Any]]:
+    """Yield an array of a layer to be written into, without events; draw it later.
+
+    napari hands out the arrays that its layers hold, which it does not promise.  Where
+    it hands out copies, what was written is assigned, with all that goes with it.
+
+    Parameters
+    ----------
+    layer : Layer
+    name : {"data", "size", "symbol", "face_color"}
+    """
+    array = getattr(layer, name)
+    is_held = array is getattr(layer, name) and array.flags.writeable
+    if is_held:
+        yield array
+        return
+    copy = np.array(array)
+    yield copy
+    setattr(layer, name, copy)
+
+
+def draw(viewer: Any, layer: Layer) -> None:
+    """Draw a layer of which the arrays were written in place, and nothing else.
+
+    napari's list of layers would be drawn anew too, and with it all of the window, as
+    it has a canvas in it.
+    """
+    blocker = getattr(viewer.layers.events, "blocker", nullcontext)
+    with blocker():
+        layer.refresh(thumbnail=False, highlight=False, extent=False)
+
+
+# Points
+
+
+class LockedPoints(Points):
+    """A Points layer whose points cannot be added, moved or deleted in the window.
+
+    Hover card, lasso, clusters and saved files all go by the layout: a point that was
+    dragged would be shown in one place and meant in another.
+    """
+
+    @property
+    def _type_string(self) -> str:
+        return "points"  # what its files, its icon and its controls go by
+
+    @property
+    def editable(self) -> bool:
+        """Always False: napari then offers no tools that change points."""
+        return False
+
+    @editable.setter
+    def editable(self, editable: bool) -> None:
+        # napari sets it with the data and with the number of displayed axes.
+        self._editable = False
+
+    def remove_selected(self) -> None:
+        """Say why the selected points stay."""
+        show_info(LOCKED)
+
+    def _paste_data(self) -> None:
+        show_info(LOCKED)
+
+
+class MapPoints(LockedPoints):
+    """A Points layer that napari draws quickly, as nothing is copied needlessly.
+
+    For each drawing napari copies positions and colours of the points in view, and
+    makes a word, then a number of each symbol, which takes longer than the drawing.
+    Here all points are in view and, as a rule, of one symbol without a border.  A
+    napari that asks for its views by other names is only slower.
+
+    The points of a selection are drawn last, above all others: see ``draw_last``.
+    """
+
+    _order: NDArray[np.intp] | None = None
+    """Points in the order in which they are drawn; None: as they are."""
+    _compared: tuple[NDArray[np.object_], bool] | None = None
+    """The symbols that were compared last, and whether they are all the same."""
+    _is_made = False
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._is_made = True
+
+    def draw_last(self, chosen: NDArray[np.bool_] | None) -> None:
+        """Draw chosen points (N,) above the others from now on; None: no points."""
+        if chosen is None:
+            self._order = None
+        else:
+            self._order = np.concatenate(
+                [np.flatnonzero(~chosen), np.flatnonzero(chosen)]
+            )
+
+    @property
+    def current_symbol(self) -> Any:
+        """Symbol of all points: a choice in napari's controls changes all of them."""
+        return Points.current_symbol.fget(self)
+
+    @current_symbol.setter
+    def current_symbol(self, symbol: Any) -> None:
+        self._compared = None  # napari writes into the array that is there
+        Points.current_symbol.fset(self, symbol)
+        if self._has_changed_symbol():
+            self.symbol = symbol
+
+    def _has_changed_symbol(self) -> bool:
+        # napari also sets it while it makes the layer or takes up a selection.
+        is_asked = self._is_made and getattr(self, "_update_properties", True)
+        if not is_asked or not len(self.data):
+            return False
+        return any(str(x) != str(self.current_symbol) for x in set(self.symbol))
+
+    @property
+    def _view_indices(self) -> NDArray[np.intp]:
+        indices = super()._view_indices
+        order = self._order
+        is_whole = order is not None and len(order) == len(indices) == len(self.data)
+        return order if is_whole and has_views() else indices
+
+    @property
+    def _view_selected(self) -> NDArray[np.intp]:
+        if not has_views():
+            return super()._view_selected
+        chosen = np.fromiter(self.selected_data, dtype=int)
+        return np.flatnonzero(np.isin(self._view_indices, chosen))
+
+    @property
+    def _view_size(self) -> NDArray[np.floating]:
+        sizes = super()._view_size
+        order = self._order
+        is_whole = order is not None and len(order) == len(sizes)
+        return sizes.take(order) if is_whole and has_views() else sizes
+
+    @property
+    def _shows_all(self) -> bool:
+        """Whether all points are in view as they are, their coordinates in order."""
+        return self._order is None and self._is_whole
+
+    @property
+    def _shows_reordered(self) -> bool:
+        """The same, those of a selection last."""
+        return self._order is not None and self._is_whole
+
+    @property
+    def _is_whole(self) -> bool:
+        slice_input = getattr(self, "_slice_input", None)
+        if slice_input is None or not has_views():
+            return False
+        in_order = list(slice_input.displayed) == list(range(self.ndim))
+        is_whole = self._order is None or len(self._order) == len(self.data)
+        return in_order and is_whole and len(self._view_indices) == len(self.data)
+
+    @property
+    def _view_data(self) -> NDArray[np.floating]:
+        if self._shows_all:
+            return self.data
+        if self._shows_reordered:
+            return self.data.take(self._order, axis=0)
+        return super()._view_data
+
+    @property
+    def _view_face_color(self) -> NDArray[np.floating]:
+        if self._shows_all:
+            return self.face_color
+        if not has_views():
+            return super()._view_face_color
+        # ``take`` is several times quicker than an index.
+        return self.face_color.take(self._view_indices, axis=0)
+
+    @property
+    def _view_border_color(self) -> NDArray[np.floating]:
+        # Of borders without a width no colour is seen.
+        has_borders = bool(self.border_width.any()) or not len(self.data)
+        is_asked = has_borders or not has_views()
+        return super()._view_border_color if is_asked else self.border_color[:1]
+
+    @property
+    def _view_symbol(self) -> NDArray[np.object_]:
+        if not has_views():
+            return super()._view_symbol
+        symbols = self.symbol  # another array whenever one of them changes
+        if self._compared is None or self._compared[0] is not symbols:
+            self._compared = symbols, bool((symbols == symbols[:1]).all())
+        return symbols[:1] if self._compared[1] else super()._view_symbol
+
+
+def has_views() -> bool:
+    """Return whether napari's points have every property that is overridden here.
+
+    Where one has gone, the others may mean something else: all are napari's own then.
+    """
+    return all(isinstance(getattr(Points, name, None), property) for name in VIEWS)
+
+
+def points_class(wanted: type[Points]) -> type[Points]:
+    """Return a subclass of Points if napari takes its layers for points, else Points.
+
+    napari names a layer after its class, unless it is told otherwise.
+    """
+    kind = wanted(np.zeros((1, 2))).as_layer_data_tuple()[2]
+    return wanted if kind == "points" else Points
+
+
+def draw_last(layer: Points, chosen: NDArray[np.bool_] | None) -> None:
+    """Draw chosen points (N,) above the others, where that is possible; None: none."""
+    if isinstance(layer, MapPoints):
+        layer.draw_last(chosen)

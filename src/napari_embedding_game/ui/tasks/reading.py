@@ -1,0 +1,252 @@
+"""Reads sources and session files in the background and takes them up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from qtpy.QtCore import QObject, Signal
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.errors import DataError, MissingValuesError
+from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.autosave import Orphan
+from napari_embedding_game.session.saved import SavedSession
+from napari_embedding_game.session.session import sentence
+from napari_embedding_game.session.sources import Loaded, Source, Wish
+from napari_embedding_game.ui.keeper import Keeper, load_session
+from napari_embedding_game.ui.linked import Linked, Table, show_pictures
+from napari_embedding_game.ui.relink import Relinker
+from napari_embedding_game.ui.worker import StageWorker
+
+if TYPE_CHECKING:
+    import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
+
+
+class ReadingTask(QObject):
+    """Reads one thing at a time: what is asked for last takes the place of the former.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    workspace : Workspace
+    keeper : Keeper
+    relink : Relinker
+    may_replace : callable
+        Return whether a source or file may take the place of the open maps.
+    """
+
+    asked = Signal(object, bool)
+    """A source is going to be read, and whether it is another one than before.
+
+    None: a session file was taken up.
+    """
+    loaded = Signal(object, object)
+    """The source that was taken up, and the :class:`Loaded` that came of it."""
+    cancelled = Signal()
+    """Reading was given up; what was loaded before stays."""
+    failed = Signal()
+    """Reading failed; what was loaded before stays."""
+    incomplete = Signal()
+    """Reading failed as rows have missing values, and may be done without them."""
+    stage_changed = Signal(object)
+    """The :class:`Stage` of reading, None when nothing is read."""
+    busy_changed = Signal()
+    trouble = Signal(str)
+    """A sentence about reading that failed, "" when it is over."""
+
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        keeper: Keeper,
+        relink: Relinker,
+        may_replace: Callable[[Source | Path], bool],
+    ) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self._workspace = workspace
+        self._loading = workspace.loading
+        self._keeper = keeper
+        self._relink = relink
+        self._may_replace = may_replace
+        self._worker: StageWorker | None = None
+        self.text = ""
+        """What is being read, "" when nothing is."""
+
+    def load(
+        self,
+        source: Source,
+        wish: Wish | None = None,
+        *,
+        linked: Linked | None = None,
+        table: Table | None = None,
+        is_again: bool = False,
+        then: Callable[[], None] | None = None,
+    ) -> bool:
+        """Read a source in the background and take it up.
+
+        What is loaded stays when reading fails or is cancelled.  Where it would be
+        lost with what a person made of it, they are asked first.
+
+        Parameters
+        ----------
+        linked, table
+            The layers that show its objects, and the one whose table it is.
+        is_again : bool
+            Whether it is the source of the open map, read in another way: then the
+            map stays beside the new one.
+        then : callable, optional
+            Is called afterwards if all went well.
+
+        Returns
+        -------
+        bool
+            Whether it is going to be read.
+        """
+        if not is_again and not self._may_replace(source):
+            return False
+        self.asked.emit(source, self._loading.ask(source))
+
+        def take_up(loaded: Loaded) -> None:
+            is_reading = is_again and self._workspace.maps.fits(loaded.dataset)
+            if not is_reading and not self._may_replace(source):
+                self._give_up()
+                return
+            self._take_up(loaded, linked, table, is_reading=is_reading)
+            self._loading.take_up(source, loaded)
+            self.loaded.emit(source, loaded)
+            if then is not None:
+                then()
+
+        self.read(source.name, lambda: source.read(wish or Wish()), take_up)
+        self.stage_changed.emit(Stage(f"Reading {source.name}"))
+        return True
+
+    def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
+        """Take up a session file as it was saved; ``then`` is called afterwards."""
+        if not self._may_replace(path):
+            return
+
+        def take_up(result: tuple[SavedSession, list[str]]) -> None:
+            if not self._may_replace(path):
+                return
+            saved, troubles = result
+            self._keeper.begin_anew()
+            self.asked.emit(None, self._loading.ask(None))
+            self._workspace.linked.set(None)
+            self._workspace.maps.restore(saved)
+            told = [*troubles, self._relink.sentence]
+            if any(told):
+                self.trouble.emit(" ".join(filter(None, told)))
+            if then is not None:
+                then()
+
+        self.read(path.name, lambda: load_session(path), take_up)
+
+    def bring_back(self, orphan: Orphan) -> None:
+        """Take up what a crash left behind; its file goes once it is saved anew."""
+        self.open_session(orphan.path, lambda: self._keeper.take_over(orphan))
+
+    def read(
+        self, name: str, read: Callable[[], Stages[Any]], then: Callable[[Any], None]
+    ) -> None:
+        """Read in stages in the background, and call ``then`` with the result.
+
+        Parameters
+        ----------
+        name : str
+            What a person calls it.
+        """
+        if self._worker is not None:
+            self._worker.abandon()
+        self._worker = worker = StageWorker(read)
+
+        def tell(stage: Stage) -> None:
+            if worker is self._worker:
+                self._say(f"{stage.text} …")
+                self.stage_changed.emit(stage)
+
+        def done(result: Any) -> None:
+            self._end()
+            try:
+                then(result)
+            except (DataError, InputError) as error:
+                self.trouble.emit(sentence(error))
+
+        def failed(error: BaseException) -> None:
+            self._end()
+            self.trouble.emit(sentence(error))
+            if isinstance(error, MissingValuesError):
+                self.incomplete.emit()
+            else:
+                self._loading.go_back()
+                self.failed.emit()
+
+        worker.frame.connect(tell)
+        worker.returned.connect(done)
+        worker.failed.connect(failed)
+        self.trouble.emit("")
+        self._say(f"Reading {name} …")
+        worker.begin()
+
+    def cancel(self) -> None:
+        """Give up reading; what was loaded before stays."""
+        if self._worker is not None:
+            self._worker.abandon()
+            self._end()
+            self._give_up()
+
+    def close(self) -> None:
+        """Deliver nothing any more."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.close()
+            self._loading.go_back()
+
+    # Inside
+
+    def _take_up(
+        self,
+        loaded: Loaded,
+        linked: Linked | None,
+        table: Table | None,
+        *,
+        is_reading: bool,
+    ) -> None:
+        """Show what was read: another reading of the open map, or other data."""
+        if linked is None and loaded.labels is not None:
+            linked = self._show_pictures(loaded)
+        if is_reading:
+            self._keeper.reload(loaded.dataset)
+        else:
+            self._keeper.begin_anew()
+            self._workspace.session.load(loaded.dataset)
+        has_objects = loaded.dataset.objects is not None
+        self._workspace.linked.set(linked if has_objects else None, table)
+
+    def _show_pictures(self, loaded: Loaded) -> Linked:
+        present = self._workspace.linked.current
+        is_shown = (
+            present is not None
+            and present.labels in self._viewer.layers
+            and np.array_equal(present.labels.data, loaded.labels)
+        )
+        return present if is_shown else show_pictures(self._viewer, loaded)
+
+    def _give_up(self) -> None:
+        self._loading.go_back()
+        self.cancelled.emit()
+
+    def _end(self) -> None:
+        self._worker = None
+        self.stage_changed.emit(None)
+        self._say("")
+
+    def _say(self, text: str) -> None:
+        self.text = text
+        self.busy_changed.emit()

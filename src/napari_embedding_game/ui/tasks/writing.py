@@ -1,0 +1,184 @@
+"""Writes maps, figures and session files in the background, one after another."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qtpy.QtCore import QObject, Signal
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.figure import PointColors
+from napari_embedding_game.session import archive
+from napari_embedding_game.session.clustering import Edits
+from napari_embedding_game.session.session import sentence
+from napari_embedding_game.ui.aftermath import note, tell_of
+from napari_embedding_game.ui.coloring import ByCluster, coloring, for_figure
+from napari_embedding_game.ui.keeper import Keeper
+from napari_embedding_game.ui.linked import write_columns
+from napari_embedding_game.ui.worker import Worker
+
+if TYPE_CHECKING:
+    from napari_embedding_game.ui.workspace import Workspace
+
+FIGURES = (".png", ".svg")
+NO_TABLE = (
+    "There is no map of a layer's objects yet: take the table of a layer with From "
+    "layer, or measure the objects of a Labels layer, and press Run."
+)
+
+
+class WritingTask(QObject):
+    """Writes what is asked for in turn; closing it loses nothing.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    keeper : Keeper
+    """
+
+    saved = Signal(str)
+    """The name of what was written."""
+    busy_changed = Signal()
+    trouble = Signal(str)
+    """A sentence about writing that failed, "" when it is over."""
+
+    def __init__(self, workspace: Workspace, keeper: Keeper) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._keeper = keeper
+        self.saved_edits: list[tuple[str, Edits]] = []
+        """What a person had made when a session file was written last."""
+        self.text = ""
+        """What is being written, "" when nothing is."""
+        self._worker: Worker | None = None
+        self._waiting: deque[tuple[str, Callable[[], None]]] = deque()
+
+    def save(self, path: Path) -> None:
+        """Write the present map in the format that the ending of the path says."""
+        session = self._workspace.session
+        dataset, result = session.dataset, session.result()
+        if dataset is None or result is None:
+            self.trouble.emit("There is no map to save yet: press Run first.")
+            return
+        result = replace(result, cluster_colors=self._workspace.palette.by_id())
+        is_figure = path.suffix.lower() in FIGURES
+        colors = colors_of(self._workspace) if is_figure else None
+
+        def write() -> None:
+            from napari_embedding_game.data import writers
+
+            if is_figure:
+                writers.write_figure(dataset, result, path, colors=colors)
+            else:
+                writers.write(dataset, result, path)
+
+        self._write_in_turn(path.name, write)
+
+    def write_features(self) -> None:
+        """Write the clusters into the table of the layer, beside what it has.
+
+        By label into that of a Labels layer, else row by row.
+        """
+        session, record = self._workspace.session, self._workspace.linked
+        dataset, result = session.dataset, session.result()
+        linked, table = record.current, record.table
+        layer = linked.labels if linked else table.layer if table else None
+        if dataset is None or result is None or layer is None:
+            self.trouble.emit(NO_TABLE)
+            return
+        try:
+            write_columns(layer, table, dataset, result)
+        except DataError as error:
+            self.trouble.emit(str(error))
+        else:
+            self.saved.emit(f"columns of {layer.name}")
+
+    def save_session(self, path: Path) -> None:
+        """Write a session file, to go on later."""
+        saved = self._keeper.capture()
+        if saved is None:
+            self.trouble.emit("There is nothing to save yet: load some data first.")
+            return
+        edits = self._workspace.maps.decided()
+
+        def save() -> None:
+            archive.save(saved, path)
+            self.saved_edits = edits
+
+        self._write_in_turn(path.name, save)
+
+    def close(self) -> None:
+        """Deliver nothing any more; all that waits is written even so.
+
+        What cannot be written then is told by napari itself, and by the log.
+        """
+        worker, self._worker = self._worker, None
+        jobs = [job for _, job in self._waiting]
+        self._waiting.clear()
+        if worker is not None:
+            worker.close()
+            rest = Worker(lambda: _write_after(worker, jobs))
+            rest.returned.connect(_tell_all)
+            rest.begin()
+
+    # Inside
+
+    def _write_in_turn(self, name: str, job: Callable[[], None]) -> None:
+        self.trouble.emit("")
+        self._waiting.append((name, job))
+        if self._worker is None:
+            self._write_next()
+
+    def _write_next(self) -> None:
+        self._worker, self.text = None, ""
+        if self._waiting:
+            name, job = self._waiting.popleft()
+            self.text = f"Saving {name} …"
+            self._worker = worker = Worker(job)
+            worker.returned.connect(lambda _: self._end(name, None))
+            worker.failed.connect(lambda error: self._end(name, error))
+            worker.begin()
+        self.busy_changed.emit()
+
+    def _end(self, name: str, error: BaseException | None) -> None:
+        self._write_next()
+        if error is None:
+            self.saved.emit(name)
+        else:
+            self.trouble.emit(sentence(error))
+
+
+def _write_after(
+    writing: Worker, jobs: list[Callable[[], None]]
+) -> list[BaseException]:
+    """Write what is left when the dock is closed, and return what went wrong."""
+    writing.wait()
+    errors = [] if writing.error is None else [writing.error]
+    for job in jobs:
+        try:
+            job()
+        except Exception as error:  # the others are written all the same
+            errors.append(error)
+    for one in errors:
+        note("A file could not be saved", one)
+    return errors
+
+
+def _tell_all(errors: list[BaseException]) -> None:
+    for error in errors:
+        tell_of(error)
+
+
+def colors_of(workspace: Workspace) -> PointColors:
+    """Return the colours that the map has on the screen."""
+    session = workspace.session
+    dataset, snapshot, look = session.dataset, session.snapshot, session.look
+    assert dataset is not None
+    assert snapshot is not None
+    by_cluster = ByCluster(session.clusters, workspace.palette)
+    present = coloring(look.color_by, dataset, by_cluster, look.limits)
+    return for_figure(look.color_by, present, snapshot)

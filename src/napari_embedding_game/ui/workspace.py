@@ -1,0 +1,77 @@
+"""What the docks of one viewer share, and what outlives them until the window closes.
+
+:func:`workspace_of` is the only place that makes the workspace of a viewer, and
+:func:`close_workspace` the only one that closes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from psygnal import Signal
+
+from napari_embedding_game.session.loading import Loading
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.cluster_colors import ClusterColors
+from napari_embedding_game.ui.compat import unwrap
+from napari_embedding_game.ui.linked import LinkedLayers
+
+if TYPE_CHECKING:
+    import napari
+
+    from napari_embedding_game.ui.layers import KeptMap
+
+
+class Workspace:
+    """The shared state of one viewer; it holds no reference to the viewer.
+
+    Parameters
+    ----------
+    session : Session, optional
+        A new one by default.
+    """
+
+    reveal = Signal(int)
+    """Brings the row of the point that the camera is to go to."""
+
+    def __init__(self, session: Session | None = None) -> None:
+        self.session = Session() if session is None else session
+        self.maps = MapTree(self.session)
+        self.loading = Loading(self.session, self.maps)
+        self.palette = ClusterColors(self.session.clusters)
+        self.linked = LinkedLayers()
+        self.composition_column = ""
+        """Metadata column that the inspector describes clusters by; "" for none."""
+        self.kept_map: KeptMap | None = None
+        """The map that a closed dock leaves to the one that is opened next."""
+
+    def close(self) -> None:
+        """Stop the run and release the layers; the window has been closed."""
+        self.session.stop()
+        self.kept_map = self.linked.current = self.linked.table = None
+
+
+_open: WeakKeyDictionary[object, Workspace] = WeakKeyDictionary()
+
+
+def workspace_of(viewer: napari.Viewer) -> Workspace:
+    """Return the workspace of a viewer; the first call makes it."""
+    key = unwrap(viewer)
+    if key not in _open:
+        open_workspace(viewer, Session())
+    return _open[key]
+
+
+def open_workspace(viewer: napari.Viewer, session: Session) -> Workspace:
+    """Make the workspace of a viewer around a session, and return it."""
+    workspace = _open[unwrap(viewer)] = Workspace(session)
+    return workspace
+
+
+def close_workspace(viewer: napari.Viewer) -> None:
+    """Close the workspace of a viewer whose window has been closed, if it has one."""
+    workspace = _open.pop(unwrap(viewer), None)
+    if workspace is not None:
+        workspace.close()

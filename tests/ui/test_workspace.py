@@ -1,0 +1,68 @@
+"""What the docks of a viewer share: made once, closed with the window."""
+
+import gc
+from weakref import ref
+
+import pytest
+from napari.components import ViewerModel
+
+from napari_embedding_game.ui import plugin
+from napari_embedding_game.ui.workspace import (
+    Workspace,
+    close_workspace,
+    open_workspace,
+    workspace_of,
+)
+
+
+def test_a_viewer_has_one_workspace_until_it_is_closed(viewer, session):
+    workspace = open_workspace(viewer, session)
+    assert workspace_of(viewer) is workspace
+    assert workspace.session is session
+    close_workspace(viewer)
+    assert workspace_of(viewer) is not workspace
+
+
+def test_two_viewers_share_nothing(viewer):
+    one, other = workspace_of(viewer), workspace_of(ViewerModel())
+    assert one.session is not other.session
+    assert one.linked is not other.linked
+
+
+def test_a_workspace_does_not_keep_its_viewer_alive():
+    viewer = ViewerModel()
+    seen, workspace = ref(viewer), workspace_of(viewer)
+    del viewer
+    gc.collect()
+    assert seen() is None
+    assert isinstance(workspace, Workspace)
+
+
+def test_closing_stops_the_run_and_lets_go_of_the_layers(
+    play, qtbot, dock, session, engine
+):
+    engine.gate.clear()
+    play("preparing")
+    dock.workspace.close()
+    engine.gate.set()
+    qtbot.waitUntil(lambda: session.state == "stopped")
+    assert dock.workspace.kept_map is None
+
+
+@pytest.mark.parametrize("close", ["the dock", "the window"])
+def test_the_workspace_is_closed_with_the_window_and_not_with_a_dock(
+    window, qtbot, close
+):
+    workspace, closed = workspace_of(window), []
+    workspace.close = lambda: closed.append(True)
+    window.window.show()
+    dock = plugin.open_docks(window)
+    qtbot.waitUntil(dock.isVisible)
+    if close == "the dock":
+        window.window.remove_dock_widget(dock)
+        qtbot.wait(50)
+        assert not closed
+        assert workspace_of(window) is workspace
+    else:
+        window.close()
+        qtbot.waitUntil(lambda: closed == [True])
