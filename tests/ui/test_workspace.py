@@ -3,23 +3,32 @@
 import gc
 from weakref import ref
 
+import numpy as np
 import pytest
 from napari.components import ViewerModel
 
 from napari_embedding_game.ui import plugin
+from napari_embedding_game.ui.linked import Linked
 from napari_embedding_game.ui.workspace import (
     Workspace,
-    close_workspace,
+    leave_workspace,
     open_workspace,
     workspace_of,
 )
+
+
+class Dock:
+    """Anything that is open in a window."""
 
 
 def test_a_viewer_has_one_workspace_until_it_is_closed(viewer, session):
     workspace = open_workspace(viewer, session)
     assert workspace_of(viewer) is workspace
     assert workspace.session is session
-    close_workspace(viewer)
+    dock = Dock()
+    leave_workspace(viewer, workspace, dock, with_window=False)
+    assert workspace_of(viewer) is workspace
+    leave_workspace(viewer, workspace, dock, with_window=True)
     assert workspace_of(viewer) is not workspace
 
 
@@ -49,20 +58,38 @@ def test_closing_stops_the_run_and_lets_go_of_the_layers(
     assert dock.workspace.kept_map is None
 
 
-@pytest.mark.parametrize("close", ["the dock", "the window"])
-def test_the_workspace_is_closed_with_the_window_and_not_with_a_dock(
+@pytest.mark.parametrize("close", ["the docks", "the window"])
+def test_the_workspace_is_closed_with_the_window_and_not_with_its_docks(
     window, qtbot, close
 ):
     workspace, closed = workspace_of(window), []
-    workspace.close = lambda: closed.append(True)
+    workspace.close = lambda: closed.append(list(workspace.docks))
     window.window.show()
     dock = plugin.open_docks(window)
     qtbot.waitUntil(dock.isVisible)
-    if close == "the dock":
-        window.window.remove_dock_widget(dock)
+    assert len(workspace.docks) == 2
+    if close == "the docks":
+        for widget in list(workspace.docks):
+            window.window.remove_dock_widget(widget)
         qtbot.wait(50)
+        assert not workspace.docks
         assert not closed
         assert workspace_of(window) is workspace
     else:
         window.close()
-        qtbot.waitUntil(lambda: closed == [True])
+        qtbot.waitUntil(lambda: closed == [[]])  # once, after both docks
+
+
+def test_layers_of_the_map_are_saved_though_another_dock_is_closed_first(
+    dock, inspector, session, play
+):
+    play()
+    layer = dock._viewer.add_labels(np.ones((8, 8), int), name="cells")
+    dock.workspace.linked.set(Linked(layer))
+    for each in (inspector, dock):
+        each._closing.is_with_window = True
+    inspector.close()
+    view = dock.controller.keeper.capture().maps[0].view
+    assert view["layers"]["labels"]["name"] == "cells"
+    dock.close()
+    assert dock.workspace.linked.current is None

@@ -29,7 +29,7 @@ from napari_embedding_game.ui.run_part import RunPart
 from napari_embedding_game.ui.select_part import SelectPart
 from napari_embedding_game.ui.theme import theme_colors
 from napari_embedding_game.ui.window_corner import RightCorner
-from napari_embedding_game.ui.workspace import close_workspace
+from napari_embedding_game.ui.workspace import leave_workspace
 
 if TYPE_CHECKING:
     import napari
@@ -162,6 +162,7 @@ class GameDock(QWidget):
         keep_deleted_programs()
         self._viewer = viewer
         self.workspace = workspace
+        workspace.docks.add(self)
         self.controller = Controller(viewer, workspace)
         self.controller.replacing.parent_widget = self
         self.controller.pointing.draw_on(lambda: canvas_widget(self))
@@ -217,8 +218,8 @@ class GameDock(QWidget):
         self._connections.close()
         self.controller.replacing.parent_widget = None
         self.setEnabled(False)
-        if self._closing.is_with_window:
-            close_workspace(self._viewer)
+        is_with_window = self._closing.is_with_window
+        leave_workspace(self._viewer, self.workspace, self, with_window=is_with_window)
 
     def _build(self) -> None:
         inside = QWidget()

@@ -28,7 +28,7 @@ from napari_embedding_game.ui.members import Members
 from napari_embedding_game.ui.parts import ignore_idle_wheel
 from napari_embedding_game.ui.theme import theme_colors
 from napari_embedding_game.ui.window_keys import WindowKeys
-from napari_embedding_game.ui.workspace import close_workspace
+from napari_embedding_game.ui.workspace import leave_workspace
 
 if TYPE_CHECKING:
     import napari
@@ -62,6 +62,7 @@ class InspectorDock(QWidget):
         super().__init__()
         self._viewer = viewer
         self.workspace = workspace
+        workspace.docks.add(self)
         self._session = session = workspace.session
         self._draw_number = 0
         self._picked = False
@@ -87,8 +88,8 @@ class InspectorDock(QWidget):
     def _release(self) -> None:
         self._connections.close()
         self.setEnabled(False)
-        if self._closing.is_with_window:
-            close_workspace(self._viewer)
+        is_with_window = self._closing.is_with_window
+        leave_workspace(self._viewer, self.workspace, self, with_window=is_with_window)
 
     def close(self) -> bool:
         """Undo the connections to session and viewer, and go, once."""

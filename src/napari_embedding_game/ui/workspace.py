@@ -1,13 +1,13 @@
 """What the docks of one viewer share, and what outlives them until the window closes.
 
-:func:`workspace_of` is the only place that makes the workspace of a viewer, and
-:func:`close_workspace` the only one that closes it.
+:func:`open_workspace` is the only place that makes the workspace of a viewer, and
+:func:`leave_workspace` the only one that closes it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from psygnal import Signal
 
@@ -46,6 +46,8 @@ class Workspace:
         """Metadata column that the inspector describes clusters by; "" for none."""
         self.kept_map: KeptMap | None = None
         """The map that a closed dock leaves to the one that is opened next."""
+        self.docks: WeakSet[object] = WeakSet()
+        """Those that are open."""
 
     def close(self) -> None:
         """Stop the run and release the layers; the window has been closed."""
@@ -70,8 +72,17 @@ def open_workspace(viewer: napari.Viewer, session: Session) -> Workspace:
     return workspace
 
 
-def close_workspace(viewer: napari.Viewer) -> None:
-    """Close the workspace of a viewer whose window has been closed, if it has one."""
-    workspace = _open.pop(unwrap(viewer), None)
-    if workspace is not None:
+def leave_workspace(
+    viewer: napari.Viewer, workspace: Workspace, dock: object, *, with_window: bool
+) -> None:
+    """Note that a dock was closed; the last one of a closed window closes the rest.
+
+    Parameters
+    ----------
+    with_window : bool
+        Whether the whole window is closed, and not the dock alone.
+    """
+    workspace.docks.discard(dock)
+    if with_window and not workspace.docks:
+        _open.pop(unwrap(viewer), None)
         workspace.close()
