@@ -25,7 +25,7 @@ from napari_embedding_game.ui.parts import (
     take_numbers_once_typed,
 )
 from napari_embedding_game.ui.player import Player
-from napari_embedding_game.ui.program_deletion import put_deleted_programs_out_of_use
+from napari_embedding_game.ui.program_deletion import keep_deleted_programs
 from napari_embedding_game.ui.run_part import RunPart
 from napari_embedding_game.ui.select_part import SelectPart
 from napari_embedding_game.ui.theme import theme_colors
@@ -151,7 +151,7 @@ class GameDock(QWidget):
         self, viewer: napari.Viewer, session: Session, *, warm_up: bool = True
     ) -> None:
         super().__init__()
-        put_deleted_programs_out_of_use()
+        keep_deleted_programs()
         self._viewer = viewer
         self.player = Player(viewer, session)
         self.player.parent_widget = self

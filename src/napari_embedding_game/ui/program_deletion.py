@@ -1,10 +1,10 @@
-"""A deleted OpenGL program must not stay the one that vispy takes to be in use.
+"""Deleted OpenGL programs stay with the driver until the process ends.
 
-vispy 0.17 remembers which program is in use and skips ``glUseProgram`` for it.  If that
-one is deleted, as its layer was removed, OpenGL may give its number to the next one;
-vispy then draws without having put that one to use, and the process dies in the driver:
-with Mesa's software OpenGL after seconds of layers that come and go.  napari's issues
-6472, 7351 and 8471 look like the same under Windows.
+Where a program is deleted, as its layer was removed, the process may die at a later
+drawing: in vispy 0.17, which skips ``glUseProgram`` for the number that it saw last,
+and in Mesa's software OpenGL (22.3) also with the right program in use.  Layers that
+come and go show it within seconds without this plugin; napari's issues 6472, 7351 and
+8471 look like the same under Windows.  With no program deleted it does not occur.
 """
 
 from __future__ import annotations
@@ -16,27 +16,25 @@ from typing import Any
 from vispy.gloo import glir
 
 logger = logging.getLogger(__name__)
-_MARK = "_puts_out_of_use"
+_MARK = "_keeps_programs"
 
 
-def put_deleted_programs_out_of_use() -> None:
-    """Have vispy put a program out of use before it deletes it; again is once.
+def keep_deleted_programs() -> None:
+    """Have vispy delete no OpenGL program from now on; again is once.
 
     Without the parts of vispy that this needs everything stays as it was.
     """
     program: Any = getattr(glir, "GlirProgram", None)
     delete = getattr(program, "delete", None)
-    if delete is None or not hasattr(program, "deactivate"):
-        logger.warning("vispy has changed: deleted programs are left to it")
+    if delete is None:
+        logger.warning("vispy has changed: deleting programs is left to it")
         return
     if hasattr(delete, _MARK):
         return
 
     @functools.wraps(delete)
-    def put_out_and_delete(self: Any) -> None:
-        if self._parser.env.get("current_program") == self._handle:
-            self.deactivate()
-        delete(self)
+    def keep(self: Any) -> None:
+        """Leave the program where it is: some kilobytes."""
 
-    setattr(put_out_and_delete, _MARK, True)
-    program.delete = put_out_and_delete
+    setattr(keep, _MARK, True)
+    program.delete = keep
