@@ -19,7 +19,7 @@ import numpy as np
 from napari_embedding_game.core import steps
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.compatibility import optimizers
-from napari_embedding_game.core.descents import MOST_POINTS
+from napari_embedding_game.core.dynamics.full_batch import MOST_POINTS
 from napari_embedding_game.core.family import MEMBERS, resolve
 from napari_embedding_game.core.forces import CompiledForces
 from napari_embedding_game.core.minimizers import lbfgs, spectral_direction

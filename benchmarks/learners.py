@@ -30,9 +30,9 @@ import torch
 from torch import Tensor
 
 from napari_embedding_game.core.affinities import Edges, edges
+from napari_embedding_game.core.dynamics.driver import warm_up
 from napari_embedding_game.core.family import strength_of
 from napari_embedding_game.core.forces import CompiledForces
-from napari_embedding_game.core.game import warm_up
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.initialization import start_layout
 from napari_embedding_game.core.learners import (

@@ -110,7 +110,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     optimizer : str, default="game"
         Who moves the points: "game", their own steps, or a minimiser over all pairs,
         "spectral_direction", "lbfgs", "homotopy" or "pressured_points", for some
-        thousand rows: see :mod:`descents`.  ``max_iter`` is then the most steps.
+        thousand rows: see :mod:`full_batch`.  ``max_iter`` is then the most steps.
     perplexity : float, default=30.0
         For entropic edges: how many neighbours count, softly.  Three times as
         many are looked at, whatever ``n_neighbors`` is.
