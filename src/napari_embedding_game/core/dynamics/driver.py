@@ -255,6 +255,7 @@ class _Driver:
 
     def _take_up(self, settings: GameSettings, iteration: int) -> None:
         self._settings = settings
+        self._method = member(settings.method)
         self._begin(self._dynamic, settings, iteration)
         self._fixed_energy: float | None = None
         if self._dynamic.fitting is not None:
@@ -291,7 +292,7 @@ class _Driver:
     def _fit_landmarks(self, fitting: GameSettings) -> None:
         """Begin a game of landmarks against points that stand still."""
         positions = self._positions()
-        if member(self._settings.method).has_pressure:
+        if self._method.has_pressure:
             self._look(positions)
         self._warning = self._state.warning or self._map_warning(positions)
         self._fixed_energy = self._energy_without_landmarks()
@@ -310,7 +311,7 @@ class _Driver:
         if self._state.z is None:
             self._labels = _nearest(embedding, landmarks)
             self._warning = self._state.warning
-            is_looked_at = member(self._settings.method).has_pressure
+            is_looked_at = self._method.has_pressure
         must = self.finished or self._has_lost_landmarks(landmarks)
         if is_looked_at and (must or self._diagnose):
             self._throttle(lambda: self._look(embedding), must)
@@ -406,7 +407,7 @@ class _Driver:
     def _map_warning(self, positions: NDArray[np.float32]) -> str:
         """Return a sentence that says why the map cannot be trusted, or ""."""
         state, settings = self._state, self._settings
-        if not member(settings.method).kernel:
+        if not self._method.kernel:
             return ""  # inner products: the map is that of the data
         schedule = resolve_schedule(settings)
         position = schedule.n_iter - (state.n_iter - state.iteration)

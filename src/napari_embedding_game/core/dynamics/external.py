@@ -64,28 +64,19 @@ class External:
     def __init__(self, problem: Problem, method: Member) -> None:
         self._problem = problem
         self._method = method
-        self._objective: Objective | None = None
-        self._settings = GameSettings()
-
-    @property
-    def objective(self) -> Objective | None:
-        """The energy that a library lowers, as we work it out; None for PCA."""
-        return self._objective
-
-    @property
-    def fitting(self) -> GameSettings:
-        """By the method's own kernel, or by the game's where it has none."""
-        if self._method.kernel:
-            return self._settings
-        return replace(self._settings, method="game", approximation=None, strength=None)
+        self.objective: Objective | None = None
 
     def steps(self, settings: GameSettings) -> Iterator[State]:
         """Check the settings, then let the points be laid out."""
         problem, method = self._problem, self._method
         check(method, settings, problem.layout.shape[1])
-        self._settings = settings
+        self.fitting = settings
         if method.kernel:
-            self._objective = _objective(problem, settings, method)
+            self.objective = _objective(problem, settings, method)
+        else:  # the landmarks take the kernel of the game
+            self.fitting = replace(
+                settings, method="game", approximation=None, strength=None
+            )
         way = _WAYS[method.moved_by]
         return way(problem.edges, problem.layout, settings, problem.random_state)
 

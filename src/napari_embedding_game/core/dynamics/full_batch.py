@@ -98,22 +98,7 @@ class FullBatch:
         self._y = np.array(in_the_plane(problem.layout), dtype, order="C")
         self._iteration = 0
         self._reached = 0.0
-        self._settings: GameSettings | None = None
-
-    @property
-    def objective(self) -> Objective:
-        """The energy over all pairs, which the points alone lower."""
-        return self._objective
-
-    @property
-    def fitting(self) -> GameSettings:
-        """By the game's own settings, whatever the method."""
-        return GameSettings(n_landmarks=self._now.n_landmarks)
-
-    @property
-    def _now(self) -> GameSettings:
-        assert self._settings is not None
-        return self._settings
+        self._settings = GameSettings()
 
     # --- Settings
 
@@ -125,11 +110,13 @@ class FullBatch:
             self._edges, self._n_jobs, method.attraction, method.kernel
         )
         repulsion = method.unit(self._edges) * strength_of(settings)
-        self._objective = Objective(AllPairs(forces), repulsion, method.aggregate)
-        former = self._settings or settings
+        self.objective = Objective(AllPairs(forces), repulsion, method.aggregate)
+        former = self._settings
         if (former.method, former.optimizer) != (settings.method, settings.optimizer):
             self._reached = 0.0
         self._settings = settings
+        # By the game's own settings, whatever the method.
+        self.fitting = GameSettings(n_landmarks=settings.n_landmarks)
         return self._states(_WAYS[settings.optimizer](self))
 
     def _check(self, settings: GameSettings) -> None:
@@ -151,9 +138,9 @@ class FullBatch:
     @property
     def _most(self) -> int:
         """Most steps; each minimisation of a homotopy has its own limit."""
-        most = self._now.max_iter
+        most = self._settings.max_iter
         if most is None:
-            return MAX_ITER * (N_STEPS if self._now.optimizer == "homotopy" else 1)
+            return MAX_ITER * (N_STEPS if self._settings.optimizer == "homotopy" else 1)
         return most
 
     # --- The ways down
@@ -165,18 +152,18 @@ class FullBatch:
 
     def _spectral_direction(self) -> Iterator[Step]:
         yield from spectral_direction(
-            self._objective, self._y, max_iter=self._most, direct=self._direct
+            self.objective, self._y, max_iter=self._most, direct=self._direct
         )
 
     def _lbfgs(self) -> Iterator[Step]:
-        yield from lbfgs(self._objective, self._y, max_iter=self._most)
+        yield from lbfgs(self.objective, self._y, max_iter=self._most)
 
     def _homotopy(self) -> Iterator[Step]:
-        whole = self._objective.repulsion
+        whole = self.objective.repulsion
         weakest = min(1.0, max(WEAKEST, self._reached / whole))
         n_steps = max(1, round(N_STEPS * math.log(weakest) / math.log(WEAKEST)))
         # Another one, whose lambda grows: the energy that is told is the whole's.
-        growing = Objective(self._objective.pairs, whole, self._objective.aggregate)
+        growing = Objective(self.objective.pairs, whole, self.objective.aggregate)
         steps = homotopy(
             growing,
             self._y,
@@ -196,7 +183,7 @@ class FullBatch:
         # One step is left, to go back.
         left = self._most - stuck.iteration - 1
         found = pressured_points(
-            self._objective, stuck.y, max_iter=left, direct=self._direct
+            self.objective, stuck.y, max_iter=left, direct=self._direct
         )
         energy = stuck.energy
         for step in islice(found, 1, None):

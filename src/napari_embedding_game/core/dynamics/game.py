@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from napari_embedding_game.core.compatibility import NO_CHANGE, choose
 from napari_embedding_game.core.dynamics.state import Problem, State, in_the_plane
@@ -42,7 +41,7 @@ class Game:
         layout = in_the_plane(np.asarray(layout, edges.weights.dtype))
         # Inside, the points have an order of their own; outside, that of the data.
         order = memory_order(layout)
-        self._places = inverse(order)
+        self.places = inverse(order)
         self._edges = edges.in_order(order)
         layout = layout[order]
         self._y = torch.nn.Parameter(torch.tensor(layout, device=self._device))
@@ -52,16 +51,6 @@ class Game:
         self._iteration = 0
         self._position = 0
         self._drawn_for: tuple[str, str, int] | None = None
-
-    @property
-    def objective(self) -> Objective:
-        """What the points lower and the landmarks raise."""
-        return self._objective
-
-    @property
-    def places(self) -> NDArray[np.intp]:
-        """Row of each point in this game's order."""
-        return self._places
 
     # --- Settings
 
@@ -90,7 +79,7 @@ class Game:
         self._schedule: Schedule = schedule
         self._set_landmarks(min(settings.n_landmarks, len(self._y)))
         self._choose_objective(len(self._z))
-        self._objective.follow(self._y, self._z)
+        self.objective.follow(self._y, self._z)
 
     def _choose_objective(self, n_landmarks: int) -> None:
         settings = self._settings
@@ -103,7 +92,7 @@ class Game:
         # Drawing samples for large data takes half a second: not at every steer.
         if (settings.method, approximation, n_landmarks) != self._drawn_for:
             self._drawn_for = settings.method, approximation, n_landmarks
-            self._objective: Objective = make_objective(
+            self.objective: Objective = make_objective(
                 approximation,
                 self._forces_of(method),
                 self._repulsion,
@@ -111,7 +100,7 @@ class Game:
                 self._seed,
                 method.aggregate,
             )
-        self._objective.repulsion = self._repulsion
+        self.objective.repulsion = self._repulsion
 
     def _forces_of(self, method: Member) -> Forces:
         wanted = method.attraction, method.kernel
@@ -131,7 +120,7 @@ class Game:
         n_new = max(0, n_landmarks - n_old)
         drawn = self._rng.choice(len(self._y), n_new, replace=False)
         keep = torch.as_tensor(kept, device=self._device)
-        places = torch.as_tensor(self._places[drawn], device=self._device)
+        places = torch.as_tensor(self.places[drawn], device=self._device)
         new = self._y.detach()[places]
         velocity = self._optimizer.state.pop(self._z, {}).get("velocity")
         self._z = torch.nn.Parameter(torch.cat([old[keep], new]))
@@ -146,13 +135,13 @@ class Game:
     def _step(self) -> None:
         done = self._position / self._schedule.n_iter
         self._set_rates(self._schedule.rate(done))
-        self._objective.repulsion = self._repulsion * self._schedule.repulsion(done)
+        self.objective.repulsion = self._repulsion * self._schedule.repulsion(done)
         self._optimizer.zero_grad()
-        energy = self._objective(self._y, self._z)
+        energy = self.objective(self._y, self._z)
         energy.backward()  # type: ignore[no-untyped-call]
-        self._objective.repulsion = self._repulsion
+        self.objective.repulsion = self._repulsion
         self._optimizer.step()
-        self._objective.follow(self._y, self._z)
+        self.objective.follow(self._y, self._z)
         self._position += 1
         self._iteration += 1
 
