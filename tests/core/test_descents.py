@@ -13,11 +13,13 @@ from napari_embedding_game.core import steps
 from napari_embedding_game.core.compatibility import choose, optimizers
 from napari_embedding_game.core.dynamics import full_batch
 from napari_embedding_game.core.dynamics.driver import FITTING
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES, OptimizerRules
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import MEMBERS, resolve
 from napari_embedding_game.core.forces import CompiledForces
 from napari_embedding_game.core.homotopy import homotopy
 from napari_embedding_game.core.minimizers import lbfgs, spectral_direction
+from napari_embedding_game.core.names import OPTIMIZERS
 from napari_embedding_game.core.objective import AllPairs, Objective
 from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.pressured_points import pressured_points
@@ -215,6 +217,10 @@ def test_maps_of_one_and_three_dimensions(d):
         assert np.isfinite(last.embedding).all()
 
 
+def test_every_name_of_an_optimiser_is_declared():
+    assert tuple(RULES) == OPTIMIZERS
+
+
 def test_which_optimisers_a_method_takes():
     everything = "game", "spectral_direction", "lbfgs", "homotopy", "pressured_points"
     assert optimizers("ee") == optimizers("ssne") == everything
@@ -266,7 +272,7 @@ def test_edges_that_only_pull_are_followed_under_a_method_of_others():
 
 
 def test_too_many_points_are_told_with_the_way_out(ee, monkeypatch):
-    monkeypatch.setitem(full_batch.MOST_POINTS, "lbfgs", N - 1)
+    monkeypatch.setitem(RULES, "lbfgs", OptimizerRules(most_points=N - 1))
     with pytest.raises(InputError, match=r"200 of them: choose the optimizer game"):
         next(begin(ee, "lbfgs"))
 

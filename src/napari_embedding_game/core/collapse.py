@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.compatibility import (
-    NEEDS_PULL,
     approximation_of,
     is_played,
 )
+from napari_embedding_game.core.dynamics.optimizer_rules import rules_of
 from napari_embedding_game.core.optimizer import resolve_schedule
 from napari_embedding_game.core.types import GameSettings
 
@@ -72,7 +72,7 @@ def collapse_warning(embedding: NDArray[np.floating], settings: GameSettings) ->
 
 
 def _way_out(settings: GameSettings) -> str:
-    if settings.optimizer in NEEDS_PULL:
+    if rules_of(settings.optimizer).needs_pull:
         return "choose the optimizer lbfgs, or the game's own steps"
     approximation = approximation_of(settings)
     if approximation == "sampled_landmarks":

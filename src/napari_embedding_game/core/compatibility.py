@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES, rules_of
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import MEMBERS, Member, member
 from napari_embedding_game.core.names import (
@@ -21,12 +22,6 @@ NO_CHANGE = (
     "The game's own steps and a minimiser cannot take turns in one run: begin a new "
     "run to use another optimizer."
 )
-NEEDS_PULL: tuple[OptimizerName, ...] = (
-    "spectral_direction",
-    "homotopy",
-    "pressured_points",
-)
-"""Optimisers that follow the spectral direction, which edges that push do not have."""
 
 
 def choose(
@@ -44,7 +39,7 @@ def choose(
         together.
     """
     found = member(method)
-    if optimizer != "game":
+    if rules_of(optimizer).is_minimizer:
         check_optimizer(found, optimizer)
         if approximation not in (None, "exact"):
             raise InputError(
@@ -90,7 +85,8 @@ def approximation_of(settings: GameSettings) -> Approximation:
 
 def is_played(settings: GameSettings) -> bool:
     """Return whether points and landmarks play, rather than the points be moved."""
-    return settings.optimizer == "game" and not member(settings.method).moved_by
+    is_minimized = rules_of(settings.optimizer).is_minimizer
+    return not (is_minimized or member(settings.method).moved_by)
 
 
 def optimizers(
@@ -111,10 +107,7 @@ def check_optimizer(found: Member, optimizer: OptimizerName) -> None:
 
     Whether it can do so on the edges is asked by :func:`check_affinity`.
     """
-    if optimizer not in OPTIMIZERS:
-        raise InputError(
-            f"The optimizer must be one of {OPTIMIZERS}, not {optimizer!r}."
-        )
+    rules_of(optimizer)
     objection = _objection(found, optimizer)
     if objection:
         offered = [name for name in OPTIMIZERS if not _objection(found, name)]
@@ -126,19 +119,20 @@ def check_optimizer(found: Member, optimizer: OptimizerName) -> None:
 
 def _objection(found: Member, optimizer: OptimizerName) -> str:
     """Return why the optimiser cannot optimise the method, or ""."""
-    if optimizer == "game":
+    rules = RULES[optimizer]
+    if not rules.is_minimizer:
         return ""
     if found.moved_by:
         return "its points are moved in a way of its own"
     if "exact" not in found.approximations:
         return "it is not defined for all pairs of points"
-    if optimizer == "homotopy" and found.attraction != "quadratic":
+    if rules.needs_quadratic and found.attraction != "quadratic":
         return "even under a weak repulsion it has many minima"
     return ""
 
 
 def _needs_other_edges(optimizer: str, affinity: str) -> bool:
-    return optimizer in NEEDS_PULL and affinity == "lle"
+    return affinity == "lle" and rules_of(optimizer).needs_pull
 
 
 def _or(names: tuple[str, ...]) -> str:

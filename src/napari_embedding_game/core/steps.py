@@ -21,6 +21,7 @@ from napari_embedding_game.core.classical import CLASSICAL, check_fits
 from napari_embedding_game.core.compatibility import check_affinity, choose
 from napari_embedding_game.core.dynamics import external
 from napari_embedding_game.core.dynamics.driver import play, resolve_device
+from napari_embedding_game.core.dynamics.optimizer_rules import check_size
 from napari_embedding_game.core.family import check_numbers, n_searched
 from napari_embedding_game.core.graph import NeighborGraph, knn_graph
 from napari_embedding_game.core.initialization import check_dimensions, start_layout
@@ -44,11 +45,7 @@ def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
         check_fits(start.init, X)
     if method.moved_by:
         external.check(method, settings, start.n_components)
-    if settings.optimizer != "game":
-        # Here, as its linear algebra takes a while to load.
-        from napari_embedding_game.core.dynamics.full_batch import check_size
-
-        check_size(settings.optimizer, X.shape[0], start.n_components)
+    check_size(settings.optimizer, X.shape[0], start.n_components)
 
 
 def neighbors(X: Any, start: StartSettings) -> NeighborGraph:

@@ -33,6 +33,7 @@ from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.collapse import collapse_warning, far_warning
 from napari_embedding_game.core.compatibility import check_optimizer
 from napari_embedding_game.core.dynamics.game import Game
+from napari_embedding_game.core.dynamics.optimizer_rules import rules_of
 from napari_embedding_game.core.dynamics.state import (
     Dynamic,
     Problem,
@@ -142,7 +143,7 @@ def make_dynamic(problem: Problem, settings: GameSettings) -> Dynamic:
         from napari_embedding_game.core.dynamics.external import External
 
         return External(problem, method)
-    if settings.optimizer != "game":
+    if rules_of(settings.optimizer).is_minimizer:
         from napari_embedding_game.core.dynamics.full_batch import FullBatch
 
         return FullBatch(problem)

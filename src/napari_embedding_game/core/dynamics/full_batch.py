@@ -28,6 +28,7 @@ import torch
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.compatibility import NO_CHANGE, choose
+from napari_embedding_game.core.dynamics.optimizer_rules import check_size, rules_of
 from napari_embedding_game.core.dynamics.state import (
     ANYWHERE,
     Problem,
@@ -51,31 +52,8 @@ from napari_embedding_game.core.pressured_points import pressured_points
 from napari_embedding_game.core.spectral import SpectralDirection
 from napari_embedding_game.core.types import GameSettings
 
-MOST_POINTS: dict[OptimizerName, int] = {
-    "spectral_direction": 10_000,
-    "lbfgs": 20_000,
-    "homotopy": 10_000,
-    "pressured_points": 10_000,
-}
-"""Largest maps.  With digits of MNIST a step takes 1 s on one slow core, and factoring
-the Laplacian for the spectral direction 13 s, which cannot be stopped
-(``python benchmarks/descents.py``)."""
-
-
-def check_size(optimizer: OptimizerName, n_points: int, n_components: int) -> None:
-    """Raise InputError for a map that is too large or too flat for the optimiser."""
-    most = MOST_POINTS[optimizer]
-    if n_points > most:
-        raise InputError(
-            f"The optimizer {optimizer} goes through all pairs of points, which "
-            f"takes too long for {n_points:,} of them: choose the optimizer "
-            f"game, the game's own steps, or embed at most {most:,} rows."
-        )
-    if optimizer == "homotopy" and n_components == 1:
-        raise InputError(
-            "The optimizer homotopy needs a map of 2 or 3 dimensions, as it "
-            "shakes the points off a line: choose one of the others."
-        )
+_MOST_STEPS: dict[OptimizerName, int] = {"homotopy": MAX_ITER * N_STEPS}
+"""Where it is not ``MAX_ITER``: each minimisation of a homotopy has that limit."""
 
 
 class FullBatch:
@@ -120,7 +98,7 @@ class FullBatch:
         return self._states(_WAYS[settings.optimizer](self))
 
     def _check(self, settings: GameSettings) -> None:
-        if settings.optimizer == "game":
+        if not rules_of(settings.optimizer).is_minimizer:
             raise InputError(NO_CHANGE)
         resolve_schedule(settings)
         check_numbers(settings)
@@ -137,11 +115,9 @@ class FullBatch:
 
     @property
     def _most(self) -> int:
-        """Most steps; each minimisation of a homotopy has its own limit."""
+        """Most steps."""
         most = self._settings.max_iter
-        if most is None:
-            return MAX_ITER * (N_STEPS if self._settings.optimizer == "homotopy" else 1)
-        return most
+        return most or _MOST_STEPS.get(self._settings.optimizer, MAX_ITER)
 
     # --- The ways down
 
