@@ -18,7 +18,7 @@ from napari_embedding_game.core.compatibility import (
     approximation_of,
     is_played,
 )
-from napari_embedding_game.core.dynamics.optimizer_rules import rules_of
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.optimizer import resolve_schedule
 from napari_embedding_game.core.types import GameSettings
 
@@ -72,7 +72,7 @@ def collapse_warning(embedding: NDArray[np.floating], settings: GameSettings) ->
 
 
 def _way_out(settings: GameSettings) -> str:
-    if rules_of(settings.optimizer).needs_pull:
+    if RULES[settings.optimizer].needs_pull:
         return "choose the optimizer lbfgs, or the game's own steps"
     approximation = approximation_of(settings)
     if approximation == "sampled_landmarks":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from napari_embedding_game.core.dynamics.optimizer_rules import RULES, rules_of
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import MEMBERS, Member, member
 from napari_embedding_game.core.names import (
@@ -39,8 +39,8 @@ def choose(
         together.
     """
     found = member(method)
-    if rules_of(optimizer).is_minimizer:
-        check_optimizer(found, optimizer)
+    check_optimizer(found, optimizer)
+    if RULES[optimizer].is_minimizer:
         if approximation not in (None, "exact"):
             raise InputError(
                 f"The optimizer {optimizer} goes through all pairs of points, not "
@@ -85,7 +85,7 @@ def approximation_of(settings: GameSettings) -> Approximation:
 
 def is_played(settings: GameSettings) -> bool:
     """Return whether points and landmarks play, rather than the points be moved."""
-    is_minimized = rules_of(settings.optimizer).is_minimizer
+    is_minimized = RULES[settings.optimizer].is_minimizer
     return not (is_minimized or member(settings.method).moved_by)
 
 
@@ -107,13 +107,32 @@ def check_optimizer(found: Member, optimizer: OptimizerName) -> None:
 
     Whether it can do so on the edges is asked by :func:`check_affinity`.
     """
-    rules_of(optimizer)
+    if optimizer not in RULES:
+        raise InputError(
+            f"The optimizer must be one of {OPTIMIZERS}, not {optimizer!r}."
+        )
     objection = _objection(found, optimizer)
     if objection:
         offered = [name for name in OPTIMIZERS if not _objection(found, name)]
         raise InputError(
             f"{found.title} does not take the optimizer {optimizer}: {objection}. "
             f"Choose {_or(tuple(offered))}."
+        )
+
+
+def check_size(optimizer: OptimizerName, n_points: int, n_components: int) -> None:
+    """Raise InputError for a map that is too large or too flat for the optimiser."""
+    rules = RULES[optimizer]
+    if rules.most_points is not None and n_points > rules.most_points:
+        raise InputError(
+            f"The optimizer {optimizer} goes through all pairs of points, which "
+            f"takes too long for {n_points:,} of them: choose the optimizer "
+            f"game, the game's own steps, or embed at most {rules.most_points:,} rows."
+        )
+    if n_components < rules.fewest_components:
+        raise InputError(
+            f"The optimizer {optimizer} needs a map of 2 or 3 dimensions, as it "
+            "shakes the points off a line: choose one of the others."
         )
 
 
@@ -132,7 +151,7 @@ def _objection(found: Member, optimizer: OptimizerName) -> str:
 
 
 def _needs_other_edges(optimizer: str, affinity: str) -> bool:
-    return affinity == "lle" and rules_of(optimizer).needs_pull
+    return affinity == "lle" and RULES[optimizer].needs_pull
 
 
 def _or(names: tuple[str, ...]) -> str:

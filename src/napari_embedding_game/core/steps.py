@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.affinities import Edges, edges
 from napari_embedding_game.core.classical import CLASSICAL, check_fits
-from napari_embedding_game.core.compatibility import check_affinity, choose
+from napari_embedding_game.core.compatibility import check_affinity, check_size, choose
 from napari_embedding_game.core.dynamics import external
 from napari_embedding_game.core.dynamics.driver import play, resolve_device
-from napari_embedding_game.core.dynamics.optimizer_rules import check_size
 from napari_embedding_game.core.family import check_numbers, n_searched
 from napari_embedding_game.core.graph import NeighborGraph, knn_graph
 from napari_embedding_game.core.initialization import check_dimensions, start_layout

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from psygnal import EmissionInfo, Signal
 
-from napari_embedding_game.core.dynamics.optimizer_rules import rules_of
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import member
 from napari_embedding_game.core.types import Snapshot
@@ -346,8 +346,8 @@ class Session:
         """
         if self.run is None:
             return False
-        played, chosen = rules_of(self.run.game.optimizer), self.settings.optimizer
-        if played.is_minimizer != rules_of(chosen).is_minimizer:
+        played, chosen = RULES[self.run.game.optimizer], self.settings.optimizer
+        if played.is_minimizer != RULES[chosen].is_minimizer:
             return True
         methods = self.run.game.method, self.settings.method
         if any(member(method).moved_by for method in methods):

@@ -31,9 +31,9 @@ from torch import Tensor
 from napari_embedding_game.core import _kernels
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.collapse import collapse_warning, far_warning
-from napari_embedding_game.core.compatibility import check_optimizer
+from napari_embedding_game.core.compatibility import NO_CHANGE, check_optimizer
 from napari_embedding_game.core.dynamics.game import Game
-from napari_embedding_game.core.dynamics.optimizer_rules import rules_of
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.dynamics.state import (
     Dynamic,
     Problem,
@@ -143,7 +143,7 @@ def make_dynamic(problem: Problem, settings: GameSettings) -> Dynamic:
         from napari_embedding_game.core.dynamics.external import External
 
         return External(problem, method)
-    if rules_of(settings.optimizer).is_minimizer:
+    if RULES[settings.optimizer].is_minimizer:
         from napari_embedding_game.core.dynamics.full_batch import FullBatch
 
         return FullBatch(problem)
@@ -241,8 +241,13 @@ class _Driver:
 
     def steer(self, settings: GameSettings) -> None:
         """Go on from the present points under these settings."""
-        if self._dynamic.is_steered:
-            self._take_up(settings, self.iteration)
+        if not self._dynamic.is_steered:
+            return
+        check_optimizer(member(settings.method), settings.optimizer)
+        played = RULES[self._settings.optimizer]
+        if RULES[settings.optimizer].is_minimizer != played.is_minimizer:
+            raise InputError(NO_CHANGE)
+        self._take_up(settings, self.iteration)
 
     def advance(self) -> bool:
         """Take the steps of one frame; return whether there was one to take."""

@@ -27,15 +27,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.compatibility import NO_CHANGE, choose
-from napari_embedding_game.core.dynamics.optimizer_rules import check_size, rules_of
+from napari_embedding_game.core.compatibility import check_size, choose
 from napari_embedding_game.core.dynamics.state import (
     ANYWHERE,
     Problem,
     State,
     in_the_plane,
 )
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import check_numbers, strength_of
 from napari_embedding_game.core.forces import CompiledForces
 from napari_embedding_game.core.homotopy import N_STEPS, WEAKEST, homotopy
@@ -98,8 +96,6 @@ class FullBatch:
         return self._states(_WAYS[settings.optimizer](self))
 
     def _check(self, settings: GameSettings) -> None:
-        if not rules_of(settings.optimizer).is_minimizer:
-            raise InputError(NO_CHANGE)
         resolve_schedule(settings)
         check_numbers(settings)
         check_size(settings.optimizer, len(self._y), self._n_components)

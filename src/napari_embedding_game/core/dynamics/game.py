@@ -10,8 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from napari_embedding_game.core.compatibility import NO_CHANGE, choose
-from napari_embedding_game.core.dynamics.optimizer_rules import rules_of
+from napari_embedding_game.core.compatibility import choose
 from napari_embedding_game.core.dynamics.state import Problem, State, in_the_plane
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import Member, check_numbers, strength_of
@@ -72,8 +71,6 @@ class Game:
         return State(self._iteration, self._iteration + left, self._y, self._z)
 
     def _apply(self, settings: GameSettings) -> None:
-        if rules_of(settings.optimizer).is_minimizer:
-            raise InputError(NO_CHANGE)
         schedule = resolve_schedule(settings)
         check_numbers(settings)
         self._settings = settings

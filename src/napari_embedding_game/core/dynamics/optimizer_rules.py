@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.names import OPTIMIZERS, OptimizerName
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizerRules:
@@ -36,7 +33,7 @@ class OptimizerRules:
     most_points: int | None = None
 
 
-RULES: dict[OptimizerName, OptimizerRules] = {
+RULES: dict[str, OptimizerRules] = {
     "game": OptimizerRules(is_minimizer=False),
     "spectral_direction": OptimizerRules(needs_pull=True, most_points=10_000),
     "lbfgs": OptimizerRules(most_points=20_000),
@@ -46,33 +43,4 @@ RULES: dict[OptimizerName, OptimizerRules] = {
     ),
     "pressured_points": OptimizerRules(needs_pull=True, most_points=10_000),
 }
-
-
-def rules_of(optimizer: str) -> OptimizerRules:
-    """Return the declaration of an optimiser.
-
-    Raises
-    ------
-    InputError
-        There is none of that name.
-    """
-    for name, rules in RULES.items():
-        if name == optimizer:
-            return rules
-    raise InputError(f"The optimizer must be one of {OPTIMIZERS}, not {optimizer!r}.")
-
-
-def check_size(optimizer: OptimizerName, n_points: int, n_components: int) -> None:
-    """Raise InputError for a map that is too large or too flat for the optimiser."""
-    rules = rules_of(optimizer)
-    if rules.most_points is not None and n_points > rules.most_points:
-        raise InputError(
-            f"The optimizer {optimizer} goes through all pairs of points, which "
-            f"takes too long for {n_points:,} of them: choose the optimizer "
-            f"game, the game's own steps, or embed at most {rules.most_points:,} rows."
-        )
-    if n_components < rules.fewest_components:
-        raise InputError(
-            f"The optimizer {optimizer} needs a map of 2 or 3 dimensions, as it "
-            "shakes the points off a line: choose one of the others."
-        )
+"""By the names of :data:`names.OPTIMIZERS`."""
