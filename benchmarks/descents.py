@@ -19,7 +19,7 @@ import numpy as np
 from napari_embedding_game.core import steps
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.compatibility import optimizers
-from napari_embedding_game.core.descents import MOST_POINTS
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.family import MEMBERS, resolve
 from napari_embedding_game.core.forces import CompiledForces
 from napari_embedding_game.core.minimizers import lbfgs, spectral_direction
@@ -78,7 +78,7 @@ def costs(data: Input, sizes: list[int]) -> list[dict[str, Any]]:
         for method in METHODS:
             edges, layout = place(some.X, method)
             for by in WAYS:
-                if n_rows <= MOST_POINTS[by]:
+                if n_rows <= (RULES[by].most_points or n_rows):
                     rows.append(cost(method, edges, layout, by))
     return rows
 

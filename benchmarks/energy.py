@@ -11,7 +11,7 @@ import statistics
 from typing import Any
 
 from napari_embedding_game.core.affinities import edges
-from napari_embedding_game.core.game import warm_up
+from napari_embedding_game.core.dynamics.driver import warm_up
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.initialization import start_layout
 from napari_embedding_game.core.metrics import true_energy

@@ -16,8 +16,8 @@ from unittest import mock
 
 import numpy as np
 
-from napari_embedding_game.core import game
 from napari_embedding_game.core.affinities import edges
+from napari_embedding_game.core.dynamics import game
 from napari_embedding_game.core.family import MEMBERS
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.initialization import start_layout

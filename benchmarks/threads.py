@@ -18,7 +18,7 @@ from unittest import mock
 
 from napari_embedding_game.core import forces
 from napari_embedding_game.core.affinities import edges
-from napari_embedding_game.core.game import warm_up
+from napari_embedding_game.core.dynamics.driver import warm_up
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.initialization import start_layout
 from napari_embedding_game.core.threads import numba_threads

@@ -8,8 +8,7 @@ from napari_embedding_game.core.collapse import (
     collapse_warning,
     occupancy,
 )
-from napari_embedding_game.core.game import play
-from napari_embedding_game.core.optimizer import resolve_schedule
+from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.types import GameSettings
 
 
@@ -89,9 +88,7 @@ def test_a_collapse_is_told_with_a_way_that_leads_out(
 )
 def test_what_was_raised_is_named_first(settings, advice):
     game = GameSettings(**settings)
-    schedule = resolve_schedule(game)
-    rates = schedule.learning_rate, schedule.landmark_learning_rate
-    assert advice in collapse_warning(np.zeros((50, 2)), game, *rates)
+    assert advice in collapse_warning(np.zeros((50, 2)), game)
 
 
 def test_no_alarm_before_the_repulsion_has_grown(digits_start):

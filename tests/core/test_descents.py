@@ -9,16 +9,20 @@ import torch
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game import EmbeddingGame
-from napari_embedding_game.core import descents, steps
+from napari_embedding_game.core import steps
 from napari_embedding_game.core.compatibility import choose, optimizers
+from napari_embedding_game.core.dynamics import full_batch
+from napari_embedding_game.core.dynamics.driver import FITTING
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES, OptimizerRules
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import MEMBERS, resolve
 from napari_embedding_game.core.forces import CompiledForces
 from napari_embedding_game.core.homotopy import homotopy
 from napari_embedding_game.core.minimizers import lbfgs, spectral_direction
+from napari_embedding_game.core.names import OPTIMIZERS
 from napari_embedding_game.core.objective import AllPairs, Objective
+from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.pressured_points import pressured_points
-from napari_embedding_game.core.settling import SETTLING
 from napari_embedding_game.core.types import GameSettings, StartSettings
 
 N = 200
@@ -112,7 +116,7 @@ def test_it_goes_back_where_pressured_points_find_nothing_lower(ee, monkeypatch)
         stuck = list(pressured_points(objective, layout, max_iter=2))
         return (step._replace(y=step.y + 1, energy=1e9) for step in stuck)
 
-    monkeypatch.setattr(descents, "pressured_points", upwards)
+    monkeypatch.setattr(full_batch, "pressured_points", upwards)
     *_, stuck = begin(ee, "spectral_direction")
     *_, last = begin(ee, "pressured_points")
     np.testing.assert_array_equal(last.embedding, stuck.embedding)
@@ -122,10 +126,10 @@ def test_it_goes_back_where_pressured_points_find_nothing_lower(ee, monkeypatch)
 def test_the_most_iterations_are_those_of_the_points(ee):
     snapshots = list(begin(ee, "lbfgs", driving={"frame_iterations": 1}, max_iter=7))
     moved = [np.any(a.embedding != b.embedding) for a, b in pairwise(snapshots)]
-    assert moved == [True] * 7 + [False] * SETTLING
-    assert [s.iteration for s in snapshots] == list(range(7 + SETTLING + 1))
+    assert moved == [True] * 7 + [False] * FITTING
+    assert [s.iteration for s in snapshots] == list(range(7 + FITTING + 1))
     *_, stuck = begin(ee, "pressured_points", max_iter=5)
-    assert stuck.iteration == 5 + SETTLING
+    assert stuck.iteration == 5 + FITTING
 
 
 def test_landmarks_settle_and_pressure_is_that_of_all_pairs(ee):
@@ -139,7 +143,7 @@ def test_landmarks_settle_and_pressure_is_that_of_all_pairs(ee):
     apart = np.square(last.embedding[:, None] - last.landmarks[None]).sum(axis=2)
     np.testing.assert_array_equal(last.labels, apart.argmin(axis=1))
     y = torch.tensor(last.embedding)
-    wanted = descents.pressure(objective(ee[1]), y, y[:1])[1]
+    wanted = pressure(objective(ee[1]), y, y[:1])[1]
     np.testing.assert_allclose(last.pressure, wanted, atol=1e-6)
     assert 0 < last.pressured_share < 1
 
@@ -190,7 +194,7 @@ def test_steered_while_landmarks_settle_to_another_optimiser(ee):
     assert len(after.landmarks) == 5
     assert after.energy < snapshot.energy
     *_, last = game
-    assert last.iteration == 33 + SETTLING
+    assert last.iteration == 33 + FITTING
 
 
 def test_it_can_be_left_after_every_step(ee):
@@ -211,6 +215,10 @@ def test_maps_of_one_and_three_dimensions(d):
         assert last.embedding.shape == (N, d)
         assert last.landmarks.shape == (12, d)
         assert np.isfinite(last.embedding).all()
+
+
+def test_every_name_of_an_optimiser_is_declared():
+    assert tuple(RULES) == OPTIMIZERS
 
 
 def test_which_optimisers_a_method_takes():
@@ -264,7 +272,7 @@ def test_edges_that_only_pull_are_followed_under_a_method_of_others():
 
 
 def test_too_many_points_are_told_with_the_way_out(ee, monkeypatch):
-    monkeypatch.setitem(descents.MOST_POINTS, "lbfgs", N - 1)
+    monkeypatch.setitem(RULES, "lbfgs", OptimizerRules(most_points=N - 1))
     with pytest.raises(InputError, match=r"200 of them: choose the optimizer game"):
         next(begin(ee, "lbfgs"))
 

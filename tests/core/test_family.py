@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.compatibility import NO_BOUND, choose
+from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import (
     MEMBERS,
@@ -20,7 +21,6 @@ from napari_embedding_game.core.family import (
     strength_of,
 )
 from napari_embedding_game.core.forces import CompiledForces, TorchForces, make_forces
-from napari_embedding_game.core.game import play
 from napari_embedding_game.core.names import APPROXIMATIONS
 from napari_embedding_game.core.objective import AllPairs, Objective, make_objective
 from napari_embedding_game.core.pressure import pressure

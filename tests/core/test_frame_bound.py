@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core.affinities import edges
-from napari_embedding_game.core.game import play
+from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.types import GameSettings
 

@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -117,6 +119,23 @@ def test_many_tiny_components(one_cloud):
     assert np.isfinite(layout).all()
     assert len(np.unique(np.round(layout, 1), axis=0)) > 50
     np.testing.assert_allclose(layout.std(axis=0), 1, rtol=1e-5)
+
+
+def test_thousands_of_components_are_placed_in_seconds_along_the_same_axes():
+    """All singular vectors would take 20 s."""
+    rng = np.random.default_rng(0)
+    n_parts, n_dims = 5_000, 2_000
+    long = rng.normal(size=(n_parts, 2)) * [9, 5]
+    axes = np.linalg.qr(rng.normal(size=(n_dims, 2)))[0]
+    X = long @ axes.T + 0.01 * rng.normal(size=(n_parts, n_dims))
+    points, part = np.zeros((n_parts, 2)), np.arange(n_parts)
+    begin = time.perf_counter()
+    places = initialization.side_by_side(points, part, n_parts, X, 2)
+    assert time.perf_counter() - begin < 8
+    wanted = np.linalg.svd(long - long.mean(axis=0), full_matrices=False)[0]
+    assert np.abs(np.sum(places * wanted, axis=0)) == pytest.approx(
+        np.linalg.norm(places, axis=0), rel=1e-3
+    )
 
 
 def test_components_of_sparse_rows(one_cloud):

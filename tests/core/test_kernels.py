@@ -2,7 +2,7 @@ import numpy as np
 
 from napari_embedding_game.core import _kernels
 from napari_embedding_game.core._warm_up import compile_kernels
-from napari_embedding_game.core.game import play, warm_up
+from napari_embedding_game.core.dynamics.driver import play, warm_up
 from napari_embedding_game.core.types import GameSettings
 
 

@@ -5,13 +5,15 @@ import torch
 from napari_embedding_game.core.learners import (
     Average,
     BestResponsePlus,
-    FollowTheLeader,
     MirrorDescent,
+    play,
+)
+from napari_embedding_game.reproduction.learners import (
+    FollowTheLeader,
     OptimisticDescent,
     RegularizedLeader,
     convergence_bound,
     in_ball,
-    play,
 )
 
 ROUNDS = 40

@@ -5,7 +5,7 @@ import pytest
 
 from napari_embedding_game.core import memory_order as module
 from napari_embedding_game.core.affinities import edges
-from napari_embedding_game.core.game import play
+from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.initialization import start_layout
 from napari_embedding_game.core.memory_order import inverse, memory_order

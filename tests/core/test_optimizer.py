@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.forces import CompiledForces
-from napari_embedding_game.core.game import play
 from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.optimizer import PlayerRMS, resolve_schedule
 from napari_embedding_game.core.types import GameSettings

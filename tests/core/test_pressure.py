@@ -5,8 +5,8 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
+from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.forces import FusedForces
-from napari_embedding_game.core.game import play
 from napari_embedding_game.core.names import APPROXIMATIONS
 from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.pressure import pressure

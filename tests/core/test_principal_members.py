@@ -10,12 +10,12 @@ from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import steps
 from napari_embedding_game.core.affinities import edges
 from napari_embedding_game.core.compatibility import affinities
+from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.dynamics.pca_frames import LOW_RANK, SPREAD
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import MEMBERS, resolve
-from napari_embedding_game.core.game import play
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.core.names import AFFINITIES
-from napari_embedding_game.core.principal_frames import LOW_RANK, SPREAD
 from napari_embedding_game.core.types import GameSettings, StartSettings
 
 NAMES = ["pca", "pca_low_rank"]

@@ -8,7 +8,7 @@ import numba
 import pytest
 import torch
 
-from napari_embedding_game.core import threads
+from napari_embedding_game.core import _kernels, _pair_kernels, threads
 from napari_embedding_game.core.threads import (
     PARALLEL_WORK,
     ThreadChoice,
@@ -131,6 +131,16 @@ def test_two_fits_in_threads_are_each_as_alone():
         check=False,
     )
     assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
+
+
+@pytest.mark.parametrize("module", [_kernels, _pair_kernels])
+def test_loops_that_take_turns_may_not_change_digits(module):
+    """Without these flags a compiler keeps the order of sums and each rounding."""
+    loops = [loop for loop in vars(module).values() if hasattr(loop, "targetoptions")]
+    assert any(loop.targetoptions.get("parallel") for loop in loops)
+    for loop in loops:
+        flags = loop.targetoptions.get("fastmath") or ()
+        assert set(flags) <= {"nnan", "ninf", "nsz"}, loop
 
 
 def test_who_finds_a_parallel_loop_taken_goes_alone(clock):

@@ -4,6 +4,7 @@ import gc
 
 import pytest
 
+from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.session import engine
 from napari_embedding_game.session.settings import Settings
 
@@ -32,5 +33,5 @@ def test_a_failing_warm_up_leaves_no_lock_and_no_sleeping_collector(monkeypatch)
     monkeypatch.setattr(engine.CoreEngine, "neighbors", fail)
     with pytest.raises(RuntimeError, match="no index"):
         engine.warm_up()
-    assert not engine.COMPUTING.locked()
+    assert not COMPUTING.locked()
     assert gc.isenabled()

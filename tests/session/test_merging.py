@@ -3,8 +3,9 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
-from napari_embedding_game.core import game, steps
+from napari_embedding_game.core import steps
 from napari_embedding_game.core.affinities import edges
+from napari_embedding_game.core.dynamics import driver
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import knn_graph
 from napari_embedding_game.data.dataset import Dataset
@@ -84,7 +85,7 @@ def test_the_end_of_a_run_does_not_depend_on_its_frames(monkeypatch, n_clusters)
     )
     found = []
     for seconds, share, frame in ((0.0, 1e9, 1), (1e9, 1e-9, 60)):
-        monkeypatch.setattr(game, "FRAME_SECONDS", seconds)
+        monkeypatch.setattr(driver, "FRAME_SECONDS", seconds)
         monkeypatch.setattr(_Regroup, "SHARE", share)
         session = Session(Paced(frame), UNPACED)
         session.load(rows)

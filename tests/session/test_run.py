@@ -9,8 +9,9 @@ import pytest
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import resolve
+from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.core.types import GameSettings, StartSettings
-from napari_embedding_game.session.engine import COMPUTING, CoreEngine
+from napari_embedding_game.session.engine import CoreEngine
 from napari_embedding_game.session.run import (
     MOVING,
     NEIGHBORS,

@@ -14,7 +14,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.compatibility import NEEDS_PULL, approximation_of
+from napari_embedding_game.core.compatibility import (
+    approximation_of,
+    is_played,
+)
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.optimizer import resolve_schedule
 from napari_embedding_game.core.types import GameSettings
 
@@ -60,31 +64,26 @@ def far_warning(embedding: NDArray[np.floating]) -> str:
     )
 
 
-def collapse_warning(
-    embedding: NDArray[np.floating],
-    settings: GameSettings,
-    learning_rate: float,
-    landmark_learning_rate: float,
-) -> str:
+def collapse_warning(embedding: NDArray[np.floating], settings: GameSettings) -> str:
     """Return a sentence that says the points collapse and what to do, or ""."""
     if occupancy(embedding) >= LEAST_OCCUPANCY:
         return ""
-    way_out = _way_out(settings, learning_rate, landmark_learning_rate)
-    return f"The points are collapsing onto a few spots: {way_out}."
+    return f"The points are collapsing onto a few spots: {_way_out(settings)}."
 
 
-def _way_out(
-    settings: GameSettings, learning_rate: float, landmark_learning_rate: float
-) -> str:
-    if settings.optimizer in NEEDS_PULL:
+def _way_out(settings: GameSettings) -> str:
+    if RULES[settings.optimizer].needs_pull:
         return "choose the optimizer lbfgs, or the game's own steps"
     approximation = approximation_of(settings)
     if approximation == "sampled_landmarks":
         return "sampled landmarks do this; choose landmarks that move"
+    schedule = resolve_schedule(settings)
+    learning_rate = schedule.learning_rate
+    landmark_learning_rate = schedule.landmark_learning_rate
     raised = _raised_rate(settings, learning_rate, landmark_learning_rate)
     if raised:
         return raised
-    if approximation == "landmarks":
+    if approximation == "landmarks" and is_played(settings):
         if landmark_learning_rate > _MOST_RATE:
             return f"lower the landmarks' learning rate below {_MOST_RATE:g}"
         if landmark_learning_rate < learning_rate <= _MOST_RATE:
@@ -111,6 +110,6 @@ def _raised_rate(
         landmarks = ("landmarks'", landmark_learning_rate, own.landmark_learning_rate)
         rates.append(landmarks)
     who, rate, default = max(rates, key=lambda found: found[1] / found[2])
-    if settings.optimizer != "game" or rate <= default:
+    if not is_played(settings) or rate <= default:
         return ""
     return f"lower the {who} learning rate, {rate:g}, to its default, {default:g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import MEMBERS, Member, member
 from napari_embedding_game.core.names import (
@@ -21,12 +22,6 @@ NO_CHANGE = (
     "The game's own steps and a minimiser cannot take turns in one run: begin a new "
     "run to use another optimizer."
 )
-NEEDS_PULL: tuple[OptimizerName, ...] = (
-    "spectral_direction",
-    "homotopy",
-    "pressured_points",
-)
-"""Optimisers that follow the spectral direction, which edges that push do not have."""
 
 
 def choose(
@@ -44,8 +39,8 @@ def choose(
         together.
     """
     found = member(method)
-    if optimizer != "game":
-        check_optimizer(found, optimizer)
+    check_optimizer(found, optimizer)
+    if RULES[optimizer].is_minimizer:
         if approximation not in (None, "exact"):
             raise InputError(
                 f"The optimizer {optimizer} goes through all pairs of points, not "
@@ -90,7 +85,8 @@ def approximation_of(settings: GameSettings) -> Approximation:
 
 def is_played(settings: GameSettings) -> bool:
     """Return whether points and landmarks play, rather than the points be moved."""
-    return settings.optimizer == "game" and not member(settings.method).moved_by
+    is_minimized = RULES[settings.optimizer].is_minimizer
+    return not (is_minimized or member(settings.method).moved_by)
 
 
 def optimizers(
@@ -111,7 +107,7 @@ def check_optimizer(found: Member, optimizer: OptimizerName) -> None:
 
     Whether it can do so on the edges is asked by :func:`check_affinity`.
     """
-    if optimizer not in OPTIMIZERS:
+    if optimizer not in RULES:
         raise InputError(
             f"The optimizer must be one of {OPTIMIZERS}, not {optimizer!r}."
         )
@@ -124,21 +120,38 @@ def check_optimizer(found: Member, optimizer: OptimizerName) -> None:
         )
 
 
+def check_size(optimizer: OptimizerName, n_points: int, n_components: int) -> None:
+    """Raise InputError for a map that is too large or too flat for the optimiser."""
+    rules = RULES[optimizer]
+    if rules.most_points is not None and n_points > rules.most_points:
+        raise InputError(
+            f"The optimizer {optimizer} goes through all pairs of points, which "
+            f"takes too long for {n_points:,} of them: choose the optimizer "
+            f"game, the game's own steps, or embed at most {rules.most_points:,} rows."
+        )
+    if n_components < rules.fewest_components:
+        raise InputError(
+            f"The optimizer {optimizer} needs a map of 2 or 3 dimensions, as it "
+            "shakes the points off a line: choose one of the others."
+        )
+
+
 def _objection(found: Member, optimizer: OptimizerName) -> str:
     """Return why the optimiser cannot optimise the method, or ""."""
-    if optimizer == "game":
+    rules = RULES[optimizer]
+    if not rules.is_minimizer:
         return ""
     if found.moved_by:
         return "its points are moved in a way of its own"
     if "exact" not in found.approximations:
         return "it is not defined for all pairs of points"
-    if optimizer == "homotopy" and found.attraction != "quadratic":
+    if rules.needs_quadratic and found.attraction != "quadratic":
         return "even under a weak repulsion it has many minima"
     return ""
 
 
 def _needs_other_edges(optimizer: str, affinity: str) -> bool:
-    return optimizer in NEEDS_PULL and affinity == "lle"
+    return affinity == "lle" and RULES[optimizer].needs_pull
 
 
 def _or(names: tuple[str, ...]) -> str:

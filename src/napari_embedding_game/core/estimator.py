@@ -98,7 +98,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs : int, optional
         Threads; the result does not depend on it.
     random_state : int, RandomState or None, default=None
-        None draws a seed; the seed used is kept in ``random_state_``.
+        None draws a seed; the seed used is kept in ``random_state_``.  The same seed
+        gives the same map on the CPU; on CUDA sums are added in any order.
     method : str, default="game"
         Any of :data:`family.MEMBERS`: "game", "ee", "ssne", "tsne", "umap",
         "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank";
@@ -110,7 +111,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     optimizer : str, default="game"
         Who moves the points: "game", their own steps, or a minimiser over all pairs,
         "spectral_direction", "lbfgs", "homotopy" or "pressured_points", for some
-        thousand rows: see :mod:`descents`.  ``max_iter`` is then the most steps.
+        thousand rows: see :mod:`full_batch`.  ``max_iter`` is then the most steps.
     perplexity : float, default=30.0
         For entropic edges: how many neighbours count, softly.  Three times as
         many are looked at, whatever ``n_neighbors`` is.

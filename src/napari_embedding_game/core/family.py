@@ -28,7 +28,7 @@ finite there, as the compiled loops make it, it is positive semi-definite:
 log(1 + 1 / (a s^b)) = integral over 0 < t < 1 of 1 / (a s^b + t) is completely
 monotone in s for b <= 1.  Its bound then depends on how it was made finite.)
 
-A few members are moved by something else than the game, see :mod:`movers`.  Of
+A few members are moved by something else than the game, see :mod:`external`.  Of
 those, PCA has no attraction f and no kernel k: its forces are inner products.
 """
 
@@ -81,8 +81,8 @@ class Member:
     learning_rate, landmark_learning_rate : float, optional
         Of the fast schedule, where they are not the schedule's.
     moved_by : str
-        A key of ``movers.MOVERS``: what moves the points in place of the game.  Such
-        a method cannot be steered.
+        What moves the points in place of the game, by a name that :mod:`external`
+        knows.  Such a method cannot be steered.
     library : str
         The module of another library that this needs.
     most_components : int

@@ -226,7 +226,9 @@ class TorchForces:
     """The same sums in torch operations, for CUDA and MPS devices.
 
     Points go through in blocks, so that the (block, L, d) differences stay
-    within ``block_elements`` numbers whatever N is.
+    within ``block_elements`` numbers whatever N is.  CUDA adds the forces along
+    edges in any order (``index_add_``), so that there the last digits of a map, and
+    with them the map, differ from one run to the next.
     """
 
     def __init__(

@@ -29,6 +29,8 @@ _MARGIN = 1.1
 """To find the lowest eigenvalue of edges that push, and not to fall short of it."""
 _JITTER = 1e-3
 """Width of the noise that parts points which start on the same spot."""
+_MOST_PRODUCTS = 1e9
+"""Products of numbers up to which all singular vectors are worked out."""
 _NO_WIDTH = 1e-12
 """Width, relative to the largest value, below which there is only rounding."""
 
@@ -198,6 +200,24 @@ def _orthonormalize(
         vectors[:, k] = column
 
 
+def _longest_directions(
+    rows: NDArray[np.float64], n_components: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return left singular vectors and singular values, the largest first.
+
+    All of them where that takes less than about a second, and of larger rows those of
+    ``n_components`` directions, by random projection (Halko, Martinsson and Tropp,
+    2011): 5,000 components in 2,000 dimensions take 1 s instead of 20 s.
+    """
+    if rows.size * min(rows.shape) <= _MOST_PRODUCTS:
+        left, singular, _ = np.linalg.svd(rows, full_matrices=False)
+    else:
+        from sklearn.utils.extmath import randomized_svd
+
+        left, singular, _ = randomized_svd(rows, n_components, random_state=0)
+    return left, singular
+
+
 def side_by_side(
     layout: NDArray[np.float64],
     part: NDArray[Any],
@@ -216,7 +236,7 @@ def side_by_side(
     means = np.asarray(means.todense() if sparse.issparse(means) else means)
     centred = means - np.average(means, axis=0, weights=size)
     weighted = centred * np.sqrt(size)[:, None]
-    left, singular, _ = np.linalg.svd(weighted, full_matrices=False)
+    left, singular = _longest_directions(weighted, n_components)
     rank = min(n_components, len(singular))
     places = np.zeros((n_parts, n_components))
     places[:, :rank] = left[:, :rank] * singular[:rank] / np.sqrt(size)[:, None]

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core import movers
 from napari_embedding_game.core.affinities import Edges, edges
 from napari_embedding_game.core.classical import CLASSICAL, check_fits
-from napari_embedding_game.core.compatibility import check_affinity, choose
+from napari_embedding_game.core.compatibility import check_affinity, check_size, choose
+from napari_embedding_game.core.dynamics import external
+from napari_embedding_game.core.dynamics.driver import play, resolve_device
 from napari_embedding_game.core.family import check_numbers, n_searched
-from napari_embedding_game.core.game import play, resolve_device
 from napari_embedding_game.core.graph import NeighborGraph, knn_graph
 from napari_embedding_game.core.initialization import check_dimensions, start_layout
 from napari_embedding_game.core.optimizer import resolve_schedule
@@ -43,12 +43,8 @@ def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
     if start.init in CLASSICAL:
         check_fits(start.init, X)
     if method.moved_by:
-        movers.check(method, settings, start.n_components)
-    if settings.optimizer != "game":
-        # Here, as its linear algebra takes a while to load.
-        from napari_embedding_game.core.descents import check_size
-
-        check_size(settings.optimizer, X.shape[0], start.n_components)
+        external.check(method, settings, start.n_components)
+    check_size(settings.optimizer, X.shape[0], start.n_components)
 
 
 def neighbors(X: Any, start: StartSettings) -> NeighborGraph:
@@ -88,7 +84,7 @@ def begin(
     diagnose: bool = True,
     frame_iterations: int | Callable[[int], int] | None = None,
 ) -> Generator[Snapshot, GameSettings | None, None]:
-    """Begin the game; see :func:`~.game.play` for what it takes and yields.
+    """Begin the game; see :func:`~.driver.play` for what it takes and yields.
 
     Raises
     ------

@@ -14,8 +14,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numba
-
 _FIRST_PATIENCE = 8
 _MOST_PATIENCE = 256
 
@@ -23,6 +21,13 @@ PARALLEL = threading.Lock()
 """Held by the Python thread that is in one of numba's parallel loops.
 
 With numba's default threading layer two of them there at once end the process.
+"""
+
+COMPUTING = threading.Lock()
+"""Held by who computes for one run, so that another one waits instead.
+
+Two runs at once would only slow each other down; they do not disturb each other, see
+:data:`PARALLEL`.
 """
 
 PARALLEL_WORK = 2_000_000
@@ -55,7 +60,12 @@ class ThreadChoice:
 
     A core that is free now may be held by the window a moment later, so the
     slower way is tried again now and then: the longer it has been losing, the
-    more rarely.  Both ways give the same bits, so nobody sees the change.
+    more rarely.
+
+    Nobody sees the change: both ways give the same bits.  They are compiled apart,
+    but from one loop over chunks, which own the partial sums; and the compiler may
+    change neither the order of a sum nor the rounding of a product in it, see
+    :data:`_lanes.STRICT`.  So both do the same operations on the same numbers.
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -105,6 +115,8 @@ class ThreadChoice:
 
 def at_most_numba(n_threads: int) -> int:
     """Return the thread count, or numba's limit where that is lower."""
+    import numba
+
     most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     return min(n_threads, most)
 
@@ -112,6 +124,8 @@ def at_most_numba(n_threads: int) -> int:
 @contextmanager
 def numba_threads(n_threads: int) -> Iterator[None]:
     """Run numba's parallel loops of this thread on ``n_threads`` threads."""
+    import numba  # here: a session asks for the lock before it needs any loop
+
     before = numba.get_num_threads()
     numba.set_num_threads(at_most_numba(n_threads))
     try:

@@ -60,7 +60,7 @@ class GameSettings:
     :class:`optimizer.PlayerRMS`.
 
     ``optimizer`` says who moves the points: "game" their own steps against the
-    landmarks', the others a minimiser over all pairs, see :mod:`descents`.  Under
+    landmarks', the others a minimiser over all pairs, see :mod:`full_batch`.  Under
     these the learning rates, momentum, updates and schedule have no say,
     ``max_iter`` is the most steps, and an approximation of ``None`` means "exact".
     """

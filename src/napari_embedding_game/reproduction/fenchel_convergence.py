@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.learners import (
-    BestResponsePlus,
-    MirrorDescent,
-    convergence_bound,
-    play,
-)
+from napari_embedding_game.core.learners import BestResponsePlus, MirrorDescent, play
 
+from .learners import convergence_bound
 from .parts import Parts
 from .protocol import Check, Inputs, Reproduction, Result, Table
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core import steps
 from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.game import play
+from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 
 from .protocol import Inputs

@@ -7,7 +7,6 @@ they are imported when they are first needed, in whatever thread needs them.
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.family import resolve
+from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.session.merging import Merging
 
@@ -23,13 +23,6 @@ Game = Generator[Snapshot, GameSettings | None, None]
 
 FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 """Most iterations in a frame, so that a small game too is seen to move."""
-
-COMPUTING = threading.Lock()
-"""Held while the engine computes for a run, its successor or the warm-up.
-
-They live in different threads and would only slow each other down.  What keeps
-numba's parallel loops apart is :data:`core.threads.PARALLEL`.
-"""
 
 
 class Engine(Protocol):

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.engine import COMPUTING
 from napari_embedding_game.session.record import RunRecord
 
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from napari_embedding_game.core.compatibility import is_played
+from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.session.clustering import Grouping
-from napari_embedding_game.session.engine import COMPUTING, CoreEngine, Engine, Game
+from napari_embedding_game.session.engine import CoreEngine, Engine, Game
 from napari_embedding_game.session.merging import Merging
 
 WAITING = "Waiting for earlier work to end"

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from psygnal import EmissionInfo, Signal
 
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import member
 from napari_embedding_game.core.types import Snapshot
@@ -345,8 +346,8 @@ class Session:
         """
         if self.run is None:
             return False
-        optimizers = self.run.game.optimizer, self.settings.optimizer
-        if "game" in optimizers and optimizers[0] != optimizers[1]:
+        played, chosen = RULES[self.run.game.optimizer], self.settings.optimizer
+        if played.is_minimizer != RULES[chosen].is_minimizer:
             return True
         methods = self.run.game.method, self.settings.method
         if any(member(method).moved_by for method in methods):

@@ -8,6 +8,7 @@ from typing import ClassVar
 from psygnal import SignalGroupDescriptor
 
 from napari_embedding_game.core.compatibility import affinities, choose, optimizers
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.family import member, per_point, resolve, strength_of
 from napari_embedding_game.core.names import (
     AffinityChoice,
@@ -101,7 +102,7 @@ class Settings:
     def choose_optimizer(self, optimizer: OptimizerName) -> None:
         """Take an optimiser; a minimiser goes through all pairs."""
         self.optimizer = optimizer
-        if optimizer != "game":
+        if RULES[optimizer].is_minimizer:
             self.approximation = None
 
 

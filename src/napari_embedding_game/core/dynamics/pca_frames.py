@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.dynamics.state import State, as_points
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.family import member
 from napari_embedding_game.core.optimizer import resolve_schedule
@@ -33,7 +34,6 @@ from napari_embedding_game.core.principal import (
     principal_energy,
     principal_steps,
 )
-from napari_embedding_game.core.settling import Frame
 from napari_embedding_game.core.types import GameSettings
 
 SETTLED = 1e-9
@@ -51,19 +51,19 @@ _FORESEEN = 200
 have been are more: most data take fewer, and a small map is shown at that pace."""
 
 
-def principal_frames(
+def principal_states(
     edges: Edges,
     layout: NDArray[np.floating],
     settings: GameSettings,
     random_state: int,
     low_rank: int | None = None,
-) -> Iterator[Frame]:
+) -> Iterator[State]:
     """Yield the way to the principal components, or to those of a low rank."""
     rows = _rows_of(edges, settings)
     if low_rank is not None:
         rng = np.random.default_rng(random_state)
         rows = low_rank_rows(rows, min(low_rank, *rows.shape), rng)
-    yield from _frames(rows, layout, settings, random_state)
+    yield from _states(rows, layout, settings, random_state)
 
 
 def _rows_of(edges: Edges, settings: GameSettings) -> Any:
@@ -77,9 +77,9 @@ def _rows_of(edges: Edges, settings: GameSettings) -> Any:
     return rows.astype(np.float64) if sparse.issparse(rows) else np.asarray(rows, float)
 
 
-def _frames(
+def _states(
     rows: Any, layout: NDArray[np.floating], settings: GameSettings, random_state: int
-) -> Iterator[Frame]:
+) -> Iterator[State]:
     n_components = layout.shape[1]
     start = _within(rows, np.asarray(layout, float), random_state)
     steps = principal_steps(rows, n_components, start=start, random_state=random_state)
@@ -96,12 +96,12 @@ def _frames(
         has_settled = before is not None and _is_near(now, before)
         before = now
         done = is_last or has_settled
-        yield Frame(
+        yield State(
             iteration,
             iteration if done else min(most, max(_FORESEEN, 2 * iteration)),
-            (unit * y).astype(np.float32),
-            energy,
-            "" if has_settled or not is_last else _unsettled(most),
+            as_points((unit * y).astype(np.float32)),
+            energy=energy,
+            warning="" if has_settled or not is_last else _unsettled(most),
         )
         if done:
             return

@@ -1,0 +1,1 @@
+"""How the points move: one driver, and the dynamics that it drives."""

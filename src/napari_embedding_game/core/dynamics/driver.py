@@ -1,0 +1,434 @@
+"""The driver: it plays any dynamic and hands out snapshots.
+
+It alone keeps the clock, makes the snapshots, looks for a collapse, and fits
+landmarks to maps of dynamics that move none.  Whoever iterates decides what to show,
+and steers by sending new settings in.
+
+    playing = play(edges, layout, GameSettings())
+    snapshot = next(playing)                          # the start layout
+    while not snapshot.finished:
+        snapshot = playing.send(changed or None)      # up to 40 ms of iterations
+    snapshot = playing.send(changed)                  # plays on after the end
+    next(playing)                                     # or ends it
+
+Where a dynamic moves no landmarks, some of the points stand for them on the way.  On
+the finished map landmarks settle as in a game whose points stand still, so that it
+has clusters like every other.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from napari_embedding_game.core import _kernels
+from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.collapse import collapse_warning, far_warning
+from napari_embedding_game.core.compatibility import NO_CHANGE, check_optimizer
+from napari_embedding_game.core.dynamics.game import Game
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES
+from napari_embedding_game.core.dynamics.state import (
+    Dynamic,
+    Problem,
+    State,
+    in_the_plane,
+)
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import member
+from napari_embedding_game.core.objective import AllPairs
+from napari_embedding_game.core.optimizer import resolve_schedule
+from napari_embedding_game.core.pressure import pressure
+from napari_embedding_game.core.threads import one_torch_thread
+from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
+
+FrameIterations = int | Callable[[int], int] | None
+Playing = Generator[Snapshot, GameSettings | None, None]
+
+FRAME_SECONDS = 0.04
+"""Longest stretch of iterations between two snapshots."""
+DIAGNOSIS_SHARE = 0.2
+"""Share of the time that labels and pressure may take while the points move."""
+FITTING = 100
+"""Iterations in which landmarks are fitted to a finished map."""
+_SETTLED = 0.6
+"""Share of the schedule after which points that lie close are a collapse."""
+_DEVICES = ("cpu", "cuda", "mps")
+
+
+def play(
+    edges: Edges,
+    layout: NDArray[np.floating],
+    settings: GameSettings | None = None,
+    *,
+    random_state: int = 0,
+    device: str = "auto",
+    n_jobs: int | None = None,
+    diagnose: bool = True,
+    frame_iterations: FrameIterations = None,
+) -> Playing:
+    """Move the points from ``layout`` as the settings say, and yield snapshots.
+
+    The first snapshot is the start; each further one comes after at most
+    40 ms of iterations, or after one that takes longer.  Sending settings steers:
+    all of them act at once, and the learning rates of a game come back to half-way so
+    that there is time to react.  A minimiser goes on from the present points.
+    After the snapshot with ``finished=True``, ``send(settings)`` plays on and
+    ``next()`` ends the iterator.
+
+    Parameters
+    ----------
+    edges : Edges
+        Who attracts whom.
+    layout : (N, d) array
+        Start positions, d = 1, 2 or 3.
+    settings : GameSettings, optional
+    random_state : int
+        Seed of everything drawn at random.
+    device : str
+        "auto", "cpu", "cuda" or "mps".
+    n_jobs : int, optional
+        Threads for large data; see :mod:`threads`.
+    diagnose : bool
+        Whether energy, labels and pressure are kept up to date while the points
+        move, the last two at a fifth of the time at most: a snapshot of large
+        data may carry those of one before.  If not, only the last snapshot has
+        them, and the energy of the others is NaN.
+    frame_iterations : int or callable, optional
+        Most iterations between two snapshots.  A function receives the iteration
+        reached and returns how many may follow: so a replay comes to stand
+        exactly where the recorded run was steered.
+
+    Raises
+    ------
+    InputError
+        A setting is out of range, the method's library is not installed, the points
+        are too many for the optimiser, or they left every finite position.
+    """
+    settings = settings or GameSettings()
+    problem = Problem(
+        edges=edges,
+        layout=layout,
+        random_state=random_state,
+        device=resolve_device(device),
+        n_jobs=n_jobs,
+    )
+    driver = _Driver(problem, settings, diagnose, frame_iterations)
+    while True:
+        steer = yield driver.snapshot()
+        if steer is not None:
+            driver.steer(steer)
+        if not driver.advance():
+            return
+
+
+def make_dynamic(problem: Problem, settings: GameSettings) -> Dynamic:
+    """Return what moves the points under these settings.
+
+    Raises
+    ------
+    InputError
+        The method does not take the optimiser.
+    """
+    method = member(settings.method)
+    check_optimizer(method, settings.optimizer)
+    # Here, as libraries and linear algebra take a while to load.
+    if method.moved_by:
+        from napari_embedding_game.core.dynamics.external import External
+
+        return External(problem, method)
+    if RULES[settings.optimizer].is_minimizer:
+        from napari_embedding_game.core.dynamics.full_batch import FullBatch
+
+        return FullBatch(problem)
+    return Game(problem)
+
+
+def resolve_device(device: str) -> torch.device:
+    """Return the torch device for a name; "auto" is CUDA, then the CPU.
+
+    Raises
+    ------
+    InputError
+        This machine does not have the device.
+    """
+    has_cuda = torch.cuda.is_available()
+    if device == "auto":
+        return torch.device("cuda" if has_cuda else "cpu")
+    try:
+        found = torch.device(device)
+    except RuntimeError:
+        found = None
+    if found is None or found.type not in _DEVICES:
+        raise InputError(
+            f"There is no device {device!r}: choose auto, {', '.join(_DEVICES)}."
+        )
+    n_there = {
+        "cpu": 1,
+        "cuda": torch.cuda.device_count() if has_cuda else 0,
+        "mps": int(torch.backends.mps.is_available()),
+    }
+    if (found.index or 0) >= n_there[found.type]:
+        raise InputError(
+            f"This machine has no device {device} that torch can use: "
+            "choose the device auto or cpu."
+        )
+    return found
+
+
+def warm_up() -> None:
+    """Compile the loops or read them from numba's cache, so that a run starts fast."""
+    from napari_embedding_game.core._warm_up import compile_kernels
+
+    compile_kernels()
+
+
+class Throttle:
+    """Work that is done now and then, for a small share of the time."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def __call__(self, work: Callable[[], None], must: bool = False) -> None:
+        """Do the work, unless its share of the time is used up; ``must`` does it."""
+        begin = time.perf_counter()
+        if begin >= self._next or must:
+            work()
+            now = time.perf_counter()
+            self._next = now + (now - begin) / DIAGNOSIS_SHARE
+
+
+class _Driver:
+    """A dynamic under way, then the landmarks that are fitted to its map."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: GameSettings,
+        diagnose: bool,
+        frame_iterations: FrameIterations,
+    ) -> None:
+        self._problem = problem
+        self._diagnose = diagnose
+        self._frame_iterations = frame_iterations
+        self._n_components = problem.layout.shape[1]
+        n = len(problem.layout)
+        self._labels: NDArray[np.int32] = np.zeros(n, np.int32)
+        self._pressure = undefined(n)
+        self._warning = ""
+        self._throttle = Throttle()
+        self._dynamic = make_dynamic(problem, settings)
+        self._take_up(settings, 0)
+
+    # --- Settings and time
+
+    @property
+    def iteration(self) -> int:
+        """Iterations done since the start layout."""
+        return self._before + self._state.iteration
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to do under these settings."""
+        state = self._state
+        return self._moving.fitting is None and state.iteration == state.n_iter
+
+    def steer(self, settings: GameSettings) -> None:
+        """Go on from the present points under these settings."""
+        if not self._dynamic.is_steered:
+            return
+        check_optimizer(member(settings.method), settings.optimizer)
+        played = RULES[self._settings.optimizer]
+        if RULES[settings.optimizer].is_minimizer != played.is_minimizer:
+            raise InputError(NO_CHANGE)
+        self._take_up(settings, self.iteration)
+
+    def advance(self) -> bool:
+        """Take the steps of one frame; return whether there was one to take."""
+        if self._walk():
+            return True
+        fitting = self._moving.fitting
+        if fitting is None:
+            return False
+        self._fit_landmarks(fitting)
+        return self._walk()
+
+    def _take_up(self, settings: GameSettings, iteration: int) -> None:
+        self._settings = settings
+        self._method = member(settings.method)
+        self._begin(self._dynamic, settings, iteration)
+        self._fixed_energy: float | None = None
+        if self._dynamic.fitting is not None:
+            self._members = self._draw_members(settings.n_landmarks)
+
+    def _begin(self, dynamic: Dynamic, settings: GameSettings, iteration: int) -> None:
+        """Let a dynamic move the points from this iteration on."""
+        self._moving = dynamic
+        self._states: Iterator[State] = dynamic.steps(settings)
+        self._state = next(self._states)
+        self._before = iteration - self._state.iteration
+
+    def _draw_members(self, n_landmarks: int) -> NDArray[np.integer]:
+        """Return the points that stand for landmarks: those a game begins with."""
+        rng = np.random.default_rng(self._problem.random_state)
+        n = len(self._problem.layout)
+        return rng.choice(n, min(n_landmarks, n), replace=False)
+
+    def _walk(self) -> bool:
+        """Let the present dynamic move for a frame; return whether it did."""
+        end = time.perf_counter() + FRAME_SECONDS
+        begun = self.iteration
+        most = self._frame_iterations
+        bound = (most(begun) if callable(most) else most) or math.inf
+        is_shown = self._moving.shows_every_step
+        with one_torch_thread():
+            for state in self._states:
+                self._state = state
+                is_enough = is_shown or self.iteration - begun >= bound
+                if is_enough or time.perf_counter() >= end:
+                    break
+        return self.iteration > begun
+
+    def _fit_landmarks(self, fitting: GameSettings) -> None:
+        """Begin a game of landmarks against points that stand still."""
+        positions = self._positions()
+        if self._method.has_pressure:
+            self._look(positions)
+        self._warning = self._state.warning or self._map_warning(positions)
+        self._fixed_energy = self._energy_without_landmarks()
+        self._throttle = Throttle()
+        game = Game(replace(self._problem, layout=positions))
+        still = replace(fitting, learning_rate=0.0, schedule="fast", max_iter=FITTING)
+        self._begin(game, still, self.iteration)
+
+    # --- What is seen of it
+
+    def snapshot(self) -> Snapshot:
+        """Return a copy of everything there is to see."""
+        embedding = self._positions()
+        landmarks = self._landmarks(embedding)
+        is_looked_at = True
+        if self._state.z is None:
+            self._labels = _nearest(embedding, landmarks)
+            self._warning = self._state.warning
+            is_looked_at = self._method.has_pressure
+        must = self.finished or self._has_lost_landmarks(landmarks)
+        if is_looked_at and (must or self._diagnose):
+            self._throttle(lambda: self._look(embedding), must)
+        return Snapshot(
+            iteration=self.iteration,
+            n_iter=self._n_iter,
+            embedding=embedding,
+            landmarks=landmarks,
+            energy=self._energy() if self._diagnose or self.finished else math.nan,
+            labels=self._labels,
+            pressure=self._pressure,
+            warning=self._warning,
+            finished=self.finished,
+        )
+
+    @property
+    def _n_iter(self) -> int:
+        n_iter = self._state.n_iter
+        if self._moving.fitting is None:
+            return self._before + n_iter
+        return self._before + n_iter + FITTING if n_iter else 0
+
+    def _positions(self) -> NDArray[np.float32]:
+        """Return a copy of the points, (N, d), in the order of the data."""
+        positions = self._copy(self._state.y)
+        places = self._moving.places
+        return positions if places is None else positions[places]
+
+    def _landmarks(self, embedding: NDArray[np.float32]) -> NDArray[np.float32]:
+        z = self._state.z
+        return embedding[self._members] if z is None else self._copy(z)
+
+    def _copy(self, tensor: Tensor) -> NDArray[np.float32]:
+        rows = tensor.detach().cpu().numpy()[:, : self._n_components]
+        copied = np.array(rows, dtype=np.float32, order="C")
+        if not (np.abs(copied) <= self._moving.farthest).all():
+            raise InputError(
+                f"The points have run off the map: {self._moving.way_back}."
+            )
+        return copied
+
+    def _has_lost_landmarks(self, landmarks: NDArray[np.float32]) -> bool:
+        """Whether labels name landmarks that have been taken away."""
+        return int(self._labels.max(initial=0)) >= len(landmarks)
+
+    # --- Energy
+
+    def _energy(self) -> float:
+        """Return the energy of what is seen."""
+        state, objective = self._state, self._moving.objective
+        if self._fixed_energy is not None:
+            return self._fixed_energy
+        if state.z is None:
+            return self._energy_of_points()
+        assert objective is not None
+        with torch.no_grad():
+            return float(objective(state.y, state.z, value=True))
+
+    def _energy_of_points(self) -> float:
+        """Return the energy where some points stand for landmarks."""
+        state, objective = self._state, self._moving.objective
+        if state.energy is not None:
+            return state.energy
+        assert objective is not None
+        return objective.evaluate(state.y, state.y[self._members], True)[0]
+
+    def _energy_without_landmarks(self) -> float | None:
+        """Return the energy of the map; None if landmarks have a say in it."""
+        objective = self._moving.objective
+        if objective is None or isinstance(objective.pairs, AllPairs):
+            return self._energy_of_points()
+        return None
+
+    # --- Diagnosis
+
+    def _look(self, positions: NDArray[np.float32]) -> None:
+        """Work out labels and pressure, and whether the points collapse.
+
+        While landmarks are fitted only the labels change.
+        """
+        state, objective = self._state, self._moving.objective
+        assert objective is not None
+        z = state.y[self._members] if state.z is None else state.z
+        labels, pressures = pressure(objective, state.y, z)
+        places = self._moving.places
+        self._labels = labels if places is None else labels[places]
+        if self._moving is not self._dynamic:
+            return
+        self._pressure = pressures if places is None else pressures[places]
+        if state.z is not None:
+            self._warning = self._map_warning(positions)
+
+    def _map_warning(self, positions: NDArray[np.float32]) -> str:
+        """Return a sentence that says why the map cannot be trusted, or ""."""
+        state, settings = self._state, self._settings
+        if not self._method.kernel:
+            return ""  # inner products: the map is that of the data
+        schedule = resolve_schedule(settings)
+        position = schedule.n_iter - (state.n_iter - state.iteration)
+        # Before that the repulsion is still growing, and the points lie close.
+        is_early = state.z is not None and position < _SETTLED * schedule.n_iter
+        return far_warning(positions) or (
+            "" if is_early else collapse_warning(positions, settings)
+        )
+
+
+def _nearest(
+    embedding: NDArray[np.float32], landmarks: NDArray[np.float32]
+) -> NDArray[np.int32]:
+    """Return the index of each point's nearest landmark (Eq. 7)."""
+    labels = np.empty(len(embedding), np.int32)
+    columns = np.ascontiguousarray(in_the_plane(landmarks).T)
+    _kernels.nearest_landmark(in_the_plane(embedding), columns, labels)
+    return labels

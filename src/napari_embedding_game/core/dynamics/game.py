@@ -1,0 +1,153 @@
+"""The game itself: points and landmarks that play against each other.
+
+A step reads like the paper's Alg. 1; :mod:`driver` plays it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from napari_embedding_game.core.compatibility import choose
+from napari_embedding_game.core.dynamics.state import Problem, State, in_the_plane
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.family import Member, check_numbers, strength_of
+from napari_embedding_game.core.forces import Forces, make_forces
+from napari_embedding_game.core.memory_order import inverse, memory_order
+from napari_embedding_game.core.objective import Objective, make_objective
+from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
+from napari_embedding_game.core.types import GameSettings
+
+
+class Game:
+    """Points, landmarks, and where in its schedule the game stands."""
+
+    is_steered = True
+    shows_every_step = False
+    farthest = 1e6
+    """Beyond this points feel nothing: maps are some tens to some thousands wide."""
+    way_back = "lower the learning rates"
+    fitting: GameSettings | None = None
+
+    def __init__(self, problem: Problem) -> None:
+        edges, layout = problem.edges, problem.layout
+        self._seed = problem.random_state
+        self._rng = np.random.default_rng(problem.random_state)
+        self._device = problem.device
+        self._n_jobs = problem.n_jobs
+        self._forces: Forces | None = None
+        layout = in_the_plane(np.asarray(layout, edges.weights.dtype))
+        # Inside, the points have an order of their own; outside, that of the data.
+        order = memory_order(layout)
+        self.places = inverse(order)
+        self._edges = edges.in_order(order)
+        layout = layout[order]
+        self._y = torch.nn.Parameter(torch.tensor(layout, device=self._device))
+        self._z = torch.nn.Parameter(self._y.detach()[:0].clone())
+        self._optimizer = PlayerRMS([{"params": [self._y]}])
+        self._optimizer.add_param_group({"params": [self._z], "maximize": True})
+        self._iteration = 0
+        self._position = 0
+        self._drawn_for: tuple[str, str, int] | None = None
+
+    # --- Settings
+
+    def steps(self, settings: GameSettings) -> Iterator[State]:
+        """Take over settings, and enough of the schedule to act on them; play it."""
+        self._apply(settings)
+        self._position = min(self._position, self._schedule.n_iter // 2)
+        return self._states()
+
+    def _states(self) -> Iterator[State]:
+        yield self._state()
+        while self._position < self._schedule.n_iter:
+            self._step()
+            yield self._state()
+
+    def _state(self) -> State:
+        left = self._schedule.n_iter - self._position
+        return State(self._iteration, self._iteration + left, self._y, self._z)
+
+    def _apply(self, settings: GameSettings) -> None:
+        schedule = resolve_schedule(settings)
+        check_numbers(settings)
+        self._settings = settings
+        self._schedule: Schedule = schedule
+        self._set_landmarks(min(settings.n_landmarks, len(self._y)))
+        self._choose_objective(len(self._z))
+        self.objective.follow(self._y, self._z)
+
+    def _choose_objective(self, n_landmarks: int) -> None:
+        settings = self._settings
+        method, approximation = choose(settings.method, settings.approximation)
+        if not method.kernel:
+            raise InputError(
+                f"{method.title} cannot take over from a game: begin a new one with it."
+            )
+        self._repulsion = method.unit(self._edges) * strength_of(settings)
+        # Drawing samples for large data takes half a second: not at every steer.
+        if (settings.method, approximation, n_landmarks) != self._drawn_for:
+            self._drawn_for = settings.method, approximation, n_landmarks
+            self.objective: Objective = make_objective(
+                approximation,
+                self._forces_of(method),
+                self._repulsion,
+                n_landmarks,
+                self._seed,
+                method.aggregate,
+            )
+        self.objective.repulsion = self._repulsion
+
+    def _forces_of(self, method: Member) -> Forces:
+        wanted = method.attraction, method.kernel
+        forces = self._forces
+        if forces is None or (forces.attraction, forces.kernel) != wanted:
+            forces = make_forces(self._edges, self._device, self._n_jobs, *wanted)
+        self._forces = forces
+        return forces
+
+    def _set_landmarks(self, n_landmarks: int) -> None:
+        """Drop landmarks at random, or add some on top of random points."""
+        old = self._z.detach()
+        n_old = len(old)
+        kept = np.arange(n_old)
+        if n_landmarks < n_old:
+            kept = np.sort(self._rng.choice(n_old, n_landmarks, replace=False))
+        n_new = max(0, n_landmarks - n_old)
+        drawn = self._rng.choice(len(self._y), n_new, replace=False)
+        keep = torch.as_tensor(kept, device=self._device)
+        places = torch.as_tensor(self.places[drawn], device=self._device)
+        new = self._y.detach()[places]
+        velocity = self._optimizer.state.pop(self._z, {}).get("velocity")
+        self._z = torch.nn.Parameter(torch.cat([old[keep], new]))
+        self._optimizer.param_groups[1]["params"] = [self._z]
+        if velocity is not None:
+            still = torch.zeros_like(new)
+            state = self._optimizer.state[self._z]
+            state["velocity"] = torch.cat([velocity[keep], still])
+
+    # --- Play
+
+    def _step(self) -> None:
+        done = self._position / self._schedule.n_iter
+        self._set_rates(self._schedule.rate(done))
+        self.objective.repulsion = self._repulsion * self._schedule.repulsion(done)
+        self._optimizer.zero_grad()
+        energy = self.objective(self._y, self._z)
+        energy.backward()  # type: ignore[no-untyped-call]
+        self.objective.repulsion = self._repulsion
+        self._optimizer.step()
+        self.objective.follow(self._y, self._z)
+        self._position += 1
+        self._iteration += 1
+
+    def _set_rates(self, factor: float) -> None:
+        points, landmarks = self._optimizer.param_groups
+        points["lr"] = factor * self._schedule.learning_rate
+        landmarks["lr"] = factor * self._schedule.landmark_learning_rate
+        points["update"] = self._settings.update
+        landmarks["update"] = self._settings.landmark_update
+        for group in (points, landmarks):
+            group["momentum"] = self._schedule.momentum
