@@ -72,7 +72,7 @@ endif
 
 # numba's first compilation takes longer than a person waits for a first frame.  Its
 # cache does not see that a loop calls one of another file that has changed.
-$(WARM): $(INSTALLED) $(wildcard src/napari_embedding_game/core/*.py)
-	rm -f src/napari_embedding_game/core/__pycache__/*.nb[ci]
+$(WARM): $(INSTALLED) $(shell find src/napari_embedding_game/core -name '*.py')
+	find src/napari_embedding_game/core -name '*.nb[ci]' -delete
 	$(BIN)/napari-embedding-game warm-up
 	touch $@

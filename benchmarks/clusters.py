@@ -19,14 +19,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from napari_embedding_game.core.affinities import Edges, edges
-from napari_embedding_game.core.clusters import (
+from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.clusters import (
     landmark_graph,
     leiden_clusters,
     merge_tree,
 )
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.initialization import start_layout
 from napari_embedding_game.core.types import GameSettings
 from shared import Input, arguments, finish, load, median, report, timed
 

@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from napari_embedding_game.core import steps
-from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.compatibility import optimizers
+from napari_embedding_game.core import pipeline
+from napari_embedding_game.core.dynamics.minimizers import lbfgs, spectral_direction
 from napari_embedding_game.core.dynamics.optimizer_rules import RULES
-from napari_embedding_game.core.family import MEMBERS, resolve
-from napari_embedding_game.core.forces import CompiledForces
-from napari_embedding_game.core.minimizers import lbfgs, spectral_direction
+from napari_embedding_game.core.dynamics.pressured_points import pressured_points
+from napari_embedding_game.core.energy.compatibility import optimizers
+from napari_embedding_game.core.energy.methods import METHODS, resolve
+from napari_embedding_game.core.energy.objective import AllPairs, Objective
+from napari_embedding_game.core.energy.pair_sums import CompiledForces
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.names import OptimizerName
-from napari_embedding_game.core.objective import AllPairs, Objective
-from napari_embedding_game.core.pressured_points import pressured_points
 from napari_embedding_game.core.types import GameSettings, StartSettings
 from shared import Input, arguments, finish, load, report, timed
 
@@ -37,23 +37,23 @@ WAYS: dict[OptimizerName, Callable[..., Iterator[Any]]] = {
     "lbfgs": lbfgs,
     "pressured_points": pressured_points,
 }
-METHODS = ("ee", "game")
+COMPARED_METHODS = ("ee", "game")
 N_STEPS = 5
 
 
 def place(X: np.ndarray, method: str) -> tuple[Edges, np.ndarray]:
     """Return the edges and the start of a method."""
     start = resolve(StartSettings(), method)
-    return steps.place(steps.neighbors(X, start), X, start)
+    return pipeline.place(pipeline.neighbors(X, start), X, start)
 
 
 def cost(
     method: str, edges: Edges, layout: np.ndarray, by: OptimizerName
 ) -> dict[str, Any]:
     """Take the first steps of a minimiser."""
-    found = MEMBERS[method]
+    found = METHODS[method]
     forces = CompiledForces(edges, 1, found.attraction, found.kernel)
-    repulsion = found.unit(edges) * found.strength
+    repulsion = found.lambda_scale(edges) * found.strength
     objective = Objective(AllPairs(forces), repulsion, found.aggregate)
     begin = time.perf_counter()
     taken = iter(WAYS[by](objective, layout))
@@ -75,7 +75,7 @@ def costs(data: Input, sizes: list[int]) -> list[dict[str, Any]]:
     rows = []
     for n_rows in sizes:
         some = data.some(n_rows)
-        for method in METHODS:
+        for method in COMPARED_METHODS:
             edges, layout = place(some.X, method)
             for by in WAYS:
                 if n_rows <= (RULES[by].most_points or n_rows):

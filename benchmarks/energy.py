@@ -10,11 +10,11 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from napari_embedding_game.core.affinities import edges
 from napari_embedding_game.core.dynamics.driver import warm_up
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.initialization import start_layout
-from napari_embedding_game.core.metrics import true_energy
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.metrics import true_energy
 from napari_embedding_game.core.types import GameSettings
 from shared import arguments, finish, load, median, report, timed
 

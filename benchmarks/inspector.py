@@ -67,7 +67,7 @@ def seconds_until(is_there: Callable[[], bool]) -> float:
 
 def clicks(session: Any, inspector: Any) -> list[tuple[str, Callable, Callable]]:
     """Return what is clicked, how, and when what it asks for is there."""
-    members = inspector.members
+    members = inspector.details
     order = sorted(session.clusters.clusters, key=lambda cluster: -cluster.size)
     names = [members.tabs.tabText(place) for place in range(members.tabs.count())]
 
@@ -103,7 +103,7 @@ def main() -> None:
     args = arguments(__doc__)
     import napari
 
-    from napari_embedding_game.data.anndata import from_anndata
+    from napari_embedding_game.data.formats.anndata import from_anndata
     from napari_embedding_game.ui import plugin
 
     n_rows, n_columns = (1_000, 2_000) if args.quick else (5_000, 19_000)

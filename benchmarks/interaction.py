@@ -140,8 +140,8 @@ class Person:
 
     def __init__(self, app: Clock, viewer: Any, n_points: int) -> None:
         from napari_embedding_game.session.session import Session
-        from napari_embedding_game.ui.dock import GameDock
-        from napari_embedding_game.ui.inspector import InspectorDock
+        from napari_embedding_game.ui.game_dock import GameDock
+        from napari_embedding_game.ui.inspector_dock import InspectorDock
         from napari_embedding_game.ui.workspace import Workspace
 
         self.app, self.viewer = app, viewer
@@ -232,7 +232,7 @@ def watch(app: Clock, n_points: int) -> list[dict[str, Any]]:
         rows.append(
             {"points": n_points, "action": name, "own, ms": own, "drawing, ms": drawing}
         )
-    person.dock.controller.keeper.close()
+    person.dock.controller.session_store.close()
     viewer.close()
     app.rest(0.5)
     return rows

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from napari_embedding_game.core.affinities import edges
 from napari_embedding_game.core.dynamics.driver import warm_up
-from napari_embedding_game.core.graph import NeighborGraph, knn_graph
-from napari_embedding_game.core.initialization import start_layout
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from shared import Input, arguments, finish, load, median, report, timed
 
 

@@ -29,21 +29,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from napari_embedding_game.core.affinities import Edges, edges
 from napari_embedding_game.core.dynamics.driver import warm_up
-from napari_embedding_game.core.family import strength_of
-from napari_embedding_game.core.forces import CompiledForces
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.initialization import start_layout
-from napari_embedding_game.core.learners import Average, Learner, MirrorDescent
-from napari_embedding_game.core.metrics import (
+from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
+from napari_embedding_game.core.energy.methods import strength_of
+from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.energy.pair_sums import CompiledForces
+from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.classical.online_learners import (
+    Average,
+    Learner,
+    MirrorDescent,
+)
+from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.metrics import (
     knn_accuracy,
     neighbor_recall,
     true_energy,
 )
 from napari_embedding_game.core.names import DEFAULT_AFFINITY
-from napari_embedding_game.core.objective import make_objective
-from napari_embedding_game.core.optimizer import resolve_schedule
 from napari_embedding_game.core.types import GameSettings
 from napari_embedding_game.reproduction.learners import OptimisticDescent
 from shared import Input, arguments, load_all, report

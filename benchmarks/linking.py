@@ -59,7 +59,7 @@ class Window:
         import napari
 
         from napari_embedding_game.session.sources import FeaturesSource
-        from napari_embedding_game.ui.linked import Linked
+        from napari_embedding_game.ui.images.linked_layers import Linked
         from napari_embedding_game.ui.plugin import open_docks
 
         self._app = app
@@ -111,7 +111,7 @@ class Window:
 
     def click(self, world: np.ndarray) -> None:
         """Click on the canvas where a place of the world is drawn."""
-        from napari_embedding_game.ui.canvas import projection_of
+        from napari_embedding_game.ui.canvas.projection import projection_of
         from napari_embedding_game.ui.compat import canvas_widget
 
         drawn = projection_of(self.viewer, self.dock.controller.layers.points)

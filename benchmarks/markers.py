@@ -12,7 +12,11 @@ import warnings
 import numpy as np
 from scipy import sparse
 
-from napari_embedding_game.core.markers import MARKER_METHODS, MarkerTable, markers
+from napari_embedding_game.core.inspect.markers import (
+    MARKER_METHODS,
+    MarkerTable,
+    markers,
+)
 from shared import arguments, median, report, timed
 
 FIGURES = ("scores", "logfoldchanges", "pvals", "pvals_adj")

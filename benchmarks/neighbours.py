@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from napari_embedding_game.core.graph import Search, choose_search, knn_graph
+from napari_embedding_game.core.graph.neighbors import Search, choose_search, knn_graph
 from shared import QUICK_ROWS, Input, arguments, load_all, median, report, timed
 
 K = 15
@@ -34,7 +34,7 @@ MOST_BRUTE = 20_000
 COLD = """
 import sys
 import numpy as np
-from napari_embedding_game.core.graph import knn_graph
+from napari_embedding_game.core.graph.neighbors import knn_graph
 np.save(sys.argv[3], knn_graph(np.load(sys.argv[1]), search=sys.argv[2]).indices)
 """
 

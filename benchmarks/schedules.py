@@ -16,18 +16,18 @@ from unittest import mock
 
 import numpy as np
 
-from napari_embedding_game.core.affinities import edges
 from napari_embedding_game.core.dynamics import game
-from napari_embedding_game.core.family import MEMBERS
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.initialization import start_layout
-from napari_embedding_game.core.metrics import (
+from napari_embedding_game.core.dynamics.optimizer import Schedule, resolve_schedule
+from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.metrics import (
     knn_accuracy,
     neighbor_recall,
     true_energy,
 )
 from napari_embedding_game.core.names import DEFAULT_AFFINITY
-from napari_embedding_game.core.optimizer import Schedule, resolve_schedule
 from napari_embedding_game.core.types import GameSettings
 from shared import Input, arguments, finish, load_all, report, timed
 
@@ -77,7 +77,7 @@ def measure(data: Input, n_seeds: int) -> list[dict[str, Any]]:
                 energy = true_energy(
                     weighted,
                     last.embedding,
-                    MEMBERS["game"].strength / len(data.X),
+                    METHODS["game"].strength / len(data.X),
                     SAMPLED_ROWS,
                 )
                 recall = neighbor_recall(graph.indices, last.embedding)

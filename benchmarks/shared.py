@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_embedding_game.core.affinities import Edges
 from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.types import GameSettings, Snapshot
 
 QUICK_ROWS = 3_000

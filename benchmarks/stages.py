@@ -41,9 +41,9 @@ class Ticker:
 
 def stages(data: Input) -> dict[str, Callable[[dict[str, Any]], Any]]:
     """Return the stages by name; each takes what those before it returned."""
-    from napari_embedding_game.core.affinities import edges
-    from napari_embedding_game.core.graph import knn_graph
-    from napari_embedding_game.core.initialization import start_layout
+    from napari_embedding_game.core.graph.affinities import edges
+    from napari_embedding_game.core.graph.initialization import start_layout
+    from napari_embedding_game.core.graph.neighbors import knn_graph
 
     return {
         "neighbours": lambda _: knn_graph(data.X),

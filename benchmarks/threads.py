@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from napari_embedding_game.core import forces
-from napari_embedding_game.core.affinities import edges
 from napari_embedding_game.core.dynamics.driver import warm_up
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.initialization import start_layout
+from napari_embedding_game.core.energy import pair_sums
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.threads import numba_threads
 from shared import Input, arguments, finish, load_all, median, report, timed
 
@@ -64,7 +64,7 @@ def measure(data: Input, load: str, repeats: int) -> list[dict[str, Any]]:
         held = (
             contextlib.nullcontext()
             if threads == "automatic"
-            else mock.patch.object(forces, "ThreadChoice", Always)
+            else mock.patch.object(pair_sums, "ThreadChoice", Always)
         )
         n_jobs = None if threads == "automatic" else int(threads[-1])
         with held:

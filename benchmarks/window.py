@@ -33,7 +33,7 @@ import numpy as np
 from qtpy.QtCore import QEvent, QObject, Qt, QTimer
 from qtpy.QtWidgets import QApplication
 
-from napari_embedding_game.ui.worker import DRAWN_MS
+from napari_embedding_game.ui.tasks.worker import DRAWN_MS
 
 CHILD = "--in-this-process"
 INTERVAL = 0.005

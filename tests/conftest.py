@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from napari_embedding_game.core.clusters import merge_tree
-from napari_embedding_game.core.family import member
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.inspect.clusters import merge_tree
 from napari_embedding_game.core.types import Snapshot, undefined
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.merging import Merging
+from napari_embedding_game.session.clusters.merging import Merging
 
 LONGEST = (
     "test_random_user",
@@ -166,7 +166,7 @@ class FakeEngine:
 
     def _undefined(self, n_points):
         """Return what a snapshot has where the method does not define pressure."""
-        if member(self.games[-1].method).has_pressure:
+        if get_method(self.games[-1].method).has_pressure:
             return {}
         return {"pressure": undefined(n_points)}
 

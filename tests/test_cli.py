@@ -14,7 +14,7 @@ from napari_embedding_game import cli
 from napari_embedding_game.cli import app
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session import engine
+from napari_embedding_game.session.run import engine
 
 CLUSTER, LANDMARK = "embedding_game_cluster", "embedding_game_landmark"
 FEW = ["--max-iter", "5", "--n-neighbors", "5", "--n-landmarks", "10"]
@@ -136,9 +136,9 @@ def test_fit_takes_the_players_steps_and_another_optimiser(table, tmp_path):
 def test_fit_writes_the_clusters_that_the_window_shows(tmp_path):
     from sklearn.datasets import load_digits
 
+    from napari_embedding_game.data.export.writers import write_h5ad
     from napari_embedding_game.data.readers import read
-    from napari_embedding_game.data.writers import write_h5ad
-    from napari_embedding_game.session.run import UNPACED
+    from napari_embedding_game.session.run.run import UNPACED
     from napari_embedding_game.session.session import Session
 
     X, y = load_digits(return_X_y=True)
@@ -598,9 +598,9 @@ def test_command_ends_without_traceback(tmp_path):
 def session_file(table, tmp_path):
     """A session on the table: steered once, one cluster named."""
     from napari_embedding_game.data.readers import read
-    from napari_embedding_game.session import archive
-    from napari_embedding_game.session.run import UNPACED
-    from napari_embedding_game.session.saved import SavedSession
+    from napari_embedding_game.session.file import archive
+    from napari_embedding_game.session.file.saved_map import SavedSession
+    from napari_embedding_game.session.run.run import UNPACED
     from napari_embedding_game.session.session import Session
 
     session = Session(pace=UNPACED)
@@ -622,7 +622,7 @@ def session_file(table, tmp_path):
 
 
 def test_replay_gives_the_same_map(session_file, out):
-    from napari_embedding_game.session import archive
+    from napari_embedding_game.session.file import archive
 
     recorded = archive.load(session_file).maps[0]
     result = run("replay", session_file, "--out", out)
@@ -648,7 +648,7 @@ def test_replay_tells_a_program_what_it_found(session_file):
 def test_replay_tells_another_map(session_file, out):
     from dataclasses import replace
 
-    from napari_embedding_game.session import archive
+    from napari_embedding_game.session.file import archive
 
     saved = archive.load(session_file)
     snapshot = saved.maps[0].snapshot

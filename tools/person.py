@@ -248,7 +248,7 @@ class Person:
 
     def open_tab(self, name: str) -> None:
         """Open a tab of the inspector."""
-        tabs = self.inspector.members.tabs
+        tabs = self.inspector.details.tabs
         (place,) = (i for i in range(tabs.count()) if tabs.tabText(i) == name)
         bar = tabs.tabBar()
         QTest.mouseClick(bar, LEFT, pos=bar.tabRect(place).center())
@@ -257,7 +257,7 @@ class Person:
     def markers(self) -> list[str]:
         """Open the markers and read their names."""
         self.open_tab("Markers")
-        pane = self.inspector.members.markers
+        pane = self.inspector.details.markers
         self.wait(lambda: pane._worker is None and pane.result, "the markers")
         table = pane.table
         return [table.item(row, 0).text() for row in range(table.rowCount())]
@@ -265,12 +265,12 @@ class Person:
     def texts(self) -> list[str]:
         """Open the texts and read them."""
         self.open_tab("Texts")
-        view = self.inspector.members.texts
+        view = self.inspector.details.texts
         return [view.item(row).text() for row in range(view.count())]
 
     def click_marker(self, row: int) -> None:
         """Click on a gene of the table of markers."""
-        table = self.inspector.members.markers.table
+        table = self.inspector.details.markers.table
         place = table.visualItemRect(table.item(row, 0)).center()
         QTest.mouseClick(table.viewport(), LEFT, pos=place)
         self.rest(0.3)
@@ -343,7 +343,7 @@ class Person:
 
     def shuffle(self) -> None:
         """See other members of the chosen cluster."""
-        QTest.mouseClick(self.inspector.members.another.native, LEFT)
+        QTest.mouseClick(self.inspector.details.another.native, LEFT)
         self.rest(0.5)
 
     def _turn_until_seen(self, area: QScrollArea, widget: QWidget) -> None:

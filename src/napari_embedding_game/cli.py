@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from napari_embedding_game.core.estimator import EmbeddingGame
     from napari_embedding_game.core.types import Snapshot
     from napari_embedding_game.data.dataset import Dataset
-    from napari_embedding_game.data.result import EmbeddingResult
-    from napari_embedding_game.session.saved import SavedMap
+    from napari_embedding_game.data.export.result import EmbeddingResult
+    from napari_embedding_game.session.file.saved_map import SavedMap
 
 EXIT_DIFFERENT = 1
 EXIT_ERROR = 2
@@ -160,7 +160,7 @@ def _check_window_options(
     out: Path | None,
 ) -> None:
     """Raise DataError for what would only fail after the run."""
-    from napari_embedding_game.data.writers import check_output
+    from napari_embedding_game.data.export.writers import check_output
 
     if sample not in (None, Sample.mnist) and file is not None:
         raise DataError(
@@ -285,17 +285,17 @@ def fit(
         dataset = _read(source, space, recipe, reading)
         if not quiet:
             _tell_notes(dataset)
-        from napari_embedding_game.core.compatibility import choose
-        from napari_embedding_game.core.family import n_searched, per_point
+        from napari_embedding_game.core.energy.compatibility import choose
+        from napari_embedding_game.core.energy.methods import n_searched, per_point
 
         how = None if approximation == "auto" else approximation.value
         chosen, _ = choose(method, how, optimizer.value)
         n_rows = dataset.X.shape[0]
         if strength is not None:
-            has_lambda = chosen.unit is per_point
+            has_lambda = chosen.lambda_scale is per_point
             repulsion = strength / (n_rows if has_lambda else 1)
         from napari_embedding_game.core.estimator import EmbeddingGame
-        from napari_embedding_game.core.graph import check_rows
+        from napari_embedding_game.core.graph.neighbors import check_rows
 
         edges = chosen.affinity if affinity == "auto" else affinity.value
         # The estimator would make do with fewer neighbours, as scikit-learn asks.
@@ -350,7 +350,7 @@ def _read(
 
 
 def _tell_notes(dataset: Dataset) -> None:
-    from napari_embedding_game.data.counts import counts_advice
+    from napari_embedding_game.data.raw_counts import counts_advice
 
     advice = counts_advice(dataset.X, dataset.space)
     for note in dataset.notes:
@@ -360,7 +360,7 @@ def _tell_notes(dataset: Dataset) -> None:
 
 def _check_out(source: Path, out: Path, force: bool) -> None:
     """Raise DataError for an OUT that cannot be written, before computing it."""
-    from napari_embedding_game.data.writers import check_output
+    from napari_embedding_game.data.export.writers import check_output
 
     if out.suffix.lower() not in (".h5ad", ".csv"):
         raise DataError(f"{out.name} has to end in .h5ad (or .csv for a table).")
@@ -421,9 +421,9 @@ def _result(
     reading: Mapping[str, str],
     interrupted: bool,
 ) -> EmbeddingResult:
-    from napari_embedding_game.core.affinities import Edges
-    from napari_embedding_game.session.clusters import clusters_of
-    from napari_embedding_game.session.provenance import result_of
+    from napari_embedding_game.core.graph.affinities import Edges
+    from napari_embedding_game.session.clusters.cluster_book import clusters_of
+    from napari_embedding_game.session.run.provenance import result_of
 
     edges = Edges.from_matrix(game.affinity_matrix_)
     clustering = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))
@@ -440,7 +440,7 @@ def _result(
 
 
 def _write(dataset: Dataset, result: EmbeddingResult, out: Path) -> None:
-    from napari_embedding_game.data.writers import write_csv, write_h5ad
+    from napari_embedding_game.data.export.writers import write_csv, write_h5ad
 
     write = write_csv if out.suffix.lower() == ".csv" else write_h5ad
     write(dataset, result, out)
@@ -534,8 +534,8 @@ def replay(
     with _plain_errors():
         if out is not None:
             _check_out(session, out, force)
-        from napari_embedding_game.session import archive
-        from napari_embedding_game.session.replay import replay_frames, same
+        from napari_embedding_game.session.file import archive
+        from napari_embedding_game.session.run.replay import replay_frames, same
 
         saved = archive.with_data(
             archive.recorded_map(session, map_title), session.parent
@@ -575,7 +575,7 @@ def replay(
 
 
 def _write_replayed(saved: SavedMap, snapshot: Snapshot, out: Path) -> None:
-    from napari_embedding_game.session.provenance import result
+    from napari_embedding_game.session.run.provenance import result
     from napari_embedding_game.session.session import Session
 
     session = Session()
@@ -596,7 +596,7 @@ def warm_up() -> None:
     import numpy as np
 
     from napari_embedding_game.core.estimator import EmbeddingGame
-    from napari_embedding_game.session import engine
+    from napari_embedding_game.session.run import engine
 
     engine.warm_up()  # all that the window needs, in the types that it needs them in
     X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
@@ -608,13 +608,13 @@ def warm_up() -> None:
 
 
 def _every_kind_of_run() -> Iterator[dict[str, Any]]:
-    from napari_embedding_game.core.compatibility import optimizers
-    from napari_embedding_game.core.family import MEMBERS
+    from napari_embedding_game.core.energy.compatibility import optimizers
+    from napari_embedding_game.core.energy.methods import METHODS
 
     for n_components in (2, 3):
         for affinity in ("uniform", "mixed"):
             yield {"n_components": n_components, "affinity": affinity, "max_iter": 3}
-    for method, member in MEMBERS.items():
+    for method, member in METHODS.items():
         few = {"method": method, "perplexity": 10.0, "max_iter": 2}
         for approximation in () if member.moved_by else member.approximations:
             yield {**few, "approximation": approximation}

@@ -7,8 +7,8 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from napari_embedding_game.core.affinities import Edges, edges
-from napari_embedding_game.core.graph import NeighborGraph, knn_graph
+from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 
 A, B, NEAREST = 1.5769434603113077, 0.8950608779109733, 1e-3
 F = {
@@ -100,7 +100,7 @@ class Twin:
         return weighted[different].sum()
 
     def sum_of(self, by, y, z):
-        """S, or what stands for it, as these ``Repellers`` say."""
+        """S, or what stands for it, as these ``RepulsionSources`` say."""
         if by.pairs is not None:
             return self.pairs_sum(y, by.pairs, len(z))
         if by.members is not None:
@@ -156,7 +156,7 @@ def digits():
 @pytest.fixture(scope="session")
 def digits_start(digits):
     """Edges and start layout of the digits."""
-    from napari_embedding_game.core.initialization import start_layout
+    from napari_embedding_game.core.graph.initialization import start_layout
 
     X, _ = digits
     found = edges(knn_graph(X, n_jobs=1), "fuzzy")

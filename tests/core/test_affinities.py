@@ -5,11 +5,14 @@ import pytest
 import torch
 from scipy import sparse
 
-from napari_embedding_game.core._kernels import entropic_chances, fuzzy_memberships
-from napari_embedding_game.core.affinities import Edges, _matrix, edges
+from napari_embedding_game.core.energy.methods import n_searched
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import n_searched
-from napari_embedding_game.core.graph import knn_graph
+from napari_embedding_game.core.graph.affinities import Edges, _matrix, edges
+from napari_embedding_game.core.graph.affinity_kernels import (
+    conditional_probabilities,
+    fuzzy_memberships,
+)
+from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.names import AFFINITIES
 
 N, K = 150, 9
@@ -133,7 +136,7 @@ def test_mixed_weights_are_three_parts_membership_and_two_uniform(graph):
 @pytest.mark.parametrize("perplexity", [2.0, 3.0, 8.5])
 def test_entropic_rows_are_gaussians_of_the_wanted_perplexity(plain_graph, perplexity):
     graph = plain_graph
-    p = entropic_chances(graph.distances, perplexity).astype(float)
+    p = conditional_probabilities(graph.distances, perplexity).astype(float)
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-5)
     entropy = -(p * np.log(p)).sum(axis=1)
     np.testing.assert_allclose(np.exp(entropy), perplexity, rtol=1e-3)
@@ -148,7 +151,7 @@ def test_entropic_rows_are_scikit_learns(plain_graph):
 
     squared = plain_graph.distances.astype(np.float32) ** 2
     wanted = _binary_search_perplexity(squared, 3.0, 0)
-    found = entropic_chances(plain_graph.distances, 3.0)
+    found = conditional_probabilities(plain_graph.distances, 3.0)
     np.testing.assert_allclose(found, wanted, atol=5e-5)
     joint = edges(plain_graph, "entropic", perplexity=3.0)
     matrix = _matrix(plain_graph, found)
@@ -160,7 +163,7 @@ def test_entropic_rows_are_scikit_learns(plain_graph):
     "distances", [np.zeros((3, 4)), np.ones((3, 4)), np.array([[0.0, 0.0, 1.0, 1e20]])]
 )
 def test_entropic_chances_of_odd_rows_are_finite(distances):
-    found = entropic_chances(distances.astype(np.float32), 2.0)
+    found = conditional_probabilities(distances.astype(np.float32), 2.0)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
 

@@ -9,15 +9,15 @@ from scipy.linalg import subspace_angles
 from scipy.sparse.csgraph import connected_components, laplacian
 from sklearn.datasets import load_digits
 
-from napari_embedding_game.core.classical import (
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.classical import (
     CLASSICAL,
     classical_layout,
     eigenmaps,
     linear,
 )
-from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.metrics import neighbor_recall
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.metrics import neighbor_recall
 from napari_embedding_game.core.names import INITS, Init
 
 
@@ -45,7 +45,7 @@ def dense_pca(X):
 
 def test_the_table_is_light():
     code = (
-        "import sys, napari_embedding_game.core.classical; "
+        "import sys, napari_embedding_game.core.graph.classical; "
         "print([m for m in ('torch', 'numba', 'sklearn', 'faiss') if m in sys.modules])"
     )
     shown = subprocess.run(

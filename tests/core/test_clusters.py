@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.clusters import (
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.inspect.clusters import (
     landmark_graph,
     leiden_clusters,
     merge_tree,
     split,
 )
-from napari_embedding_game.core.errors import InputError
 
 
 def blocks(sizes, weight_between=0.02, seed=0):

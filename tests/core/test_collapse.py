@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.collapse import (
+from napari_embedding_game.core.dynamics.collapse import (
     LEAST_OCCUPANCY,
     collapse_warning,
     occupancy,

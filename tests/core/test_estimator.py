@@ -11,9 +11,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
-from napari_embedding_game.core.family import MEMBERS
-from napari_embedding_game.core.metrics import knn_accuracy
+from napari_embedding_game.core.inspect.metrics import knn_accuracy
 
 
 @parametrize_with_checks([EmbeddingGame(n_neighbors=3, max_iter=30, random_state=0)])
@@ -38,7 +38,7 @@ def small(**changes):
 
 
 @pytest.mark.filterwarnings("ignore:The points were still moving")
-@pytest.mark.parametrize("method", [n for n, m in MEMBERS.items() if not m.library])
+@pytest.mark.parametrize("method", [n for n, m in METHODS.items() if not m.library])
 def test_every_method_is_fitted(method, cloud):
     model = small(method=method, perplexity=8.0, n_jobs=1).fit(cloud)
     assert model.embedding_.shape == (120, 2)
@@ -242,7 +242,7 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
 def test_impossible_settings_are_told_before_the_search(
     cloud, settings, says, monkeypatch
 ):
-    from napari_embedding_game.core import steps
+    from napari_embedding_game.core import pipeline as steps
 
     if "metric" not in settings or not isinstance(settings["metric"], str):
         monkeypatch.setattr(steps, "neighbors", lambda *_: pytest.fail("searched"))
@@ -256,7 +256,7 @@ def test_impossible_settings_are_told_before_the_search(
     [(10_001, {"optimizer": "spectral_direction"}), (5_001, {"init": "isomap"})],
 )
 def test_too_many_rows_are_told_before_the_search(rows, settings, monkeypatch):
-    from napari_embedding_game.core import steps
+    from napari_embedding_game.core import pipeline as steps
 
     monkeypatch.setattr(steps, "neighbors", lambda *_: pytest.fail("searched"))
     X = np.random.default_rng(0).normal(size=(rows, 2))

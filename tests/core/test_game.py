@@ -7,9 +7,9 @@ import torch
 from napari_embedding_game.core.dynamics import driver as driver_module
 from napari_embedding_game.core.dynamics import game as game_module
 from napari_embedding_game.core.dynamics.driver import play, resolve_device
+from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import APPROXIMATIONS
-from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.types import GameSettings
 
 SHORT = GameSettings(strength=300.0, max_iter=60, n_landmarks=20)

@@ -8,11 +8,12 @@ from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.sparse.linalg import eigsh
 from sklearn.datasets import load_digits
 
-from napari_embedding_game.core import classical, initialization, steps
-from napari_embedding_game.core.affinities import Edges, edges
+from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.initialization import start_layout
+from napari_embedding_game.core.graph import classical, initialization
+from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.names import INITS
 from napari_embedding_game.core.types import StartSettings
 
@@ -216,5 +217,5 @@ def test_a_classical_start_has_the_neighbours_that_were_asked_for(
     monkeypatch.setattr(classical, "classical_layout", layout)
     X = np.random.default_rng(0).normal(size=(60, 20)).astype(np.float32)
     start = StartSettings(affinity=affinity, n_neighbors=12, init="isomap")
-    steps.place(steps.neighbors(X, start), X, start)
+    pipeline.place(pipeline.neighbors(X, start), X, start)
     assert asked == [("isomap", 12)]

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from napari_embedding_game.core import markers as module
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.markers import iter_markers, markers
+from napari_embedding_game.core.inspect import markers as module
+from napari_embedding_game.core.inspect.markers import iter_markers, markers
 
 
 def expression(n_rows=120, n_columns=30, seed=0, kind="ties"):

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core import memory_order as module
-from napari_embedding_game.core.affinities import edges
+from napari_embedding_game.core.dynamics import memory_order as module
 from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.initialization import start_layout
-from napari_embedding_game.core.memory_order import inverse, memory_order
+from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.types import GameSettings
 
 

@@ -3,8 +3,8 @@ import pytest
 import torch
 from scipy import sparse
 
-from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.metrics import (
+from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.inspect.metrics import (
     knn_accuracy,
     neighbor_recall,
     true_energy,

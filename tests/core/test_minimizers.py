@@ -5,20 +5,24 @@ import numpy as np
 import pytest
 import torch
 
-from napari_embedding_game.core.affinities import Edges, edges
-from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import MEMBERS
-from napari_embedding_game.core.forces import make_forces
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.homotopy import homotopy
-from napari_embedding_game.core.minimizers import (
+from napari_embedding_game.core.dynamics.homotopy import homotopy
+from napari_embedding_game.core.dynamics.minimizers import (
     MINIMIZERS,
     PointEnergy,
     lbfgs,
     spectral_direction,
 )
-from napari_embedding_game.core.objective import AllPairs, Objective, make_objective
-from napari_embedding_game.core.spectral import SpectralDirection
+from napari_embedding_game.core.dynamics.spectral_direction import SpectralDirection
+from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.energy.objective import (
+    AllPairs,
+    Objective,
+    make_objective,
+)
+from napari_embedding_game.core.energy.pair_sums import make_forces
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
 
 CPU = torch.device("cpu")
 TIGHT = 1e-9
@@ -32,12 +36,12 @@ def rows(n=60):
 
 
 def objective_of(name, approximation="exact", n_neighbors=12, weights=None):
-    member = MEMBERS[name]
+    member = METHODS[name]
     X = rows()
     found = edges(knn_graph(X, n_neighbors, n_jobs=1), member.affinity, X=X)
     found = replace(found, weights=found.weights.astype(np.float64))
     forces = make_forces(found, CPU, 1, member.attraction, member.kernel)
-    strength = member.unit(found) * member.strength
+    strength = member.lambda_scale(found) * member.strength
     if weights is not None:
         return Objective(AllPairs(forces, weights), strength, member.aggregate)
     return make_objective(approximation, forces, strength, 20, 0, member.aggregate)

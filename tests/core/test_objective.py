@@ -6,12 +6,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from napari_embedding_game.core import _kernels
-from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core.energy import game_kernels
+from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.energy.pair_sums import (
+    CompiledForces,
+    FusedForces,
+    TorchForces,
+)
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.forces import CompiledForces, FusedForces, TorchForces
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.names import APPROXIMATIONS
-from napari_embedding_game.core.objective import make_objective
 from napari_embedding_game.core.threads import numba_threads
 
 REPULSION = 0.7
@@ -35,7 +39,7 @@ def torch_in_blocks(edges):
 
 
 def twin_energy(problem, objective, approximation, y, z):
-    by = objective.repellers(problem.y, problem.z)
+    by = objective.repulsion_sources(problem.y, problem.z)
     if approximation == "landmarks":
         return problem.twin.game(y, z, REPULSION)
     if approximation == "exact":
@@ -60,7 +64,7 @@ def evaluate(objective, y, z):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("affinity", ["uniform", "fuzzy"])
-@pytest.mark.parametrize("n", [200, _kernels.CHUNK + 5])
+@pytest.mark.parametrize("n", [200, game_kernels.CHUNK + 5])
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("make_forces", [fused, compiled, torch_whole, torch_in_blocks])
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
@@ -223,7 +227,7 @@ def test_sampling_is_unbiased_for_the_sum_over_all_pairs(make_problem, approxima
 def test_every_point_draws_as_many_partners_as_there_are_landmarks(make_problem):
     problem = make_problem(90, 2, 4)
     objective = make_objective("sampled_edges", compiled(problem.edges), 1.0, 7)
-    pairs = objective.repellers(problem.y, problem.z).pairs.matrix()
+    pairs = objective.repulsion_sources(problem.y, problem.z).pairs.matrix()
     assert pairs.sum() == 2 * 90 * 7
     assert (pairs.sum(axis=1) >= 7).all()
     assert (pairs != pairs.T).nnz == 0
@@ -233,7 +237,7 @@ def test_sampled_landmarks_stay_on_their_points(make_problem):
     problem = make_problem(40, 2, 6)
     objective = make_objective("sampled_landmarks", compiled(problem.edges), 1.0, 6)
     objective.follow(problem.y, problem.z)
-    members = objective.repellers(problem.y, problem.z).members
+    members = objective.repulsion_sources(problem.y, problem.z).members
     assert len(set(members)) == 6
     assert torch.equal(problem.z, problem.y[torch.as_tensor(members)])
 
@@ -243,28 +247,28 @@ def kernel_results(name, problem, pairs):
     rows = (problem.edges.indptr, problem.edges.indices, problem.edges.weights)
     y = problem.y.numpy()
     z = np.ascontiguousarray(problem.z.numpy().T)
-    chunks = _kernels.n_chunks(len(y))
+    chunks = game_kernels.n_chunks(len(y))
     sums = np.empty(chunks)
     if name.startswith("forces"):
         pull = np.zeros((chunks, *z.shape), y.dtype)
         out = [np.empty_like(y), np.empty_like(y), pull, sums]
-        getattr(_kernels, name)(*rows, y, z, *out)
+        getattr(game_kernels, name)(*rows, y, z, *out)
     elif name.startswith("edge_energy"):
         out = [sums]
-        getattr(_kernels, name)(*rows, y, *out)
+        getattr(game_kernels, name)(*rows, y, *out)
     else:
         out = [np.empty_like(y), sums]
-        getattr(_kernels, name)(pairs.indptr, pairs.indices, pairs.weights, y, *out)
+        getattr(game_kernels, name)(pairs.indptr, pairs.indices, pairs.weights, y, *out)
     return out
 
 
-@pytest.mark.parametrize("n", [100, _kernels.CHUNK, 3 * _kernels.CHUNK + 1])
+@pytest.mark.parametrize("n", [100, game_kernels.CHUNK, 3 * game_kernels.CHUNK + 1])
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("name", ["forces", "edge_energy", "pair_repulsion"])
 def test_serial_and_parallel_loops_give_the_same_bits(make_problem, name, d, n):
     problem = make_problem(n, d, 11)
     drawn = make_objective("sampled_edges", compiled(problem.edges), 1.0, 5)
-    pairs = drawn.repellers(problem.y, problem.z).pairs
+    pairs = drawn.repulsion_sources(problem.y, problem.z).pairs
     serial = kernel_results(f"{name}_serial", problem, pairs)
     for n_threads in (1, 2):
         with numba_threads(n_threads):

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.dynamics.optimizer import PlayerRMS, resolve_schedule
+from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.forces import CompiledForces
-from napari_embedding_game.core.objective import make_objective
-from napari_embedding_game.core.optimizer import PlayerRMS, resolve_schedule
 from napari_embedding_game.core.types import GameSettings
 
 ETA_Y, ETA_Z = 0.03, 0.3

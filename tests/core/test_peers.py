@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core import family, steps
+from napari_embedding_game.core import pipeline
+from napari_embedding_game.core.energy import methods
+from napari_embedding_game.core.energy.methods import METHODS, resolve
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import MEMBERS, resolve
-from napari_embedding_game.core.metrics import knn_accuracy
+from napari_embedding_game.core.inspect.metrics import knn_accuracy
 from napari_embedding_game.core.types import GameSettings, StartSettings
 
-PEERS = [name for name, member in MEMBERS.items() if member.library]
+PEERS = [name for name, member in METHODS.items() if member.library]
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +22,15 @@ def cloud():
 
 def game_of(X, method, **settings):
     start = resolve(StartSettings(perplexity=10.0, n_components=2), method)
-    edges, layout = steps.place(steps.neighbors(X, start), X, start)
-    return steps.begin(edges, layout, start, GameSettings(method=method, **settings))
+    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
+    return pipeline.begin(edges, layout, start, GameSettings(method=method, **settings))
 
 
 def need(method):
-    if not MEMBERS[method].library:
+    if not METHODS[method].library:
         return
     pytest.importorskip(
-        MEMBERS[method].library,
+        METHODS[method].library,
         reason="installed with the extra peers",
         exc_type=ImportError,
     )
@@ -53,7 +54,7 @@ def test_a_library_maps_and_landmarks_settle_on_it(cloud, method):
     assert [s.iteration for s in snapshots] == sorted(s.iteration for s in snapshots)
 
 
-MOVED = [name for name, member in MEMBERS.items() if member.moved_by]
+MOVED = [name for name, member in METHODS.items() if member.moved_by]
 
 
 @pytest.mark.parametrize("method", MOVED)
@@ -81,16 +82,16 @@ def test_what_cannot_be_is_refused_before_anything_moves(
 @pytest.mark.parametrize("method", PEERS)
 def test_edges_that_push_are_not_for_a_library(cloud, method):
     start = StartSettings(affinity="lle", random_state=0)
-    edges, layout = steps.place(steps.neighbors(cloud[0], start), cloud[0], start)
+    edges, layout = pipeline.place(pipeline.neighbors(cloud[0], start), cloud[0], start)
     with pytest.raises(InputError, match="cannot be played with the affinity 'lle'"):
-        next(steps.begin(edges, layout, start, GameSettings(method=method)))
+        next(pipeline.begin(edges, layout, start, GameSettings(method=method)))
 
 
 @pytest.mark.parametrize("method", MOVED)
 def test_pressure_is_not_defined_where_the_game_moves_nothing(cloud, method):
     """It is the slope of our energy, which these methods do not lower."""
     need(method)
-    assert not MEMBERS[method].has_pressure
+    assert not METHODS[method].has_pressure
     for snapshot in game_of(cloud[0], method):
         assert np.isnan(snapshot.pressure).all()
     assert snapshot.finished
@@ -110,14 +111,14 @@ def test_opentsne_is_seen_to_move_and_can_be_left(cloud):
 def test_a_line_has_its_nearest_landmarks(cloud):
     need("opentsne")
     start = resolve(StartSettings(perplexity=10.0, n_components=1), "opentsne")
-    edges, layout = steps.place(steps.neighbors(cloud[0], start), cloud[0], start)
-    first = next(steps.begin(edges, layout, start, GameSettings(method="opentsne")))
+    edges, layout = pipeline.place(pipeline.neighbors(cloud[0], start), cloud[0], start)
+    first = next(pipeline.begin(edges, layout, start, GameSettings(method="opentsne")))
     apart = abs(first.embedding - first.landmarks.T)
     np.testing.assert_array_equal(first.labels, apart.argmin(axis=1))
 
 
 def test_a_library_that_is_missing_is_named_with_the_way_to_get_it(cloud, monkeypatch):
-    monkeypatch.setattr(family, "find_spec", lambda name: None)
+    monkeypatch.setattr(methods, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"openTSNE .* pip install"):
         next(game_of(cloud[0], "opentsne"))
 
@@ -125,6 +126,6 @@ def test_a_library_that_is_missing_is_named_with_the_way_to_get_it(cloud, monkey
 def test_opentsne_says_that_it_has_two_dimensions(cloud):
     need("opentsne")
     start = resolve(StartSettings(perplexity=10.0, n_components=3), "opentsne")
-    edges, layout = steps.place(steps.neighbors(cloud[0], start), cloud[0], start)
+    edges, layout = pipeline.place(pipeline.neighbors(cloud[0], start), cloud[0], start)
     with pytest.raises(InputError, match="2 dimensions"):
-        next(steps.begin(edges, layout, start, GameSettings(method="opentsne")))
+        next(pipeline.begin(edges, layout, start, GameSettings(method="opentsne")))

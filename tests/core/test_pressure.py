@@ -6,10 +6,10 @@ import torch
 from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.forces import FusedForces
+from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.energy.pair_sums import FusedForces
+from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.names import APPROXIMATIONS
-from napari_embedding_game.core.objective import make_objective
-from napari_embedding_game.core.pressure import pressure
 from napari_embedding_game.core.types import GameSettings
 
 N, L, STRENGTH = 90, 20, 300.0
@@ -109,7 +109,7 @@ def test_holding_the_sum_of_all_repulsions_costs_a_few_percent(played):
 @pytest.mark.parametrize("approximation", ["sampled_edges", "sampled_landmarks"])
 def test_pressure_under_samples_is_exact(played, approximation):
     objective = objective_of(played, approximation)
-    by = objective.repellers(played.y, played.z)
+    by = objective.repulsion_sources(played.y, played.z)
 
     def energy(y, z, k):
         if approximation == "sampled_edges":

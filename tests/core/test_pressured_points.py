@@ -5,21 +5,25 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from napari_embedding_game.core.affinities import edges
+from napari_embedding_game.core.dynamics.minimizers import spectral_direction
+from napari_embedding_game.core.dynamics.pressured_points import _Task, pressured_points
+from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.energy.objective import (
+    AllPairs,
+    Objective,
+    make_objective,
+)
+from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import MEMBERS
-from napari_embedding_game.core.forces import make_forces
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.minimizers import spectral_direction
-from napari_embedding_game.core.objective import AllPairs, Objective, make_objective
-from napari_embedding_game.core.pressured_points import _Task, pressured_points
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
 
 N = 60
 
 
 def objective_of(name, weighted=False, approximation="exact", strength=None):
     """Three groups of points under a member of the family."""
-    member = MEMBERS[name]
+    member = METHODS[name]
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(3, 6)), N // 3, axis=0)
     X += rng.normal(size=(N, 6))
@@ -28,7 +32,7 @@ def objective_of(name, weighted=False, approximation="exact", strength=None):
     forces = make_forces(
         found, torch.device("cpu"), 1, member.attraction, member.kernel
     )
-    repulsion = member.unit(found) * (strength or member.strength)
+    repulsion = member.lambda_scale(found) * (strength or member.strength)
     if weighted:
         far = ((X[:, None] - X[None]) ** 2).sum(axis=2)
         pairs = AllPairs(forces, far / far.mean())

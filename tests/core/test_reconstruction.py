@@ -2,8 +2,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.manifold._locally_linear import barycenter_weights
 
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.reconstruction import reconstruction_weights
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.graph.reconstruction import reconstruction_weights
 
 
 def test_weights_are_scikit_learns():

@@ -8,21 +8,21 @@ import scipy.sparse as sp
 from anndata import AnnData
 from anndata.io import write_elem
 
-from napari_embedding_game.core.markers import markers
-from napari_embedding_game.data.anndata import (
+from napari_embedding_game.core.inspect.markers import markers
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.anndata import (
     anndata_columns,
     anndata_spaces,
     anndata_stages,
     from_anndata,
     read_anndata,
 )
-from napari_embedding_game.data.contents import (
+from napari_embedding_game.data.formats.anndata_contents import (
     has_matrix,
     is_legacy,
     object_contents,
 )
-from napari_embedding_game.data.counts import looks_like_counts
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.raw_counts import looks_like_counts
 
 
 def cells(n=12, genes=6, **obsm):
@@ -133,7 +133,9 @@ def test_table_in_obsm(tmp_path):
 
 def test_x_too_large_to_compare_genes_is_not_read(tmp_path, monkeypatch):
     path = saved(cells(X_pca=4), tmp_path)
-    monkeypatch.setattr("napari_embedding_game.data.anndata._LARGEST_PROFILE", 10)
+    monkeypatch.setattr(
+        "napari_embedding_game.data.formats.anndata._LARGEST_PROFILE", 10
+    )
     dataset = read_anndata(path)
     assert dataset.profile is dataset.X
     assert dataset.notes == ("Genes are not compared, because X is too large.",)
@@ -226,7 +228,9 @@ def test_raw_too_large_to_compare_genes_is_not_read(tmp_path, monkeypatch):
     adata = cells(X_pca=4)
     adata.raw = cells(genes=60)
     path = saved(adata, tmp_path)
-    monkeypatch.setattr("napari_embedding_game.data.anndata._LARGEST_PROFILE", 1000)
+    monkeypatch.setattr(
+        "napari_embedding_game.data.formats.anndata._LARGEST_PROFILE", 1000
+    )
     dataset = read_anndata(path)
     assert dataset.profile_names == tuple(adata.var_names)
     assert dataset.notes == (

@@ -2,8 +2,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from napari_embedding_game.data.arrays import array_columns, array_spaces, read_array
 from napari_embedding_game.data.errors import DataError, SeveralError
+from napari_embedding_game.data.formats.arrays import (
+    array_columns,
+    array_spaces,
+    read_array,
+)
 from napari_embedding_game.data.readers import read
 
 

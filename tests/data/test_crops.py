@@ -1,8 +1,13 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.crops import Channel, Thumbnails, planes, thumbnail
-from napari_embedding_game.data.objects import find_objects
+from napari_embedding_game.data.images.crops import (
+    Channel,
+    Thumbnails,
+    planes,
+    thumbnail,
+)
+from napari_embedding_game.data.label_objects import find_objects
 
 RED, GREEN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 

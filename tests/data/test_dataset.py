@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.objects import Objects
+from napari_embedding_game.data.label_objects import Objects
 
 
 def build(kept, X=None, **parts):

@@ -10,19 +10,19 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.figure import Levels, PointColors, draw
-from napari_embedding_game.data.linking import link
-from napari_embedding_game.data.measure import measure
-from napari_embedding_game.data.readers import read
-from napari_embedding_game.data.result import EmbeddingResult
-from napari_embedding_game.data.tables import from_features
-from napari_embedding_game.data.writers import (
+from napari_embedding_game.data.export.figure import Levels, PointColors, draw
+from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.export.writers import (
     WRITERS,
     features,
     write,
     write_figure,
     write_h5ad,
 )
+from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.data.images.label_column import link
+from napari_embedding_game.data.images.measure import measure
+from napari_embedding_game.data.readers import read
 
 NAMES = {0: "T cells", 2: "B, naïve"}
 COLORS = {0: "#ff0000", 2: "#00ff00"}

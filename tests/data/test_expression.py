@@ -7,9 +7,9 @@ import scanpy as sc
 import scipy.sparse as sp
 from anndata import AnnData
 
-from napari_embedding_game.core.markers import markers
-from napari_embedding_game.data.anndata import from_anndata, read_anndata
+from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.data.expression import COUNTS_NOTE, Expression
+from napari_embedding_game.data.formats.anndata import from_anndata, read_anndata
 from napari_embedding_game.data.recipe import Recipe, apply_recipe
 from napari_embedding_game.data.stages import finish
 

@@ -17,9 +17,9 @@ import pytest
 import zarr
 from anndata import AnnData
 
-from napari_embedding_game.data import archives, memory
-from napari_embedding_game.data.archives import check_archive
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.limits import memory, zip_archives
+from napari_embedding_game.data.limits.zip_archives import check_archive
 from napari_embedding_game.data.readers import read, spaces
 
 HUGE = 10**12
@@ -43,7 +43,7 @@ def sprung(tmp_path):
 @pytest.fixture
 def little_memory(monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda: 50_000_000)
-    monkeypatch.setattr(archives, "budget", lambda: 50_000_000)
+    monkeypatch.setattr(zip_archives, "budget", lambda: 50_000_000)
 
 
 def cells(n=8):

@@ -19,10 +19,10 @@ from anndata import AnnData
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napari_embedding_game.data import memory
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.limits import memory
+from napari_embedding_game.data.limits.zarr_blocks import unpacked
 from napari_embedding_game.data.readers import read
-from napari_embedding_game.data.zarr_blocks import unpacked
 
 BOMB = 1_500_000_000
 BUDGET = 50_000_000
@@ -33,7 +33,8 @@ READING = f"""
 import json, resource, sys
 import anndata, h5py, numcodecs, pandas, pyarrow.parquet, zarr
 from anndata.io import read_elem
-from napari_embedding_game.data import memory, readers
+from napari_embedding_game.data.limits import memory
+from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
 
 memory.budget = lambda: {BUDGET}
@@ -342,10 +343,10 @@ def test_no_zstd_at_all(content):
 
 
 def test_mnist_that_unpacks_without_end(tmp_path, monkeypatch):
-    from napari_embedding_game.data import mnist_files
+    from napari_embedding_game.data.formats import mnist
 
     monkeypatch.setattr(memory, "budget", lambda: 1_000_000)
-    for name in mnist_files._SHA256:
+    for name in mnist._SHA256:
         (tmp_path / name).write_bytes(deflated(20_000_000, 31))
     with pytest.raises(DataError, match="more than"):
-        mnist_files.load(tmp_path)
+        mnist.load(tmp_path)

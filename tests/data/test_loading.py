@@ -3,8 +3,8 @@ import os
 import numpy as np
 import pytest
 
-from napari_embedding_game.data import stored
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats import anndata_store
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import Recipe
@@ -17,7 +17,7 @@ def open_files():
 
 
 def test_stages_tell_what_is_done(counts_file, monkeypatch):
-    monkeypatch.setattr(stored, "_BLOCK", 1000)
+    monkeypatch.setattr(anndata_store, "_BLOCK", 1000)
     stages = list(load(counts_file, space="X"))
     texts = list(dict.fromkeys(stage.text for stage in stages))
     assert texts == [
@@ -35,7 +35,7 @@ def test_stages_tell_what_is_done(counts_file, monkeypatch):
 
 
 def test_blocks_make_up_the_whole(counts_file, counts, monkeypatch):
-    monkeypatch.setattr(stored, "_BLOCK", 100)
+    monkeypatch.setattr(anndata_store, "_BLOCK", 100)
     X = finish(load(counts_file)).X
     np.testing.assert_array_equal(X.toarray(), counts.X.toarray())
 

@@ -3,7 +3,11 @@ import pytest
 from skimage.measure import regionprops_table
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.measure import measure, measure_stages, split_channels
+from napari_embedding_game.data.images.measure import (
+    measure,
+    measure_stages,
+    split_channels,
+)
 from napari_embedding_game.data.samples import nuclei
 
 

@@ -2,9 +2,9 @@ import gzip
 
 import pytest
 
-from napari_embedding_game.data import memory
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.memory import (
+from napari_embedding_game.data.limits import memory
+from napari_embedding_game.data.limits.memory import (
     check_fits,
     check_inflates,
     check_shape_fits,

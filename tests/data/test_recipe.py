@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from scipy.stats import spearmanr
 
 from napari_embedding_game.data import recipe as module
-from napari_embedding_game.data.anndata import from_anndata, read_anndata
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.formats.anndata import from_anndata, read_anndata
 from napari_embedding_game.data.recipe import Recipe, apply_recipe, looks_like_counts
-from napari_embedding_game.data.result import EmbeddingResult
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.data.writers import write_h5ad
 
 sc = pytest.importorskip("scanpy")
 

@@ -7,7 +7,7 @@ from anndata.io import read_elem, write_elem
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from napari_embedding_game.data.result import storable, versions
+from napari_embedding_game.data.export.result import storable, versions
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,7 @@ def test_versions_name_what_computed():
 
 
 def test_versions_tell_what_is_not_installed(monkeypatch):
-    monkeypatch.setattr("napari_embedding_game.data.result._VERSIONS_OF", ("no-such",))
+    monkeypatch.setattr(
+        "napari_embedding_game.data.export.result._VERSIONS_OF", ("no-such",)
+    )
     assert versions() == {"no-such": "not installed"}

@@ -4,8 +4,9 @@ import struct
 import numpy as np
 import pytest
 
-from napari_embedding_game.data import mnist_files, samples
+from napari_embedding_game.data import samples
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats import mnist
 
 
 def test_digits():
@@ -50,12 +51,10 @@ def write_idx(folder, name, array):
 @pytest.fixture
 def mnist_folder(tmp_path):
     pictures = np.random.default_rng(0).integers(0, 256, (6, 28, 28), dtype=np.uint8)
-    for part, name in zip(
-        (pictures[:4], pictures[4:]), mnist_files._IMAGES, strict=True
-    ):
+    for part, name in zip((pictures[:4], pictures[4:]), mnist._IMAGES, strict=True):
         write_idx(tmp_path, name, part)
     labels = np.arange(6, dtype=np.uint8)
-    for part, name in zip((labels[:4], labels[4:]), mnist_files._LABELS, strict=True):
+    for part, name in zip((labels[:4], labels[4:]), mnist._LABELS, strict=True):
         write_idx(tmp_path, name, part)
     return tmp_path, pictures
 
@@ -78,7 +77,7 @@ def test_mnist_from_an_npz(tmp_path):
 
 def test_mnist_file_is_missing_or_damaged(mnist_folder):
     folder, _ = mnist_folder
-    name = mnist_files._LABELS[1]
+    name = mnist._LABELS[1]
     (folder / name).write_bytes(b"no gz")
     with pytest.raises(DataError, match=rf"{name} could not be read as an MNIST file"):
         samples.mnist(folder)
@@ -89,7 +88,7 @@ def test_mnist_file_is_missing_or_damaged(mnist_folder):
 
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
-    monkeypatch.setattr(mnist_files, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(mnist, "cache_folder", lambda: tmp_path)
     return tmp_path
 
 
@@ -130,7 +129,7 @@ def test_second_mirror_is_tried(cache, monkeypatch):
 
     monkeypatch.setattr("pooch.HTTPDownloader.__call__", note)
     with pytest.raises(DataError):
-        mnist_files.download()
+        mnist.download()
     assert len({url.split("/")[2] for url in asked}) == 2
 
 
@@ -139,7 +138,7 @@ def test_cached_files_need_no_connection(cache, offline, mnist_folder, monkeypat
 
     hashes = {
         name: hashlib.sha256((cache / name).read_bytes()).hexdigest()
-        for name in mnist_files._SHA256
+        for name in mnist._SHA256
     }
-    monkeypatch.setattr(mnist_files, "_SHA256", hashes)
+    monkeypatch.setattr(mnist, "_SHA256", hashes)
     assert samples.mnist().X.shape == (6, 784)

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from napari_embedding_game.data.anndata import from_anndata
-from napari_embedding_game.data.counts import looks_like_counts
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.recipe import Recipe, apply_recipe
-from napari_embedding_game.data.stages import finish
-from napari_embedding_game.data.tables import (
+from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.formats.tables import (
     from_features,
     read_table,
     table_columns,
 )
+from napari_embedding_game.data.raw_counts import looks_like_counts
+from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.stages import finish
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from scipy.io import mmwrite
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.export.writers import write_h5ad
 from napari_embedding_game.data.readers import can_read, columns, read, spaces
-from napari_embedding_game.data.result import EmbeddingResult
-from napari_embedding_game.data.writers import write_h5ad
 
 N_CELLS, N_GENES = 12, 130
 

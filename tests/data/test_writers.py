@@ -9,14 +9,14 @@ import pytest
 import scipy.sparse as sp
 from anndata import AnnData
 
-from napari_embedding_game.data.anndata import from_anndata
-from napari_embedding_game.data.arrays import read_array
-from napari_embedding_game.data.atomic import whole_or_nothing
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.export.writers import write_csv, write_h5ad
+from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.formats.arrays import read_array
+from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.readers import read
-from napari_embedding_game.data.result import EmbeddingResult
-from napari_embedding_game.data.tables import from_features
-from napari_embedding_game.data.writers import write_csv, write_h5ad
 
 
 def test_two_writings_of_one_name_do_not_mix(tmp_path):

@@ -5,9 +5,9 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from napari_embedding_game.core.affinities import edges
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.profiles import NEAREST, UMAP_A, UMAP_B
+from napari_embedding_game.core.energy.pair_functions import NEAREST, UMAP_A, UMAP_B
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.reproduction import (
     explain_conjecture1,
     explain_fig2,

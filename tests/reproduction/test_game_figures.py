@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from napari_embedding_game.core import memory_order
+from napari_embedding_game.core.dynamics import memory_order
 from napari_embedding_game.reproduction import (
     game_fig2,
     game_fig3,

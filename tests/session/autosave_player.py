@@ -14,9 +14,9 @@ import pandas as pd
 
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.autosave import Autosave
-from napari_embedding_game.session.record import RunRecord
-from napari_embedding_game.session.saved import SavedMap, SavedSession
+from napari_embedding_game.session.file.autosave import Autosave
+from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
+from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.session import Session
 
 N, L = 3000, 12

@@ -13,13 +13,18 @@ from sklearn.datasets import make_blobs
 
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.objects import Objects
+from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.readers import read
-from napari_embedding_game.session import archive, origin, packing, usable
+from napari_embedding_game.session.file import (
+    archive,
+    check_settings,
+    map_writer,
+    origin,
+)
+from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.maps import MapTree
-from napari_embedding_game.session.replay import replay, same
-from napari_embedding_game.session.run import UNPACED
-from napari_embedding_game.session.saved import SavedSession
+from napari_embedding_game.session.run.replay import replay, same
+from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
 
@@ -78,7 +83,7 @@ def assert_same_map(found, expected):
     )
     assert found.book.edits == expected.book.edits
     assert found.book.numbers == expected.book.numbers
-    assert found.book.asleep.keys() == expected.book.asleep.keys()
+    assert found.book.dormant.keys() == expected.book.dormant.keys()
     np.testing.assert_array_equal(found.book.automatic, expected.book.automatic)
 
 
@@ -209,7 +214,7 @@ def test_data_without_a_file_are_stored_with_the_map(tmp_path, dataset):
 
 
 def test_data_without_a_file_that_are_large_are_not(tmp_path, dataset, monkeypatch):
-    monkeypatch.setattr(packing, "LARGEST_X", 100)
+    monkeypatch.setattr(map_writer, "LARGEST_X", 100)
     found = stored(dataset, tmp_path / "x.zip")
     with pytest.raises(DataError, match="was no file"):
         archive.with_data(found, tmp_path)
@@ -402,7 +407,7 @@ def test_settings_that_no_run_can_have_are_named(folder, tmp_path, change, sente
 def test_a_method_that_is_not_installed_is_named_but_its_runs_are_shown(
     folder, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(usable, "is_installed", lambda found: not found.library)
+    monkeypatch.setattr(check_settings, "is_installed", lambda found: not found.library)
     other = text(game__method="umap_learn", game__strength=None)
     path = rewritten(
         folder[0] / "work.zip", tmp_path / "x.zip", {"maps/0/map.json": other}

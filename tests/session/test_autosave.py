@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session import archive
-from napari_embedding_game.session.autosave import (
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.autosave import (
     FIRST_SECONDS,
     FOLDER_VARIABLE,
     KEPT,
     Autosave,
-    find_closed,
-    find_orphans,
+    find_recent_sessions,
+    find_recovery_files,
     folder,
 )
-from napari_embedding_game.session.saved import SavedSession
+from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import Session
 
 PLAYER = Path(__file__).with_name("autosave_player.py")
@@ -99,7 +99,7 @@ def test_what_is_saved_is_what_was_there_when_it_was_due(start, session):
 def test_the_session_of_a_living_program_is_no_orphan(start, tmp_path):
     autosave = start()
     autosave.job()()
-    assert find_orphans(tmp_path) == []
+    assert find_recovery_files(tmp_path) == []
 
 
 def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start, tmp_path):
@@ -109,15 +109,15 @@ def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start, tmp
         autosave.close()
         paths.append(autosave.path)
         time.sleep(0.01)
-    assert find_orphans(tmp_path) == []
-    assert find_closed(tmp_path) == paths[: -KEPT - 1 : -1]
+    assert find_recovery_files(tmp_path) == []
+    assert find_recent_sessions(tmp_path) == paths[: -KEPT - 1 : -1]
 
 
 def test_a_file_that_is_still_being_written_is_not_among_the_closed(start, tmp_path):
     autosave = start()
     autosave.close()
     (tmp_path / f".{'0' * 12}-{autosave.path.name}").write_bytes(b"PK")
-    assert find_closed(tmp_path) == [autosave.path]
+    assert find_recent_sessions(tmp_path) == [autosave.path]
 
 
 def test_nothing_to_save_leaves_nothing(tmp_path):
@@ -137,8 +137,8 @@ def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(
     autosave._capture = lambda: SavedSession(maps=(Broken(error),))
     with pytest.raises(error, match="no room"):
         autosave.close()
-    assert [o.path for o in find_orphans(tmp_path)] == [autosave.path]
-    find_orphans(tmp_path)[0].discard()
+    assert [o.path for o in find_recovery_files(tmp_path)] == [autosave.path]
+    find_recovery_files(tmp_path)[0].discard()
     assert list(tmp_path.iterdir()) == []
     autosave._capture = lambda: None
     autosave._lock = (tmp_path / "gone.lock").open("w")
@@ -172,23 +172,23 @@ def test_after_a_kill_at_any_moment_a_state_that_was_shown_is_offered(tmp_path, 
         process = subprocess.Popen([sys.executable, PLAYER, where])
         try:
             wait_for(lambda where=where: list(where.glob("*.zip")))
-            assert find_orphans(where) == []
+            assert find_recovery_files(where) == []
             time.sleep(moments.uniform(0, 0.15))
         finally:
             process.kill()
             process.wait()
-        (orphan,) = find_orphans(where)
-        found = archive.load(orphan.path).maps[0]
+        (recovery_file,) = find_recovery_files(where)
+        found = archive.load(recovery_file.path).maps[0]
         shown = (where / "shown.log").read_text().split()
         assert player.fingerprint(found) in shown
-        orphan.discard()
+        recovery_file.discard()
         assert [path.name for path in where.iterdir()] == ["shown.log"]
 
 
 def test_a_program_killed_before_it_saved_leaves_nothing(tmp_path):
     (tmp_path / "1.autosave.zip.lock").write_text("{}")
     (tmp_path / ".77-1.autosave.zip").write_text("half")
-    assert find_orphans(tmp_path) == []
+    assert find_recovery_files(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,7 +5,7 @@ import gc
 import pytest
 
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.session import engine
+from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.settings import Settings
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from napari_embedding_game.session.history import History
+from napari_embedding_game.session.clusters.history import History
 
 
 class AgainstAList(RuleBasedStateMachine):

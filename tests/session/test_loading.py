@@ -7,9 +7,9 @@ import pytest
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.maps import MapTree
-from napari_embedding_game.session.run import UNPACED
+from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import Loaded, Wish
+from napari_embedding_game.session.sources import LoadResult, ReadOptions
 
 
 class Source:
@@ -51,7 +51,7 @@ def read(session, maps, loading):
             maps.reload(dataset)
         else:
             session.load(dataset)
-        loading.take_up(source, Loaded(dataset=dataset, columns=dataset.var_names))
+        loading.take_up(source, LoadResult(dataset=dataset, columns=dataset.var_names))
         return loading.shown
 
     return act
@@ -62,9 +62,9 @@ def test_another_source_is_read_anew_and_the_same_one_as_it_was_asked_for(loadin
     assert loading.ask(one)
     loading.change(missing="drop")
     assert not loading.ask(one)
-    assert loading.wish == Wish(missing="drop")
+    assert loading.options == ReadOptions(missing="drop")
     assert loading.ask(other)
-    assert loading.wish == Wish()
+    assert loading.options == ReadOptions()
 
 
 def test_what_is_given_up_leaves_what_is_on_show(loading, read):
@@ -74,7 +74,7 @@ def test_what_is_given_up_leaves_what_is_on_show(loading, read):
     assert not loading.is_again
     assert loading.is_reading
     loading.go_back()
-    assert (loading.source, loading.wish) == (one, Wish(missing="drop"))
+    assert (loading.source, loading.options) == (one, ReadOptions(missing="drop"))
     assert loading.is_again
     assert not loading.is_reading
     assert loading.shown is shown
@@ -102,7 +102,7 @@ def test_each_map_remembers_how_it_was_read(maps, loading, read, session):
             session.stop()
     first = maps.current
     second = read(one, rows("pca", 4), space="pca")
-    loading.changed.connect(lambda: heard.append(loading.wish.space))
+    loading.changed.connect(lambda: heard.append(loading.options.space))
     maps.open(first)
     assert heard == [None]
     assert loading.columns == ("X0", "X1", "X2")

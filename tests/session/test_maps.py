@@ -7,9 +7,9 @@ from psygnal import EmitLoopError
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session import archive, packing
+from napari_embedding_game.session.file import archive, map_writer
 from napari_embedding_game.session.maps import MapTree
-from napari_embedding_game.session.run import UNPACED
+from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
 N_SOURCE = 41
@@ -273,7 +273,7 @@ def test_a_tree_in_a_file(tree, session, child, tmp_path, engine):
 
 
 def test_data_that_are_gone_are_told_once(tree, session, child, tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "LARGEST_X", 10)
+    monkeypatch.setattr(map_writer, "LARGEST_X", 10)
     archive.save(tree.capture(), tmp_path / "tree.zip")
     found, troubles = archive.open_session(tmp_path / "tree.zip")
     assert troubles == [

@@ -3,15 +3,15 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
-from napari_embedding_game.core import steps
-from napari_embedding_game.core.affinities import edges
+from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics import driver
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import knn_graph
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.engine import CoreEngine
-from napari_embedding_game.session.merging import Merging, has_leiden
-from napari_embedding_game.session.run import UNPACED, _Regroup
+from napari_embedding_game.session.clusters.merging import Merging, has_leiden
+from napari_embedding_game.session.run.engine import CoreEngine
+from napari_embedding_game.session.run.run import UNPACED, _Regroup
 from napari_embedding_game.session.session import Session
 
 
@@ -60,7 +60,7 @@ class Paced(CoreEngine):
         self.frame = frame
 
     def play(self, edges, layout, start, game):
-        return steps.begin(edges, layout, start, game, frame_iterations=self.frame)
+        return pipeline.begin(edges, layout, start, game, frame_iterations=self.frame)
 
 
 def shown_at_the_end(session):

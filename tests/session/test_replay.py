@@ -10,9 +10,9 @@ from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.record import RunRecord, Steering, record
-from napari_embedding_game.session.replay import replay, same
-from napari_embedding_game.session.run import UNPACED, Run
+from napari_embedding_game.session.run.record import RunRecord, Steering, record
+from napari_embedding_game.session.run.replay import replay, same
+from napari_embedding_game.session.run.run import UNPACED, Run
 
 X = make_blobs(300, 6, centers=5, random_state=0)[0].astype(np.float32)
 START = StartSettings(n_neighbors=8, init="pca", affinity="mixed")

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from napari_embedding_game.core.energy.methods import resolve
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import resolve
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.core.types import GameSettings, StartSettings
-from napari_embedding_game.session.engine import CoreEngine
-from napari_embedding_game.session.run import (
+from napari_embedding_game.session.run.engine import CoreEngine
+from napari_embedding_game.session.run.run import (
     MOVING,
     NEIGHBORS,
     PLACING,

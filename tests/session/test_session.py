@@ -6,9 +6,9 @@ import pytest
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.codec import loads
-from napari_embedding_game.session.record import RunRecord
-from napari_embedding_game.session.run import PLAYING, UNPACED, Progress
+from napari_embedding_game.session.json_codec import loads
+from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.run.run import PLAYING, UNPACED, Progress
 from napari_embedding_game.session.session import Session, sentence
 
 

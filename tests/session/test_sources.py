@@ -10,13 +10,13 @@ from napari_embedding_game.session.sources import (
     FeaturesSource,
     FileSource,
     MeasuredSource,
+    ReadOptions,
     SampleSource,
-    Wish,
 )
 
 
-def read(source, **wish):
-    return finish(source.read(Wish(**wish)))
+def read(source, **options):
+    return finish(source.read(ReadOptions(**options)))
 
 
 def test_a_file_is_read_and_told_of(tmp_path):

@@ -13,14 +13,14 @@ from qtpy.QtCore import Qt, QTimer
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QMessageBox
 
-from napari_embedding_game.session import autosave
-from napari_embedding_game.session.run import UNPACED, Pace
+from napari_embedding_game.session.file import autosave
+from napari_embedding_game.session.run.run import UNPACED, Pace
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui import replacing
-from napari_embedding_game.ui.dock import GameDock
-from napari_embedding_game.ui.garbage_collection import GarbageCollection
-from napari_embedding_game.ui.inspector import InspectorDock
-from napari_embedding_game.ui.worker import running_workers
+from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.inspector_dock import InspectorDock
+from napari_embedding_game.ui.tasks import confirm_replace
+from napari_embedding_game.ui.tasks.gc_guard import GcGuard
+from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.workspace import Workspace
 
 PATIENCE_MS = 20_000
@@ -60,7 +60,9 @@ def autosave_folder(tmp_path_factory, monkeypatch):
 def always_replace(request, monkeypatch):
     """Let other data take the place of any map, where no test answers the question."""
     if "press" not in request.fixturenames:
-        monkeypatch.setattr(replacing, "ask_to_replace", lambda *question: "replace")
+        monkeypatch.setattr(
+            confirm_replace, "ask_to_replace", lambda *question: "replace"
+        )
 
 
 @pytest.fixture
@@ -116,7 +118,7 @@ def viewer(monkeypatch):
     dock that is closed would take a fifth of the suite's time.
     """
     quick = staticmethod(lambda: gc.collect(1))
-    monkeypatch.setattr(GarbageCollection, "collect_all", quick)
+    monkeypatch.setattr(GcGuard, "collect_all", quick)
     return ViewerModel()
 
 
@@ -150,7 +152,7 @@ def docked(window, workspace, engine):
     window.window.add_dock_widget(dock, name="game")
     yield dock
     engine.gate.set()
-    dock.controller.keeper.close()
+    dock.controller.session_store.close()
 
 
 @pytest.fixture

@@ -10,10 +10,11 @@ from pathlib import Path
 import napari
 from qtpy.QtCore import QTimer
 
-from napari_embedding_game.session.autosave import Autosave
+from napari_embedding_game.session.file.autosave import Autosave
 from napari_embedding_game.session.sources import FileSource
-from napari_embedding_game.ui import controller, keeper
+from napari_embedding_game.ui import controller
 from napari_embedding_game.ui.plugin import open_docks
+from napari_embedding_game.ui.tasks import session_store
 
 SECONDS = 1.0
 
@@ -29,7 +30,7 @@ def choose(dock, viewer):
 
 
 def main(path):
-    keeper.Autosave = partial(Autosave, seconds=SECONDS)
+    session_store.Autosave = partial(Autosave, seconds=SECONDS)
     controller.engine.warm_up = lambda: None  # loaded where it runs
     viewer = napari.Viewer()
     dock = open_docks(viewer)
@@ -39,7 +40,7 @@ def main(path):
     timer = QTimer()
 
     def choose_once_all_is_saved():
-        autosave = dock.controller.keeper._autosave
+        autosave = dock.controller.session_store._autosave
         is_played = session.state == "finished" and autosave is not None
         if is_played and autosave.path.exists() and not autosave._is_dirty:
             timer.stop()

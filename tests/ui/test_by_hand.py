@@ -56,7 +56,7 @@ class Docks:
         self._qtbot.waitUntil(is_told)
 
     def click_tab(self, name):
-        tabs = self.inspector.members.tabs
+        tabs = self.inspector.details.tabs
         names = [tabs.tabText(place) for place in range(tabs.count())]
         self.click(tabs.tabBar(), tabs.tabBar().tabRect(names.index(name)).center())
         assert tabs.tabText(tabs.currentIndex()) == name
@@ -137,7 +137,7 @@ def test_every_tab_opens_with_one_source_after_another(docks, dataset, named_gen
         (named_genes, ["Markers", "Differences"]),
         (dataset, ["Markers", "Differences"]),
     ]
-    members = docks.inspector.members
+    members = docks.inspector.details
     for source, names in sources:
         docks.session.load(source)
         docks.click_run()
@@ -157,7 +157,7 @@ def test_differences_are_found_when_their_tab_is_seen(docks, named_genes, qtbot)
     docks.session.load(named_genes)
     docks.click_run()
     docks.choose(0)
-    bars = docks.inspector.members.differences.bars
+    bars = docks.inspector.details.differences.bars
     assert bars.n_rows == 0  # nobody has looked
     docks.click_tab("Differences")
     qtbot.waitUntil(lambda: bars.n_rows > 0)
@@ -166,7 +166,7 @@ def test_differences_are_found_when_their_tab_is_seen(docks, named_genes, qtbot)
     docks.choose(2)
     qtbot.waitUntil(lambda: bars.n_rows > 0 and bars._rows != first)
     docks.session.selection.select_points(np.ones(40, bool))
-    state = docks.inspector.members.differences.state
+    state = docks.inspector.details.differences.state
     qtbot.waitUntil(lambda: state.text().startswith("No column differs"))
     assert bars.n_rows == 0
 
@@ -308,7 +308,7 @@ def test_a_map_coloured_by_a_column_shows_nothing_else(docks, qtbot):
     docks.game.hover._on_row(0)
     assert card_text(docks)[0] == "Squeezed (pressure)"
     docks.game.look.color_by.value = "Cluster"
-    docks.inspector.members.column.value = "counts"  # what clusters are told by
+    docks.inspector.details.column.value = "counts"  # what clusters are told by
     docks.game.hover._on_row(0)
     assert card_text(docks)[0] == "counts"
     assert not docks.game.hover.card.disc.isHidden()
@@ -336,7 +336,7 @@ def test_markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
     docks.session.load(named_genes)
     docks.click_run()
     docks.choose(0)
-    pane = docks.inspector.members.markers
+    pane = docks.inspector.details.markers
     docks.click_tab("Markers")
     qtbot.waitUntil(lambda: pane.result is not None)
     view, header = pane.table, pane.table.horizontalHeader()
@@ -373,7 +373,7 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     docks.choose(0)
     assert "Pressure" in look.color_by.choices
     assert not table.isColumnHidden(3)
-    assert "squeezed" in docks.inspector.members.numbers.text()
+    assert "squeezed" in docks.inspector.details.numbers.text()
     look.color_by.value = "Pressure"
     look.size_by.value = True
     docks.game.game.controls["method"].value = "pca"
@@ -387,5 +387,5 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     assert look.size_by.choices == (False,)
     docks.choose(0)
     assert table.isColumnHidden(3)
-    assert "squeezed" not in docks.inspector.members.numbers.text()
+    assert "squeezed" not in docks.inspector.details.numbers.text()
     assert docks.game.run.squeezed.text() == "This method does not define pressure."

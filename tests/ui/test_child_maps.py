@@ -7,9 +7,9 @@ import pytest
 from qtpy.QtCore import Qt
 
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.session.sources import Loaded
-from napari_embedding_game.ui import child_space
-from napari_embedding_game.ui.child_space import AS_HERE, CHOSEN
+from napari_embedding_game.session.sources import LoadResult
+from napari_embedding_game.ui.controls import child_space
+from napari_embedding_game.ui.controls.child_space import AS_HERE, CHOSEN
 
 
 def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
@@ -59,26 +59,26 @@ class Spaces:
 
     def __init__(self, dataset):
         self.dataset = dataset
-        self.wishes = []
+        self.options_asked = []
 
-    def read(self, wish):
+    def read(self, options):
         yield Stage("Reading")
-        self.wishes.append(wish)
+        self.options_asked.append(options)
         whole = self.dataset
-        if wish.columns is not None:
-            places = [whole.var_names.index(name) for name in wish.columns]
+        if options.columns is not None:
+            places = [whole.var_names.index(name) for name in options.columns]
             whole = replace(
                 whole,
                 X=whole.X[:, places],
-                var_names=wish.columns,
+                var_names=options.columns,
                 space="columns",
                 profile=None,
             )
-        elif wish.space == "raw":
+        elif options.space == "raw":
             complete = np.arange(40) != 3
             whole = replace(whole, X=-whole.X, space="raw", profile=None)
             whole = whole.subset(complete)
-        return Loaded(dataset=whole, spaces=["X", "raw"], columns=list("abcde"))
+        return LoadResult(dataset=whole, spaces=["X", "raw"], columns=list("abcde"))
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_the_space_of_a_part_can_be_chosen(qtbot, dock, session, source):
     rows = [row for row in range(20) if row != 3]
     assert session.dataset.space == "raw"
     np.testing.assert_array_equal(session.dataset.X, -source.dataset.X[rows])
-    assert source.wishes[-1].missing == "drop"
+    assert source.options_asked[-1].missing == "drop"
     # In the part, its own space is the one as here.
     assert list(space.choice.choices) == [AS_HERE, "X", CHOSEN]
     dock.data.way.buttons[0].click()
@@ -123,7 +123,7 @@ def test_the_columns_of_a_part_can_be_chosen(qtbot, monkeypatch, dock, session, 
     dock.select.space.choice.value = CHOSEN
     accepted = False
     dock.select.embed.native.click()
-    assert len(source.wishes) == 1
+    assert len(source.options_asked) == 1
     accepted = True
     with qtbot.waitSignal(dock.controller.workspace.maps.changed):
         dock.select.embed.native.click()
@@ -147,7 +147,7 @@ def test_the_space_of_a_restored_map_can_be_chosen_too(
         dock.controller.reading.load(child_space.FileSource(table))
     play()
     offered = list(dock.select.space.choice.choices)
-    saved = dock.controller.keeper.capture()
+    saved = dock.controller.session_store.capture()
     session.load(dataset)
     dock.controller.reading.asked.emit(None, dock.workspace.loading.ask(None))
     dock.controller.workspace.maps.restore(saved)

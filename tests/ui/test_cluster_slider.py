@@ -5,11 +5,14 @@ import threading
 import numpy as np
 import pytest
 
-from napari_embedding_game.session import clusters
-from napari_embedding_game.session.clusters import ClusterBook
-from napari_embedding_game.session.merging import Merging
-from napari_embedding_game.ui import cluster_slider
-from napari_embedding_game.ui.cluster_slider import ClusterSlider, slider_stops
+from napari_embedding_game.session.clusters import cluster_book
+from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.ui.inspector import cluster_slider
+from napari_embedding_game.ui.inspector.cluster_slider import (
+    ClusterSlider,
+    slider_stops,
+)
 
 L = 12
 
@@ -45,7 +48,7 @@ def book(merging):
 
 @pytest.fixture
 def slider(qtbot, monkeypatch, book, merging):
-    for module in (cluster_slider, clusters):
+    for module in (cluster_slider, cluster_book):
         monkeypatch.setattr(module, "has_leiden", lambda: True)
     slider = ClusterSlider(book)
     qtbot.addWidget(slider)

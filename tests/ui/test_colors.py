@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.data.measure import measure
-from napari_embedding_game.data.tables import from_features
-from napari_embedding_game.ui import coloring as coloring_module
-from napari_embedding_game.ui.cluster_colors import ClusterColors, places
-from napari_embedding_game.ui.coloring import (
+from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.data.images.measure import measure
+from napari_embedding_game.ui.style import coloring as coloring_module
+from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
+from napari_embedding_game.ui.style.coloring import (
     ByPressure,
     choice_of_value,
     choices,
@@ -16,7 +16,7 @@ from napari_embedding_game.ui.coloring import (
     is_choice,
     metadata_columns,
 )
-from napari_embedding_game.ui.colors import (
+from napari_embedding_game.ui.style.colors import (
     category_colors,
     landmark_colors,
     oklch,

@@ -10,6 +10,7 @@ from napari.layers import Labels, Points
 from qtpy.QtWidgets import QMainWindow, QWidget
 
 from napari_embedding_game.ui import compat
+from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.compat import (
     VIEWS,
     LockedPoints,
@@ -21,7 +22,6 @@ from napari_embedding_game.ui.compat import (
     points_class,
     unwrap,
 )
-from napari_embedding_game.ui.layers import MapLayers
 
 GREY = np.full((40, 4), 0.5, np.float32)
 RED = np.array([1, 0, 0, 1], np.float32)
@@ -184,5 +184,5 @@ def test_without_a_canvas_the_map_is_played_and_nothing_is_painted_over_it(
     layers = click_run(docked)
     assert canvas_widget(docked) is None
     docked.names.update()
-    assert docked.names.sheet is None
+    assert docked.names.overlay is None
     assert layers.points.visible

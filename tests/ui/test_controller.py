@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.session.run import Progress
+from napari_embedding_game.session.run.run import Progress
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.controller import Controller
 

@@ -8,23 +8,20 @@ import pytest
 from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtWidgets import QProgressBar, QWidget
 
+from napari_embedding_game.core.energy.methods import METHODS, is_installed
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import MEMBERS, is_installed
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.session.engine import CoreEngine
-from napari_embedding_game.session.sources import Loaded, Wish
-from napari_embedding_game.ui.colors import to_hex
-from napari_embedding_game.ui.dock import GameDock
-from napari_embedding_game.ui.game_choices import AUTOMATIC
-from napari_embedding_game.ui.game_part import AUTOMATICALLY, GamePart
-from napari_embedding_game.ui.garbage_collection import (
-    AFTER_CLOSE_MS,
-    GarbageCollection,
-)
-from napari_embedding_game.ui.run_part import STOPPED, WORDS_MS
-from napari_embedding_game.ui.sweep import STEP_MS, STEPS, Sweep, move_bar
-from napari_embedding_game.ui.worker import Worker
+from napari_embedding_game.session.run.engine import CoreEngine
+from napari_embedding_game.session.sources import LoadResult, ReadOptions
+from napari_embedding_game.ui.controls.method import AUTOMATICALLY, MethodControls
+from napari_embedding_game.ui.controls.method_choices import AUTOMATIC
+from napari_embedding_game.ui.controls.run import STOPPED, WORDS_MS
+from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.style.busy_bar import STEP_MS, STEPS, BusyBar, move_bar
+from napari_embedding_game.ui.style.colors import to_hex
+from napari_embedding_game.ui.tasks.gc_guard import AFTER_CLOSE_MS, GcGuard
+from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace
 
 
@@ -43,7 +40,7 @@ def test_run_is_the_first_click(play, session, dock):
 
 def test_without_data_there_is_a_hint_and_nothing_to_run(viewer, engine):
     from napari_embedding_game.session.session import Session
-    from napari_embedding_game.ui.dock import GameDock
+    from napari_embedding_game.ui.game_dock import GameDock
 
     dock = GameDock(viewer, Workspace(Session(engine)), warm_up=False)
     assert "Open a table" in dock.data.summary.text()
@@ -153,7 +150,7 @@ def test_entropic_edges_are_asked_for_their_perplexity_and_others_for_neighbours
     ],
 )
 def test_what_has_no_say_in_a_method_cannot_be_changed(dock, method, idle):
-    if not is_installed(MEMBERS[method]):
+    if not is_installed(METHODS[method]):
         pytest.skip("installed with the extra peers")
     game = dock.game
     game.controls["method"].value = method
@@ -374,14 +371,14 @@ class Table:
         self.dataset = dataset
         self.asked = []
 
-    def read(self, wish):
+    def read(self, options):
         yield Stage("Reading")
-        self.asked.append((wish.space, wish.missing))
-        if wish.missing == "error":
+        self.asked.append((options.space, options.missing))
+        if options.missing == "error":
             raise MissingValuesError(
                 "cells.csv has 3 missing values in 2 of 42 rows: leave them out"
             )
-        return Loaded(dataset=self.dataset, spaces=["X", "obsm['X_pca']"])
+        return LoadResult(dataset=self.dataset, spaces=["X", "obsm['X_pca']"])
 
 
 def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
@@ -409,7 +406,9 @@ def test_what_is_refused_after_reading_is_told(qtbot, dock, dataset, error):
     def refuse():
         raise error
 
-    dock.controller.reading.load(Table(dataset), Wish(missing="drop"), then=refuse)
+    dock.controller.reading.load(
+        Table(dataset), ReadOptions(missing="drop"), then=refuse
+    )
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
     assert dock.data.trouble.text() == "No map."
 
@@ -417,7 +416,7 @@ def test_what_is_refused_after_reading_is_told(qtbot, dock, dataset, error):
 def test_another_space_is_read_at_once(qtbot, dock, dataset):
     source = Table(dataset)
     with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.controller.reading.load(source, Wish(missing="drop"))
+        dock.controller.reading.load(source, ReadOptions(missing="drop"))
     assert list(dock.data.space.choices) == ["X", "obsm['X_pca']"]
     with qtbot.waitSignal(dock.controller.trouble):
         dock.data.space.value = "obsm['X_pca']"
@@ -431,14 +430,14 @@ def test_the_newest_of_two_wishes_is_loaded(qtbot, session, dock, dataset):
     gate = threading.Event()
 
     class Slow(Table):
-        def read(self, wish):
+        def read(self, options):
             yield Stage("Waiting")
             gate.wait(5)
             raise DataError("too late")
 
     dock.controller.reading.load(Slow(dataset))
     with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.controller.reading.load(Table(dataset), Wish(missing="drop"))
+        dock.controller.reading.load(Table(dataset), ReadOptions(missing="drop"))
     gate.set()
     qtbot.wait(50)
     assert dock.data.trouble.isHidden()
@@ -536,7 +535,7 @@ def test_work_without_an_end_moves_its_bar_a_few_times_a_second(qtbot):
     qtbot.addWidget(bar)
     bar.show()
     qtbot.waitExposed(bar)
-    sweep = Sweep(bar)
+    sweep = BusyBar(bar)
     sweep.begin()
     qtbot.wait(20)
     paints = Paints(bar)
@@ -574,13 +573,13 @@ def test_full_collections_wait_for_the_end_of_the_run(slow, play, dock, monkeypa
         collect = staticmethod(lambda which=2: collected.append(which))
 
     play("running")
-    monkeypatch.setattr(GarbageCollection, "_was_enabled", True)
+    monkeypatch.setattr(GcGuard, "_was_enabled", True)
     with monkeypatch.context() as patched:
-        patched.setattr("napari_embedding_game.ui.garbage_collection.gc", DueForAll)
-        dock.controller._collections.collect()
+        patched.setattr("napari_embedding_game.ui.tasks.gc_guard.gc", DueForAll)
+        dock.controller._gc_guard.collect()
         assert collected == [1]
         dock.run.pause.native.click()
-        dock.controller._collections.collect()
+        dock.controller._gc_guard.collect()
         assert collected == [1, 2]
 
 
@@ -601,11 +600,11 @@ def test_garbage_is_collected_in_the_thread_of_the_window_alone(qtbot, dock):
 
 
 def test_after_the_last_dock_python_collects_again(qtbot, monkeypatch):
-    monkeypatch.setattr(GarbageCollection, "_open", set())
-    monkeypatch.setattr(GarbageCollection, "_is_ours", False)
+    monkeypatch.setattr(GcGuard, "_open", set())
+    monkeypatch.setattr(GcGuard, "_is_ours", False)
     was_enabled = gc.isenabled()
     gc.enable()
-    one, other = GarbageCollection(), GarbageCollection()
+    one, other = GcGuard(), GcGuard()
     assert not gc.isenabled()
     one.close()
     qtbot.wait(3 * AFTER_CLOSE_MS)
@@ -618,7 +617,7 @@ def test_after_the_last_dock_python_collects_again(qtbot, monkeypatch):
 
 def test_a_warm_up_that_fails_is_told_to_developers(viewer, monkeypatch, qtbot, caplog):
     from napari_embedding_game.session.session import Session
-    from napari_embedding_game.ui.dock import GameDock
+    from napari_embedding_game.ui.game_dock import GameDock
 
     def fail():
         raise RuntimeError("no index")
@@ -692,7 +691,7 @@ def test_a_dock_opens_with_settings_that_contradict_each_other(
     settings.method, settings.optimizer = method, optimizer
     settings.approximation = approximation
     before = settings.game()
-    part = GamePart(session)
+    part = MethodControls(session)
     assert settings.game() == before
     part.controls["method"].value = "tsne"  # the way out of any contradiction
     part.close()

@@ -12,14 +12,18 @@ from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.session import archive
-from napari_embedding_game.session.autosave import find_closed, find_orphans
-from napari_embedding_game.session.run import UNPACED
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.autosave import (
+    find_recent_sessions,
+    find_recovery_files,
+)
+from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FileSource, MeasuredSource
-from napari_embedding_game.ui import aftermath, save_menu
-from napari_embedding_game.ui.dock import GameDock
-from napari_embedding_game.ui.linked import Linked, with_features
+from napari_embedding_game.ui.controls import save_menu
+from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.images.linked_layers import Linked, with_features
+from napari_embedding_game.ui.tasks import late_errors
 from napari_embedding_game.ui.workspace import Workspace
 
 
@@ -259,7 +263,7 @@ def test_a_session_goes_on_where_it_was_saved(
         action(dock, "Session").trigger()
     other = again()
     monkeypatch.setattr(
-        "napari_embedding_game.ui.data_part.QFileDialog.getOpenFileName",
+        "napari_embedding_game.ui.controls.data.QFileDialog.getOpenFileName",
         lambda *question: (str(path), ""),
     )
     session = other.controller.session
@@ -350,7 +354,7 @@ def test_settings_of_a_session_that_nobody_knows_are_told_and_the_next_file_open
 )
 def test_what_is_no_view_is_passed_over(viewer, dock, view):
     before = viewer.scene.camera.zoom, viewer.scene.camera.center
-    dock.controller.keeper.show_view(view)
+    dock.controller.session_store.show_view(view)
     assert (viewer.scene.camera.zoom, viewer.scene.camera.center) == before
 
 
@@ -358,16 +362,16 @@ def test_what_is_no_view_is_passed_over(viewer, dock, view):
 
 
 def test_work_is_saved_on_the_quiet(qtbot, dock, named, autosave_folder):
-    keeper = dock.controller.keeper
-    keeper.tick()
-    assert find_orphans(autosave_folder) == []
-    keeper._autosave._next = 0.0
-    keeper.tick()
-    qtbot.waitUntil(keeper._autosave.path.exists)
-    saved = archive.load(keeper._autosave.path)
+    session_store = dock.controller.session_store
+    session_store.tick()
+    assert find_recovery_files(autosave_folder) == []
+    session_store._autosave._next = 0.0
+    session_store.tick()
+    qtbot.waitUntil(session_store._autosave.path.exists)
+    saved = archive.load(session_store._autosave.path)
     given = [g.name for g in saved.maps[0].book.edits.given.values()]
     assert given == ["B cells"]
-    qtbot.waitUntil(lambda: keeper._worker is None)
+    qtbot.waitUntil(lambda: session_store._worker is None)
 
 
 def recolor(dock, session):
@@ -394,32 +398,32 @@ def zoom(dock, session):
 def test_whatever_a_person_changes_is_saved_on_the_quiet(
     qtbot, dock, named, autosave_folder, change
 ):
-    keeper = dock.controller.keeper
+    session_store = dock.controller.session_store
 
     def save():
-        keeper._autosave._next = 0.0
-        keeper.tick()
-        qtbot.waitUntil(lambda: keeper._worker is None)
+        session_store._autosave._next = 0.0
+        session_store.tick()
+        qtbot.waitUntil(lambda: session_store._worker is None)
 
     save()
-    was_saved = keeper._autosave.path.stat().st_mtime_ns
+    was_saved = session_store._autosave.path.stat().st_mtime_ns
     save()
-    assert keeper._autosave.path.stat().st_mtime_ns == was_saved
+    assert session_store._autosave.path.stat().st_mtime_ns == was_saved
     change(dock, named)
     save()
-    saved, present = archive.load(keeper._autosave.path), keeper.capture()
+    saved, present = archive.load(session_store._autosave.path), session_store.capture()
     for name in ("look", "selected", "start", "view"):
         found, expected = (getattr(one.maps[0], name) for one in (saved, present))
         assert found == expected
-    assert keeper._autosave.path.stat().st_mtime_ns != was_saved
+    assert session_store._autosave.path.stat().st_mtime_ns != was_saved
 
 
 def test_closing_saves_and_leaves_nothing_to_be_offered(
     qtbot, dock, named, autosave_folder, again
 ):
     dock.close()
-    qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
-    assert again().data.rescue.isHidden()
+    qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
+    assert again().data.recovery_banner.isHidden()
 
 
 @pytest.fixture
@@ -462,10 +466,10 @@ def test_a_save_does_not_end_reading(qtbot, dock, named, held, table, tmp_path):
     gate = threading.Event()
 
     class Slow(FileSource):
-        def read(self, wish):
+        def read(self, options):
             yield Stage("Waiting")
             gate.wait(10)
-            return (yield from super().read(wish))
+            return (yield from super().read(options))
 
     before = dock.controller.session.dataset
     dock.controller.reading.load(Slow(table))
@@ -482,7 +486,7 @@ def test_a_save_does_not_end_reading(qtbot, dock, named, held, table, tmp_path):
 def test_what_waits_to_be_saved_is_saved_though_the_dock_is_closed(
     qtbot, dock, named, held, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("napari_embedding_game.ui.worker.CLOSE_SECONDS", 0.0)
+    monkeypatch.setattr("napari_embedding_game.ui.tasks.worker.CLOSE_SECONDS", 0.0)
     for name in ("first.zip", "full.zip", "last.zip"):
         dock.controller.writing.save_session(tmp_path / name)
     held("full.zip")
@@ -497,8 +501,8 @@ def test_what_waits_to_be_saved_is_saved_though_the_dock_is_closed(
 def test_a_save_that_fails_after_the_dock_was_closed_is_a_notification_of_napari(
     qtbot, dock, viewer, named, held, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("napari_embedding_game.ui.worker.CLOSE_SECONDS", 0.0)
-    monkeypatch.setattr(aftermath.napari, "current_viewer", lambda: viewer)
+    monkeypatch.setattr("napari_embedding_game.ui.tasks.worker.CLOSE_SECONDS", 0.0)
+    monkeypatch.setattr(late_errors.napari, "current_viewer", lambda: viewer)
     told = []
     notification_manager.notification_ready.connect(told.append)
     dock.controller.writing.save_session(tmp_path / "full.zip")
@@ -518,54 +522,54 @@ def test_closing_goes_on_whatever_one_part_raises(
 
     told = []
     dock.controller.trouble.connect(told.append)
-    monkeypatch.setattr(dock.controller.keeper._autosave, "job", broken)
-    monkeypatch.setattr(dock.controller.lit, "close", broken)
+    monkeypatch.setattr(dock.controller.session_store._autosave, "job", broken)
+    monkeypatch.setattr(dock.controller.object_highlight, "close", broken)
     dock.close()
     assert len(told) == 1
     assert "the stick is gone" in told[0]
     assert "could not be saved when it was closed" in caplog.text
     assert dock.controller.layers.points is None
     assert viewer.mouse_move_callbacks == []
-    assert find_orphans(autosave_folder) == []
+    assert find_recovery_files(autosave_folder) == []
     assert list(autosave_folder.iterdir()) == []  # the lock was free
 
 
 @pytest.fixture
 def crashed(dock, named, autosave_folder):
     """A saved map whose program was killed: the system gave up its lock."""
-    keeper = dock.controller.keeper
-    keeper._autosave.job()()
-    keeper._autosave._lock.close()
-    keeper._autosave = None
-    keeper._timer.stop()
-    (orphan,) = find_orphans(autosave_folder)
-    return orphan
+    session_store = dock.controller.session_store
+    session_store._autosave.job()()
+    session_store._autosave._lock.close()
+    session_store._autosave = None
+    session_store._timer.stop()
+    (recovery_file,) = find_recovery_files(autosave_folder)
+    return recovery_file
 
 
 def test_what_a_crash_left_is_offered_and_brought_back(qtbot, crashed, again):
     other = again()
-    rescue = other.data.rescue
-    assert not rescue.isHidden()
-    assert "without closing" in rescue.text.text()
-    rescue.back.native.click()
+    recovery_banner = other.data.recovery_banner
+    assert not recovery_banner.isHidden()
+    assert "without closing" in recovery_banner.text.text()
+    recovery_banner.back.native.click()
     qtbot.waitUntil(lambda: other.controller.session.snapshot is not None)
-    assert rescue.isHidden()
+    assert recovery_banner.isHidden()
     # Its file goes only when the map is saved anew.
     qtbot.waitUntil(lambda: not crashed.path.exists())
-    assert other.controller.keeper._autosave.path.exists()
-    qtbot.waitUntil(lambda: other.controller.keeper._worker is None)
+    assert other.controller.session_store._autosave.path.exists()
+    qtbot.waitUntil(lambda: other.controller.session_store._worker is None)
 
 
 def test_what_a_crash_left_can_be_forgotten(crashed, again):
-    rescue = again().data.rescue
-    rescue.forget.native.click()
+    recovery_banner = again().data.recovery_banner
+    recovery_banner.forget.native.click()
     assert not crashed.path.exists()
-    assert rescue.isHidden()
+    assert recovery_banner.isHidden()
 
 
 def test_nothing_is_offered_beside_other_data(qtbot, crashed, again, table):
     other = again()
     with qtbot.waitSignal(other.controller.reading.loaded):
         other.controller.reading.load(FileSource(table))
-    assert other.data.rescue.isHidden()
+    assert other.data.recovery_banner.isHidden()
     assert crashed.path.exists()

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.data import writers
-from napari_embedding_game.ui.colors import MISSING
-from napari_embedding_game.ui.placement import Frame, free_box
+from napari_embedding_game.data.export import writers
+from napari_embedding_game.ui.canvas.placement import Frame, free_box
+from napari_embedding_game.ui.style.colors import MISSING
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QWidget
 
-from napari_embedding_game.data.measure import measure
+from napari_embedding_game.data.images.measure import measure
+from napari_embedding_game.ui.canvas.hover import told_first
+from napari_embedding_game.ui.canvas.hover_card import BESIDE, beside
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.dock import GameDock
-from napari_embedding_game.ui.hover import told_first
-from napari_embedding_game.ui.hover_card import BESIDE, beside
+from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import Workspace
 
 
@@ -71,7 +71,7 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
 
     move.viewer, move.dock, move.canvas = viewer, dock, canvas
     yield move
-    dock.controller.keeper.close()
+    dock.controller.session_store.close()
 
 
 def test_a_card_tells_of_the_point_under_the_mouse(hover, session, qtbot):

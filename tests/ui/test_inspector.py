@@ -9,8 +9,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel
 
-from napari_embedding_game.data.tables import from_features
-from napari_embedding_game.ui.cluster_model import ID_ROLE
+from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.ui.inspector.cluster_model import ID_ROLE
 
 
 @pytest.fixture
@@ -29,21 +29,21 @@ def report_of(qtbot, inspector, clusters):
 
 
 def test_before_there_is_a_map_it_says_what_to_do(inspector):
-    assert inspector.members.hint.text().startswith("Run the game")
+    assert inspector.details.hint.text().startswith("Run the game")
     assert inspector.clusters.table.model().rowCount() == 0
 
 
 def test_a_selected_cluster_is_described(qtbot, played, session):
-    assert played.members.hint.text().startswith("Click on the map")
+    assert played.details.hint.text().startswith("Click on the map")
     session.selection.select(1)
     report = report_of(qtbot, played, (1,))
     assert report.size == 10
-    assert played.members.title.text() == "Cluster 1"
-    assert "10 points, 25.0% of all" in played.members.numbers.text()
+    assert played.details.title.text() == "Cluster 1"
+    assert "10 points, 25.0% of all" in played.details.numbers.text()
     assert [share.level for share in report.composition] == ["B", "T"]
     session.selection.toggle(3)
     assert report_of(qtbot, played, (1, 3)).size == 20
-    assert played.members.title.text() == "2 clusters: 1, 3"
+    assert played.details.title.text() == "2 clusters: 1, 3"
     session.selection.clear()
     assert played.report is None
 
@@ -52,20 +52,20 @@ def test_the_newest_of_many_selections_is_shown(qtbot, played, session):
     for cluster in (0, 1, 2, 3):
         session.selection.select(cluster)
     report_of(qtbot, played, (3,))
-    assert played.members.title.text() == "Cluster 3"
+    assert played.details.title.text() == "Cluster 3"
 
 
 def test_another_column_composes_the_cluster(qtbot, played, session):
     session.selection.select(0)
     report_of(qtbot, played, (0,))
-    played.members.column.value = "counts"
+    played.details.column.value = "counts"
     qtbot.waitUntil(lambda: played.report.column == "counts")
     assert played.report.composition[0].level.startswith("100 to")
 
 
 def test_the_composition_follows_colour_by(played, dock):
     dock.look.color_by.value = "counts"
-    assert played.members.column.value == "counts"
+    assert played.details.column.value == "counts"
 
 
 def test_a_row_of_the_table_selects_its_cluster(played, session):
@@ -90,11 +90,11 @@ def test_images_are_shown_and_drawn_again(qtbot, play, inspector, session, datas
     play()
     session.selection.select(0)
     first = report_of(qtbot, inspector, (0,)).draw.tolist()
-    shown = inspector.members.thumbnails.pictures.rows
+    shown = inspector.details.thumbnails.pictures.rows
     assert sorted(shown) == np.flatnonzero(session.clusters.labels == 0).tolist()
-    assert inspector.members.tabs.count() == 1
-    assert inspector.members.tabs.currentWidget() is inspector.members.thumbnails
-    inspector.members.another.native.click()
+    assert inspector.details.tabs.count() == 1
+    assert inspector.details.tabs.currentWidget() is inspector.details.thumbnails
+    inspector.details.another.native.click()
     qtbot.waitUntil(lambda: inspector.report.draw.tolist() != first)
 
 
@@ -103,7 +103,7 @@ def test_texts_are_shown(qtbot, play, inspector, session, dataset):
     play()
     session.selection.select(0)
     report = report_of(qtbot, inspector, (0,))
-    assert inspector.members.texts.item(0).text() == f"text {report.draw[0]}"
+    assert inspector.details.texts.item(0).text() == f"text {report.draw[0]}"
 
 
 def test_a_clicked_text_selects_its_point_and_the_list_stays(
@@ -115,13 +115,13 @@ def test_a_clicked_text_selects_its_point_and_the_list_stays(
     report = report_of(qtbot, inspector, (0,))
     inspector.resize(900, 300)
     inspector.show()
-    inspector.members.tabs.setCurrentWidget(inspector.members.texts)
-    texts = inspector.members.texts
+    inspector.details.tabs.setCurrentWidget(inspector.details.texts)
+    texts = inspector.details.texts
     place = texts.visualItemRect(texts.item(2)).center()
     QTest.mouseClick(texts.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert session.selection.rows.tolist() == [report.draw[2]]
     assert texts.count() == 10
-    assert inspector.members.title.text() == "Cluster 0"
+    assert inspector.details.title.text() == "Cluster 0"
     session.selection.select_points(report.draw[[4]])  # as a click in the image does
     assert [item.text() for item in texts.selectedItems()] == [f"text {report.draw[4]}"]
     other = int(np.flatnonzero(session.clusters.labels == 1)[0])
@@ -134,9 +134,9 @@ def test_a_report_that_fails_is_told(qtbot, played, session, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("no memory map")
 
-    monkeypatch.setattr(played._describing._reporter, "describe", broken)
+    monkeypatch.setattr(played._report_worker._reporter, "describe", broken)
     session.selection.select(0)
-    qtbot.waitUntil(lambda: "no memory map" in played.members.hint.text())
+    qtbot.waitUntil(lambda: "no memory map" in played.details.hint.text())
 
 
 def test_a_picture_selects_its_point_and_stays_among_the_others(
@@ -148,7 +148,7 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     inspector.show()
     session.selection.select(1)
     report_of(qtbot, inspector, (1,))
-    view = inspector.members.thumbnails
+    view = inspector.details.thumbnails
     view.doItemsLayout()
     place = view.visualRect(view.pictures.index(2)).center()
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
@@ -157,7 +157,7 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     session.selection.select_points(view.pictures.rows[[7]])
     assert [index.row() for index in view.selectedIndexes()] == [7]
     picked = session.selection.rows[0]
-    inspector.members.another.native.click()  # as any update, it keeps the cluster
+    inspector.details.another.native.click()  # as any update, it keeps the cluster
     qtbot.waitUntil(lambda: view.pictures.rows[7] != picked)
     assert view.pictures.rowCount() == 10
     assert [i.row() for i in view.selectedIndexes()] == view.pictures.places([picked])
@@ -170,9 +170,9 @@ def test_selected_points_are_described(qtbot, played, session):
     session.selection.select_points(np.array([3, 4, 15]))
     qtbot.waitUntil(lambda: played.report is not None)
     assert played.report.size == 3
-    assert played.members.title.text() == "Selected points"
+    assert played.details.title.text() == "Selected points"
     session.selection.select_points(np.array([7]))
-    qtbot.waitUntil(lambda: played.members.title.text() == "cell7")
+    qtbot.waitUntil(lambda: played.details.title.text() == "cell7")
 
 
 def test_a_rename_shows_in_title_table_and_legend(qtbot, played, session, dock):
@@ -180,8 +180,8 @@ def test_a_rename_shows_in_title_table_and_legend(qtbot, played, session, dock):
     report_of(qtbot, played, (2,))
     played.clusters.edits.name(2, "T cells")
     session.clusters.annotate(2, "CD3 high")
-    qtbot.waitUntil(lambda: played.members.title.text() == "T cells")
-    assert played.members.note.text() == "CD3 high"
+    qtbot.waitUntil(lambda: played.details.title.text() == "T cells")
+    assert played.details.note.text() == "CD3 high"
     names = {label.text() for label in dock.look.legend.findChildren(QLabel)}
     assert "T cells" in names
 
@@ -189,7 +189,7 @@ def test_a_rename_shows_in_title_table_and_legend(qtbot, played, session, dock):
 def test_purity_is_that_of_the_chosen_column(qtbot, played, session, dataset):
     dataset.obs["side"] = pd.Categorical(["left"] * 25 + ["right"] * 15)
     session.dataset_changed.emit(dataset)
-    played.members.column.value = "side"
+    played.details.column.value = "side"
     model = played.clusters.table.clusters
     qtbot.waitUntil(lambda: model.rowCount() == 4)
     purities = [model.data(model.index(row, 4)) for row in range(4)]
@@ -244,13 +244,13 @@ def test_what_expression_is_compared_is_shown(qtbot, dataset, session, inspector
     session.load(replace(dataset, profile=counts, has_expression=True))
     play()
     inspector.show()
-    inspector.members.tabs.setCurrentWidget(inspector.members.markers)
+    inspector.details.tabs.setCurrentWidget(inspector.details.markers)
     session.selection.select(0)
-    qtbot.waitUntil(lambda: inspector.members.markers.result is not None)
-    assert inspector.members.markers.state.text() == (
+    qtbot.waitUntil(lambda: inspector.details.markers.result is not None)
+    assert inspector.details.markers.state.text() == (
         "Expression: counts, normalised to 10,000 per cell, log1p."
     )
-    found = inspector.members.markers.result
+    found = inspector.details.markers.result
     inside = session.selection.points
     share = np.log1p(counts / counts.sum(axis=1, keepdims=True) * 1e4)
     means = np.expm1(share[inside].mean(axis=0)), np.expm1(share[~inside].mean(axis=0))
@@ -260,18 +260,18 @@ def test_what_expression_is_compared_is_shown(qtbot, dataset, session, inspector
 
 def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     played.show()
-    played.members.tabs.setCurrentWidget(played.members.markers)
+    played.details.tabs.setCurrentWidget(played.details.markers)
     session.selection.select(0)
-    qtbot.waitUntil(lambda: played.members.markers.result is not None)
-    found = played.members.markers.result
+    qtbot.waitUntil(lambda: played.details.markers.result is not None)
+    found = played.details.markers.result
     assert found.n_inside == 10
     assert found.n_outside == 30
-    played.members.markers.table.selectRow(0)
+    played.details.markers.table.selectRow(0)
     assert session.look.color_by == str(found.names[0]) == dock.look.color_by.value
-    against = played.members.markers.against
+    against = played.details.markers.against
     against.setCurrentIndex(against.findData(2))
     against.activated.emit(against.currentIndex())
-    qtbot.waitUntil(lambda: played.members.markers.result.n_outside == 10)
+    qtbot.waitUntil(lambda: played.details.markers.result.n_outside == 10)
     session.selection.select_points(np.array([1]))
-    assert played.members.markers.result is None
-    assert played.members.markers.state.text().startswith("Select two or more")
+    assert played.details.markers.result is None
+    assert played.details.markers.state.text().startswith("Select two or more")

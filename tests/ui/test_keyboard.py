@@ -6,8 +6,8 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.dock import GameDock
-from napari_embedding_game.ui.inspector import InspectorDock
+from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.inspector_dock import InspectorDock
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def docks(make_napari_viewer, workspace, qtbot, click_run):
     qtbot.waitUntil(lambda: QApplication.activeWindow() is game.window())
     yield game, inspector
     inspector.close()
-    game.controller.keeper.close()
+    game.controller.session_store.close()
 
 
 def stops(root):

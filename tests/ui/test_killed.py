@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.session import archive
+from napari_embedding_game.session.file import archive
 from napari_embedding_game.ui import plugin
 
 PLAYER = Path(__file__).with_name("killed_napari.py")
@@ -53,9 +53,9 @@ def test_what_was_chosen_last_is_offered_after_a_kill(
         "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
     )
     dock = plugin.open_docks(window)
-    session, rescue = dock.controller.session, dock.data.rescue
-    assert not rescue.isHidden()
-    rescue.back.native.click()
+    session, recovery_banner = dock.controller.session, dock.data.recovery_banner
+    assert not recovery_banner.isHidden()
+    recovery_banner.back.native.click()
     qtbot.waitUntil(lambda: session.snapshot is not None)
     np.testing.assert_array_equal(session.snapshot.embedding, killed.snapshot.embedding)
     assert session.settings.n_neighbors == 9
@@ -63,5 +63,5 @@ def test_what_was_chosen_last_is_offered_after_a_kill(
     assert (session.look.color_by, session.look.limits) == ("area", (1.5, 2.5))
     assert session.selection.clusters == killed.selected != ()
     assert window.scene.camera.zoom == 7.5
-    qtbot.waitUntil(lambda: dock.controller.keeper._worker is None)
-    dock.controller.keeper.close()
+    qtbot.waitUntil(lambda: dock.controller.session_store._worker is None)
+    dock.controller.session_store.close()

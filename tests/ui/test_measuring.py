@@ -8,7 +8,7 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.measure_panel import NOT_LINKED
+from napari_embedding_game.ui.images.measure_panel import NOT_LINKED
 
 SHAPE = (60, 72)
 
@@ -197,7 +197,7 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     qtbot.waitUntil(lambda: session.state == "finished", timeout=120_000)
     session.selection.select_points(np.array([2, 5]))
     dock.controller.show_objects()
-    lit = dock.controller.lit.layer
+    lit = dock.controller.object_highlight.layer
     np.testing.assert_array_equal(lit.data == 1, labels == table["Label"][5])
     for _ in range(2):
         dock.controller.writing.write_features()

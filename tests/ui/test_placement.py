@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.ui.placement import Frame, free_box
+from napari_embedding_game.ui.canvas.placement import Frame, free_box
 
 
 def square(half, n=4, center=0.0):

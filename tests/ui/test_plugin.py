@@ -121,7 +121,7 @@ def test_the_digits_sample_is_loaded_and_played(window, qtbot):
     np.testing.assert_allclose(points.data, shown, atol=1e-3)
     known = ["label", "cluster", "pressure"]
     qtbot.waitUntil(lambda: list(points.features.columns) == known)
-    dock.controller.keeper.close()
+    dock.controller.session_store.close()
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_a_sample_that_is_not_wanted_after_all_leaves_map_and_layers(
     assert "1 named cluster" in press(open_sample, "Cancel")
     assert session.dataset is before
     assert [layer.name for layer in window.layers] == layers
-    dock.controller.keeper.close()
+    dock.controller.session_store.close()
 
 
 def test_a_file_dropped_with_shift_is_a_stack_of_one(window, qtbot, table):
@@ -205,4 +205,4 @@ def test_in_a_small_window_no_dock_lies_over_the_other(window, qtbot):
         for kind in (plugin.GameDock, plugin.InspectorDock)
     )
     assert not game.intersects(inspector)
-    plugin.open_docks(window).controller.keeper.close()
+    plugin.open_docks(window).controller.session_store.close()

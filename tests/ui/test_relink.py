@@ -6,19 +6,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.linking import shows
-from napari_embedding_game.data.objects import find_objects
+from napari_embedding_game.data.images.label_column import shows
+from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.session.saved import SavedSession
-from napari_embedding_game.ui import relink
-from napari_embedding_game.ui.linked import (
+from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.ui.images import relink
+from napari_embedding_game.ui.images.linked_layers import (
     OBJECTS_NAME,
     PICTURE_NAME,
     LinkedLayers,
     describe,
     show_pictures,
 )
-from napari_embedding_game.ui.relink import find, missing
+from napari_embedding_game.ui.images.relink import find, missing
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def saved(qtbot, viewer, dock, session, play, labels, image):
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
         dock.data.measure.measure.native.click()
     play()
-    found = dock.controller.keeper.capture()
+    found = dock.controller.session_store.capture()
     viewer.layers.clear()
     return found
 
@@ -102,7 +102,7 @@ def test_layers_that_are_open_are_linked(viewer, dock, session, saved, labels, i
     assert (linked.labels, linked.images) == (layer, (dapi,))
     assert dock.controller.relink.sentence == ""
     session.selection.select_points(np.array([3]))
-    assert dock.controller.lit.layer.data.sum() == (labels == 4).sum()
+    assert dock.controller.object_highlight.layer.data.sum() == (labels == 4).sum()
 
 
 def test_what_is_missing_is_told_and_linked_once_it_is_open(
@@ -118,7 +118,7 @@ def test_what_is_missing_is_told_and_linked_once_it_is_open(
     )
     assert not dock.data.drop.native.isVisible()
     # Who saves now does not lose what the file said.
-    view = dock.controller.keeper.capture().maps[0].view
+    view = dock.controller.session_store.capture().maps[0].view
     assert view["layers"]["images"][0]["name"] == "dapi"
     viewer.add_labels(np.roll(labels, 3), name="cells")
     qtbot.wait(20)
@@ -136,7 +136,7 @@ def test_what_is_missing_is_told_and_linked_once_it_is_open(
     dapi = viewer.add_image(image, name="dapi")
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current.images == (dapi,))
     assert dock.data.trouble.isHidden()
-    pictures = inspector.members.thumbnails.pictures
+    pictures = inspector.details.thumbnails.pictures
     qtbot.waitUntil(lambda: sorted(pictures.rows) == list(range(9)))
 
 
@@ -173,7 +173,7 @@ class Sample:
     def __init__(self, key):
         assert key == "nuclei"
 
-    def read(self, wish):
+    def read(self, options):
         yield Stage("Making the picture")
         return self.made
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from qtpy.QtWidgets import QFileDialog
 
-from napari_embedding_game.session.autosave import find_closed
+from napari_embedding_game.session.file.autosave import find_recent_sessions
 from napari_embedding_game.session.sources import FileSource
-from napari_embedding_game.ui.dock import GameDock
+from napari_embedding_game.ui.game_dock import GameDock
 
 ad = pytest.importorskip("anndata")
 
@@ -130,11 +130,11 @@ def test_other_data_ask_first_and_leave_a_copy(
     assert "1 named cluster" in told
     qtbot.wait(50)
     assert session.dataset is before
-    assert not find_closed(autosave_folder)
+    assert not find_recent_sessions(autosave_folder)
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         assert press(lambda: dock.choose(table), "Replace")
     assert len(session.dataset.obs) == 30
-    qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
+    qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
     dock.data.open_menu.aboutToShow.emit()
     (entry,) = dock.data.recent.actions()
     assert "cells.h5ad" in entry.text() or "cells" in entry.text()
@@ -170,7 +170,7 @@ def test_a_map_without_work_is_replaced_without_a_question_but_kept(
     run(opened, qtbot, session)
     with qtbot.waitSignal(opened.controller.reading.loaded, timeout=20_000):
         assert not press(lambda: opened.choose(cells), "Escape")
-    qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
+    qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
     assert opened.data.way.isHidden()
 
 
@@ -180,7 +180,7 @@ def test_a_damaged_file_hides_none_of_the_other_recent_maps(
     run(opened, qtbot, session)
     with qtbot.waitSignal(opened.controller.reading.loaded, timeout=20_000):
         assert not press(lambda: opened.choose(cells), "Escape")
-    qtbot.waitUntil(lambda: len(find_closed(autosave_folder)) == 1)
+    qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
     (autosave_folder / "cut_short.autosave.zip").write_bytes(b"PK")
     opened.data.open_menu.aboutToShow.emit()
     (entry,) = opened.data.recent.actions()

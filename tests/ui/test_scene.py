@@ -10,8 +10,8 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QComboBox, QWidget
 
-from napari_embedding_game.session.run import UNPACED
-from napari_embedding_game.ui.dock import GameDock
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import workspace_of
 
 TITLE = "Embedding Game (Embedding Game)"
@@ -121,14 +121,14 @@ def scene(make_napari_viewer, qtbot, from_menu, engine, dataset):
     scene = Scene(viewer, qtbot)
     session.load(dataset)
     yield scene
-    scene.dock.controller.keeper.close()
+    scene.dock.controller.session_store.close()
 
 
 @pytest.fixture
 def mapped(scene, qtbot):
     """The same, with a map."""
     play(scene, qtbot)
-    qtbot.waitUntil(lambda: scene.dock.names.sheet is not None)
+    qtbot.waitUntil(lambda: scene.dock.names.overlay is not None)
     qtbot.wait(50)
     return scene
 
@@ -214,7 +214,7 @@ def test_in_the_grid(mapped, spacing):
     mapped.show_all()
     cells = viewer.canvas.grid.actual_shape(viewer.layers)
     assert follows(mapped)
-    assert mapped.dock.names.sheet.isVisible()
+    assert mapped.dock.names.overlay.isVisible()
 
     def no_layer_comes():
         assert viewer.canvas.grid.actual_shape(viewer.layers) == cells

@@ -7,8 +7,8 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.data.measure import measure
-from napari_embedding_game.data.tables import from_features
+from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.data.images.measure import measure
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_columns_of_a_table_colour_the_map(played, session):
     assert session.look.color_by == "Pressure (file)"
     find(played, "b")
     assert session.look.color_by == "b"
-    assert played.members.column.value == "b"
+    assert played.details.column.value == "b"
 
 
 def test_a_cell_is_selected_and_flown_to(played, session, viewer, dock):

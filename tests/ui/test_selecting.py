@@ -8,16 +8,16 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel, QWidget
 
-from napari_embedding_game.data.objects import Objects, find_objects
-from napari_embedding_game.session.report import as_levels
+from napari_embedding_game.data.label_objects import Objects, find_objects
+from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.sources import MeasuredSource
-from napari_embedding_game.ui.colors import from_hex
-from napari_embedding_game.ui.inside import ROW
-from napari_embedding_game.ui.lasso import COLOR, inside
-from napari_embedding_game.ui.linked import Linked
-from napari_embedding_game.ui.lit import COLOR as LIT
-from napari_embedding_game.ui.lit import FADING, FEW, light
-from napari_embedding_game.ui.picking import Pointed
+from napari_embedding_game.ui.canvas.lasso import COLOR, inside
+from napari_embedding_game.ui.canvas.mouse import CanvasClick
+from napari_embedding_game.ui.images.linked_layers import Linked
+from napari_embedding_game.ui.images.object_highlight import COLOR as LIT
+from napari_embedding_game.ui.images.object_highlight import FADING, FEW, draw_highlight
+from napari_embedding_game.ui.inspector.bar_charts import ROW
+from napari_embedding_game.ui.style.colors import from_hex
 from napari_embedding_game.ui.workspace import Workspace
 
 
@@ -47,7 +47,7 @@ def test_exactly_the_selected_objects_are_lit(n_lit):
     lit = np.zeros(len(objects), bool)
     lit[np.random.default_rng(0).permutation(len(objects))[:n_lit]] = True
     mask = np.full(labels.shape, 5, np.uint8)
-    light(mask, labels, objects, lit)
+    draw_highlight(mask, labels, objects, lit)
     expected = np.isin(labels, objects.label_ids[lit])
     np.testing.assert_array_equal(mask, expected.astype(np.uint8))
 
@@ -56,7 +56,9 @@ def test_of_a_time_series_only_the_selected_time_is_lit():
     labels = np.ones((2, 4, 4), np.int32)
     boxes = np.array([[0, 0, 0, 1, 4, 4], [1, 0, 0, 2, 4, 4]])
     mask = np.zeros(labels.shape, np.uint8)
-    light(mask, labels, Objects(np.array([1, 1]), boxes), np.array([False, True]))
+    draw_highlight(
+        mask, labels, Objects(np.array([1, 1]), boxes), np.array([False, True])
+    )
     assert mask[0].sum() == 0
     assert mask[1].all()
 
@@ -67,7 +69,7 @@ def test_of_a_hundred_thousand_objects_every_other_is_lit():
     assert len(objects) > 100_000
     lit = np.arange(len(objects)) % 2 == 0
     mask = np.zeros(labels.shape, np.uint8)
-    light(mask, labels, objects, lit)
+    draw_highlight(mask, labels, objects, lit)
     np.testing.assert_array_equal(mask == 1, (labels > 0) & (labels % 2 == 1))
 
 
@@ -89,20 +91,22 @@ def clicker(dock):
     beside = np.array([-1e6, -1e6])
 
     def click(world, adds):
-        dock.controller.pointing._on_click(Pointed(beside, np.array(world)), adds)
+        dock.controller.pointing._on_click(CanvasClick(beside, np.array(world)), adds)
 
     return click
 
 
 def lit_labels(dock, layer):
-    return sorted(set(layer.data[dock.controller.lit.layer.data == 1].tolist()))
+    return sorted(
+        set(layer.data[dock.controller.object_highlight.layer.data == 1].tolist())
+    )
 
 
 def test_a_cluster_is_lit_in_the_image(viewer, dock, session, nuclei):
-    assert dock.controller.lit.layer is None
+    assert dock.controller.object_highlight.layer is None
     cluster = session.clusters.clusters[0]
     session.selection.select(cluster.id)
-    lit = dock.controller.lit.layer
+    lit = dock.controller.object_highlight.layer
     assert lit in viewer.layers
     assert viewer.layers.selection.active is dock.controller.layers.points
     expected = session.dataset.objects.label_ids[session.selection.points]
@@ -152,10 +156,10 @@ def test_a_deleted_light_comes_back_with_the_next_selection(
     viewer, dock, session, nuclei
 ):
     session.selection.select_points(np.array([3]))
-    viewer.layers.remove(dock.controller.lit.layer)
+    viewer.layers.remove(dock.controller.object_highlight.layer)
     assert nuclei.opacity == 0.7
     session.selection.select_points(np.array([3, 5]))
-    assert dock.controller.lit.layer in viewer.layers
+    assert dock.controller.object_highlight.layer in viewer.layers
     assert lit_labels(dock, nuclei) == [4, 6]
 
 
@@ -168,13 +172,13 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     assert "The labels 'nuclei' of these objects are not open" in (
         dock.data.trouble.text()
     )
-    assert dock.controller.lit.layer is None
+    assert dock.controller.object_highlight.layer is None
     click = clicker(dock)
     click([1.0, 9.0], False)
     assert session.selection.rows.tolist() == [3]
     dock.controller.writing.write_features()
     assert "no map of a layer's objects" in dock.data.trouble.text()
-    view = dock.controller.keeper.capture().maps[0].view
+    view = dock.controller.session_store.capture().maps[0].view
     assert view["layers"]["labels"]["name"] == "nuclei"
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
@@ -202,7 +206,7 @@ def test_in_the_grid_the_objects_own_layer_shows_what_is_selected(
     assert nuclei.colormap is before
     assert lit_labels(dock, nuclei) == [6]
     viewer.canvas.grid.enabled = True
-    assert dock.controller.lit.layer is None
+    assert dock.controller.object_highlight.layer is None
     assert colored(nuclei) == [6]
     session.selection.clear()
     assert nuclei.colormap is before
@@ -231,7 +235,7 @@ def test_objects_of_a_multiscale_image_are_measured_and_lit(
     assert objects.boxes.max() > pyramid.data[1].shape[0]  # the finest was measured
     for rows in ([3, 7], [1]):
         session.selection.select_points(np.array(rows))
-        lit = dock.controller.lit.layer
+        lit = dock.controller.object_highlight.layer
         assert lit.multiscale
         for level in range(3):
             pixels = np.asarray(lit.data[level][...]) == 1
@@ -269,7 +273,7 @@ def test_the_camera_goes_to_the_selected_objects(viewer, dock, session, nuclei):
 
 def test_other_data_take_the_light_away(qtbot, viewer, dock, session, nuclei):
     session.selection.select_points(np.array([3]))
-    lit = dock.controller.lit.layer
+    lit = dock.controller.object_highlight.layer
     image = np.random.default_rng(1).random((40, 40))
     source = MeasuredSource(image, grid(5, 8), "others")
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
@@ -290,7 +294,7 @@ def test_drawn_points_become_a_cluster(play, dock, session):
 
 @pytest.fixture
 def canvas(make_napari_viewer, session, qtbot, click_run):
-    from napari_embedding_game.ui.dock import GameDock
+    from napari_embedding_game.ui.game_dock import GameDock
 
     viewer = make_napari_viewer(show=True)
     dock = GameDock(viewer, Workspace(session), warm_up=False)
@@ -298,7 +302,7 @@ def canvas(make_napari_viewer, session, qtbot, click_run):
     click_run(dock)
     qtbot.wait(50)
     yield viewer, dock
-    dock.controller.keeper.close()
+    dock.controller.session_store.close()
 
 
 @pytest.mark.parametrize("by_button", [False, True])
@@ -326,11 +330,11 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
     for corner in corners[1:]:
         qtbot.wait(40)  # moves that follow at once are taken for one
         QTest.mouseMove(native, pixel(corner))
-    sheet = native.findChild(QWidget, "lasso")
-    assert sheet.isVisible()
+    overlay = native.findChild(QWidget, "lasso")
+    assert overlay.isVisible()
     assert len(viewer.layers) == 2  # the line is none
     drawn = (pixel(corners[0]) + pixel(corners[1])) / 2
-    assert sheet.grab().toImage().pixelColor(drawn).name() == COLOR
+    assert overlay.grab().toImage().pixelColor(drawn).name() == COLOR
     QTest.mouseRelease(native, left, modifier, pixel(corners[-1]))
     qtbot.waitUntil(lambda: native.findChild(QWidget, "lasso") is None)
     np.testing.assert_array_equal(session.selection.points, embedding[:, 1] < 0.5)
@@ -378,12 +382,12 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     qtbot, play, inspector, session, dataset, column
 ):
     play()
-    inspector.members.column.value = column
+    inspector.details.column.value = column
     session.selection.replace((1, 2))
     qtbot.waitUntil(lambda: inspector.report is not None)
     qtbot.waitUntil(lambda: inspector.report.column == column)
     share = inspector.report.composition[1]
-    bars = inspector.members.composition
+    bars = inspector.details.composition
     middle = QPoint(20, ROW + ROW // 2)
     qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=middle)
     rows = (as_levels(dataset.obs[column]) == share.level).to_numpy()
@@ -400,13 +404,13 @@ def test_the_bar_of_the_other_values_selects_all_of_them(
     kinds = [f"k{i % 10}" for i in range(40)]
     session.load(replace(dataset, obs=dataset.obs.assign(kind=kinds)))
     play()
-    inspector.members.column.value = "kind"
+    inspector.details.column.value = "kind"
     session.selection.select_points(np.arange(40))
     qtbot.waitUntil(lambda: inspector.report is not None)
     qtbot.waitUntil(lambda: inspector.report.column == "kind")
     other = inspector.report.composition[-1]
     assert other.level == "other (3 more)"
-    bars = inspector.members.composition
+    bars = inspector.details.composition
     last = QPoint(20, 7 * ROW + ROW // 2)
     qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=last)
     assert {kinds[row] for row in session.selection.rows} == set(other.pooled)
@@ -419,7 +423,7 @@ def test_a_bar_clicked_with_shift_adds_its_points(qtbot, play, inspector, sessio
     before = session.selection.points
     qtbot.waitUntil(lambda: inspector.report is not None)
     qtbot.mouseClick(
-        inspector.members.composition,
+        inspector.details.composition,
         Qt.MouseButton.LeftButton,
         Qt.KeyboardModifier.ShiftModifier,
         QPoint(20, 5),

@@ -1,4 +1,4 @@
-from napari_embedding_game.ui.throttle import debounced, throttled
+from napari_embedding_game.ui.tasks.throttle import debounced, throttled
 
 
 def test_the_first_call_comes_at_once_and_the_others_as_one_after_the_wait(qtbot):

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from skimage.io import imsave
 
-from napari_embedding_game.ui.worker import running_workers
+from napari_embedding_game.ui.tasks.worker import running_workers
 
 KINDS = ("Macrophages", "T", "Epithelial")
 PLANTED = 6
@@ -129,10 +129,10 @@ def test_from_an_image_to_nuclei_and_back(person, image_and_labels, tmp_path):
     is_bright = person.session.dataset.objects.label_ids % 2 == 0
     person.choose(cluster_of(person, is_bright))
     np.testing.assert_array_equal(person.session.selection.points, is_bright)
-    lit = person.dock.controller.lit.layer
+    lit = person.dock.controller.object_highlight.layer
     np.testing.assert_array_equal(lit.data == 1, (labels > 0) & (labels % 2 == 0))
     person.open_tab("Pictures")
-    assert person.inspector.members.thumbnails.pictures.rowCount() > 0
+    assert person.inspector.details.thumbnails.pictures.rowCount() > 0
     person.show_contours()  # as the tutorial says, to see what is lit
     person.click_object(6)
     assert person.session.selection.rows.tolist() == [6]

@@ -7,9 +7,9 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 
-from napari_embedding_game.ui.dock import Closing, GameDock
-from napari_embedding_game.ui.layers import MapLayers
-from napari_embedding_game.ui.worker import running_workers
+from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.game_dock import Closing, GameDock
+from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.workspace import Workspace
 
 
@@ -88,7 +88,7 @@ def test_a_dock_that_is_opened_again_goes_on_with_the_map(
     assert again.run.run.text == "Restart"
     click_run(again)
     assert len(window.layers) == 2
-    again.controller.keeper.close()
+    again.controller.session_store.close()
 
 
 def test_the_visual_shows_what_was_written(window, dataset, make_snapshot):
@@ -138,7 +138,7 @@ def canvas(make_napari_viewer, session, qtbot, click_run, engine):
     layers = click_run(dock)
     qtbot.wait(50)
     yield Canvas(viewer, layers)
-    dock.controller.keeper.close()
+    dock.controller.session_store.close()
 
 
 def test_clicks_on_the_map_select_clusters(canvas, session, qtbot):

@@ -7,7 +7,7 @@ import time
 import pytest
 from qtpy.QtCore import QThread, QTimer
 
-from napari_embedding_game.ui.worker import FrameWorker, Worker, running_workers
+from napari_embedding_game.ui.tasks.worker import FrameWorker, Worker, running_workers
 
 
 def raising(error):

@@ -8,7 +8,7 @@ import pytest
 from napari.components import ViewerModel
 
 from napari_embedding_game.ui import plugin
-from napari_embedding_game.ui.linked import Linked
+from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.workspace import (
     Workspace,
     leave_workspace,
@@ -89,7 +89,7 @@ def test_layers_of_the_map_are_saved_though_another_dock_is_closed_first(
     for each in (inspector, dock):
         each._closing.is_with_window = True
     inspector.close()
-    view = dock.controller.keeper.capture().maps[0].view
+    view = dock.controller.session_store.capture().maps[0].view
     assert view["layers"]["labels"]["name"] == "cells"
     dock.close()
     assert dock.workspace.linked.current is None

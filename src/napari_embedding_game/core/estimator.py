@@ -23,14 +23,14 @@ from napari_embedding_game.core.arguments import (
     shown,
     whole,
 )
-from napari_embedding_game.core.errors import EmbeddingWarning, InputError
-from napari_embedding_game.core.family import (
-    MEMBERS,
-    member,
+from napari_embedding_game.core.energy.methods import (
+    METHODS,
+    get_method,
     n_searched,
     per_point,
     resolve,
 )
+from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.names import (
     AFFINITIES,
@@ -101,7 +101,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         None draws a seed; the seed used is kept in ``random_state_``.  The same seed
         gives the same map on the CPU; on CUDA sums are added in any order.
     method : str, default="game"
-        Any of :data:`family.MEMBERS`: "game", "ee", "ssne", "tsne", "umap",
+        Any of :data:`methods.METHODS`: "game", "ee", "ssne", "tsne", "umap",
         "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank";
         with the extra ``peers`` "umap_learn" and "opentsne".
     approximation : str, optional
@@ -237,7 +237,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         with interrupt_waits():
             import torch  # noqa: F401  (half of it could not be imported again)
         with interrupt_waits():
-            from napari_embedding_game.core import steps
+            from napari_embedding_game.core import pipeline
 
         X = validate_data(
             self,
@@ -248,15 +248,15 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         n_rows = X.shape[0]
         start, settings = self._start(), self._settings(n_rows)
-        steps.check(X, start, settings)
+        pipeline.check(X, start, settings)
         start = replace(start, n_neighbors=self._n_neighbors(start, n_rows))
         self.random_state_ = start.random_state
         self.repulsion_ = self._repulsion(n_rows)
         self.affinity_ = start.affinity
-        graph = steps.neighbors(X, start)
-        weighted, layout = steps.place(graph, X, start)
+        graph = pipeline.neighbors(X, start)
+        weighted, layout = pipeline.place(graph, X, start)
         self.affinity_matrix_ = weighted.matrix()
-        yield from steps.begin(weighted, layout, start, settings, diagnose=diagnose)
+        yield from pipeline.begin(weighted, layout, start, settings, diagnose=diagnose)
 
     def _start(self) -> StartSettings:
         """Return what a run is built from, in the types that the engine takes."""
@@ -281,7 +281,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             n_jobs=optional(whole, "n_jobs", self.n_jobs),
         )
-        return resolve(start, one_of("method", self.method, MEMBERS))
+        return resolve(start, one_of("method", self.method, METHODS))
 
     def _n_neighbors(self, start: StartSettings, n_rows: int) -> int:
         wanted = n_searched(start.affinity, start.n_neighbors, start.perplexity, n_rows)
@@ -323,12 +323,12 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _repulsion(self, n_rows: int) -> float:
         given = self.repulsion
         if isinstance(given, str) and given == "auto":
-            return member(self.method).strength / self._unit(n_rows)
+            return get_method(self.method).strength / self._unit(n_rows)
         return number("repulsion", given, 'a number above 0 or "auto"', _TINY)
 
     def _unit(self, n_rows: int) -> int:
         """Return the strength that a ``repulsion`` of 1 stands for."""
-        return n_rows if member(self.method).unit is per_point else 1
+        return n_rows if get_method(self.method).lambda_scale is per_point else 1
 
     def _seed(self) -> int:
         given = self.random_state

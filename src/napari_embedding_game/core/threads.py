@@ -65,7 +65,7 @@ class ThreadChoice:
     Nobody sees the change: both ways give the same bits.  They are compiled apart,
     but from one loop over chunks, which own the partial sums; and the compiler may
     change neither the order of a sum nor the rounding of a product in it, see
-    :data:`_lanes.STRICT`.  So both do the same operations on the same numbers.
+    :data:`lanes.STRICT`.  So both do the same operations on the same numbers.
     """
 
     def __init__(self, n_threads: int) -> None:

@@ -51,7 +51,7 @@ class StartSettings:
 class GameSettings:
     """What may change while the game is played.  Always complete, never edited.
 
-    ``method`` is a key of ``family.MEMBERS``.  ``strength`` is the repulsion in
+    ``method`` is a key of ``methods.METHODS``.  ``strength`` is the repulsion in
     the method's own unit: for the game lambda x N, the scale on which repulsion
     compares with attraction whatever the number of points, so that the paper's
     lambda is ``strength / N``.  An approximation or strength of ``None`` means
@@ -99,7 +99,7 @@ class Snapshot:
     pressure: NDArray[np.float32]
     """(N,) pressure of each point, in units of the map; 0 where there is none.  All
     NaN while it is not worked out, and under methods that do not define it: see
-    :attr:`family.Member.has_pressure`."""
+    :attr:`methods.Method.has_pressure`."""
     warning: str = ""
     """A sentence when the picture cannot be trusted (the points collapse, or are
     still on their way)."""

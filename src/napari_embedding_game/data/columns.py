@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .errors import DataError
-from .validation import row_text
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.validation import row_text
 
 KEY = "embedding_game"
 """Begins the name of every column that a map is written into."""

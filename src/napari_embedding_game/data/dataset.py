@@ -14,8 +14,8 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .expression import Expression
-from .objects import Objects
+from napari_embedding_game.data.expression import Expression
+from napari_embedding_game.data.label_objects import Objects
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
 
@@ -138,9 +138,9 @@ class Dataset:
             ),
             "profile_names": (len(self.profile_names), self.profile.shape[1]),
         }
-        for part, (found, expected) in lengths.items():
-            if found != expected:
-                raise ValueError(f"{part} has length {found}, expected {expected}")
+        for part, (length, expected) in lengths.items():
+            if length != expected:
+                raise ValueError(f"{part} has length {length}, expected {expected}")
 
     @classmethod
     def from_rows(

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .counts import are_counts
+from napari_embedding_game.data.raw_counts import are_counts
 
 TARGET_SUM = 10_000.0
 """Counts of each cell after normalising; the recipe's too."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from .dataset import Dataset
-from .readers import read_stages
-from .recipe import Recipe, apply_recipe
-from .stages import Stages
-from .validation import Duplicates, Missing, Several
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.readers import read_stages
+from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.stages import Stages
+from napari_embedding_game.data.validation import Duplicates, Missing, Several
 
 
 def load(

@@ -7,14 +7,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .anndata import anndata_columns, anndata_spaces, anndata_stages
-from .arrays import array_columns, array_spaces, array_stages
-from .dataset import Dataset
-from .errors import DataError, explain_damage
-from .stages import Stages, finish
-from .tables import table_columns, table_spaces, table_stages
-from .tenx import matrix_file, tenx_columns, tenx_spaces, tenx_stages
-from .validation import (
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.formats.anndata import (
+    anndata_columns,
+    anndata_spaces,
+    anndata_stages,
+)
+from napari_embedding_game.data.formats.arrays import (
+    array_columns,
+    array_spaces,
+    array_stages,
+)
+from napari_embedding_game.data.formats.tables import (
+    table_columns,
+    table_spaces,
+    table_stages,
+)
+from napari_embedding_game.data.formats.tenx import (
+    matrix_file,
+    tenx_columns,
+    tenx_spaces,
+    tenx_stages,
+)
+from napari_embedding_game.data.stages import Stages, finish
+from napari_embedding_game.data.validation import (
     Duplicates,
     Missing,
     Several,

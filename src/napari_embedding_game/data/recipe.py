@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from .counts import counts_advice, looks_like_counts
-from .dataset import Dataset
-from .errors import DataError
-from .expression import COUNTS_NOTE, TARGET_SUM
-from .memory import check_fits
-from .stages import Stage, Stages
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.expression import COUNTS_NOTE, TARGET_SUM
+from napari_embedding_game.data.limits.memory import check_fits
+from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
+from napari_embedding_game.data.stages import Stage, Stages
 
 if TYPE_CHECKING:
     from anndata import AnnData

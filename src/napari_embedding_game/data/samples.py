@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from . import images, mnist_files
-from .anndata import from_anndata, read_legacy
-from .dataset import Dataset
-from .errors import DataError
-from .nuclei import MeasuredImage, nuclei_stages
-from .readers import read
-from .stages import finish
+from napari_embedding_game.data import row_images
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats import mnist as mnist_files
+from napari_embedding_game.data.formats.anndata import from_anndata, read_legacy
+from napari_embedding_game.data.images.nuclei import MeasuredImage, nuclei_stages
+from napari_embedding_game.data.readers import read
+from napari_embedding_game.data.stages import finish
 
 _PBMC_FILE = Path("datasets", "10x_pbmc68k_reduced.h5ad")
 
@@ -26,7 +27,7 @@ def digits() -> Dataset:
 
     loaded = load_digits()
     return _digit_images(
-        "digits", images.as_uint8(loaded.images), loaded.target, "label"
+        "digits", row_images.as_uint8(loaded.images), loaded.target, "label"
     )
 
 
@@ -92,9 +93,9 @@ def _digit_images(
     digit = pd.Categorical.from_codes(labels.astype(np.int64), list("0123456789"))
     return Dataset.from_rows(
         name=name,
-        X=images.pixels(pictures),
+        X=row_images.pixels(pictures),
         obs=pd.DataFrame({column: digit}, index=row_names),
-        var_names=images.pixel_names(pictures.shape[1:]),
+        var_names=row_images.pixel_names(pictures.shape[1:]),
         space=f"{' x '.join(map(str, pictures.shape[1:]))} pixels",
         images=pictures,
     )

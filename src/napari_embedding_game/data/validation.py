@@ -14,8 +14,8 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .dataset import Matrix
-from .errors import DataError, MissingValuesError
+from napari_embedding_game.data.dataset import Matrix
+from napari_embedding_game.data.errors import DataError, MissingValuesError
 
 Missing = Literal["error", "drop"]
 MISSING: tuple[Missing, ...] = ("error", "drop")

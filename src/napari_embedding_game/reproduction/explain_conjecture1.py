@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.affinities import edges
-from napari_embedding_game.core.family import member
-from napari_embedding_game.core.forces import Forces, make_forces
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.initialization import start_layout
-from napari_embedding_game.core.objective import Objective, make_objective
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.objective import Objective, make_objective
+from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.types import GameSettings
 
 from .fenchel_roll import roll
@@ -66,12 +66,12 @@ class Pair:
         """Take UMAP's memberships and the signed weights of two-kernel LLE."""
         cpu = torch.device("cpu")
         weights = torch.from_numpy(np.asarray(fuzzy.matrix().sum(axis=1)))
-        umap, lle = member("umap"), member("two_kernel_lle")
+        umap, lle = get_method("umap"), get_method("two_kernel_lle")
         forces = make_forces(signed, cpu, None, lle.attraction, lle.kernel)
         return cls(
             umap=make_forces(fuzzy, cpu, None, umap.attraction, umap.kernel),
             degree=weights.float(),
-            lle=make_objective("exact", forces, lle.unit(signed), 1, seed),
+            lle=make_objective("exact", forces, lle.lambda_scale(signed), 1, seed),
         )
 
     def expected(self, y: Tensor) -> Tensor:
@@ -105,7 +105,7 @@ def along(
     graph = knn_graph(X, N_NEIGHBORS, random_state=inputs.random_state)
     weighted = {each: edges(graph, each, X=X) for each in ("fuzzy", "lle")}
     pair = Pair.of(weighted["fuzzy"], weighted["lle"], inputs.random_state)
-    own = weighted[member(method).affinity]
+    own = weighted[get_method(method).affinity]
     layout = start_layout(own, X, 2, "random", inputs.random_state)
     placed = Placed(X, np.zeros(len(X)), own, layout)
     settings = GameSettings(method=method, max_iter=at[-1])

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from napari_embedding_game.core.collapse import occupancy
-from napari_embedding_game.core.family import member
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.metrics import knn_accuracy, neighbor_recall
+from napari_embedding_game.core.dynamics.collapse import occupancy
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.metrics import knn_accuracy, neighbor_recall
 from napari_embedding_game.core.types import GameSettings, StartSettings
 
 from .parts import Parts
@@ -41,7 +41,7 @@ def embed(
     rows = draw_rows(len(digits.X), n_points, inputs.random_state)
     X, labels = digits.X[rows], labels_of(digits)[rows]
     start = StartSettings(
-        affinity=member(method).affinity,
+        affinity=get_method(method).affinity,
         n_neighbors=N_NEIGHBORS,
         init=begin,
         random_state=inputs.random_state,
@@ -96,11 +96,11 @@ _NOTES = [
 def _row(method: str, begin: Begin, each: dict[str, Any]) -> dict[str, Any]:
     return {
         "start": begin,
-        "method": member(method).title,
+        "method": get_method(method).title,
         "kNN accuracy": round(each["accuracy"], 4),
         "recall": round(each["recall"], 4),
         "occupancy": round(each["occupancy"], 3),
-        "repulsion": member(method).approximations[0].replace("_", " "),
+        "repulsion": get_method(method).approximations[0].replace("_", " "),
     }
 
 
@@ -138,7 +138,7 @@ def _draw(found: Found, figure: Figure) -> None:
     for row, begin in zip(grid, BEGINS, strict=True):
         for axes, method in zip(row, METHODS, strict=True):
             each = found[method, begin]
-            title = f"{member(method).title}, {begin}: {each['accuracy']:.3f}"
+            title = f"{get_method(method).title}, {begin}: {each['accuracy']:.3f}"
             draw_map(axes, each["layout"], each["labels"], title=title)
 
 

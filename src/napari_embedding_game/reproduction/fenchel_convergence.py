@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.learners import BestResponsePlus, MirrorDescent, play
+from napari_embedding_game.core.graph.classical.online_learners import (
+    BestResponsePlus,
+    MirrorDescent,
+    play,
+)
 
 from .learners import convergence_bound
 from .parts import Parts

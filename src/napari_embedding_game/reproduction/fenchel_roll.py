@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from napari_embedding_game.core.classical import eigenmaps
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.metrics import neighbor_recall
+from napari_embedding_game.core.graph.classical import eigenmaps
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.metrics import neighbor_recall
 
 from .parts import Parts
 from .protocol import Check, Inputs, Reproduction, Result, Table

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.classical import classical_layout
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.metrics import neighbor_recall
+from napari_embedding_game.core.graph.classical import classical_layout
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.metrics import neighbor_recall
 
 from .parts import Parts
 from .protocol import Check, Inputs, Reproduction, Result, Table

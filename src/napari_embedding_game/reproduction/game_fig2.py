@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.metrics import knn_accuracy
+from napari_embedding_game.core.inspect.metrics import knn_accuracy
 from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish

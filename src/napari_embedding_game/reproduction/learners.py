@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.learners import (
+from napari_embedding_game.core.graph.classical.online_learners import (
     Action,
     Average,
     BestResponse,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_embedding_game.data.atomic import whole_or_nothing
+from napari_embedding_game.data.export.atomic import whole_or_nothing
 
 Tell = Callable[[str, int, int], None]
 """Receives what is being computed, the parts that are done, and all there are."""

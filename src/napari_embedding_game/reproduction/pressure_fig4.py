@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.affinities import edges
 from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.family import n_searched
-from napari_embedding_game.core.graph import knn_graph
+from napari_embedding_game.core.energy.methods import n_searched
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.types import GameSettings
 
 from .parts import Parts

@@ -12,15 +12,18 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
-from napari_embedding_game.core.affinities import edges
-from napari_embedding_game.core.family import n_searched
-from napari_embedding_game.core.forces import make_forces
-from napari_embedding_game.core.graph import knn_graph
-from napari_embedding_game.core.homotopy import HomotopyStep
-from napari_embedding_game.core.minimizers import Step, spectral_direction
-from napari_embedding_game.core.objective import AllPairs, Objective
-from napari_embedding_game.core.pressured_points import PressuredStep, pressured_points
-from napari_embedding_game.core.spectral import SpectralDirection
+from napari_embedding_game.core.dynamics.homotopy import HomotopyStep
+from napari_embedding_game.core.dynamics.minimizers import Step, spectral_direction
+from napari_embedding_game.core.dynamics.pressured_points import (
+    PressuredStep,
+    pressured_points,
+)
+from napari_embedding_game.core.dynamics.spectral_direction import SpectralDirection
+from napari_embedding_game.core.energy.methods import n_searched
+from napari_embedding_game.core.energy.objective import AllPairs, Objective
+from napari_embedding_game.core.energy.pair_sums import make_forces
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
 
 Points = NDArray[Any]
 Mask = NDArray[np.bool_]

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_embedding_game.data.atomic import whole_or_nothing
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.atomic import whole_or_nothing
 
 from .parts import Parts
 from .protocol import Check, Inputs, Reproduction, Result, Table

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core import steps
-from napari_embedding_game.core.affinities import Edges
+from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 
 from .protocol import Inputs
@@ -57,7 +57,7 @@ def placed_digits(inputs: Inputs, wanted: int | None, n_neighbors: int = 15) -> 
 
 def place(X: Any, labels: NDArray[Any], start: StartSettings) -> Placed:
     """Find the edges of the rows and put the points where ``start`` says."""
-    edges, layout = steps.place(steps.neighbors(X, start), X, start)
+    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
     return Placed(X, labels, edges, layout)
 
 

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.collapse import occupancy
-from napari_embedding_game.core.family import member
-from napari_embedding_game.core.forces import make_forces
-from napari_embedding_game.core.memory_order import memory_order
-from napari_embedding_game.core.metrics import knn_accuracy
+from napari_embedding_game.core.dynamics.collapse import occupancy
+from napari_embedding_game.core.dynamics.memory_order import memory_order
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.objective import Objective, make_objective
+from napari_embedding_game.core.energy.pair_sums import make_forces
+from napari_embedding_game.core.inspect.metrics import knn_accuracy
 from napari_embedding_game.core.names import Approximation
-from napari_embedding_game.core.objective import Objective, make_objective
 from napari_embedding_game.core.types import GameSettings, Snapshot
 
 from .game_fig4 import distinct_share
@@ -35,7 +35,7 @@ WAYS: dict[Way, str] = {
 N_ITERATIONS = 4_000
 """2,000 with eta_y = 0.03, then 2,000 with a tenth of it; eta_z is ten times that."""
 N_POINTS = 5_000
-_GAME = member("game")
+_GAME = get_method("game")
 
 
 def follow(
@@ -86,7 +86,7 @@ class _Meter:
     """
 
     def __init__(self, placed: Placed, way: Way, n_samples: int, seed: int) -> None:
-        self._repulsion = _GAME.unit(placed.edges) * MNIST_STRENGTH
+        self._repulsion = _GAME.lambda_scale(placed.edges) * MNIST_STRENGTH
         self._n = placed.edges.n_points
         start = np.asarray(placed.layout, placed.edges.weights.dtype)
         self._order = memory_order(start)

@@ -9,7 +9,7 @@ from psygnal import Signal
 
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import Loaded, Source, Wish
+from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,8 @@ class ReadRecord:
     """How the data of a map were read, and what came of it."""
 
     source: Source
-    wish: Wish
-    loaded: Loaded
+    options: ReadOptions
+    loaded: LoadResult
 
 
 class Loading:
@@ -38,8 +38,8 @@ class Loading:
         self._maps = maps
         self._by_map: dict[str, ReadRecord] = {}
         self.source: Source | None = None
-        """What was asked for last, with ``wish``: how."""
-        self.wish = Wish()
+        """What was asked for last, with ``options``: how."""
+        self.options = ReadOptions()
         self.taken: Source | None = None
         """The source of what is on show; None before anything was read."""
         self.shown: ReadRecord | None = None
@@ -61,17 +61,17 @@ class Loading:
         self.is_reading = source is not None
         if source is not None and source is self.source:
             return False
-        self.source, self.wish, self.columns = source, Wish(), ()
+        self.source, self.options, self.columns = source, ReadOptions(), ()
         if source is None:
             self._by_map, self.taken, self.shown = {}, None, None
         return True
 
-    def change(self, **changes: Any) -> Wish:
+    def change(self, **changes: Any) -> ReadOptions:
         """Change how the source is to be read, and return that."""
         if "space" in changes:
             self.columns = ()
-        self.wish = replace(self.wish, **changes)
-        return self.wish
+        self.options = replace(self.options, **changes)
+        return self.options
 
     def ask_again_as(self, source: Source) -> None:
         """Take this for the source of what is on show: the same labels, edited."""
@@ -82,17 +82,19 @@ class Loading:
         """Whether the source that is asked for is the one on show."""
         return self.source is self.taken
 
-    def take_up(self, source: Source, loaded: Loaded) -> None:
+    def take_up(self, source: Source, loaded: LoadResult) -> None:
         """Note what came of reading a source: the data of the open map."""
         self.is_reading = False
-        read = self._by_map[self._maps.current] = ReadRecord(source, self.wish, loaded)
+        read = self._by_map[self._maps.current] = ReadRecord(
+            source, self.options, loaded
+        )
         self._show(read)
 
     def go_back(self) -> None:
         """Go back to what is on show, as reading failed or was cancelled."""
         self.is_reading = False
         self.source = self.taken
-        self.wish = Wish() if self.shown is None else self.shown.wish
+        self.options = ReadOptions() if self.shown is None else self.shown.options
         if self.shown is not None and not self.columns:
             self.columns = tuple(self.shown.loaded.columns)
 
@@ -107,8 +109,8 @@ class Loading:
         if not reads or self.is_reading:
             return
         read = reads[0]
-        wish = Wish() if self.shown is None else self.shown.wish
-        if (read.source, read.wish) != (self.taken, wish):
+        options = ReadOptions() if self.shown is None else self.shown.options
+        if (read.source, read.options) != (self.taken, options):
             self.columns = ()
             self._show(read)
             self.go_back()

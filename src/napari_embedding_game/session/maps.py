@@ -21,21 +21,26 @@ from psygnal import Signal
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session import archive
-from napari_embedding_game.session.carrying import (
-    Made,
+from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.clusters.clustering import (
+    AUTOMATIC,
+    ClusterAnnotation,
+    Edits,
+    untouched,
+)
+from napari_embedding_game.session.clusters.edits import Named
+from napari_embedding_game.session.clusters.history import Trail
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.transfer_edits import (
+    PersonsWork,
     book_of,
-    carried,
-    is_same_reading,
+    has_same_rows,
     is_same_source,
     places_in,
+    transferred_edits,
 )
-from napari_embedding_game.session.clustering import AUTOMATIC, Edits, Given, untouched
-from napari_embedding_game.session.clusters import ClusterBook
-from napari_embedding_game.session.edits import Named
-from napari_embedding_game.session.history import Trail
-from napari_embedding_game.session.saved import SavedMap, SavedSession
-from napari_embedding_game.session.session import Session
 
 FEWEST = 10
 """Rows from which a map of its own tells anything."""
@@ -173,17 +178,19 @@ class MapTree:
         known = self._maps.get(base)
         if known is not None and known.parent is not None:  # a map of a part
             dataset = _taken(dataset, whole)
-        if is_same_reading(shown, dataset):
+        if has_same_rows(shown, dataset):
             return self._current
         for one in self._readings(base):
-            if is_same_reading(one.dataset, dataset):
+            if has_same_rows(one.dataset, dataset):
                 self.open(one.key)
                 return one.key
         return self._read_anew(base, shown, dataset)
 
     def _read_anew(self, base: str, shown: Dataset, dataset: Dataset) -> str:
         clustering = self._session.clusters.clustering
-        edits = carried(clustering, places_in(shown, dataset), len(dataset.obs))
+        edits = transferred_edits(
+            clustering, places_in(shown, dataset), len(dataset.obs)
+        )
 
         def move() -> None:
             self._session.load(dataset)
@@ -252,14 +259,14 @@ class MapTree:
         self.changed.emit()
 
     @property
-    def made(self) -> Made:
+    def made(self) -> PersonsWork:
         """What a person made in all these maps."""
         decided = dict(self.decided())
         named = {x.name for one in decided.values() for x in one.given.values()}
         first = next(iter(decided.values()), None)
         ids = set() if first is None else set(first.by_hand.tolist())
         parts = sum(key.startswith(PART) for key in decided)
-        return Made(len(named - {""}), len(ids - {AUTOMATIC}), parts)
+        return PersonsWork(len(named - {""}), len(ids - {AUTOMATIC}), parts)
 
     def decided(self) -> list[tuple[str, Edits]]:
         """Return the edits of each map by its key, the first map's first."""
@@ -384,10 +391,10 @@ class MapTree:
         return parent.key
 
     def _children(self, key: str | None) -> list[str]:
-        found = [one.key for one in self._maps.values() if one.parent == key]
-        if key is None and not found and self._session.dataset is not None:
+        keys = [one.key for one in self._maps.values() if one.parent == key]
+        if key is None and not keys and self._session.dataset is not None:
             return [self._current]  # nothing has been stored yet
-        return found
+        return keys
 
     def _places(self, key: str, depth: int) -> list[Place]:
         one = self._maps.get(key)
@@ -444,7 +451,7 @@ def _named(child: SavedMap, parent: SavedMap) -> list[Named]:
         if not (cluster.is_named or cluster.is_by_hand):
             continue
         inside = rows[clustering.rows(cluster.id)]
-        given = Given(
+        given = ClusterAnnotation(
             name=cluster.name if cluster.is_named else f"{child.title} {cluster.name}",
             color=cluster.color,
             note=cluster.note,

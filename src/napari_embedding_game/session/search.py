@@ -53,11 +53,11 @@ class Names:
                 yield place
 
     def _places(self, part: str) -> Iterator[int]:
-        found = self._text.find(part)
-        while found >= 0:
-            place = bisect_left(self._ends, found + part.startswith(SEPARATOR))
+        position = self._text.find(part)
+        while position >= 0:
+            place = bisect_left(self._ends, position + part.startswith(SEPARATOR))
             yield place
-            found = self._text.find(part, self._ends[place])
+            position = self._text.find(part, self._ends[place])
 
 
 class Search:

@@ -66,8 +66,8 @@ class Selection:
     def shares(self) -> dict[int, float]:
         """Return for each cluster with selected points the selected share, 0 to 1."""
         inside, counts = np.unique(self._labels[self.points], return_counts=True)
-        found, sizes = np.unique(self._labels, return_counts=True)
-        sizes = sizes[np.searchsorted(found, inside)]
+        clusters, sizes = np.unique(self._labels, return_counts=True)
+        sizes = sizes[np.searchsorted(clusters, inside)]
         return dict(zip(inside.tolist(), (counts / sizes).tolist(), strict=True))
 
     def members(self, labels: NDArray[np.integer]) -> NDArray[np.bool_]:

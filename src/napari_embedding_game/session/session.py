@@ -15,21 +15,21 @@ import numpy as np
 from psygnal import EmissionInfo, Signal
 
 from napari_embedding_game.core.dynamics.optimizer_rules import RULES
+from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import member
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, MissingValuesError
-from napari_embedding_game.data.result import EmbeddingResult
-from napari_embedding_game.session import provenance
-from napari_embedding_game.session.clusters import ClusterBook
-from napari_embedding_game.session.engine import CoreEngine, Engine
-from napari_embedding_game.session.look import Look
-from napari_embedding_game.session.merging import Merging
-from napari_embedding_game.session.origin import Origin
-from napari_embedding_game.session.record import RunRecord, record
-from napari_embedding_game.session.run import Pace, Progress, Run
-from napari_embedding_game.session.saved import SavedMap
+from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.display import DisplaySettings
+from napari_embedding_game.session.file.origin import Origin
+from napari_embedding_game.session.file.saved_map import SavedMap
+from napari_embedding_game.session.run import provenance
+from napari_embedding_game.session.run.engine import CoreEngine, Engine
+from napari_embedding_game.session.run.record import RunRecord, record
+from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
 
@@ -65,7 +65,7 @@ class Session:
         self.settings = Settings()
         self.clusters = ClusterBook()
         self.selection = Selection()
-        self.look = Look()
+        self.look = DisplaySettings()
         self.dataset: Dataset | None = None
         self.state: State = "idle"
         self.run: Run | None = None
@@ -298,7 +298,7 @@ class Session:
             self.selection.replace(saved.selected)
         self.restored.emit(saved)
 
-    def _choose(self, settings: Mapping[str, Any], look: Look) -> None:
+    def _choose(self, settings: Mapping[str, Any], look: DisplaySettings) -> None:
         for name, value in settings.items():
             setattr(self.settings, name, value)
         for name, value in asdict(look).items():
@@ -350,7 +350,7 @@ class Session:
         if played.is_minimizer != RULES[chosen].is_minimizer:
             return True
         methods = self.run.game.method, self.settings.method
-        if any(member(method).moved_by for method in methods):
+        if any(get_method(method).moved_by for method in methods):
             return self.run.game != self.settings.game()
         return self.run.start.affinity != self.settings.start().affinity
 

@@ -7,9 +7,18 @@ from typing import ClassVar
 
 from psygnal import SignalGroupDescriptor
 
-from napari_embedding_game.core.compatibility import affinities, choose, optimizers
 from napari_embedding_game.core.dynamics.optimizer_rules import RULES
-from napari_embedding_game.core.family import member, per_point, resolve, strength_of
+from napari_embedding_game.core.energy.compatibility import (
+    affinities,
+    choose,
+    optimizers,
+)
+from napari_embedding_game.core.energy.methods import (
+    get_method,
+    per_point,
+    resolve,
+    strength_of,
+)
 from napari_embedding_game.core.names import (
     AffinityChoice,
     Approximation,
@@ -77,10 +86,10 @@ class Settings:
 
         Edges that it cannot be played on are left to it as well.
         """
-        own = choose(method, None)[0].approximations
+        offered = choose(method, None)[0].approximations
         is_possible = self.affinity in ("auto", *affinities(method))
         self._leave_optimizer(method, self.affinity if is_possible else "auto")
-        if self.approximation not in (None, *own):
+        if self.approximation not in (None, *offered):
             self.approximation = None
         if not is_possible:
             self.affinity = "auto"
@@ -108,8 +117,8 @@ class Settings:
 
 def strength_range(method: str) -> tuple[float, float]:
     """Return the weakest and the strongest repulsion that are offered."""
-    own = member(method).strength
-    return own * WEAKEST, own * STRONGEST
+    default = get_method(method).strength
+    return default * WEAKEST, default * STRONGEST
 
 
 def paper_lambda(game: GameSettings, n_points: int) -> float:
@@ -119,4 +128,4 @@ def paper_lambda(game: GameSettings, n_points: int) -> float:
 
 def has_lambda(method: str) -> bool:
     """Return whether the method's repulsion is a lambda, and not a factor."""
-    return member(method).unit is per_point
+    return get_method(method).lambda_scale is per_point

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from napari_embedding_game.data import readers, samples, tables
-from napari_embedding_game.data.counts import looks_like_counts
+from napari_embedding_game.data import readers, samples
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.linking import Match, linked, match_rows
+from napari_embedding_game.data.formats import tables
+from napari_embedding_game.data.images.label_column import Match, linked, match_rows
+from napari_embedding_game.data.images.measure import FirstAxis, measure_stages
+from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.measure import FirstAxis, measure_stages
-from napari_embedding_game.data.nuclei import nuclei_stages
+from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.data.validation import COUNT_TWICE, Duplicates, Missing
@@ -32,7 +33,7 @@ SAMPLES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class ReadOptions:
     """How a source is to be read."""
 
     space: str | None = None
@@ -47,7 +48,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Loaded:
+class LoadResult:
     """What came of reading a source, and what else could come of it."""
 
     dataset: Dataset
@@ -72,7 +73,7 @@ class Source(Protocol):
         """What a person calls it."""
         ...
 
-    def read(self, wish: Wish) -> Stages[Loaded]:
+    def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it in stages; raise :class:`DataError` with one sentence."""
         ...
 
@@ -88,24 +89,24 @@ class FileSource:
         """Return the name shown to the person."""
         return self.path.name
 
-    def read(self, wish: Wish) -> Stages[Loaded]:
+    def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it, and apply the recipe if there is one."""
         dataset = yield from load(
             self.path,
-            space=wish.space,
-            columns=wish.columns,
-            missing=wish.missing,
-            duplicates=wish.duplicates,
-            recipe=wish.recipe,
+            space=options.space,
+            columns=options.columns,
+            missing=options.missing,
+            duplicates=options.duplicates,
+            recipe=options.recipe,
         )
         yield Stage("Looking what else is in it")
-        return Loaded(
+        return LoadResult(
             dataset=dataset,
             spaces=readers.spaces(self.path),
-            columns=readers.columns(self.path, wish.space),
+            columns=readers.columns(self.path, options.space),
             counts_twice=readers.can_drop_duplicates(self.path)
             and _counts_twice(dataset),
-            is_counts=wish.recipe is not None or looks_like_counts(dataset),
+            is_counts=options.recipe is not None or looks_like_counts(dataset),
         )
 
 
@@ -127,7 +128,7 @@ class FeaturesSource:
         """Return the name shown to the person."""
         return f"the table of layer '{self.layer_name}'"
 
-    def read(self, wish: Wish) -> Stages[Loaded]:
+    def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it, and find the object of each row."""
         match, refusal = None, ""
         if self.labels is not None and self.features.shape[1]:
@@ -137,9 +138,9 @@ class FeaturesSource:
         dataset = tables.from_features(
             self.features,
             self.layer_name,
-            columns=wish.columns,
-            missing=wish.missing,
-            duplicates=wish.duplicates,
+            columns=options.columns,
+            missing=options.missing,
+            duplicates=options.duplicates,
             ids=self.column if match is None else match.column,
             left_out=None if match is None else match.left_out,
         )
@@ -148,7 +149,7 @@ class FeaturesSource:
         elif refusal:
             dataset = replace(dataset, notes=(refusal, *dataset.notes))
         columns = tables.number_columns(self.features, self.name)
-        return Loaded(
+        return LoadResult(
             dataset=dataset, columns=columns, counts_twice=_counts_twice(dataset)
         )
 
@@ -173,7 +174,7 @@ class MeasuredSource:
     """The objects of a label image, measured in an image."""
 
     image: Any
-    """As for :func:`~napari_embedding_game.data.measure.measure_stages`."""
+    """As for :func:`~napari_embedding_game.data.images.measure.measure_stages`."""
     labels: Any
     layer_name: str
     scale: tuple[float, ...] | None = None
@@ -186,7 +187,7 @@ class MeasuredSource:
         """Return the name shown to the person."""
         return f"the objects of '{self.layer_name}'"
 
-    def read(self, wish: Wish) -> Stages[Loaded]:
+    def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Measure every object."""
         dataset = yield from measure_stages(
             self.image,
@@ -194,12 +195,12 @@ class MeasuredSource:
             name=self.layer_name,
             scale=self.scale,
             first_axis=self.first_axis,
-            columns=wish.columns,
-            missing=wish.missing,
-            duplicates=wish.duplicates,
+            columns=options.columns,
+            missing=options.missing,
+            duplicates=options.duplicates,
         )
         dataset = replace(dataset, notes=(*self.notes, *dataset.notes))
-        return Loaded(
+        return LoadResult(
             dataset=dataset,
             columns=dataset.profile_names,
             counts_twice=_counts_twice(dataset),
@@ -218,15 +219,17 @@ class SampleSource:
         """Return the name shown to the person."""
         return f"the sample {self.key}"
 
-    def read(self, wish: Wish) -> Stages[Loaded]:
+    def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it."""
         if self.key == "nuclei":
-            found = yield from nuclei_stages()
-            return Loaded(dataset=found.dataset, image=found.image, labels=found.labels)
+            sample = yield from nuclei_stages()
+            return LoadResult(
+                dataset=sample.dataset, image=sample.image, labels=sample.labels
+            )
         yield Stage("Opening the sample")
         if self.key == "mnist":
-            return Loaded(dataset=samples.mnist(self.path))
-        return Loaded(
+            return LoadResult(dataset=samples.mnist(self.path))
+        return LoadResult(
             dataset={"digits": samples.digits, "pbmc": samples.pbmc}[self.key]()
         )
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import napari
 
     from napari_embedding_game.session.session import Session
-    from napari_embedding_game.ui.dock import GameDock
+    from napari_embedding_game.ui.game_dock import GameDock
 
 WINDOW = (1500, 950)
 SETTLE_MS = 400
@@ -54,12 +54,12 @@ def launch(
     viewer = napari.Viewer(title="napari · embedding game")
     viewer.window.resize(*WINDOW)
     dock = open_docks(viewer)
-    errand = Errand(viewer, dock, screenshot, out, quit_after_run)
+    command_line_run = CommandLineRun(viewer, dock, screenshot, out, quit_after_run)
     source = _source(sample, path)
     if source is not None:
         dock.controller.reading.load(source, then=dock.controller.play)
     napari.run()
-    return errand.code
+    return command_line_run.code
 
 
 def _source(sample: str | None, path: str | Path | None):
@@ -71,7 +71,7 @@ def _source(sample: str | None, path: str | Path | None):
     return FileSource(where) if where is not None else None
 
 
-class Errand:
+class CommandLineRun:
     """What is to be done once the first run has ended."""
 
     def __init__(

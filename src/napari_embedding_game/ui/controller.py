@@ -17,24 +17,24 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session import engine
-from napari_embedding_game.session.run import Progress, Run
-from napari_embedding_game.session.saved import SavedMap
+from napari_embedding_game.session.file.saved_map import SavedMap
+from napari_embedding_game.session.run import engine
+from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.session.sources import Loaded, Source, Wish
+from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
+from napari_embedding_game.ui.canvas.click_selection import ClickSelection
+from napari_embedding_game.ui.canvas.drawing import Drawing
+from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.drawing import Drawing
-from napari_embedding_game.ui.garbage_collection import GarbageCollection
-from napari_embedding_game.ui.keeper import Keeper
-from napari_embedding_game.ui.layers import MapLayers, remove_placeholders
-from napari_embedding_game.ui.linked import go_to
-from napari_embedding_game.ui.lit import LitObjects
-from napari_embedding_game.ui.pointing import Pointing
-from napari_embedding_game.ui.relink import Relinker
-from napari_embedding_game.ui.replacing import Replacing
+from napari_embedding_game.ui.images.linked_layers import go_to
+from napari_embedding_game.ui.images.object_highlight import ObjectHighlight
+from napari_embedding_game.ui.images.relink import Relinker
+from napari_embedding_game.ui.tasks.confirm_replace import Replacing
+from napari_embedding_game.ui.tasks.gc_guard import GcGuard
 from napari_embedding_game.ui.tasks.reading import ReadingTask
+from napari_embedding_game.ui.tasks.session_store import SessionStore
+from napari_embedding_game.ui.tasks.worker import FrameWorker, Worker
 from napari_embedding_game.ui.tasks.writing import WritingTask
-from napari_embedding_game.ui.worker import FrameWorker, Worker
 
 if TYPE_CHECKING:
     import napari
@@ -53,8 +53,8 @@ class Controller(QObject):
     """The one driver of a workspace in a viewer.
 
     ``reading`` and ``writing`` are its background tasks, ``drawing`` renders the map,
-    ``keeper`` saves by itself, ``relink`` finds layers again, ``lit`` marks selected
-    objects in the image.
+    ``session_store`` saves by itself, ``relink`` finds layers again,
+    ``object_highlight`` marks selected objects in the image.
 
     Parameters
     ----------
@@ -74,18 +74,22 @@ class Controller(QObject):
         self.workspace = workspace
         self.session = session = workspace.session
         linked = workspace.linked
-        self.keeper = Keeper(viewer, workspace)
+        self.session_store = SessionStore(viewer, workspace)
         self.relink = Relinker(viewer, session, linked)
-        self.writing = WritingTask(workspace, self.keeper)
+        self.writing = WritingTask(workspace, self.session_store)
         self.replacing = Replacing(workspace, self.writing)
         self.reading = ReadingTask(
-            viewer, workspace, self.keeper, self.relink, self.replacing.is_allowed
+            viewer,
+            workspace,
+            self.session_store,
+            self.relink,
+            self.replacing.is_allowed,
         )
         self.drawing = Drawing(viewer, workspace, self._on_lost)
-        self.lit = LitObjects(viewer, session, linked)
-        self.pointing = Pointing(viewer, session, self.layers, linked)
+        self.object_highlight = ObjectHighlight(viewer, session, linked)
+        self.pointing = ClickSelection(viewer, session, self.layers, linked)
         self._worker: FrameWorker | None = None
-        self._collections = GarbageCollection()
+        self._gc_guard = GcGuard()
         self._is_open = True
         self._connections = Connections()
         self._connect()
@@ -98,7 +102,7 @@ class Controller(QObject):
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""
         # What is garbage now must not be left out of later ones.
-        self._collections.collect_all()
+        self._gc_guard.collect_all()
         worker = Worker(_warm_up)
         worker.failed.connect(_tell_developers)
         worker.returned.connect(self._on_warm)
@@ -142,16 +146,16 @@ class Controller(QObject):
         for close in (
             self.session.stop,
             self._connections.close,
-            self._collections.take_in_again,
+            self._gc_guard.unfreeze,
             self.relink.close,
-            self.lit.close,
-            self.keeper.close,
+            self.object_highlight.close,
+            self.session_store.close,
             self.pointing.close,
             self.drawing.close,
             self._end_run,
             self.reading.close,
             self.writing.close,
-            self._collections.close,
+            self._gc_guard.close,
         ):
             try:
                 close()
@@ -169,11 +173,11 @@ class Controller(QObject):
             go_to(self._viewer, linked.labels, dataset.objects.take(rows))
 
     def embed_selection(
-        self, source: Source | None = None, wish: Wish | None = None
+        self, source: Source | None = None, options: ReadOptions | None = None
     ) -> None:
         """Open a map of the selected points alone, and play.
 
-        In another space where there is a wish: then the source is read again.
+        In another space where ``options`` are given: then the source is read again.
         """
         selection, clusters = self.session.selection, self.session.clusters
         known = clusters.clustering.by_id
@@ -181,15 +185,15 @@ class Controller(QObject):
         names = [c.name if c.is_named else f"Cluster {c.name}" for c in chosen]
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
         points, whole = selection.points, self.session.dataset
-        if source is None or wish is None:
+        if source is None or options is None:
             self._embed(points, title)
             return
 
-        def embed(loaded: Loaded) -> None:
+        def embed(loaded: LoadResult) -> None:
             if self.session.dataset is whole:  # nothing else was opened meanwhile
                 self._embed(points, title, loaded.dataset)
 
-        self.reading.read(source.name, lambda: source.read(wish), embed)
+        self.reading.read(source.name, lambda: source.read(options), embed)
 
     # Inside
 
@@ -198,7 +202,7 @@ class Controller(QObject):
         connect(self.workspace.linked.changed, self.drawing.make_room)
         connect(self.session.restored, self._on_restored)
         connect(self.session.state_changed, self._on_state)
-        connect(self.keeper.failed, self._on_not_kept)
+        connect(self.session_store.failed, self._on_not_kept)
         for task in (self.reading, self.writing):
             task.busy_changed.connect(self._tell_busy)
             task.trouble.connect(self.trouble)
@@ -212,7 +216,7 @@ class Controller(QObject):
         self, points: np.ndarray, title: str, dataset: Dataset | None = None
     ) -> None:
         try:
-            self.keeper.embed(points, title, dataset)
+            self.session_store.embed(points, title, dataset)
         except DataError as error:
             self.trouble.emit(str(error))
         else:
@@ -230,7 +234,7 @@ class Controller(QObject):
 
     def _on_warm(self) -> None:
         if self._is_open:  # else what is left of this dock would never be freed
-            self._collections.leave_out_what_is_there()
+            self._gc_guard.freeze()
 
     def _on_not_kept(self, error: BaseException) -> None:
         self.trouble.emit(sentence(error))
@@ -243,13 +247,13 @@ class Controller(QObject):
         if saved.snapshot is not None:
             self.workspace.palette.restart()
             self.drawing.show_stored(saved.snapshot)
-            self.keeper.show_view(saved.view)
+            self.session_store.show_view(saved.view)
 
     def _on_state(self, state: str) -> None:
         if state in ("preparing", "running"):
-            self._collections.put_off_full()
+            self._gc_guard.defer_full()
         else:
-            self._collections.allow_full()
+            self._gc_guard.allow_full()
 
     def _on_lost(self) -> None:
         if self.session.state in ("running", "paused", "finished", "stopped"):

@@ -16,13 +16,13 @@ from napari_embedding_game.data import readers
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.sources import (
     FileSource,
+    ReadOptions,
     SampleSource,
     Source,
-    Wish,
 )
-from napari_embedding_game.ui import dock, inspector
-from napari_embedding_game.ui.layers import PLACEHOLDER, remove_placeholders
-from napari_embedding_game.ui.map_layers import POINTS_NAME
+from napari_embedding_game.ui import game_dock, inspector_dock
+from napari_embedding_game.ui.canvas.map_layers import PLACEHOLDER, remove_placeholders
+from napari_embedding_game.ui.canvas.points_layer import POINTS_NAME
 from napari_embedding_game.ui.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 GAME, INSPECTOR = "Embedding Game", "Embedding Game Inspector"
 
 
-class GameDock(dock.GameDock):
+class GameDock(game_dock.GameDock):
     """The main dock, as napari opens it.
 
     napari passes the viewer only to a parameter of this name.
@@ -46,7 +46,7 @@ class GameDock(dock.GameDock):
         super().__init__(napari_viewer, workspace_of(napari_viewer))
 
 
-class InspectorDock(inspector.InspectorDock):
+class InspectorDock(inspector_dock.InspectorDock):
     """The inspector, as napari opens it: at the bottom, until a person moves it."""
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
@@ -57,7 +57,7 @@ class InspectorDock(inspector.InspectorDock):
         super().__init__(napari_viewer, workspace_of(napari_viewer))
 
 
-def open_docks(viewer: napari.Viewer) -> dock.GameDock:
+def open_docks(viewer: napari.Viewer) -> game_dock.GameDock:
     """Open both docks, or show those that are there, and return the main one."""
     game = _opened(viewer, GAME, GameDock)
     _opened(viewer, INSPECTOR, InspectorDock)
@@ -166,7 +166,7 @@ def _open_sample(key: str) -> list[LayerData]:
     viewer = napari.current_viewer()
     source = SampleSource(key)
     if viewer is None:
-        return [_as_points(finish(source.read(Wish())).dataset)]
+        return [_as_points(finish(source.read(ReadOptions())).dataset)]
     return _load_later(viewer, source)
 
 

@@ -14,14 +14,14 @@ from psygnal import Signal
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.cluster_colors import ClusterColors
 from napari_embedding_game.ui.compat import unwrap
-from napari_embedding_game.ui.linked import LinkedLayers
+from napari_embedding_game.ui.images.linked_layers import LinkedLayers
+from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 
 if TYPE_CHECKING:
     import napari
 
-    from napari_embedding_game.ui.layers import KeptMap
+    from napari_embedding_game.ui.canvas.map_layers import KeptMap
 
 
 class Workspace:

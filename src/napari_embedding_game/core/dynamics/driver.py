@@ -28,11 +28,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core import _kernels
-from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.collapse import collapse_warning, far_warning
-from napari_embedding_game.core.compatibility import NO_CHANGE, check_optimizer
+from napari_embedding_game.core.dynamics.collapse import collapse_warning, far_warning
 from napari_embedding_game.core.dynamics.game import Game
+from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
 from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.dynamics.state import (
     Dynamic,
@@ -40,11 +38,13 @@ from napari_embedding_game.core.dynamics.state import (
     State,
     in_the_plane,
 )
+from napari_embedding_game.core.energy import game_kernels
+from napari_embedding_game.core.energy.compatibility import NO_CHANGE, check_optimizer
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.objective import AllPairs
+from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import member
-from napari_embedding_game.core.objective import AllPairs
-from napari_embedding_game.core.optimizer import resolve_schedule
-from napari_embedding_game.core.pressure import pressure
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.threads import one_torch_thread
 from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
 
@@ -53,7 +53,7 @@ Playing = Generator[Snapshot, GameSettings | None, None]
 
 FRAME_SECONDS = 0.04
 """Longest stretch of iterations between two snapshots."""
-DIAGNOSIS_SHARE = 0.2
+SHARE_OF_TIME = 0.2
 """Share of the time that labels and pressure may take while the points move."""
 FITTING = 100
 """Iterations in which landmarks are fitted to a finished map."""
@@ -136,7 +136,7 @@ def make_dynamic(problem: Problem, settings: GameSettings) -> Dynamic:
     InputError
         The method does not take the optimiser.
     """
-    method = member(settings.method)
+    method = get_method(settings.method)
     check_optimizer(method, settings.optimizer)
     # Here, as libraries and linear algebra take a while to load.
     if method.moved_by:
@@ -184,7 +184,7 @@ def resolve_device(device: str) -> torch.device:
 
 def warm_up() -> None:
     """Compile the loops or read them from numba's cache, so that a run starts fast."""
-    from napari_embedding_game.core._warm_up import compile_kernels
+    from napari_embedding_game.core.warm_up import compile_kernels
 
     compile_kernels()
 
@@ -201,7 +201,7 @@ class Throttle:
         if begin >= self._next or must:
             work()
             now = time.perf_counter()
-            self._next = now + (now - begin) / DIAGNOSIS_SHARE
+            self._next = now + (now - begin) / SHARE_OF_TIME
 
 
 class _Driver:
@@ -243,7 +243,7 @@ class _Driver:
         """Go on from the present points under these settings."""
         if not self._dynamic.is_steered:
             return
-        check_optimizer(member(settings.method), settings.optimizer)
+        check_optimizer(get_method(settings.method), settings.optimizer)
         played = RULES[self._settings.optimizer]
         if RULES[settings.optimizer].is_minimizer != played.is_minimizer:
             raise InputError(NO_CHANGE)
@@ -261,7 +261,7 @@ class _Driver:
 
     def _take_up(self, settings: GameSettings, iteration: int) -> None:
         self._settings = settings
-        self._method = member(settings.method)
+        self._method = get_method(settings.method)
         self._begin(self._dynamic, settings, iteration)
         self._fixed_energy: float | None = None
         if self._dynamic.fitting is not None:
@@ -430,5 +430,5 @@ def _nearest(
     """Return the index of each point's nearest landmark (Eq. 7)."""
     labels = np.empty(len(embedding), np.int32)
     columns = np.ascontiguousarray(in_the_plane(landmarks).T)
-    _kernels.nearest_landmark(in_the_plane(embedding), columns, labels)
+    game_kernels.nearest_landmark(in_the_plane(embedding), columns, labels)
     return labels

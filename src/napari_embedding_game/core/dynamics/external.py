@@ -5,7 +5,7 @@ move and can be stopped at every few iterations.  umap-learn has no such hook: i
 seen when it is done, and stopping waits for that.  The principal steps are those of
 :mod:`pca_frames`.
 
-Pressure is not defined on maps of theirs, see :attr:`family.Member.has_pressure`.
+Pressure is not defined on maps of theirs, see :attr:`methods.Method.has_pressure`.
 None of them can be steered.
 """
 
@@ -21,8 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.compatibility import choose
+from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
 from napari_embedding_game.core.dynamics.pca_frames import LOW_RANK, principal_states
 from napari_embedding_game.core.dynamics.state import (
     ANYWHERE,
@@ -30,17 +29,18 @@ from napari_embedding_game.core.dynamics.state import (
     State,
     as_points,
 )
-from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import (
-    Member,
+from napari_embedding_game.core.energy.compatibility import choose
+from napari_embedding_game.core.energy.methods import (
+    Method,
     check_numbers,
     is_installed,
     strength_of,
 )
-from napari_embedding_game.core.forces import make_forces
-from napari_embedding_game.core.objective import Objective, make_objective
-from napari_embedding_game.core.optimizer import resolve_schedule
-from napari_embedding_game.core.profiles import UMAP_A, UMAP_B
+from napari_embedding_game.core.energy.objective import Objective, make_objective
+from napari_embedding_game.core.energy.pair_functions import UMAP_A, UMAP_B
+from napari_embedding_game.core.energy.pair_sums import make_forces
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.types import GameSettings
 
 _SHOWN_EVERY = 10
@@ -61,7 +61,7 @@ class External:
     way_back = "choose another start or method"
     places: NDArray[np.intp] | None = None
 
-    def __init__(self, problem: Problem, method: Member) -> None:
+    def __init__(self, problem: Problem, method: Method) -> None:
         self._problem = problem
         self._method = method
         self.objective: Objective | None = None
@@ -81,7 +81,7 @@ class External:
         return way(problem.edges, problem.layout, settings, problem.random_state)
 
 
-def check(method: Member, settings: GameSettings, n_components: int) -> None:
+def check(method: Method, settings: GameSettings, n_components: int) -> None:
     """Raise InputError unless the method is there and the settings suit it."""
     if not is_installed(method):
         raise InputError(
@@ -103,13 +103,13 @@ def check(method: Member, settings: GameSettings, n_components: int) -> None:
         )
 
 
-def _objective(problem: Problem, settings: GameSettings, method: Member) -> Objective:
+def _objective(problem: Problem, settings: GameSettings, method: Method) -> Objective:
     edges = problem.edges
     cpu = torch.device("cpu")
     return make_objective(
         method.approximations[0],
         make_forces(edges, cpu, 1, method.attraction, method.kernel),
-        method.unit(edges) * method.strength,
+        method.lambda_scale(edges) * method.strength,
         min(settings.n_landmarks, len(problem.layout)),
         problem.random_state,
         method.aggregate,
@@ -191,4 +191,4 @@ _WAYS: dict[str, Way] = {
     "principal": principal_states,
     "low_rank_principal": partial(principal_states, low_rank=LOW_RANK),
 }
-"""What moves the points, by the name in :attr:`family.Member.moved_by`."""
+"""What moves the points, by the name in :attr:`methods.Method.moved_by`."""

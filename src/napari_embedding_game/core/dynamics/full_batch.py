@@ -27,27 +27,27 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.compatibility import check_size, choose
+from napari_embedding_game.core.dynamics.homotopy import N_STEPS, WEAKEST, homotopy
+from napari_embedding_game.core.dynamics.minimizers import (
+    MAX_ITER,
+    Step,
+    lbfgs,
+    spectral_direction,
+)
+from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
+from napari_embedding_game.core.dynamics.pressured_points import pressured_points
+from napari_embedding_game.core.dynamics.spectral_direction import SpectralDirection
 from napari_embedding_game.core.dynamics.state import (
     ANYWHERE,
     Problem,
     State,
     in_the_plane,
 )
-from napari_embedding_game.core.family import check_numbers, strength_of
-from napari_embedding_game.core.forces import CompiledForces
-from napari_embedding_game.core.homotopy import N_STEPS, WEAKEST, homotopy
-from napari_embedding_game.core.minimizers import (
-    MAX_ITER,
-    Step,
-    lbfgs,
-    spectral_direction,
-)
+from napari_embedding_game.core.energy.compatibility import check_size, choose
+from napari_embedding_game.core.energy.methods import check_numbers, strength_of
+from napari_embedding_game.core.energy.objective import AllPairs, Objective
+from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.names import OptimizerName
-from napari_embedding_game.core.objective import AllPairs, Objective
-from napari_embedding_game.core.optimizer import resolve_schedule
-from napari_embedding_game.core.pressured_points import pressured_points
-from napari_embedding_game.core.spectral import SpectralDirection
 from napari_embedding_game.core.types import GameSettings
 
 _MOST_STEPS: dict[OptimizerName, int] = {"homotopy": MAX_ITER * N_STEPS}
@@ -85,7 +85,7 @@ class FullBatch:
         forces = CompiledForces(
             self._edges, self._n_jobs, method.attraction, method.kernel
         )
-        repulsion = method.unit(self._edges) * strength_of(settings)
+        repulsion = method.lambda_scale(self._edges) * strength_of(settings)
         self.objective = Objective(AllPairs(forces), repulsion, method.aggregate)
         former = self._settings
         if (former.method, former.optimizer) != (settings.method, settings.optimizer):

@@ -10,14 +10,18 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from napari_embedding_game.core.compatibility import choose
+from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
+from napari_embedding_game.core.dynamics.optimizer import (
+    PlayerRMS,
+    Schedule,
+    resolve_schedule,
+)
 from napari_embedding_game.core.dynamics.state import Problem, State, in_the_plane
+from napari_embedding_game.core.energy.compatibility import choose
+from napari_embedding_game.core.energy.methods import Method, check_numbers, strength_of
+from napari_embedding_game.core.energy.objective import Objective, make_objective
+from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import Member, check_numbers, strength_of
-from napari_embedding_game.core.forces import Forces, make_forces
-from napari_embedding_game.core.memory_order import inverse, memory_order
-from napari_embedding_game.core.objective import Objective, make_objective
-from napari_embedding_game.core.optimizer import PlayerRMS, Schedule, resolve_schedule
 from napari_embedding_game.core.types import GameSettings
 
 
@@ -86,7 +90,7 @@ class Game:
             raise InputError(
                 f"{method.title} cannot take over from a game: begin a new one with it."
             )
-        self._repulsion = method.unit(self._edges) * strength_of(settings)
+        self._repulsion = method.lambda_scale(self._edges) * strength_of(settings)
         # Drawing samples for large data takes half a second: not at every steer.
         if (settings.method, approximation, n_landmarks) != self._drawn_for:
             self._drawn_for = settings.method, approximation, n_landmarks
@@ -100,7 +104,7 @@ class Game:
             )
         self.objective.repulsion = self._repulsion
 
-    def _forces_of(self, method: Member) -> Forces:
+    def _forces_of(self, method: Method) -> Forces:
         wanted = method.attraction, method.kernel
         forces = self._forces
         if forces is None or (forces.attraction, forces.kernel) != wanted:

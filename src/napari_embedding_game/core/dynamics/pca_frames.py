@@ -1,6 +1,6 @@
 """The points on their way to their principal components, as something that is played.
 
-The principal steps of :mod:`principal` end when the layout has settled: when over
+The principal steps of :mod:`pca` end when the layout has settled: when over
 ``_LOOK_EVERY`` iterations neither the energy nor the square of the length of any axis
 of the map changes by more than ``SETTLED`` of itself.  The energy alone would not do:
 where the second component is far shorter than the first, it hardly tells a saddle on
@@ -22,18 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.dynamics.state import State, as_points
-from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.family import member
-from napari_embedding_game.core.optimizer import resolve_schedule
-from napari_embedding_game.core.principal import (
+from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
+from napari_embedding_game.core.dynamics.pca import (
     START,
     Layout,
     low_rank_rows,
     principal_energy,
     principal_steps,
 )
+from napari_embedding_game.core.dynamics.state import State, as_points
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.types import GameSettings
 
 SETTLED = 1e-9
@@ -70,7 +70,7 @@ def _rows_of(edges: Edges, settings: GameSettings) -> Any:
     """Return the rows in double precision, so that no product copies them anew."""
     if edges.rows is None:
         raise InputError(
-            f"{member(settings.method).title} needs the rows of the data: make the "
+            f"{get_method(settings.method).title} needs the rows of the data: make the "
             "edges with the affinity inner_products."
         )
     rows = edges.rows

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.affinities import Edges
-from napari_embedding_game.core.objective import Objective
+from napari_embedding_game.core.energy.objective import Objective
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.types import GameSettings
 
 ANYWHERE = float(np.finfo(np.float32).max)

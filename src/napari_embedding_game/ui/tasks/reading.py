@@ -12,14 +12,14 @@ from qtpy.QtCore import QObject, Signal
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session.autosave import Orphan
-from napari_embedding_game.session.saved import SavedSession
+from napari_embedding_game.session.file.autosave import RecoveryFile
+from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.session.sources import Loaded, Source, Wish
-from napari_embedding_game.ui.keeper import Keeper, load_session
-from napari_embedding_game.ui.linked import Linked, Table, show_pictures
-from napari_embedding_game.ui.relink import Relinker
-from napari_embedding_game.ui.worker import StageWorker
+from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
+from napari_embedding_game.ui.images.linked_layers import Linked, Table, show_pictures
+from napari_embedding_game.ui.images.relink import Relinker
+from napari_embedding_game.ui.tasks.session_store import SessionStore, load_session
+from napari_embedding_game.ui.tasks.worker import StageWorker
 
 if TYPE_CHECKING:
     import napari
@@ -34,7 +34,7 @@ class ReadingTask(QObject):
     ----------
     viewer : napari.Viewer
     workspace : Workspace
-    keeper : Keeper
+    session_store : SessionStore
     relink : Relinker
     may_replace : callable
         Return whether a source or file may take the place of the open maps.
@@ -46,7 +46,7 @@ class ReadingTask(QObject):
     None: a session file was taken up.
     """
     loaded = Signal(object, object)
-    """The source that was taken up, and the :class:`Loaded` that came of it."""
+    """The source that was taken up, and the :class:`LoadResult` that came of it."""
     cancelled = Signal()
     """Reading was given up; what was loaded before stays."""
     failed = Signal()
@@ -63,7 +63,7 @@ class ReadingTask(QObject):
         self,
         viewer: napari.Viewer,
         workspace: Workspace,
-        keeper: Keeper,
+        session_store: SessionStore,
         relink: Relinker,
         may_replace: Callable[[Source | Path], bool],
     ) -> None:
@@ -71,7 +71,7 @@ class ReadingTask(QObject):
         self._viewer = viewer
         self._workspace = workspace
         self._loading = workspace.loading
-        self._keeper = keeper
+        self._keeper = session_store
         self._relink = relink
         self._may_replace = may_replace
         self._worker: StageWorker | None = None
@@ -81,7 +81,7 @@ class ReadingTask(QObject):
     def load(
         self,
         source: Source,
-        wish: Wish | None = None,
+        options: ReadOptions | None = None,
         *,
         linked: Linked | None = None,
         table: Table | None = None,
@@ -112,7 +112,7 @@ class ReadingTask(QObject):
             return False
         self.asked.emit(source, self._loading.ask(source))
 
-        def take_up(loaded: Loaded) -> None:
+        def take_up(loaded: LoadResult) -> None:
             is_reading = is_again and self._workspace.maps.fits(loaded.dataset)
             if not is_reading and not self._may_replace(source):
                 self._give_up()
@@ -123,7 +123,7 @@ class ReadingTask(QObject):
             if then is not None:
                 then()
 
-        self.read(source.name, lambda: source.read(wish or Wish()), take_up)
+        self.read(source.name, lambda: source.read(options or ReadOptions()), take_up)
         self.stage_changed.emit(Stage(f"Reading {source.name}"))
         return True
 
@@ -148,9 +148,11 @@ class ReadingTask(QObject):
 
         self.read(path.name, lambda: load_session(path), take_up)
 
-    def bring_back(self, orphan: Orphan) -> None:
+    def bring_back(self, recovery_file: RecoveryFile) -> None:
         """Take up what a crash left behind; its file goes once it is saved anew."""
-        self.open_session(orphan.path, lambda: self._keeper.take_over(orphan))
+        self.open_session(
+            recovery_file.path, lambda: self._keeper.take_over(recovery_file)
+        )
 
     def read(
         self, name: str, read: Callable[[], Stages[Any]], then: Callable[[Any], None]
@@ -212,7 +214,7 @@ class ReadingTask(QObject):
 
     def _take_up(
         self,
-        loaded: Loaded,
+        loaded: LoadResult,
         linked: Linked | None,
         table: Table | None,
         *,
@@ -229,7 +231,7 @@ class ReadingTask(QObject):
         has_objects = loaded.dataset.objects is not None
         self._workspace.linked.set(linked if has_objects else None, table)
 
-    def _show_pictures(self, loaded: Loaded) -> Linked:
+    def _show_pictures(self, loaded: LoadResult) -> Linked:
         present = self._workspace.linked.current
         is_shown = (
             present is not None

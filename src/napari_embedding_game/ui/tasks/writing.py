@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.figure import PointColors
-from napari_embedding_game.session import archive
-from napari_embedding_game.session.clustering import Edits
+from napari_embedding_game.data.export.figure import PointColors
+from napari_embedding_game.session.clusters.clustering import Edits
+from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.ui.aftermath import note, tell_of
-from napari_embedding_game.ui.coloring import ByCluster, coloring, for_figure
-from napari_embedding_game.ui.keeper import Keeper
-from napari_embedding_game.ui.linked import write_columns
-from napari_embedding_game.ui.worker import Worker
+from napari_embedding_game.ui.images.linked_layers import write_columns
+from napari_embedding_game.ui.style.coloring import ByCluster, coloring, for_figure
+from napari_embedding_game.ui.tasks.late_errors import log_error, notify_error
+from napari_embedding_game.ui.tasks.session_store import SessionStore
+from napari_embedding_game.ui.tasks.worker import Worker
 
 if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
@@ -37,7 +37,7 @@ class WritingTask(QObject):
     Parameters
     ----------
     workspace : Workspace
-    keeper : Keeper
+    session_store : SessionStore
     """
 
     saved = Signal(str)
@@ -46,10 +46,10 @@ class WritingTask(QObject):
     trouble = Signal(str)
     """A sentence about writing that failed, "" when it is over."""
 
-    def __init__(self, workspace: Workspace, keeper: Keeper) -> None:
+    def __init__(self, workspace: Workspace, session_store: SessionStore) -> None:
         super().__init__()
         self._workspace = workspace
-        self._keeper = keeper
+        self._keeper = session_store
         self.saved_edits: list[tuple[str, Edits]] = []
         """What a person had made when a session file was written last."""
         self.text = ""
@@ -69,7 +69,7 @@ class WritingTask(QObject):
         colors = colors_of(self._workspace) if is_figure else None
 
         def write() -> None:
-            from napari_embedding_game.data import writers
+            from napari_embedding_game.data.export import writers
 
             if is_figure:
                 writers.write_figure(dataset, result, path, colors=colors)
@@ -164,13 +164,13 @@ def _write_after(
         except Exception as error:  # the others are written all the same
             errors.append(error)
     for one in errors:
-        note("A file could not be saved", one)
+        log_error("A file could not be saved", one)
     return errors
 
 
 def _tell_all(errors: list[BaseException]) -> None:
     for error in errors:
-        tell_of(error)
+        notify_error(error)
 
 
 def colors_of(workspace: Workspace) -> PointColors:

@@ -1,0 +1,287 @@
+"""Minimisers for methods without landmarks: only the points move, downhill.
+
+Each is a function (objective, layout) that returns an iterator of steps: whoever
+drives it shows them, or stops by asking for no more.
+
+    for step in spectral_direction(objective, layout):
+        show(step.y, step.energy)
+
+==================  ==========================================================
+spectral_direction  Vladymyrov & Carreira-Perpinan, ICML 2012, as in paper 4
+lbfgs               limited-memory BFGS with a strong Wolfe line search
+==================  ==========================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.dynamics.spectral_direction import SpectralDirection
+from napari_embedding_game.core.energy.methods import all_attraction
+from napari_embedding_game.core.energy.objective import Landmarks, Objective
+from napari_embedding_game.core.errors import InputError
+
+Points = NDArray[np.floating]
+Energy = Callable[[Points], tuple[float, Points]]
+"""Returns the energy of (N, d) points and its (N, d) gradient."""
+
+TOLERANCE = 1e-5
+"""Paper 4's: least fall of the energy in a step, where the attraction's weights
+sum to 1."""
+MAX_ITER = 5000
+
+_ARMIJO = 1e-4
+_SHORTER = 0.5
+_LONGER = 2.0
+_MOST_TRIALS = 40
+_HISTORY = 20
+
+
+class Step(NamedTuple):
+    """Where a minimiser stands."""
+
+    iteration: int
+    """0 is the start."""
+    y: Points
+    """(N, d) positions, a copy."""
+    energy: float
+
+
+class Minimizer(Protocol):
+    """What every minimiser is: a function that returns an iterator of steps.
+
+    The first step is the start, and no step has more energy than the one before.
+    The iterator ends when the energy falls by less than ``tolerance``, or after
+    ``max_iter`` iterations.
+    """
+
+    def __call__(
+        self,
+        objective: Objective,
+        layout: Points,
+        *,
+        tolerance: float = TOLERANCE,
+        max_iter: int = MAX_ITER,
+    ) -> Iterator[Step]:
+        """Start at ``layout``, (N, d), which stays as it is."""
+
+
+class PointEnergy:
+    """An objective as a function of the points alone.
+
+    Raises
+    ------
+    InputError
+        The objective has landmarks that play too.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        if isinstance(objective.pairs, Landmarks):
+            raise InputError(
+                "A minimiser moves the points alone, and landmarks play against them: "
+                "choose the approximation exact, or play the game."
+            )
+        self._objective = objective
+
+    def __call__(self, y: Points) -> tuple[float, Points]:
+        """Return the energy of (N, d) points and its gradient."""
+        points = torch.from_numpy(y)
+        # Of the landmarks, which have no say here, one is the fewest.
+        energy, gradient, _ = self._objective.evaluate(points, points[:1], value=True)
+        return energy, gradient.numpy()
+
+
+def spectral_direction(
+    objective: Objective,
+    layout: Points,
+    *,
+    tolerance: float = TOLERANCE,
+    max_iter: int = MAX_ITER,
+    direct: SpectralDirection | None = None,
+) -> Iterator[Step]:
+    """Follow the spectral direction, each step at first as long as the last.
+
+    Parameters
+    ----------
+    objective : Objective
+        Whose repulsion needs no landmarks that play.
+    layout : (N, d) array
+        Where the points start; it stays as it is.
+    tolerance, max_iter
+        When to end: see :class:`Minimizer`.
+    direct : SpectralDirection, optional
+        The direction for these edges, if it has been factored already.
+
+    Yields
+    ------
+    Step
+        The start, then each iteration, with (N, d) positions in the type of the
+        edges' weights.
+
+    Raises
+    ------
+    InputError
+        The objective has landmarks, or edges that push.
+    """
+    energy_of = PointEnergy(objective)
+    direct = direct or SpectralDirection(objective.forces.edges)
+    least, longest = least_fall(objective, tolerance), longest_step(objective)
+    y = start_of(objective, layout)
+    return _descend(energy_of, direct, y, least, longest, max_iter)
+
+
+def _descend(
+    energy_of: Energy,
+    direct: SpectralDirection,
+    y: Points,
+    least: float,
+    longest: float,
+    max_iter: int,
+) -> Iterator[Step]:
+    energy, gradient = energy_of(y)
+    yield Step(0, y.copy(), energy)
+    length = 1.0
+    for iteration in range(1, max_iter + 1):
+        direction = direct(gradient).astype(y.dtype)
+        step = line_search(energy_of, y, energy, gradient, direction, length, longest)
+        if step is None:
+            return
+        fall = energy - step.energy
+        y, energy, gradient, length = step
+        yield Step(iteration, y.copy(), energy)
+        if fall < least:
+            return
+
+
+class Found(NamedTuple):
+    """The end of a line search."""
+
+    y: Points
+    energy: float
+    gradient: Points
+    length: float
+    """What the next search begins with: twice the step, if the first one served,
+    but not more than ``longest``."""
+
+
+def line_search(
+    energy_of: Energy,
+    y: Points,
+    energy: float,
+    gradient: Points,
+    direction: Points,
+    length: float,
+    longest: float,
+) -> Found | None:
+    """Go back from a step of ``length`` until the energy falls.
+
+    Armijo's condition: by at least 1e-4 of what the slope promises.
+
+    Returns
+    -------
+    Found or None
+        None where no step lowers the energy: as low as the precision allows.
+    """
+    slope = float(np.vdot(gradient, direction))
+    for trial in range(_MOST_TRIALS):
+        there = y + y.dtype.type(length) * direction
+        energy_there, steepness = energy_of(there)
+        if energy_there < energy + _ARMIJO * length * slope:
+            longer = min(longest, length * (1 if trial else _LONGER))
+            return Found(there, energy_there, steepness, longer)
+        length *= _SHORTER
+    return None
+
+
+def lbfgs(
+    objective: Objective,
+    layout: Points,
+    *,
+    tolerance: float = TOLERANCE,
+    max_iter: int = MAX_ITER,
+) -> Iterator[Step]:
+    """Follow limited-memory BFGS; torch's, which can be stopped after every step.
+
+    Raises
+    ------
+    InputError
+        The objective has landmarks.
+    """
+    energy_of = PointEnergy(objective)
+    y = start_of(objective, layout)
+    return _lbfgs(energy_of, y, least_fall(objective, tolerance), max_iter)
+
+
+def _lbfgs(
+    energy_of: Energy, start: Points, least: float, max_iter: int
+) -> Iterator[Step]:
+    y = torch.nn.Parameter(torch.from_numpy(start))
+    optimizer = torch.optim.LBFGS(
+        [y],
+        max_iter=1,
+        max_eval=_MOST_TRIALS,
+        tolerance_change=0.0,
+        tolerance_grad=0.0,
+        history_size=_HISTORY,
+        line_search_fn="strong_wolfe",
+    )
+    closure = _Closure(energy_of, y)
+    energy = closure()
+    yield Step(0, y.detach().numpy().copy(), energy)
+    for iteration in range(1, max_iter + 1):
+        optimizer.step(closure)  # type: ignore[no-untyped-call]
+        fall = energy - (energy := closure())
+        if fall > 0:
+            yield Step(iteration, y.detach().numpy().copy(), energy)
+        if fall < least:
+            return
+
+
+class _Closure:
+    """What torch's optimiser asks; it asks twice for the place it has come to."""
+
+    def __init__(self, energy_of: Energy, y: torch.nn.Parameter) -> None:
+        self._energy_of = energy_of
+        self._y = y
+        self._place = np.empty(0)
+        self._found: tuple[float, Points]
+
+    def __call__(self) -> float:
+        y = self._y.detach().numpy()
+        if not np.array_equal(y, self._place):
+            self._place, self._found = y.copy(), self._energy_of(y)
+        energy, gradient = self._found
+        self._y.grad = torch.from_numpy(gradient.copy())
+        return energy
+
+
+def start_of(objective: Objective, layout: Points) -> Points:
+    """Return a copy of the layout in the type that the objective computes in."""
+    dtype = objective.forces.edges.weights.dtype
+    return np.array(layout, dtype, order="C")
+
+
+def least_fall(objective: Objective, tolerance: float) -> float:
+    """Return the tolerance in the unit of the objective."""
+    return tolerance * abs(all_attraction(objective.forces.edges))
+
+
+def longest_step(objective: Objective) -> float:
+    """Return the longest spectral step to try.
+
+    A quadratic attraction has its minimum at a step of 1.  The others flatten as
+    points part: there the direction is too short.
+    """
+    return 1.0 if objective.forces.attraction == "quadratic" else math.inf
+
+
+MINIMIZERS: dict[str, Minimizer] = {
+    "spectral_direction": spectral_direction,
+    "lbfgs": lbfgs,
+}

@@ -1,0 +1,194 @@
+"""How a player moves, and how fast over the length of a game."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.names import SCHEDULES, UPDATES, ScheduleName, Update
+from napari_embedding_game.core.types import GameSettings
+
+_MOST_RATE = 1e30
+"""Far beyond use, but a number that single precision can hold."""
+
+
+class PlayerRMS(torch.optim.Optimizer):
+    """Steps along each player's gradient divided by its root mean square.
+
+    One parameter group per player; the landmarks' has ``maximize=True``:
+
+        v <- momentum v + (1 - momentum) g / rms(g)
+        p <- p -+ lr v
+
+    With momentum 0 (``update="omd"``, online mirror descent) this is the update of
+    the paper's Alg. 1.  ``update="optimistic"`` puts 2 g_t - g_t-1 in the place of
+    the direction g: it expects the next to differ from the last as the last did from
+    the one before (paper 2's learners; ``python benchmarks/learners.py`` measures
+    them).
+
+    The division makes learning rates of both players comparable: ``lr`` is the
+    root mean square length of a step per coordinate, in units of the map.  A map of
+    one dimension is played in the plane: its second column, of zeros, counts too, so
+    that its steps are sqrt(2) times as long.
+    """
+
+    # Without the wrappers torch puts around them: those load its compiler at the
+    # first game, 800 modules and a second.
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 0.1,
+        momentum: float = 0.0,
+        maximize: bool = False,
+        update: Update = "momentum",
+    ) -> None:
+        if lr < 0 or not 0 <= momentum < 1:
+            raise ValueError(f"need lr >= 0 and 0 <= momentum < 1: {lr}, {momentum}")
+        defaults = {"lr": lr, "momentum": momentum, "maximize": maximize}
+        super().__init__(params, {**defaults, "update": update})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Move every player once."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._move(parameter, group)
+        return loss
+
+    def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
+        gradient = parameter.grad
+        assert gradient is not None
+        rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
+        direction = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
+        if group["update"] == "optimistic":
+            direction = self._expect(parameter, direction)
+        if group["momentum"] and group["update"] != "omd":
+            state = self.state[parameter]
+            if "velocity" not in state:
+                state["velocity"] = torch.zeros_like(parameter)
+            direction = state["velocity"].lerp_(direction, 1 - group["momentum"])
+        sign = 1 if group["maximize"] else -1
+        parameter.add_(direction, alpha=sign * group["lr"])
+
+    def _expect(self, parameter: Tensor, direction: Tensor) -> Tensor:
+        """Return the direction, and once more what it has changed by."""
+        state = self.state[parameter]
+        last: Tensor = state.get("last", direction)
+        state["last"] = direction
+        return 2 * direction - last
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Iterations, rates, and how they change over a game.
+
+    ``rate`` and ``repulsion`` take the share of the game that is done, 0 to 1,
+    and return the factor on both learning rates and on lambda.
+    """
+
+    n_iter: int
+    learning_rate: float
+    landmark_learning_rate: float
+    momentum: float
+    rate: Callable[[float], float]
+    repulsion: Callable[[float], float]
+
+
+def _cosine_to_a_hundredth(done: float) -> float:
+    return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(done, 1.0)))
+
+
+def _growing_to_half(done: float) -> float:
+    # Weak repulsion first lets the points sort themselves before they are spread:
+    # `python benchmarks/schedules.py` compares this with other ways to begin.
+    return math.pow(0.003, max(0.0, 1 - 2 * done))
+
+
+def _tenth_after_half(done: float) -> float:
+    return 1.0 if done < 0.5 else 0.1
+
+
+def _constant(done: float) -> float:
+    return 1.0
+
+
+_NAMED: dict[ScheduleName, Schedule] = {
+    "fast": Schedule(500, 0.3, 0.5, 0.9, _cosine_to_a_hundredth, _growing_to_half),
+    "paper": Schedule(6000, 0.03, 0.3, 0.0, _tenth_after_half, _constant),
+}
+
+
+def resolve_schedule(settings: GameSettings) -> Schedule:
+    """Return the schedule that ``settings`` names, with its own numbers replaced.
+
+    Raises
+    ------
+    InputError
+        A number is out of its range, or the schedule has another name.
+    """
+    if settings.schedule not in _NAMED:
+        raise InputError(
+            f"The schedule must be one of {SCHEDULES}, not {settings.schedule!r}."
+        )
+    schedule = _NAMED[settings.schedule]
+    for update in (settings.update, settings.landmark_update):
+        if update not in UPDATES:
+            raise InputError(f"The update must be one of {UPDATES}, not {update!r}.")
+    if settings.schedule == "fast":
+        schedule = _suited(schedule, settings.method)
+    chosen: dict[str, Any] = {
+        "n_iter": settings.max_iter,
+        "learning_rate": settings.learning_rate,
+        "landmark_learning_rate": settings.landmark_learning_rate,
+        "momentum": settings.momentum,
+    }
+    schedule = replace(schedule, **{k: v for k, v in chosen.items() if v is not None})
+    _check(schedule)
+    return schedule
+
+
+def _suited(schedule: Schedule, method: str) -> Schedule:
+    """Return the schedule with the learning rates that the method asks for."""
+    spec = get_method(method)
+    return replace(
+        schedule,
+        learning_rate=spec.learning_rate or schedule.learning_rate,
+        landmark_learning_rate=spec.landmark_learning_rate
+        or schedule.landmark_learning_rate,
+    )
+
+
+def _check(schedule: Schedule) -> None:
+    if not (isinstance(schedule.n_iter, (int, np.integer)) and schedule.n_iter >= 1):
+        raise InputError(
+            "The number of iterations must be a whole number, at least 1, "
+            f"not {schedule.n_iter}."
+        )
+    for name in ("learning_rate", "landmark_learning_rate"):
+        rate = getattr(schedule, name)
+        if not 0 <= rate <= _MOST_RATE:
+            raise InputError(
+                f"The {name.replace('_', ' ')} must be from 0 to {_MOST_RATE:g}, "
+                f"not {rate}."
+            )
+    if not 0 <= schedule.momentum < 1:
+        raise InputError(
+            f"The momentum must be from 0 up to below 1, not {schedule.momentum}."
+        )

@@ -1,0 +1,1 @@
+"""The energies: methods, pair functions, their sums, and pressure."""

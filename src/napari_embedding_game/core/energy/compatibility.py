@@ -1,0 +1,188 @@
+"""What goes with what: the approximations, optimisers and edges of each method."""
+
+from __future__ import annotations
+
+from napari_embedding_game.core.dynamics.optimizer_rules import RULES
+from napari_embedding_game.core.energy.methods import METHODS, Method, get_method
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.names import (
+    AFFINITIES,
+    APPROXIMATIONS,
+    OPTIMIZERS,
+    Affinity,
+    AffinityChoice,
+    Approximation,
+    OptimizerName,
+)
+from napari_embedding_game.core.types import GameSettings
+
+NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
+"""Kernels for which landmarks (Eq. 3) bound nothing, and why."""
+NO_CHANGE = (
+    "The game's own steps and a minimiser cannot take turns in one run: begin a new "
+    "run to use another optimizer."
+)
+
+
+def choose(
+    method: str, approximation: Approximation | None, optimizer: OptimizerName = "game"
+) -> tuple[Method, Approximation]:
+    """Return a method and how its repulsion is found; None is the method's own.
+
+    An optimiser other than the game's own steps goes through all pairs: under it,
+    None is "exact".
+
+    Raises
+    ------
+    InputError
+        There is no such method, approximation or optimiser, or they do not go
+        together.
+    """
+    spec = get_method(method)
+    check_optimizer(spec, optimizer)
+    if RULES[optimizer].is_minimizer:
+        if approximation not in (None, "exact"):
+            raise InputError(
+                f"The optimizer {optimizer} goes through all pairs of points, not "
+                f"{approximation}: choose the approximation exact, or the optimizer "
+                "game."
+            )
+        return spec, "exact"
+    if approximation is None:
+        return spec, spec.approximations[0]
+    if approximation not in APPROXIMATIONS:
+        raise InputError(
+            f"The approximation must be one of {APPROXIMATIONS}, not {approximation!r}."
+        )
+    if approximation == "landmarks" and spec.kernel in NO_BOUND:
+        raise InputError(
+            f"{spec.title} cannot be played with landmarks, as they would bound "
+            f"nothing: {NO_BOUND[spec.kernel]}. Choose {_or(spec.approximations)}."
+        )
+    if approximation not in spec.approximations:
+        others = "".join(f", or the method {x}" for x in _with(spec, approximation))
+        raise InputError(
+            f"{spec.title} is not defined for {approximation}: "
+            f"choose {_or(spec.approximations)}{others}."
+        )
+    return spec, approximation
+
+
+def _with(spec: Method, approximation: Approximation) -> list[str]:
+    """Return the methods of the same repulsion that have the approximation."""
+    return [
+        name
+        for name, other in METHODS.items()
+        if (other.kernel, other.moved_by) == (spec.kernel, "")
+        and approximation in other.approximations
+    ]
+
+
+def approximation_of(settings: GameSettings) -> Approximation:
+    """Return how the settings, or else their method, find the repulsion."""
+    return choose(settings.method, settings.approximation, settings.optimizer)[1]
+
+
+def is_played(settings: GameSettings) -> bool:
+    """Return whether points and landmarks play, rather than the points be moved."""
+    is_minimized = RULES[settings.optimizer].is_minimizer
+    return not (is_minimized or get_method(settings.method).moved_by)
+
+
+def optimizers(
+    method: str, affinity: AffinityChoice = "auto"
+) -> tuple[OptimizerName, ...]:
+    """Return what can optimise a method on such edges; the game's own comes first."""
+    spec = get_method(method)
+    edges = spec.affinity if affinity == "auto" else affinity
+    return tuple(
+        name
+        for name in OPTIMIZERS
+        if not (_objection(spec, name) or _needs_other_edges(name, edges))
+    )
+
+
+def check_optimizer(spec: Method, optimizer: OptimizerName) -> None:
+    """Raise InputError unless the optimiser exists and can optimise the method.
+
+    Whether it can do so on the edges is asked by :func:`check_affinity`.
+    """
+    if optimizer not in RULES:
+        raise InputError(
+            f"The optimizer must be one of {OPTIMIZERS}, not {optimizer!r}."
+        )
+    objection = _objection(spec, optimizer)
+    if objection:
+        offered = [name for name in OPTIMIZERS if not _objection(spec, name)]
+        raise InputError(
+            f"{spec.title} does not take the optimizer {optimizer}: {objection}. "
+            f"Choose {_or(tuple(offered))}."
+        )
+
+
+def check_size(optimizer: OptimizerName, n_points: int, n_components: int) -> None:
+    """Raise InputError for a map that is too large or too flat for the optimiser."""
+    rules = RULES[optimizer]
+    if rules.most_points is not None and n_points > rules.most_points:
+        raise InputError(
+            f"The optimizer {optimizer} goes through all pairs of points, which "
+            f"takes too long for {n_points:,} of them: choose the optimizer "
+            f"game, the game's own steps, or embed at most {rules.most_points:,} rows."
+        )
+    if n_components < rules.fewest_components:
+        raise InputError(
+            f"The optimizer {optimizer} needs a map of 2 or 3 dimensions, as it "
+            "shakes the points off a line: choose one of the others."
+        )
+
+
+def _objection(spec: Method, optimizer: OptimizerName) -> str:
+    """Return why the optimiser cannot optimise the method, or ""."""
+    rules = RULES[optimizer]
+    if not rules.is_minimizer:
+        return ""
+    if spec.moved_by:
+        return "its points are moved in a way of its own"
+    if "exact" not in spec.approximations:
+        return "it is not defined for all pairs of points"
+    if rules.needs_quadratic and spec.attraction != "quadratic":
+        return "even under a weak repulsion it has many minima"
+    return ""
+
+
+def _needs_other_edges(optimizer: str, affinity: str) -> bool:
+    return affinity == "lle" and RULES[optimizer].needs_pull
+
+
+def _or(names: tuple[str, ...]) -> str:
+    return " or ".join(names)
+
+
+def affinities(method: str) -> tuple[Affinity, ...]:
+    """Return the edges that a method can be played on."""
+    spec = get_method(method)
+    if spec.affinity == "inner_products":
+        return (spec.affinity,)
+    # A library takes its edges for probabilities, and some of LLE's push.
+    left_out = {"inner_products", *(("lle",) if spec.library else ())}
+    return tuple(name for name in AFFINITIES if name not in left_out)
+
+
+def check_affinity(method: str, affinity: str, optimizer: str = "game") -> None:
+    """Raise :class:`InputError` for edges that the method cannot be played on.
+
+    Or that the optimiser cannot follow.  The affinity is the one that is played, not
+    "auto".
+    """
+    offered = affinities(method)
+    if affinity in AFFINITIES and affinity not in offered:
+        raise InputError(
+            f"{get_method(method).title} cannot be played with the affinity "
+            f"{affinity!r}: choose auto or {_or(offered)}."
+        )
+    if _needs_other_edges(optimizer, affinity):
+        raise InputError(
+            f"The optimizer {optimizer} needs edges that only pull, and some of the "
+            f"affinity {affinity!r} push: choose the optimizer "
+            f"{_or(optimizers(method, 'lle'))}, or another affinity."
+        )

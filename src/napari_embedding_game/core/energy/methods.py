@@ -1,0 +1,345 @@
+"""The methods of the four papers, each as a short declaration.
+
+All of them minimise
+
+    E(y) = sum_edges w_ij f(|y_i - y_j|)  +  lambda R( sum_ij k(|y_i - y_j|) )
+
+with an *attraction* f along weighted edges, a *kernel* k between all pairs, and
+an *aggregate* R: the sum itself, or its logarithm.  An *approximation* says how
+the sum over all pairs is found; see :mod:`objective`.
+
+A method of one's own is a declaration and a line:
+
+    GAUSSIAN_GAME = Method(
+        title="Gaussian game",
+        attraction="log1p",
+        kernel="gaussian",
+        lambda_scale=per_point,
+        strength=300,
+        source="an example",
+    )
+    METHODS["gaussian_game"] = GAUSSIAN_GAME
+
+The logarithm grows with its sum, so the landmarks' bound (Eq. 3) holds inside
+it: EE, s-SNE, t-SNE and the two-kernel methods can be played as games with
+landmarks too.  UMAP cannot: its repulsion grows without end where two points
+meet, so that S_zz, the landmarks' own, is infinite and the bound is 0.  (Made
+finite there, as the compiled loops make it, it is positive semi-definite:
+log(1 + 1 / (a s^b)) = integral over 0 < t < 1 of 1 / (a s^b + t) is completely
+monotone in s for b <= 1.  Its bound then depends on how it was made finite.)
+
+A few members are moved by something else than the game, see :mod:`external`.  Of
+those, PCA has no attraction f and no kernel k: its forces are inner products.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from numbers import Integral
+from typing import TYPE_CHECKING, Literal
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.names import (
+    APPROXIMATIONS,
+    DEFAULT_AFFINITY,
+    Affinity,
+    Approximation,
+)
+from napari_embedding_game.core.types import GameSettings, StartSettings
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.graph.affinities import Edges
+
+Aggregate = Literal["sum", "log"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """One method of the family.
+
+    Attributes
+    ----------
+    title : str
+        As a window names it.
+    attraction, kernel : str
+        Keys of ``pair_functions.ATTRACTIONS`` and ``pair_functions.KERNELS``; "" for a
+        method whose forces are no function of distances.
+    lambda_scale : callable
+        Takes the edges and returns the lambda that a strength of 1 stands for.
+    strength : float
+        Its default strength, in that unit.
+    source : str
+        Where the formula stands.
+    aggregate : {"sum", "log"}
+    affinity : str
+        The edges it is meant for, one of ``names.AFFINITIES``.
+    approximations : tuple
+        Those it is offered with; the first is its own.
+    learning_rate, landmark_learning_rate : float, optional
+        Of the fast schedule, where they are not the schedule's.
+    moved_by : str
+        What moves the points in place of the game, by a name that :mod:`external`
+        knows.  Such a method cannot be steered.
+    library : str
+        The module of another library that this needs.
+    most_components : int
+        Dimensions of the largest maps that it makes.
+    """
+
+    title: str
+    attraction: str
+    kernel: str
+    lambda_scale: Callable[[Edges], float]
+    strength: float
+    source: str
+    aggregate: Aggregate = "sum"
+    affinity: Affinity = DEFAULT_AFFINITY
+    approximations: tuple[Approximation, ...] = APPROXIMATIONS
+    learning_rate: float | None = None
+    landmark_learning_rate: float | None = None
+    moved_by: str = ""
+    library: str = ""
+    most_components: int = 3
+
+    @property
+    def has_pressure(self) -> bool:
+        """Whether pressure says anything of its maps.
+
+        It is a point's slope of the energy that the map was made by.  A library
+        lowers one of its own, so that ours is nowhere near its lowest there.
+        """
+        return bool(self.kernel) and not self.moved_by
+
+
+# --- What a strength of 1 means ---------------------------------------------------
+
+
+def per_point(edges: Edges) -> float:
+    """Return 1 / N: the strength is lambda N, and means the same for every N."""
+    return 1 / edges.n_points
+
+
+def all_attraction(edges: Edges) -> float:
+    """Return the total weight of the edges.
+
+    The weights of s-SNE and t-SNE sum to 1, those of :class:`Edges` to 2 N K:
+    with this lambda the energy is theirs, times N K.
+    """
+    return float(edges.weights.sum()) / 2
+
+
+def negative_samples(edges: Edges) -> float:
+    """Return the lambda of one random repelling partner for every pull (paper 3).
+
+    umap-learn draws 5 partners each time that it pulls along an edge.
+    """
+    return float(edges.weights.sum()) / (4 * edges.n_points**2)
+
+
+def unscaled(edges: Edges) -> float:
+    """Return what UMAP's weights were multiplied by, for the sum over all pairs."""
+    return edges.scale / 2
+
+
+def squared_difference(edges: Edges) -> float:
+    """Return the lambda that makes the energy sum (k_x - k_y)^2, up to a factor."""
+    return edges.scale / 4
+
+
+def as_written(edges: Edges) -> float:
+    """Return 1: attraction and repulsion are of the same kind, and as strong."""
+    return 1.0
+
+
+# --- The methods --------------------------------------------------------------------
+
+METHODS: dict[str, Method] = {
+    "game": Method(
+        title="Embedding game",
+        attraction="log1p",
+        kernel="cauchy",
+        lambda_scale=per_point,
+        strength=300.0,
+        source="paper 1, Eq. 1 and 3",
+    ),
+    "ee": Method(
+        title="Elastic embedding (EE)",
+        attraction="quadratic",
+        kernel="gaussian",
+        lambda_scale=per_point,
+        strength=300.0,
+        affinity="entropic",
+        source="paper 4, Eq. 1",
+    ),
+    "ssne": Method(
+        title="s-SNE",
+        attraction="quadratic",
+        kernel="gaussian",
+        aggregate="log",
+        lambda_scale=all_attraction,
+        strength=1.0,
+        affinity="entropic",
+        source="paper 4, Eq. 2",
+    ),
+    "tsne": Method(
+        title="t-SNE",
+        attraction="log1p",
+        kernel="cauchy",
+        aggregate="log",
+        lambda_scale=all_attraction,
+        strength=1.0,
+        affinity="entropic",
+        source="paper 4, Eq. 3",
+    ),
+    "umap": Method(
+        title="UMAP",
+        attraction="umap",
+        kernel="umap",
+        lambda_scale=negative_samples,
+        strength=5.0,
+        affinity="fuzzy",
+        approximations=("sampled_edges", "sampled_landmarks"),
+        source="paper 3, section 3.3.2",
+    ),
+    "umap_exact": Method(
+        title="UMAP, all pairs",
+        attraction="umap_exact",
+        kernel="umap",
+        lambda_scale=unscaled,
+        strength=1.0,
+        affinity="fuzzy",
+        approximations=("exact",),
+        source="paper 4, Eq. 4",
+    ),
+    "two_kernel_lle": Method(
+        title="Two-kernel LLE",
+        attraction="kernel",
+        kernel="cauchy",
+        lambda_scale=per_point,
+        strength=1.0,
+        affinity="lle",
+        source="paper 3, Lemma 4",
+    ),
+    "two_kernel_pca": Method(
+        title="Two-kernel PCA",
+        attraction="kernel",
+        kernel="squared_cauchy",
+        lambda_scale=squared_difference,
+        strength=1.0,
+        affinity="fuzzy",
+        approximations=("exact", "landmarks", "sampled_edges", "sampled_landmarks"),
+        source="paper 3, Eq. 6",
+    ),
+    "umap_learn": Method(
+        title="umap-learn (library)",
+        attraction="umap",
+        kernel="umap",
+        lambda_scale=negative_samples,
+        strength=5.0,
+        affinity="fuzzy",
+        approximations=("sampled_edges",),
+        source="umap-learn",
+        moved_by="umap_learn",
+        library="umap",
+    ),
+    "opentsne": Method(
+        title="openTSNE (library)",
+        attraction="log1p",
+        kernel="cauchy",
+        aggregate="log",
+        lambda_scale=all_attraction,
+        strength=1.0,
+        affinity="entropic",
+        approximations=("landmarks",),
+        source="openTSNE",
+        moved_by="opentsne",
+        library="openTSNE",
+        most_components=2,
+    ),
+    "pca": Method(
+        title="PCA by attraction and repulsion",
+        attraction="",
+        kernel="",
+        lambda_scale=as_written,
+        strength=1.0,
+        affinity="inner_products",
+        approximations=("exact",),
+        source="paper 3, Eq. 4",
+        moved_by="principal",
+    ),
+    "pca_low_rank": Method(
+        title="PCA by attraction and repulsion, low rank",
+        attraction="",
+        kernel="",
+        lambda_scale=as_written,
+        strength=1.0,
+        affinity="inner_products",
+        approximations=("exact",),
+        source="paper 3, Lemma 3",
+        moved_by="low_rank_principal",
+    ),
+}
+
+
+def get_method(method: str) -> Method:
+    """Return the declaration of a method.
+
+    Raises
+    ------
+    InputError
+        Nobody has that name.
+    """
+    if method not in METHODS:
+        raise InputError(f"The method must be one of {tuple(METHODS)}, not {method!r}.")
+    return METHODS[method]
+
+
+def is_installed(spec: Method) -> bool:
+    """Return whether the library is there that the member needs, if it does."""
+    return not spec.library or find_spec(spec.library) is not None
+
+
+def strength_of(settings: GameSettings) -> float:
+    """Return the strength that the settings or else their method asks for."""
+    default = get_method(settings.method).strength
+    return default if settings.strength is None else settings.strength
+
+
+def check_numbers(settings: GameSettings) -> None:
+    """Raise InputError unless repulsion and number of landmarks are in their range."""
+    strength = strength_of(settings)
+    if not (math.isfinite(strength) and strength > 0):
+        raise InputError(
+            f"The repulsion (lambda x N) must be a number above 0, not {strength}."
+        )
+    n_landmarks = settings.n_landmarks
+    if not (isinstance(n_landmarks, Integral) and n_landmarks >= 1):
+        raise InputError(
+            "The number of landmarks must be a whole number, at least 1, "
+            f"not {n_landmarks}."
+        )
+
+
+def n_searched(affinity: str, n_neighbors: int, perplexity: float, n_rows: int) -> int:
+    """Return how many neighbours to search for: the entropic take 3 perplexities.
+
+    Raises
+    ------
+    InputError
+        The perplexity is not a number of at least 1.
+    """
+    if affinity != "entropic":
+        return n_neighbors
+    if not (math.isfinite(perplexity) and perplexity >= 1):
+        raise InputError(f"The perplexity must be at least 1, not {perplexity}.")
+    return max(1, min(round(3 * perplexity), n_rows - 1))
+
+
+def resolve(start: StartSettings, method: str) -> StartSettings:
+    """Return ``start`` with the method's own edges where it leaves them open."""
+    if start.affinity != "auto":
+        return start
+    return replace(start, affinity=get_method(method).affinity)

@@ -1,0 +1,341 @@
+r"""The energies of the papers, differentiable in the points and the landmarks.
+
+Every method of :mod:`methods` minimises
+
+    E(y) = sum_edges w f(|y_i - y_j|)  +  lambda R( S ),   S = sum_ij k(|y_i - y_j|)
+
+where R is the sum itself or its logarithm (paper 1, Eq. 1, and paper 4, Eq. 1-4).
+S has N^2 terms.  Each class below puts something else in its place:
+
+================  =================================================  =====
+Landmarks         max over z of  S_yz^2 / S_zz, a lower bound        Eq. 3
+SampledEdges      N/L  sum over N L random pairs of k                Eq. 8
+SampledLandmarks  N/L  sum_i sum_(j in L points) k                   Eq. 9
+AllPairs          S itself, without the pairs i = j
+================  =================================================  =====
+
+where S_yz = sum_ia k(|y_i - z_a|) and S_zz = sum_ab k(|z_a - z_b|).  The energy
+line of paper 1's Alg. 1 squares before it sums and lets the points fall onto
+one spot; Eq. 3, which sums before it squares, is right.
+
+Calling an objective gives a torch scalar whose ``backward()`` fills both
+gradients.  Its *number* takes a logarithm per edge that the gradients do not
+need, so it is NaN unless asked for with ``value=True``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from napari_embedding_game.core.energy import game_kernels
+from napari_embedding_game.core.energy.methods import Aggregate
+from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.names import APPROXIMATIONS, Approximation
+
+
+class _Energy(torch.autograd.Function):
+    """Gradients that an objective worked out together with its value."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, y: Tensor, z: Tensor, objective: Objective, value: bool
+    ) -> Tensor:
+        energy, ctx.y_gradient, ctx.z_gradient = objective.evaluate(y, z, value)
+        return y.new_tensor(energy)
+
+    @staticmethod
+    def backward(ctx: Any, *scale: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        return scale[0] * ctx.y_gradient, scale[0] * ctx.z_gradient, None, None
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """One evaluation of the attraction and of what stands for S."""
+
+    attraction: Tensor
+    """(N, d) gradient of the attraction."""
+    total: float
+    """S, or what stands for it."""
+    repulsion: Tensor
+    """(N, d) gradient of ``total`` in the points, divided by ``scale``."""
+    scale: float
+    landmark_gradient: Tensor
+    """(L, d): where the landmarks climb."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepulsionSources:
+    """What pushes a point k, as a sum of v_x k(|y_k - x|) over x.
+
+    Attributes
+    ----------
+    multiplicity : float
+        What S, or what stands for it, gains for each unit of that sum.
+    total : float
+        S, or what stands for it.
+    landmarks : (L, d) Tensor or None
+        Positions x that push every point.
+    pairs : Edges or None
+        Or: pushes between pairs of points, weighted.
+    members : (L,) int array or None
+        Points that are landmarks themselves, and so are pushed by all points too.
+    weights : (N, N) array or None
+        Where all points push one another: weights of the pairs, if not 1.
+    own : float
+        Share of the push of a point's nearest landmark that stands for the point
+        itself, 0 to 1.
+    """
+
+    multiplicity: float
+    total: float
+    landmarks: Tensor | None = None
+    pairs: Edges | None = None
+    members: NDArray[np.intp] | None = None
+    weights: NDArray[np.floating] | None = None
+    own: float = 0.0
+
+
+class Repulsion:
+    """What stands for the sum over all pairs, given points y and landmarks z.
+
+    Where landmarks have no say in it they play on, raising Eq. 3's bound of the
+    game, so that they still tile the map and the clusters stay.
+    """
+
+    def __init__(self, forces: Forces) -> None:
+        self.forces = forces
+        self._tiling = _tiling(forces)
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        """Return the sum with its gradients, and the attraction's."""
+        raise NotImplementedError
+
+    def follow(self, y: Tensor, z: Tensor) -> None:
+        """Move the landmarks that are not free to move themselves."""
+
+    def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
+        """Say what pushes the points, for :mod:`pressure`."""
+        raise NotImplementedError
+
+    def _tile(self, y: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the attraction, and where landmarks climb that have no say."""
+        forces = self._tiling.landmark_forces(y, z)
+        is_own = self._tiling is self.forces
+        attraction = forces.attraction if is_own else self.forces.attract(y)
+        r = forces.ratio
+        return attraction, (2 * r * forces.pull).sub_(forces.push, alpha=r**2)
+
+
+class Landmarks(Repulsion):
+    """Eq. 3: the landmarks raise the bound, the points lower the energy.
+
+    dS/dy_i = 2 r  dS_yz/dy_i
+    dS/dz_a = 2 r  dS_yz/dz_a - r^2  dS_zz/dz_a,   r = S_yz / S_zz
+    """
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        forces = self.forces.landmark_forces(y, z)
+        r = forces.ratio
+        landmark_gradient = (2 * r * forces.pull).sub_(forces.push, alpha=r**2)
+        total = r**2 * forces.s_zz
+        return Sums(
+            forces.attraction, total, forces.repulsion, 2 * r, landmark_gradient
+        )
+
+    def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
+        forces = self.forces.landmark_forces(y, z)
+        r = forces.ratio
+        # A landmark stands for r points, and the nearest one also for the point itself.
+        own_share = min(1.0, 1 / r)
+        return RepulsionSources(2 * r, r**2 * forces.s_zz, landmarks=z, own=own_share)
+
+
+class SampledEdges(Repulsion):
+    """Eq. 8: L random partners for every point, drawn once."""
+
+    def __init__(self, forces: Forces, n_samples: int, random_state: int) -> None:
+        super().__init__(forces)
+        n = forces.edges.n_points
+        self._weight = n / n_samples
+        rng = np.random.default_rng(random_state)
+        partners = rng.integers(0, n, size=(n, n_samples), dtype=np.uint32)
+        one = forces.edges.weights.dtype.type(1)
+        self._pairs = Edges(*game_kernels.symmetric_pairs(partners, one))
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        attraction, landmark_gradient = self._tile(y, z)
+        total, repulsion = self.forces.pair_repulsion(y, self._pairs)
+        weight = self._weight
+        return Sums(attraction, weight * total, repulsion, weight, landmark_gradient)
+
+    def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
+        total, _ = self.forces.pair_repulsion(y, self._pairs)
+        return RepulsionSources(self._weight, self._weight * total, pairs=self._pairs)
+
+
+class SampledLandmarks(Repulsion):
+    """Eq. 9: L points, drawn once, are the landmarks and stay points."""
+
+    def __init__(self, forces: Forces, n_samples: int, random_state: int) -> None:
+        super().__init__(forces)
+        n = forces.edges.n_points
+        rng = np.random.default_rng(random_state)
+        self._members = np.sort(rng.choice(n, size=min(n_samples, n), replace=False))
+        self._weight = n / len(self._members)
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        members = torch.as_tensor(self._members, device=y.device)
+        forces = self.forces.landmark_forces(y, y.detach()[members])
+        forces.repulsion.index_add_(0, members, forces.pull)
+        weight = self._weight
+        total = weight * forces.s_yz
+        still = torch.zeros_like(z)
+        return Sums(forces.attraction, total, forces.repulsion, weight, still)
+
+    def follow(self, y: Tensor, z: Tensor) -> None:
+        with torch.no_grad():
+            z.copy_(y[torch.as_tensor(self._members, device=y.device)])
+
+    def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
+        members = y.detach()[torch.as_tensor(self._members, device=y.device)]
+        total = self._weight * self.forces.landmark_forces(y, members).s_yz
+        return RepulsionSources(self._weight, total, members, members=self._members)
+
+
+class AllPairs(Repulsion):
+    """The sum itself, over all pairs of different points: N^2 terms.
+
+    ``weights``: (N, N), symmetric, of each pair, as EE may have; 1 if None.
+    """
+
+    def __init__(
+        self, forces: Forces, weights: NDArray[np.floating] | None = None
+    ) -> None:
+        super().__init__(forces)
+        self.weights = weights
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        attraction, landmark_gradient = self._tile(y, z)
+        total, repulsion = self.forces.all_pairs(y, self.weights)
+        return Sums(attraction, total, repulsion, 1.0, landmark_gradient)
+
+    def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
+        total, _ = self.forces.all_pairs(y, self.weights)
+        return RepulsionSources(2.0, total, weights=self.weights)
+
+
+class Objective:
+    """An energy of points y (N, d) and landmarks z (L, d).
+
+    Attributes
+    ----------
+    pairs : Repulsion
+        What stands for S; its ``forces`` know the edges and the profiles.
+    repulsion : float
+        The paper's lambda.  May be changed between evaluations.
+    aggregate : {"sum", "log"}
+        R, which is taken of S.
+    """
+
+    def __init__(
+        self,
+        pairs: Repulsion,
+        repulsion: float,
+        aggregate: Aggregate = "sum",
+    ) -> None:
+        self.pairs = pairs
+        self.forces = pairs.forces
+        self.repulsion = repulsion
+        self.aggregate = aggregate
+
+    def __call__(self, y: Tensor, z: Tensor, *, value: bool = False) -> Tensor:
+        return _Energy.apply(y, z, self, value)  # type: ignore[no-any-return,no-untyped-call]
+
+    def evaluate(
+        self, y: Tensor, z: Tensor, value: bool
+    ) -> tuple[float, Tensor, Tensor]:
+        """Return the energy (NaN unless ``value``) and its gradients in y and z."""
+        sums = self.pairs.sums(y, z)
+        slope = self.repulsion * self._slope(sums.total)
+        y_gradient = sums.attraction.add_(sums.repulsion, alpha=slope * sums.scale)
+        return (
+            self._energy(y, sums.total, value),
+            y_gradient,
+            slope * sums.landmark_gradient,
+        )
+
+    def follow(self, y: Tensor, z: Tensor) -> None:
+        """Move the landmarks that are not free to move themselves."""
+        self.pairs.follow(y, z)
+
+    def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
+        """Say what pushes the points, for :mod:`pressure`."""
+        return self.pairs.repulsion_sources(y, z)
+
+    def _slope(self, total: float) -> float:
+        if self.aggregate == "sum":
+            return 1.0
+        return 1 / total if total > 0 else 0.0
+
+    def _energy(self, y: Tensor, total: float, value: bool) -> float:
+        if not value:
+            return math.nan
+        aggregate = total
+        if self.aggregate == "log":
+            # Points so far apart that their sum is lost in rounding: not to go there.
+            aggregate = math.log(total) if total > 0 else math.inf
+        return self.forces.attraction_energy(y) + self.repulsion * aggregate
+
+
+def make_objective(
+    approximation: Approximation,
+    forces: Forces,
+    repulsion: float,
+    n_landmarks: int,
+    random_state: int = 0,
+    aggregate: Aggregate = "sum",
+) -> Objective:
+    """Return the energy with the repulsion found as ``approximation`` says.
+
+    Raises
+    ------
+    InputError
+        ``approximation`` is not one of ``names.APPROXIMATIONS``.
+    """
+    pairs = _make_pairs(approximation, forces, n_landmarks, random_state)
+    return Objective(pairs, repulsion, aggregate)
+
+
+def _make_pairs(
+    approximation: Approximation, forces: Forces, n_landmarks: int, random_state: int
+) -> Repulsion:
+    if approximation == "landmarks":
+        return Landmarks(forces)
+    if approximation == "sampled_edges":
+        return SampledEdges(forces, n_landmarks, random_state)
+    if approximation == "sampled_landmarks":
+        return SampledLandmarks(forces, n_landmarks, random_state)
+    if approximation == "exact":
+        return AllPairs(forces)
+    raise InputError(
+        f"The approximation must be one of {APPROXIMATIONS}, not {approximation!r}."
+    )
+
+
+def _tiling(forces: Forces) -> Forces:
+    """Return what landmarks look at that have no say: the kernel of the game."""
+    if (forces.attraction, forces.kernel) == ("log1p", "cauchy"):
+        return forces
+    n = forces.edges.n_points
+    empty = forces.edges.weights[:0]
+    no_edges = Edges(np.zeros(n + 1, np.uint32), np.zeros(0, np.uint32), empty)
+    return make_forces(no_edges, forces.device, forces.n_jobs)

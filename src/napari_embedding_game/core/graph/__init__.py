@@ -1,0 +1,1 @@
+"""Neighbours, the weights of their edges, and where the points start."""

@@ -1,0 +1,201 @@
+"""From neighbours to edges: who pulls whom, and how hard.
+
+``uniform`` is the paper's: each directed neighbour pair pulls with weight 1.
+``fuzzy`` is UMAP's: near neighbours pull harder, relative to each point's own
+surroundings, scaled to the same total so that lambda keeps its meaning.
+``mixed``, the game's default, is between the two: each directed neighbour pair
+pulls with UMAP's membership, three parts of it to two parts of weight 1.  So pairs
+that are each other's neighbours pull twice, as in the paper and unlike in UMAP's
+union.  ``python benchmarks/quality.py`` compares the three.
+``entropic`` is that of SNE and t-SNE: Gaussians that are as wide at each point
+as its perplexity asks.  ``lle`` are the signed weights of two-kernel LLE.
+``inner_products`` is PCA's: every row pulls every other by their inner product.  Its
+edges carry the rows, from which products with those N x N numbers are found, beside
+uniform edges between neighbours, by which landmarks are merged into clusters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph import affinity_kernels
+from napari_embedding_game.core.graph.neighbors import NeighborGraph
+from napari_embedding_game.core.graph.reconstruction import reconstruction_weights
+from napari_embedding_game.core.names import AFFINITIES
+
+_MEMBERSHIP_SHARE = np.float32(0.6)
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Symmetric weighted edges in compressed rows; each edge stands in both rows.
+
+    The attraction of a map is *half* the sum over all entries: a directed
+    neighbour pair (i, j) adds its weight to the entries (i, j) and (j, i).
+
+    Attributes
+    ----------
+    indptr : (N + 1,) uint32
+    indices : (E,) uint32
+        Column of each entry; sorted within a row.
+    weights : (E,) float32
+        Their sum is 2 N K; of ``lle``, where some are below 0, it is what it is.
+    scale : float
+        What the affinity's own symmetric weights were multiplied by.
+    rows : (N, D) array or sparse matrix, or None
+        The data, where their inner products attract instead of the edges.
+    """
+
+    indptr: NDArray[np.uint32]
+    indices: NDArray[np.uint32]
+    weights: NDArray[np.floating]
+    scale: float = 1.0
+    rows: Any = None
+
+    @property
+    def n_points(self) -> int:
+        """N."""
+        return len(self.indptr) - 1
+
+    def matrix(self) -> sparse.csr_matrix:
+        """Return the edges as a scipy matrix that shares the weights."""
+        shape = (self.n_points, self.n_points)
+        parts = (
+            self.weights,
+            self.indices.astype(np.int32),
+            self.indptr.astype(np.int32),
+        )
+        return sparse.csr_matrix(parts, shape=shape)
+
+    def in_order(self, order: NDArray[np.intp]) -> Edges:
+        """Return the edges between points in another order; without ``rows``."""
+        if (order == np.arange(len(order))).all():
+            return self
+        matrix = self.matrix()[order][:, order]
+        return Edges.from_matrix(matrix, self.scale)
+
+    @classmethod
+    def from_matrix(cls, matrix: Any, scale: float = 1.0) -> Edges:
+        """Take a symmetric scipy matrix."""
+        matrix = sparse.csr_matrix(matrix)
+        matrix.sum_duplicates()
+        return cls(
+            matrix.indptr.astype(np.uint32),
+            matrix.indices.astype(np.uint32),
+            np.ascontiguousarray(matrix.data),
+            scale,
+        )
+
+
+def edges(
+    graph: NeighborGraph,
+    affinity: str = "uniform",
+    *,
+    X: Any = None,
+    perplexity: float | None = None,
+) -> Edges:
+    """Return the symmetric edges of ``graph``.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    affinity : str
+        One of ``names.AFFINITIES``.
+    X : (N, D) array or sparse matrix, optional
+        The rows themselves, which only "lle" and "inner_products" ask for.
+    perplexity : float, optional
+        For "entropic"; a third of the neighbours, if not given.
+
+    Raises
+    ------
+    InputError
+        ``affinity`` is not one of ``names.AFFINITIES``, or needs ``X``.
+    """
+    if affinity == "uniform":
+        directed = np.ones(graph.indices.shape, dtype=np.float32)
+        matrix = _matrix(graph, directed)
+        return Edges.from_matrix(matrix + matrix.T)
+    if affinity == "fuzzy":
+        return _scaled(_fuzzy(graph), graph)
+    if affinity == "mixed":
+        matrix = _matrix(graph, _mixed_weights(graph))
+        return Edges.from_matrix(matrix + matrix.T)
+    if affinity == "entropic":
+        return _scaled(_entropic(graph, perplexity or graph.n_neighbors / 3), graph)
+    if affinity == "lle":
+        return Edges.from_matrix(_signed(graph, _given(X, affinity)))
+    if affinity == "inner_products":
+        return replace(edges(graph), rows=_given(X, affinity))
+    raise InputError(f"The affinity must be one of {AFFINITIES}, not {affinity!r}.")
+
+
+def _given(X: Any, affinity: str) -> Any:
+    if X is None:
+        raise InputError(
+            f'The affinity "{affinity}" needs the rows of the data themselves.'
+        )
+    return X
+
+
+def _matrix(graph: NeighborGraph, weights: NDArray[np.float32]) -> sparse.csr_matrix:
+    n, k = graph.indices.shape
+    indptr = np.arange(0, n * k + 1, k)
+    return sparse.csr_matrix(
+        (weights.ravel(), graph.indices.ravel(), indptr), shape=(n, n)
+    )
+
+
+def _mixed_weights(graph: NeighborGraph) -> NDArray[np.float32]:
+    """Return (N, K) weights of the directed pairs, 1 on average."""
+    memberships = affinity_kernels.fuzzy_memberships(graph.distances)
+    memberships /= memberships.mean()
+    weights: NDArray[np.float32] = _MEMBERSHIP_SHARE * memberships + (
+        1 - _MEMBERSHIP_SHARE
+    )
+    return weights
+
+
+def _scaled(matrix: sparse.csr_matrix, graph: NeighborGraph) -> Edges:
+    """Multiply the weights so that they sum to 2 N K."""
+    scale = 2 * graph.indices.size / float(matrix.sum())
+    return Edges.from_matrix((matrix * scale).astype(np.float32), scale)
+
+
+def _fuzzy(graph: NeighborGraph) -> sparse.csr_matrix:
+    """Return the fuzzy union P + P^T - P * P^T of UMAP.
+
+    Like umap-learn's ``fuzzy_simplicial_set`` for K + 1 neighbours with the
+    point itself among them, as umap-learn counts.
+    """
+    matrix = _matrix(graph, affinity_kernels.fuzzy_memberships(graph.distances))
+    return matrix + matrix.T - matrix.multiply(matrix.T)
+
+
+def _entropic(graph: NeighborGraph, perplexity: float) -> sparse.csr_matrix:
+    """Return (P + P^T) / 2N of t-SNE, P_ij the chance that i picks neighbour j.
+
+    Each row of P is a Gaussian of the distance with the entropy
+    log(perplexity), as openTSNE's ``PerplexityBasedNN``.
+    """
+    probabilities = affinity_kernels.conditional_probabilities(
+        graph.distances, float(perplexity)
+    )
+    matrix = _matrix(graph, probabilities)
+    return (matrix + matrix.T) / (2 * graph.n_points)
+
+
+def _signed(graph: NeighborGraph, X: Any) -> sparse.csr_matrix:
+    """Return W + W^T - W^T W without its diagonal (paper 3, Lemma 4)."""
+    matrix = _matrix(graph, reconstruction_weights(X, graph.indices))
+    signed = matrix + matrix.T - matrix.T @ matrix
+    signed = sparse.csr_matrix(signed - sparse.diags(signed.diagonal()))
+    signed.eliminate_zeros()
+    # Both i-j and j-i count in the sum over the matrix, and half of the entries
+    # in the energy.
+    return sparse.csr_matrix(2 * signed, dtype=np.float32)

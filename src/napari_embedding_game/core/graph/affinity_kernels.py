@@ -1,0 +1,93 @@
+"""The compiled loops of :mod:`affinities`: two bisections, one for each row."""
+
+# mypy: disable-error-code="no-untyped-def,assignment"
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def conditional_probabilities(distances, perplexity):
+    """Return each row's chances exp(-beta d^2), normalised, (N, K) float32.
+
+    beta gives a row the entropy log(perplexity), found by bisection to 1e-5.  A
+    row of equal distances, or of fewer neighbours than the perplexity, is as
+    near to it as it gets.
+    """
+    n, k = distances.shape
+    target = math.log(perplexity)
+    out = np.empty((n, k), np.float32)
+    p = np.empty(k)
+    for i in range(n):
+        row = distances[i].astype(np.float64) ** 2
+        least = row.min()
+        mean = row.mean() - least
+        beta = 1.0 / mean if mean > 0.0 else 1.0
+        low = 0.0
+        high = np.inf
+        for _ in range(64):
+            total = 0.0
+            weighted = 0.0
+            for j in range(k):
+                p[j] = math.exp(-beta * (row[j] - least))
+                total += p[j]
+                weighted += p[j] * (row[j] - least)
+            entropy = math.log(total) + beta * weighted / total
+            if abs(entropy - target) < 1e-5:
+                break
+            if entropy > target:
+                low = beta
+                beta = 2.0 * beta if high == np.inf else 0.5 * (low + high)
+            else:
+                high = beta
+                beta = 0.5 * (low + high)
+        for j in range(k):
+            out[i, j] = p[j] / total
+    return out
+
+
+@njit(nogil=True, cache=True)
+def fuzzy_memberships(distances):
+    """Return UMAP's membership of each neighbour, (N, K) float32 in (0, 1].
+
+    exp(-(d - rho) / sigma): rho is the distance to the nearest neighbour at a
+    distance above 0, sigma makes a row's memberships sum to log2(K + 1), found
+    by bisection, and is at least a thousandth of the mean distance.
+    """
+    n, k = distances.shape
+    target = math.log2(k + 1)
+    mean_all = distances.mean() * k / (k + 1)
+    out = np.empty((n, k), np.float32)
+    for i in range(n):
+        row = distances[i]
+        rho = 0.0
+        for j in range(k):
+            if row[j] > 0.0:
+                rho = row[j]
+                break
+        mean = row.mean()
+        low = 0.0
+        high = np.inf
+        # Any unit of length will do, so the search begins at the row's own.
+        sigma = mean if mean > 0.0 else 1.0
+        for _ in range(64):
+            total = 0.0
+            for j in range(k):
+                total += math.exp(-max(row[j] - rho, 0.0) / sigma)
+            if abs(total - target) < 1e-5:
+                break
+            if total > target:
+                high = sigma
+                sigma = 0.5 * (low + high)
+            else:
+                low = sigma
+                sigma = 2.0 * sigma if high == np.inf else 0.5 * (low + high)
+        least = mean * k / (k + 1) if rho > 0.0 else mean_all
+        sigma = max(sigma, 1e-3 * least, 1e-30)
+        for j in range(k):
+            out[i, j] = math.exp(-max(row[j] - rho, 0.0) / sigma)
+    return out

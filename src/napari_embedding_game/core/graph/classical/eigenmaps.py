@@ -1,0 +1,216 @@
+"""Laplacian eigenmaps with the weights of paper 2: LE, ALE and VRLE.
+
+Each takes a graph of weighted neighbours W to the bottom eigenvectors of D - W, the
+constant one left out (Proposition 3.2).  The paper sets the *distance* of points
+that are no neighbours to 0, which would give such pairs the largest weight of all,
+1; here they have the weight 0, as in Alg. 1.
+
+A graph that falls into parts has no single map: each part gets its own eigenvectors
+and the parts are set side by side.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components, laplacian
+
+from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+
+MOST_TIMES_AVERAGE = 10
+"""Neighbours of a point in VRLE, at most, to those of the average point."""
+_DENSE_ROWS = 500
+"""Below this a dense solver is the quicker."""
+_FACTORED_ROWS = 3_000
+_ITERATIONS = 300
+_SPARE = 3
+"""Eigenvectors that are iterated along, so that the wanted ones settle sooner."""
+Vectors = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+def le(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Vectors:
+    """Laplacian eigenmap (Alg. 1) of (N, D) rows, (N, d)."""
+    return eigenmap(heat_weights(X, n_neighbors), X, n_components, random_state)
+
+
+def ale(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Vectors:
+    """Averaged Laplacian eigenmap (Def. 3.5) of (N, D) rows, (N, d)."""
+    return eigenmap(averaged_weights(X, n_neighbors), X, n_components, random_state)
+
+
+def vrle(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Vectors:
+    """Variable radius Laplacian eigenmap (Def. 3.6) of (N, D) rows, (N, d)."""
+    return eigenmap(variable_weights(X, n_neighbors), X, n_components, random_state)
+
+
+def heat_weights(
+    X: Any, n_neighbors: int, sigma: float | None = None
+) -> sparse.csr_matrix:
+    """Weights of LE (Alg. 1): exp(-d^2 / sigma^2) where one is the other's neighbour.
+
+    The paper does not say what sigma is; by default it is the root mean square of
+    the distances to the neighbours.
+    """
+    graph = knn_graph(X, n_neighbors)
+    squared = _squared(graph)
+    scale = max(float(squared.mean() if sigma is None else sigma**2), 1e-300)
+    return _either(_directed(graph, np.exp(-squared / scale)))
+
+
+def average_distances(graph: NeighborGraph) -> Vectors:
+    """Return A_i = sqrt(sum of squared distances to t neighbours) / t (Def. 3.5)."""
+    lengths = np.sqrt(_squared(graph).sum(axis=1)) / graph.n_neighbors
+    # Copies of a row are 0 apart; their distances still have to be divided by this.
+    least = max(1e-6 * float(lengths.mean()), 1e-100)
+    return np.asarray(np.maximum(lengths, least))
+
+
+def averaged_weights(X: Any, n_neighbors: int) -> sparse.csr_matrix:
+    """Weights of ALE (Def. 3.5): exp(-d^2 / (t A_i A_j)) between mutual neighbours."""
+    graph = knn_graph(X, n_neighbors)
+    scale = average_distances(graph)
+    directed = _directed(graph, _scaled_weights(graph, scale, n_neighbors))
+    return sparse.csr_matrix(directed.minimum(directed.T))
+
+
+def variable_weights(X: Any, n_neighbors: int) -> sparse.csr_matrix:
+    """Weights of VRLE (Def. 3.6): as ALE's, but denser points have more neighbours.
+
+    Both t and the average radius R are ``n_neighbors``.  Point i has
+    1 + R exp(1 / A_i) / Z neighbours, rounded down, and pairs count where one is the
+    other's neighbour.  The exponential of a distance makes this depend on the unit
+    of the rows; no point gets more than ten times the average.
+    """
+    scale = average_distances(knn_graph(X, n_neighbors))
+    radius = variable_radius(scale, n_neighbors, X.shape[0])
+    graph = knn_graph(X, int(radius.max()))
+    weights = _scaled_weights(graph, scale, n_neighbors)
+    weights[np.arange(graph.n_neighbors) >= radius[:, None]] = 0
+    return _either(_directed(graph, weights))
+
+
+def variable_radius(
+    scale: Vectors, n_neighbors: int, n_points: int
+) -> NDArray[np.intp]:
+    """Return how many neighbours each point has in VRLE, (N,)."""
+    shares = np.exp(1 / scale - (1 / scale).max())  # the same after division by Z
+    radius = 1 + n_neighbors * shares / shares.mean()
+    most = min(n_points - 1, MOST_TIMES_AVERAGE * (1 + n_neighbors))
+    return np.asarray(np.minimum(radius, most), dtype=np.intp)
+
+
+def eigenmap(
+    weights: sparse.csr_matrix, X: Any, n_components: int, random_state: int
+) -> Vectors:
+    """Return the bottom eigenvectors of D - W, (N, d), parts side by side."""
+    laplacian_matrix = sparse.csr_matrix(laplacian(weights), dtype=np.float64)
+
+    def lay_out(rows: Rows) -> Vectors:
+        return _bottom(laplacian_matrix[rows][:, rows], n_components, random_state)
+
+    return by_parts(weights, X, n_components, lay_out)
+
+
+def by_parts(
+    weights: sparse.csr_matrix,
+    X: Any,
+    n_components: int,
+    lay_out: Callable[[Rows], Vectors],
+) -> Vectors:
+    """Lay out each connected part on its own, and set the parts side by side.
+
+    ``lay_out`` takes the row numbers of a part and returns up to d columns.
+    """
+    from napari_embedding_game.core.graph.initialization import side_by_side
+
+    n_parts, part = connected_components(weights, directed=False)
+    layout = np.zeros((weights.shape[0], n_components))
+    in_order = np.argsort(part, kind="stable")
+    for rows in np.split(in_order, np.cumsum(np.bincount(part))[:-1]):
+        part_layout = lay_out(rows)
+        layout[rows, : part_layout.shape[1]] = part_layout
+    if n_parts == 1:
+        return layout
+    return side_by_side(layout, part, n_parts, X, n_components)
+
+
+def _bottom(
+    laplacian_matrix: sparse.csr_matrix, n_components: int, random_state: int
+) -> Vectors:
+    """Return eigenvectors of the least eigenvalues, the first of all left out."""
+    n = laplacian_matrix.shape[0]
+    wanted = min(n_components + 1, n)
+    if n < max(_DENSE_ROWS, 4 * wanted):
+        _, vectors = np.linalg.eigh(laplacian_matrix.toarray())
+        return np.asarray(vectors[:, 1:wanted])
+    rng = np.random.default_rng(random_state)
+    if n <= _FACTORED_ROWS:
+        return _inverted(laplacian_matrix, wanted, rng)
+    return _iterated(laplacian_matrix, n_components, rng)
+
+
+def _inverted(
+    laplacian_matrix: sparse.csr_matrix, wanted: int, rng: np.random.Generator
+) -> Vectors:
+    """Factor the matrix: exact, but for many rows the factors fill the memory."""
+    from scipy.sparse.linalg import eigsh
+
+    # The shift keeps the matrix regular: its least eigenvalue is 0.
+    shift = -1e-6 * float(laplacian_matrix.diagonal().mean())
+    start = rng.normal(size=laplacian_matrix.shape[0])
+    values, vectors = eigsh(laplacian_matrix, wanted, sigma=shift, which="LM", v0=start)
+    return np.asarray(vectors[:, np.argsort(values)[1:]])
+
+
+def _iterated(
+    laplacian_matrix: sparse.csr_matrix, n_components: int, rng: np.random.Generator
+) -> Vectors:
+    """Iterate at most ``_ITERATIONS`` times: near where data are long and thin."""
+    from scipy.sparse.linalg import lobpcg
+
+    start = rng.normal(size=(laplacian_matrix.shape[0], n_components + _SPARE))
+    constant = np.ones((laplacian_matrix.shape[0], 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it did not get all the way
+        values, vectors = lobpcg(
+            laplacian_matrix,
+            start,
+            Y=constant,
+            M=sparse.diags(1 / laplacian_matrix.diagonal()),
+            largest=False,
+            maxiter=_ITERATIONS,
+            tol=1e-5,
+        )
+    return np.asarray(vectors[:, np.argsort(values)[:n_components]])
+
+
+def _squared(graph: NeighborGraph) -> Vectors:
+    squared: Vectors = graph.distances.astype(np.float64) ** 2
+    return squared
+
+
+def _scaled_weights(graph: NeighborGraph, scale: Vectors, t: int) -> Vectors:
+    """Return exp(-d^2 / (t A_i A_j)) for each pair of the graph, (N, K)."""
+    squared = _squared(graph) / (scale[:, None] * scale[graph.indices])
+    weights: Vectors = np.exp(-squared / t)
+    return weights
+
+
+def _directed(graph: NeighborGraph, weights: Vectors) -> sparse.csr_matrix:
+    """Return the (N, N) matrix of the graph's pairs; weights of 0 are no pairs."""
+    n, k = graph.indices.shape
+    indptr = np.arange(0, n * k + 1, k)
+    shape = (n, n)
+    matrix = sparse.csr_matrix((weights.ravel(), graph.indices.ravel(), indptr), shape)
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _either(directed: sparse.csr_matrix) -> sparse.csr_matrix:
+    return sparse.csr_matrix(directed.maximum(directed.T))

@@ -1,0 +1,120 @@
+"""Linear maps: principal components, the same by a game, and random directions.
+
+All methods take the same arguments; these need no neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from napari_embedding_game.core.graph.classical.online_learners import (
+    BestResponsePlus,
+    MirrorDescent,
+    play,
+)
+
+ROUNDS = 10
+"""T of the paper's experiment."""
+Matrix = NDArray[np.float64]
+
+
+def pca(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Matrix:
+    """Project (N, D) rows on the directions of largest variance, (N, d).
+
+    Paper 2, Theorem 1.5; d is at most the smaller of N and D.  Sparse rows are
+    not centred, which would fill them.
+    """
+    from sklearn.decomposition import PCA, TruncatedSVD
+
+    if sparse.issparse(X):
+        n = max(1, min(n_components, *X.shape, X.shape[1] - 1))
+        scores = TruncatedSVD(n, random_state=random_state).fit_transform(X)
+    else:
+        n = min(n_components, *X.shape)
+        scores = PCA(n, random_state=random_state).fit_transform(X)
+    return _filled(scores, n_components)
+
+
+def gradient_pca(
+    X: Any,
+    n_components: int,
+    n_neighbors: int,
+    random_state: int,
+    n_rounds: int = ROUNDS,
+) -> Matrix:
+    """Project (N, D) rows on directions that a game of ``n_rounds`` finds, (N, d).
+
+    The game is f(U) = |U U^T X - X|^2 against its conjugate, OMD against BestResp+
+    (paper 2, Alg. 6).  As in the paper's experiment (Remark 6.23) U starts with norm
+    1 and the gradient is scaled to norm 1, so that G = 1.  The step R / (G sqrt(T))
+    takes R = 1 + sqrt(k), the most that the start can be away from U with orthogonal
+    columns; the paper has R = 25 for every k.  The last U is then replaced by the
+    nearest orthogonal matrix (Remark 1.8).
+    """
+    rng = np.random.default_rng(random_state)
+    k = min(n_components, X.shape[1])
+    start = rng.normal(size=(X.shape[1], k))
+    start /= np.linalg.norm(start)
+    step = (1 + np.sqrt(k)) / np.sqrt(n_rounds)
+    spread = _Spread(X)
+    x = MirrorDescent(start, float(step))
+    y = BestResponsePlus(lambda U: _unit(reconstruction_gradient(spread, U)))
+    # The last round shows where the step after round T led.
+    *_, last = play(x, y, np.ones(n_rounds + 1))
+    return _filled(spread.rows_times(nearest_orthogonal(last.x)), n_components)
+
+
+def random_projection(
+    X: Any, n_components: int, n_neighbors: int, random_state: int
+) -> Matrix:
+    """Project (N, D) rows on normally distributed directions, (N, d)."""
+    from sklearn.random_projection import GaussianRandomProjection
+
+    n = min(n_components, X.shape[1])
+    model = GaussianRandomProjection(n, random_state=random_state)
+    return _filled(model.fit_transform(X), n_components)
+
+
+class _Spread:
+    """Products with the centred rows, which are never formed: X may be sparse."""
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+        self._mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+
+    def rows_times(self, U: Matrix) -> Matrix:
+        """Return the centred rows times ``U``, (N, k)."""
+        return np.asarray(self._X @ U - self._mean @ U)
+
+    def times(self, U: Matrix) -> Matrix:
+        """Return the scatter matrix of the rows, (D, D), times ``U``, (D, k)."""
+        along = self.rows_times(U)
+        return np.asarray(self._X.T @ along - np.outer(self._mean, along.sum(axis=0)))
+
+
+def reconstruction_gradient(spread: _Spread, U: Matrix) -> Matrix:
+    """Return the gradient of |U U^T X - X|^2 in U (paper 2, Theorem 1.7)."""
+    CU = spread.times(U)
+    gradient: Matrix = 2 * (CU @ (U.T @ U) + U @ (U.T @ CU) - 2 * CU)
+    return gradient
+
+
+def nearest_orthogonal(U: Matrix) -> Matrix:
+    """Return the matrix with orthonormal columns that is nearest to ``U``."""
+    left, _, right = np.linalg.svd(U, full_matrices=False)
+    nearest: Matrix = left @ right
+    return nearest
+
+
+def _unit(gradient: Matrix) -> Matrix:
+    return gradient / max(float(np.linalg.norm(gradient)), 1e-300)
+
+
+def _filled(scores: Matrix, n_components: int) -> Matrix:
+    """Add columns of zeros where the rows have fewer dimensions than were asked."""
+    missing = n_components - scores.shape[1]
+    return np.pad(scores, ((0, 0), (0, missing)))

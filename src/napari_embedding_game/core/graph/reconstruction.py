@@ -1,0 +1,60 @@
+"""The weights with which neighbours make up a point (LLE; paper 3, section 3.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+REGULARIZATION = 1e-3
+"""Of the local Gram matrices, relative to their trace: scikit-learn's."""
+_BLOCK_NUMBERS = 2**24
+"""Numbers of a block of neighbours that are held at once."""
+
+
+def reconstruction_weights(
+    X: Any, indices: NDArray[np.integer], regularization: float = REGULARIZATION
+) -> NDArray[np.float32]:
+    """Return w that minimises |x_i - sum_j w_ij x_j|^2, each row summing to 1.
+
+    Parameters
+    ----------
+    X : (N, D) array or sparse matrix
+    indices : (N, K) array
+        Neighbours of each row.
+    regularization : float
+        Added to the diagonal of each Gram matrix, times its trace.
+
+    Returns
+    -------
+    (N, K) float32
+    """
+    n, k = indices.shape
+    weights = np.empty((n, k), np.float32)
+    rows = max(1, _BLOCK_NUMBERS // (k * X.shape[1]))
+    for begin in range(0, n, rows):
+        block = slice(begin, begin + rows)
+        weights[block] = _solve(X, block, indices[block], regularization)
+    return weights
+
+
+def _solve(
+    X: Any, block: slice, indices: NDArray[np.integer], regularization: float
+) -> NDArray[np.floating]:
+    points = _dense(X[block])
+    apart = _dense(X[indices.ravel()]).reshape(*indices.shape, -1) - points[:, None]
+    gram = apart @ apart.transpose(0, 2, 1)
+    trace = np.trace(gram, axis1=1, axis2=2)
+    ridge = regularization * np.where(trace > 0, trace, 1.0)
+    diagonal = np.arange(indices.shape[1])
+    gram[:, diagonal, diagonal] += ridge[:, None]
+    weights = np.linalg.solve(gram, np.ones((*indices.shape, 1)))[..., 0]
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _dense(rows: Any) -> NDArray[np.float64]:
+    if sparse.issparse(rows):
+        rows = rows.toarray()
+    return np.asarray(rows, dtype=np.float64)

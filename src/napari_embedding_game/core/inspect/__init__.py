@@ -1,0 +1,1 @@
+"""What a map tells: clusters, marker genes, figures of quality."""

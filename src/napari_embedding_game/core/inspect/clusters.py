@@ -1,0 +1,401 @@
+"""From many landmarks to few clusters, along the neighbour graph.
+
+The points of one landmark are a small cluster (Eq. 7).  :func:`merge_tree`
+joins these, two at a time, so that every number of clusters from 1 to L is one
+cut of the same tree: moving a slider by one merges or splits a single pair.
+
+Which pairs go first:  merging along single edges alone lets a few early
+mistakes spoil all later cuts.  So the tree is made to pass through four
+partitions of highest modularity (Louvain's method, each built from the clusters
+of the one before) at the resolutions in :data:`RESOLUTIONS`, and between
+them joins the two clusters with the most weight over the weight expected of
+their degrees (Bonald et al. 2018).  ``python benchmarks/clusters.py`` compares
+the cuts with Leiden's clusters of the points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.inspect import cluster_kernels as kernels
+
+RESOLUTIONS = (1.0, 0.5, 0.25, 0.125)
+"""1 is modularity as it was defined; each further one expects half the weight."""
+_POWERS = np.array([0.5] + len(RESOLUTIONS) * [1.0])
+"""Of the expected weight, on the way to each partition: a half-way power first
+keeps single stray landmarks from standing alone while real clusters merge."""
+_TRIES = 10
+_TRIES_WITH_START = 2
+_MOST_ROUNDS = 10
+_CLEARLY = 1e-3
+"""Modularity by which a new partition must beat the one that is shown."""
+_BISECTIONS = 30
+
+Labels = NDArray[np.integer]
+_Graph = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
+"""indptr, indices and weights of compressed rows."""
+
+
+def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr_matrix:
+    """Return the summed weights of the edges between the points of landmarks.
+
+    Parameters
+    ----------
+    edges : Edges
+    labels : (N,) int
+        Landmark of each point, 0 to ``n_landmarks - 1``.
+    n_landmarks : int
+        L.
+
+    Returns
+    -------
+    (L, L) float64
+        Symmetric; the diagonal is the weight inside, counted from both ends.
+        A landmark without points has an empty row.
+
+    Raises
+    ------
+    InputError
+        There is not one label a point, or a label has no landmark.
+    """
+    if len(labels) != edges.n_points:
+        raise InputError(
+            f"There are {len(labels)} labels for {edges.n_points} points: "
+            "give every point one."
+        )
+    if len(labels) and not 0 <= labels.min() <= labels.max() < n_landmarks:
+        raise InputError(
+            f"The labels run from {labels.min()} to {labels.max()}, but the landmarks "
+            f"from 0 to {n_landmarks - 1}: give the number of landmarks of this map."
+        )
+    groups = np.ascontiguousarray(labels, dtype=np.int32)
+    indptr, indices, weights = kernels.group_graph(
+        edges.indptr, edges.indices, edges.weights, groups, n_landmarks
+    )
+    shape = (n_landmarks, n_landmarks)
+    graph = sparse.csr_matrix((weights, indices, indptr), shape=shape)
+    graph.sort_indices()
+    return graph
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTree:
+    """All the cuts of L landmarks into 1 to ``n_leaves`` nested clusters.
+
+    Attributes
+    ----------
+    born : (L,) int64
+        Least number of clusters at which a landmark leads a cluster of its own;
+        0 for a landmark without points.
+    leader : (L,) int64
+        The landmark that leads its cluster below that number.
+    levels : (n_levels, L) int64
+        The partitions that the tree passes through, finest first.
+    """
+
+    born: NDArray[np.int64]
+    leader: NDArray[np.int64]
+    levels: NDArray[np.int64]
+
+    @property
+    def n_leaves(self) -> int:
+        """Landmarks that have points: the most clusters there can be."""
+        return int(np.count_nonzero(self.born))
+
+    def cut(self, n_clusters: int) -> NDArray[np.int32]:
+        """Return the cluster of each landmark, -1 where it has no points.
+
+        Clusters are numbered from 0.  The cut into one more splits one cluster:
+        the larger part keeps its number, the smaller takes the next free one,
+        and all others stay as they are.  With more clusters than landmarks
+        that have points, each of these is a cluster.
+
+        Raises
+        ------
+        InputError
+            ``n_clusters`` is below 1.
+        """
+        if n_clusters < 1:
+            raise InputError(
+                f"The number of clusters must be at least 1, not {n_clusters}."
+            )
+        head = np.where(self.born > n_clusters, self.leader, np.arange(len(self.born)))
+        while (self.born[head] > n_clusters).any():
+            head = head[head]
+        return (self.born[head] - 1).astype(np.int32)
+
+
+def merge_tree(
+    graph: sparse.csr_matrix,
+    sizes: NDArray[np.integer],
+    *,
+    previous: MergeTree | None = None,
+    random_state: int = 0,
+) -> MergeTree:
+    """Join the landmarks of ``graph``, two at a time, until one cluster is left.
+
+    Parts that no edge connects are joined last, the smallest first.
+
+    Parameters
+    ----------
+    graph : (L, L) sparse matrix
+        See :func:`landmark_graph`.
+    sizes : (L,) int
+        Points of each landmark.
+    previous : MergeTree, optional
+        The tree of the same landmarks a moment ago.  Where its clusters are as
+        good as any found now they are kept, which steadies a running map and
+        takes less time.
+    random_state : int
+        Seed of the orders in which Louvain's method visits the landmarks.
+
+    Raises
+    ------
+    InputError
+        No landmark has points, or ``sizes`` does not fit ``graph``.
+    """
+    if graph.shape[0] != len(sizes):
+        raise InputError(
+            f"There are {len(sizes)} sizes for {graph.shape[0]} landmarks: "
+            "give every landmark one."
+        )
+    if not np.any(sizes):
+        raise InputError("No landmark has any points, so there is nothing to merge.")
+    if previous is not None and len(previous.born) != len(sizes):
+        previous = None
+    levels = _levels(sparse.csr_matrix(graph), previous, random_state)
+    dense = np.ascontiguousarray(graph.toarray(), dtype=np.float64)
+    points = np.asarray(sizes, np.float64)
+    born, leader = kernels.agglomerate(dense, points, levels, _POWERS)
+    return MergeTree(born, leader, levels)
+
+
+def _levels(
+    graph: sparse.csr_matrix, previous: MergeTree | None, random_state: int
+) -> NDArray[np.int64]:
+    """Return nested partitions of high modularity, and the whole as the last."""
+    n_landmarks = graph.shape[0]
+    levels = np.zeros((len(RESOLUTIONS) + 1, n_landmarks), np.int64)
+    if graph.nnz == 0:
+        return levels
+    parts: _Graph = (graph.indptr, graph.indices, graph.data.astype(np.float64))
+    groups = np.arange(n_landmarks)
+    rng = np.random.default_rng(random_state)
+    for number, resolution in enumerate(RESOLUTIONS):
+        start = None if previous is None else _start(previous.levels[number], groups)
+        joined, n_groups = _best_partition(parts, resolution, start, rng)
+        parts = kernels.group_graph(*parts, joined, n_groups)
+        groups = joined[groups]
+        levels[number] = groups
+    return levels
+
+
+def _best_partition(
+    graph: _Graph,
+    resolution: float,
+    start: NDArray[np.int64] | None,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], int]:
+    """Return the best of several partitions, numbered from 0, and its clusters.
+
+    ``start`` is improved as well, and a fresh partition must beat it clearly:
+    between equals the one that is known stays.
+    """
+    n_nodes = len(graph[0]) - 1
+    tries = [] if start is None else [_louvain(graph, resolution, start, rng)]
+    for _ in range(_TRIES if start is None else _TRIES_WITH_START):
+        tries.append(_louvain(graph, resolution, np.arange(n_nodes), rng))
+    qualities = np.array([_modularity(graph, resolution, labels) for labels in tries])
+    if start is not None:
+        qualities[0] += _CLEARLY
+    best = tries[int(qualities.argmax())]
+    return best, int(best.max()) + 1
+
+
+def _louvain(
+    graph: _Graph,
+    resolution: float,
+    labels: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Move nodes, then whole communities, and begin again until nothing gains."""
+    labels = labels.copy()
+    for _ in range(_MOST_ROUNDS):
+        before = labels.copy()
+        kernels.move_nodes(*graph, resolution, rng.permutation(len(labels)), labels)
+        n_groups, n_nodes = kernels.compact(labels), len(labels) + 1
+        while n_groups < n_nodes:
+            n_nodes = n_groups
+            coarse = kernels.group_graph(*graph, labels, n_groups)
+            joined = np.arange(n_groups)
+            kernels.move_nodes(*coarse, resolution, rng.permutation(n_groups), joined)
+            n_groups = kernels.compact(joined)
+            labels = joined[labels]
+        if np.array_equal(labels, before):
+            break
+    return labels
+
+
+def _modularity(graph: _Graph, resolution: float, labels: NDArray[np.int64]) -> float:
+    """Return the share of weight inside minus ``resolution`` times the expected."""
+    indptr, indices, weights = graph
+    row_labels = np.repeat(labels, np.diff(indptr))
+    volume = np.bincount(row_labels, weights)
+    total = volume.sum()
+    inside = weights[row_labels == labels[indices]].sum()
+    return float(inside / total - resolution * (volume**2).sum() / total**2)
+
+
+def _start(known: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return an earlier partition of landmarks as one of groups, by most landmarks."""
+    votes = np.zeros((groups.max() + 1, known.max() + 1), np.int64)
+    np.add.at(votes, (groups, known), 1)
+    # Numbers below the number of groups, which is what the kernel has room for.
+    return np.unique(votes.argmax(axis=1), return_inverse=True)[1].astype(np.int64)
+
+
+def split(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.int32]:
+    """Cut a cluster alone into parts, along the tree that it came from.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    members : (M,) int
+        Landmarks of the cluster.  It need not be a cut's: the tree is followed
+        down to the first cut that has ``n_parts`` among these landmarks.
+    n_parts : int
+        At least 2.
+
+    Returns
+    -------
+    (M,) int32
+        Part of each member, 0 to ``n_parts - 1``; -1 where it has no points.
+        Numbers follow the tree's: part 0 holds the largest branch.
+
+    Raises
+    ------
+    InputError
+        ``n_parts`` is below 2, or fewer of the landmarks have points.
+    """
+    members = np.asarray(members)
+    n_most = int(np.count_nonzero(tree.born[members]))
+    if not 2 <= n_parts <= n_most:
+        raise InputError(
+            f"This cluster has {n_most} landmark{'s' if n_most != 1 else ''} with "
+            f"points, so it cannot be split into {n_parts}: choose a number of parts "
+            f"from 2 to {n_most}, or play with more landmarks."
+            if n_most >= 2
+            else f"This cluster has {n_most} landmark{'s' if n_most != 1 else ''} with "
+            "points, so it cannot be split: play with more landmarks."
+        )
+    low, high = 1, tree.n_leaves
+    while low < high:  # the number of parts only grows with the number of clusters
+        middle = (low + high) // 2
+        parts = _parts(tree.cut(middle)[members])
+        low, high = (low, middle) if parts.max() + 1 >= n_parts else (middle + 1, high)
+    return _parts(tree.cut(high)[members])
+
+
+def _parts(clusters: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Renumber the clusters to 0..n-1 in their own order; -1 stays."""
+    known = np.unique(clusters[clusters >= 0])
+    parts = np.searchsorted(known, clusters).astype(np.int32)
+    parts[clusters < 0] = -1
+    return parts
+
+
+def leiden_clusters(
+    graph: sparse.csr_matrix,
+    *,
+    n_clusters: int | None = None,
+    resolution: float = 1.0,
+    random_state: int = 0,
+) -> NDArray[np.int32]:
+    """Return Leiden's clusters of the landmarks, -1 where one has no points.
+
+    Parameters
+    ----------
+    graph : (L, L) sparse matrix
+        See :func:`landmark_graph`.
+    n_clusters : int, optional
+        Number of clusters to look for, by bisection of the resolution; where no
+        resolution gives it exactly, the nearest number found is returned.
+    resolution : float
+        Used where ``n_clusters`` is not given.
+    random_state : int
+
+    Raises
+    ------
+    InputError
+        leidenalg is not installed, or the number or resolution is too small.
+    """
+    partition = _leiden(graph, random_state)
+    used = np.flatnonzero(graph.getnnz(axis=1))
+    if n_clusters is None:
+        if resolution <= 0:
+            raise InputError(f"The resolution must be above 0, not {resolution}.")
+        labels = partition(resolution)
+    else:
+        if n_clusters < 1:
+            raise InputError(
+                f"The number of clusters must be at least 1, not {n_clusters}."
+            )
+        labels = _bisect(partition, n_clusters)
+    clusters = np.full(graph.shape[0], -1, np.int32)
+    clusters[used] = labels
+    return clusters
+
+
+def _leiden(graph: sparse.csr_matrix, random_state: int) -> Any:
+    """Return a function from a resolution to Leiden's partition of the used nodes."""
+    try:
+        import igraph
+        import leidenalg
+    except ImportError as error:
+        raise InputError(
+            "Leiden clusters need the packages leidenalg and igraph: "
+            'pip install "napari-embedding-game[leiden]".'
+        ) from error
+    used = np.flatnonzero(graph.getnnz(axis=1))
+    upper = sparse.triu(sparse.csr_matrix(graph)[used][:, used]).tocoo()
+    network = igraph.Graph(n=len(used), edges=np.column_stack([upper.row, upper.col]))
+    # A loop counts from both its ends in igraph, as the diagonal does already.
+    weights = np.where(upper.row == upper.col, upper.data / 2, upper.data)
+
+    def partition(resolution: float) -> NDArray[np.int32]:
+        communities = leidenalg.find_partition(
+            network,
+            leidenalg.RBConfigurationVertexPartition,
+            weights=weights.tolist(),
+            n_iterations=-1,
+            resolution_parameter=resolution,
+            seed=random_state,
+        )
+        return np.array(communities.membership, dtype=np.int32)
+
+    return partition
+
+
+def _bisect(partition: Any, n_clusters: int) -> NDArray[np.int32]:
+    low, high = 1e-4, 1e3
+    nearest: NDArray[np.int32] | None = None
+    for _ in range(_BISECTIONS):
+        resolution = float(np.sqrt(low * high))
+        labels: NDArray[np.int32] = partition(resolution)
+        n = int(labels.max()) + 1
+        if nearest is None or abs(n - n_clusters) < abs(
+            int(nearest.max()) + 1 - n_clusters
+        ):
+            nearest = labels
+        if n == n_clusters:
+            break
+        low, high = (resolution, high) if n < n_clusters else (low, resolution)
+    assert nearest is not None
+    return nearest

@@ -1,0 +1,99 @@
+"""How far a map can be trusted: figures with their range and direction.
+
+=====================  ============  ==========================================
+figure                 range, best   source
+=====================  ============  ==========================================
+neighbor_recall        0 to 1, high  share of each point's input neighbours kept
+knn_accuracy           0 to 1, high  15 neighbours, 10-fold cross-validation
+true_energy            low           paper 1, Eq. 1
+=====================  ============  ==========================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
+
+
+def neighbor_recall(
+    input_neighbors: NDArray[np.integer], embedding: NDArray[np.floating]
+) -> float:
+    """Return the mean share of input neighbours that are neighbours on the map.
+
+    Parameters
+    ----------
+    input_neighbors : (N, K) int
+        Exact neighbours in the input, the point itself left out.
+    embedding : (N, d) float
+    """
+    map_neighbors = knn_graph(embedding, input_neighbors.shape[1]).indices
+    kept = (input_neighbors[:, :, None] == map_neighbors[:, None, :]).any(axis=2)
+    return float(kept.mean())
+
+
+def knn_accuracy(
+    embedding: NDArray[np.floating], labels: NDArray[Any], n_neighbors: int = 15
+) -> float:
+    """Return how often a point's neighbours on the map vote for its own label.
+
+    10-fold cross-validation, stratified and shuffled with a fixed seed.
+
+    Parameters
+    ----------
+    embedding : (N, d) float
+    labels : (N,) array
+    n_neighbors : int
+        How many neighbours vote.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than 10 rows, or no label that 10 of them have.
+    """
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.neighbors import KNeighborsClassifier
+
+    folds = StratifiedKFold(10, shuffle=True, random_state=0)
+    model = KNeighborsClassifier(n_neighbors)
+    return float(cross_val_score(model, embedding, labels, cv=folds).mean())
+
+
+def true_energy(
+    edges: Edges,
+    embedding: NDArray[np.floating],
+    repulsion: float,
+    n_rows: int | None = None,
+    random_state: int = 0,
+) -> float:
+    """Return Eq. 1, whose repulsive sum runs over all pairs, i = j included.
+
+    Parameters
+    ----------
+    edges : Edges
+    embedding : (N, d) float
+    repulsion : float
+        The paper's lambda.
+    n_rows : int, optional
+        Rows of the repulsive sum to draw at random, an unbiased estimate; all
+        by default, which takes N^2 steps.
+    random_state : int
+        Seed of the draw.
+    """
+    from napari_embedding_game.core.energy import game_kernels
+
+    points = np.ascontiguousarray(embedding, dtype=np.float64)
+    sums = np.empty(game_kernels.n_chunks(len(points)))
+    game_kernels.edge_energy_serial(
+        edges.indptr, edges.indices, edges.weights.astype(np.float64), points, sums
+    )
+    rows = np.arange(len(points))
+    if n_rows is not None and n_rows < len(points):
+        rng = np.random.default_rng(random_state)
+        rows = rng.choice(len(points), n_rows, replace=False)
+    pairs = game_kernels.kernel_rows(points, rows) * (len(points) / len(rows))
+    return float(0.5 * sums.sum() + repulsion * pairs)

@@ -1,0 +1,112 @@
+"""The three steps of every run, each from the result of the one before.
+
+check(X, start, settings)          # what would be refused later, at once
+graph = neighbors(X, start)
+edges, layout = place(graph, X, start)
+game = begin(edges, layout, start, settings)
+
+The affinity of ``start`` is that of the method: see :func:`methods.resolve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.dynamics import external
+from napari_embedding_game.core.dynamics.driver import play, resolve_device
+from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
+from napari_embedding_game.core.energy.compatibility import (
+    check_affinity,
+    check_size,
+    choose,
+)
+from napari_embedding_game.core.energy.methods import check_numbers, n_searched
+from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.classical import CLASSICAL, check_fits
+from napari_embedding_game.core.graph.initialization import (
+    check_dimensions,
+    start_layout,
+)
+from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+
+
+def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
+    """Raise InputError for what can be refused before the neighbours are searched.
+
+    Each question is the engine's own, which asks it again where the answer counts.
+    Whether the rows are enough, and not all the same, is asked by the search.
+    """
+    method, _ = choose(settings.method, settings.approximation, settings.optimizer)
+    check_affinity(settings.method, start.affinity, settings.optimizer)
+    check_dimensions(start.n_components)
+    check_numbers(settings)
+    resolve_schedule(settings)
+    resolve_device(start.device)
+    if start.init in CLASSICAL:
+        check_fits(start.init, X)
+    if method.moved_by:
+        external.check(method, settings, start.n_components)
+    check_size(settings.optimizer, X.shape[0], start.n_components)
+
+
+def neighbors(X: Any, start: StartSettings) -> NeighborGraph:
+    """Find the nearest neighbours of the rows of ``X`` (N, D), see :mod:`neighbors`."""
+    wanted = n_searched(start.affinity, start.n_neighbors, start.perplexity, X.shape[0])
+    return knn_graph(
+        X,
+        wanted,
+        metric=start.metric,
+        random_state=start.random_state,
+        n_jobs=start.n_jobs,
+    )
+
+
+def place(
+    graph: NeighborGraph, X: Any, start: StartSettings
+) -> tuple[Edges, NDArray[np.float32]]:
+    """Weight the edges, then place the points: (N, d)."""
+    perplexity = min(start.perplexity, graph.n_neighbors / 3)
+    weighted = edges(graph, start.affinity, X=X, perplexity=perplexity)
+    return weighted, start_layout(
+        weighted,
+        X,
+        start.n_components,
+        start.init,
+        start.random_state,
+        graph.n_neighbors,
+    )
+
+
+def begin(
+    edges: Edges,
+    layout: NDArray[np.floating],
+    start: StartSettings,
+    settings: GameSettings,
+    *,
+    diagnose: bool = True,
+    frame_iterations: int | Callable[[int], int] | None = None,
+) -> Generator[Snapshot, GameSettings | None, None]:
+    """Begin the game; see :func:`~.driver.play` for what it takes and yields.
+
+    Raises
+    ------
+    InputError
+        The method is not played on such edges, or the optimiser cannot follow them;
+        and what ``play`` raises.
+    """
+    check_affinity(settings.method, start.affinity, settings.optimizer)
+    return play(
+        edges,
+        layout,
+        settings,
+        random_state=start.random_state,
+        device=start.device,
+        n_jobs=start.n_jobs,
+        diagnose=diagnose,
+        frame_iterations=frame_iterations,
+    )

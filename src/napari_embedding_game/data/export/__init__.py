@@ -1,0 +1,1 @@
+"""What is written: tables, AnnData with the result, figures."""

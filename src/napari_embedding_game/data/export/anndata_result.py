@@ -1,0 +1,274 @@
+"""A result as parts of an AnnData: columns of obs, positions in obsm, the record."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.dataset import Dataset, Matrix
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
+from napari_embedding_game.data.formats.anndata import open_store, read_legacy, table_of
+from napari_embedding_game.data.formats.anndata_contents import is_legacy
+from napari_embedding_game.data.formats.anndata_store import check_part
+from napari_embedding_game.data.formats.anndata_zarr import split_table
+from napari_embedding_game.data.formats.tenx import tenx_parts
+from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.data.stages import finish
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+UNASSIGNED = "unassigned"
+_COLORS = f"{KEY}_cluster_colors"
+_PRESSURE = f"{KEY}_pressure"
+GREY = "#b0b0b0"
+
+
+def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
+    """Cluster and pressure of all rows of the source, by the name of the column.
+
+    Pressure is left out where the method does not define it.
+    """
+    clusters = dataset.expand(result.point_names(), UNASSIGNED)
+    columns = {
+        f"{KEY}_cluster": pd.Categorical(clusters, categories=_groups(dataset, result)),
+    }
+    if result.has_pressure:
+        columns[_PRESSURE] = dataset.expand(result.pressure, np.nan)
+    if result.clusters is not None:
+        columns[f"{KEY}_landmark"] = dataset.expand(result.labels, -1)
+    return columns
+
+
+def _groups(dataset: Dataset, result: EmbeddingResult) -> list[str]:
+    """Names of the clusters, and "unassigned" if there are rows left out."""
+    names = list(result.groups())
+    if dataset.kept.all() or UNASSIGNED in names:
+        return names
+    return [*names, UNASSIGNED]
+
+
+def result_colors(dataset: Dataset, result: EmbeddingResult) -> list[str] | None:
+    """Colours in the order of the clusters' names, as scanpy keeps them in uns."""
+    if not result.cluster_colors:
+        return None
+    known = result.groups()
+    return [known.get(name) or GREY for name in _groups(dataset, result)]
+
+
+def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
+    """Label, position, cluster and pressure of every row of the source.
+
+    Of objects that were measured also their centres and measures.
+    """
+    positions = dataset.expand(result.embedding, np.nan)
+    axes = [f"{KEY}_{axis}" for axis in "xyz"[: positions.shape[1]]]
+    columns: dict[str, Any] = {}
+    if dataset.source_objects is not None:
+        columns["label"] = _label_column(dataset.source_objects)
+    columns.update(_centres(dataset))
+    columns.update(zip(axes, positions.T, strict=True))
+    columns.update(result_columns(dataset, result))
+    columns.update(measure_columns(dataset))
+    return pd.DataFrame(columns, index=dataset.source_obs_names).rename_axis("row")
+
+
+def _label_column(objects: Objects) -> Any:
+    """Label of each row, missing where a row is no object."""
+    if objects.present.all():
+        return objects.label_ids
+    return pd.arrays.IntegerArray(objects.label_ids.copy(), ~objects.present)
+
+
+def measure_columns(dataset: Dataset) -> dict[str, NDArray[np.float32]]:
+    """(n_source_rows,) values of each measure of objects that were measured here.
+
+    Those of a table that was read are in that table.  Of a map that was restored
+    without its image, the measures in their own units are not at hand.
+    """
+    if "measured" not in dataset.provenance or dataset.profile is dataset.X:
+        return {}
+    values = dataset.expand(dataset.profile, np.nan)
+    return dict(zip(dataset.profile_names, values.T, strict=True))
+
+
+def _centres(dataset: Dataset) -> dict[str, Any]:
+    """Time and centre, in pixels, of each object that was measured here."""
+    obs = dataset.source_obs
+    if "measured" not in dataset.provenance or obs is None:
+        return {}
+    return {name: obs[name].to_numpy() for name in obs if name != "label"}
+
+
+def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
+    """Everything that is needed to do the same again."""
+    return {
+        "parameters": storable(result.parameters),
+        "landmarks": result.landmarks,
+        "clusters": _cluster_record(result),
+        "energy": float(result.energy),
+        "input": {
+            "name": dataset.name,
+            "space": dataset.space,
+            "sha256": dataset.sha256(),
+            "rows": dataset.n_source_rows,
+            "rows_embedded": int(np.count_nonzero(dataset.kept)),
+            "notes": " ".join(dataset.notes),
+        },
+        "provenance": storable(dataset.provenance),
+        "versions": versions(),
+    }
+
+
+def _cluster_record(result: EmbeddingResult) -> dict[str, Any]:
+    """Number, name, colour and note of each cluster, each an array."""
+    clusters = np.unique(result.shown_clusters)
+    colors = [result.cluster_colors.get(int(c), "") for c in clusters]
+    notes = [result.cluster_notes.get(int(c), "") for c in clusters]
+    return {
+        "number": clusters,
+        "name": np.array([result.name_of(c) for c in clusters], dtype=object),
+        "color": np.array(colors, dtype=object),
+        "note": np.array(notes, dtype=object),
+    }
+
+
+def copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
+    """Copy the input and add the result, without loading what is only copied."""
+    import h5py
+    from anndata.io import read_elem, write_elem
+
+    assert dataset.source is not None
+    with open_store(dataset.source) as file:
+        legacy = is_legacy(file, dataset.source.name)
+    if legacy:
+        adata = read_legacy(dataset.source)
+        _add_result(adata, dataset, result)
+        adata.write_h5ad(target)
+        return
+    shutil.copyfile(dataset.source, target)
+    with h5py.File(target, "r+") as file:
+        obs = read_elem(file["obs"])
+        _check_unchanged(dataset, len(obs))
+        obs = obs.drop(columns=_PRESSURE, errors="ignore")
+        write_elem(file, "obs", obs.assign(**result_columns(dataset, result)))
+        for group in ("obsm", "uns"):
+            if group not in file:
+                write_elem(file, group, {})
+        positions = dataset.expand(result.embedding, np.nan)
+        write_elem(file["obsm"], f"X_{KEY}", positions)
+        write_elem(file["uns"], KEY, _record(dataset, result))
+        if _COLORS in file["uns"]:
+            del file["uns"][_COLORS]
+        if (colors := result_colors(dataset, result)) is not None:
+            write_elem(file["uns"], _COLORS, np.array(colors, dtype=object))
+
+
+def folder_with_result(dataset: Dataset, result: EmbeddingResult) -> AnnData:
+    """AnnData of a .zarr folder or of 10x counts, as it is there, and the result."""
+    adata = read_whole(dataset)
+    _add_result(adata, dataset, result)
+    return adata
+
+
+def read_whole(dataset: Dataset) -> AnnData:
+    """Everything that the .zarr folder or the 10x counts of a dataset hold."""
+    from anndata import AnnData
+    from anndata.io import read_elem
+
+    path = dataset.source
+    assert path is not None
+    if path.suffix.lower() != ".zarr":
+        parts = finish(tenx_parts(path))
+        return AnnData(parts.values, parts.obs, pd.DataFrame(index=parts.var_names))
+    with open_store(path) as root:
+        group = table_of(root, split_table(dataset.space)[0], path.name)
+        adata = read_elem(check_part(group, path.name, "its content"))
+    adata.obs_names = adata.obs_names.astype(str)
+    return adata
+
+
+def _check_unchanged(dataset: Dataset, n_rows: int) -> None:
+    if n_rows != dataset.n_source_rows:
+        raise DataError(
+            f"{dataset.name} has changed since it was read: it now has {n_rows} rows "
+            f"instead of {dataset.n_source_rows}; open it again."
+        )
+
+
+def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
+    """AnnData with what the dataset compares clusters by, its metadata, the result."""
+    from anndata import AnnData
+
+    obs = dataset.source_obs
+    if obs is None:
+        obs = dataset.obs.set_axis(dataset.source_obs_names[dataset.kept], axis=0)
+        obs = obs.reset_index(drop=True)
+        obs.index = np.flatnonzero(dataset.kept)
+        obs = obs.reindex(range(dataset.n_source_rows))
+    with warnings.catch_warnings():
+        # Names of rows belong to the user, and may occur twice.
+        warnings.filterwarnings("ignore", message=".*names are not unique")
+        adata = AnnData(
+            X=_all_rows(dataset, dataset.profile),
+            obs=_storable_obs(obs).set_axis(dataset.source_obs_names.astype(str)),
+            var=pd.DataFrame(index=list(dataset.profile_names)),
+        )
+    if dataset.space.startswith("obsm["):
+        key = dataset.space.split("'")[1]
+        adata.obsm[key] = _all_rows(dataset, dataset.X)
+    _add_result(adata, dataset, result)
+    return adata
+
+
+def _storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
+    """Metadata in the types and under the names that an .h5ad file can hold."""
+    columns = {}
+    for name in obs.columns:
+        key = str(name).replace("/", "_")
+        columns["index" if key == "_index" else key] = _storable_column(obs[name])
+    return pd.DataFrame(columns, index=obs.index)
+
+
+def _storable_column(column: pd.Series) -> pd.Series:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        if column.cat.categories.dtype.kind in "biuf":
+            return column
+        return column.cat.rename_categories([str(c) for c in column.cat.categories])
+    if column.dtype.kind in "biuf":
+        return column
+    return column.astype(object).where(column.notna(), "").astype(str)
+
+
+def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> None:
+    _check_unchanged(dataset, adata.n_obs)
+    # A former map's, that this one may not have.
+    adata.obs = adata.obs.drop(columns=_PRESSURE, errors="ignore")
+    for name, column in result_columns(dataset, result).items():
+        adata.obs[name] = column
+    adata.obsm[f"X_{KEY}"] = dataset.expand(result.embedding, np.nan)
+    adata.uns[KEY] = _record(dataset, result)
+    adata.uns.pop(_COLORS, None)
+    if (colors := result_colors(dataset, result)) is not None:
+        adata.uns[_COLORS] = np.array(colors, dtype=object)
+
+
+def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:
+    """Rows of the source from usable rows: NaN, or nothing if sparse, elsewhere."""
+    if dataset.kept.all():
+        return matrix
+    if not sp.issparse(matrix):
+        return dataset.expand(matrix, np.nan)
+    places = np.flatnonzero(dataset.kept)
+    ones = np.ones(len(places), dtype=np.float32)
+    shape = (dataset.n_source_rows, len(places))
+    return sp.csr_matrix((ones, (places, range(len(places)))), shape) @ matrix

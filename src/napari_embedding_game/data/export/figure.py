@@ -1,0 +1,177 @@
+"""The map as a figure with its legend, drawn without a window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.result import EmbeddingResult
+
+_INCHES = (8.0, 6.0)
+_DPI = 200
+_MOST_IN_LEGEND = 40
+_MOST_DRAWN_AS_SHAPES = 5_000  # an .svg of more points is slow to open
+_GOLDEN_ANGLE = 0.618034
+_NO_VALUE = "missing"
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Named groups of points, each of one colour."""
+
+    names: tuple[str, ...]
+    codes: NDArray[np.integer]
+    """(n,) place of each point's group among the names, -1 where it has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointColors:
+    """The colour of every point, and how to read it."""
+
+    rgba: NDArray[np.floating]
+    """(n, 4) from 0 to 1."""
+    title: str = ""
+    """What the colours tell, such as the name of a gene."""
+    levels: Levels | None = None
+    scale: NDArray[np.floating] | None = None
+    """(K, 4) colours from the low to the high limit."""
+    limits: tuple[float, float] = (0.0, 1.0)
+
+
+def draw(
+    dataset: Dataset,
+    result: EmbeddingResult,
+    *,
+    colors: PointColors | None = None,
+    title: str | None = None,
+) -> Any:
+    """Draw the points, the first coordinate to the right and the second upwards.
+
+    Parameters
+    ----------
+    dataset, result
+    colors : PointColors, optional
+        Those of the clusters by default.
+    title : str, optional
+        The name of the dataset by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Groups get a legend with their sizes, numbers a colour bar.
+
+    Raises
+    ------
+    DataError
+        If matplotlib is missing.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DataError(
+            "Figures are drawn by matplotlib, which is not installed: run "
+            "`pip install matplotlib`, or save a screenshot."
+        ) from error
+    colors = _by_cluster(result) if colors is None else colors
+    figure = Figure(figsize=_INCHES, layout="constrained")
+    deep = result.embedding.shape[1] > 2
+    axes = figure.add_subplot(projection="3d" if deep else None)
+    _scatter(axes, result.embedding, colors.rgba)
+    if colors.scale is not None:
+        _explain_scale(figure, axes, colors, colors.scale)
+    if colors.levels is not None:
+        _explain_levels(axes, colors, colors.levels)
+    axes.set_title(_plain(dataset.name if title is None else title))
+    axes.set_xticks([])
+    axes.set_yticks([])
+    if not deep:
+        axes.set_aspect("equal", "datalim")
+        axes.spines[:].set_visible(False)
+    return figure
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write as the ending of `path` says; the same figure gives the same bytes."""
+    from matplotlib import rc_context
+
+    # Texts of an .svg stay texts, to be edited; no date and no chance inside.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "embedding-game"}):
+        metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
+        figure.savefig(path, dpi=_DPI, metadata=metadata)
+
+
+def _by_cluster(result: EmbeddingResult) -> PointColors:
+    """Colours that are known of the clusters, else hues far from each other."""
+    from matplotlib.colors import hsv_to_rgb, to_rgba_array
+
+    groups = result.groups()
+    known: list[Any] = []
+    for place, color in enumerate(groups.values()):
+        hue = (place * _GOLDEN_ANGLE) % 1
+        lightness = (0.85, 0.6)[place % 2]
+        known.append(color or tuple(hsv_to_rgb((hue, 0.7, lightness))))
+    codes = pd.Categorical(result.point_names(), categories=list(groups)).codes
+    rgba = to_rgba_array(known)[codes]
+    return PointColors(rgba, "Cluster", Levels(tuple(groups), codes))
+
+
+def _explain_levels(axes: Any, colors: PointColors, levels: Levels) -> None:
+    """Name the groups that have points, the points of none last."""
+    from matplotlib.lines import Line2D
+
+    discs = []
+    for code in [*range(len(levels.names)), -1]:
+        rows = np.flatnonzero(levels.codes == code)
+        if not len(rows):
+            continue
+        name = levels.names[code] if code >= 0 else _NO_VALUE
+        label = _plain(f"{name} ({len(rows):,})")
+        # matplotlib hides labels that begin with "_".
+        label = f" {label}" if label.startswith("_") else label
+        disc = Line2D([], [], linestyle="", marker="o", markersize=5, label=label)
+        disc.set_color(tuple(colors.rgba[rows[0]].tolist()))
+        discs.append(disc)
+    if len(discs) > _MOST_IN_LEGEND:
+        sentence = f"{colors.title}: {len(discs)} colours, too many to list"
+        axes.set_xlabel(_plain(sentence))
+        return
+    axes.legend(
+        handles=discs,
+        title=_plain(colors.title),
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        ncols=1 + (len(discs) > _MOST_IN_LEGEND // 2),
+        frameon=False,
+        fontsize="small",
+    )
+
+
+def _explain_scale(
+    figure: Any, axes: Any, colors: PointColors, scale: NDArray[np.floating]
+) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    shades = ScalarMappable(Normalize(*colors.limits), ListedColormap(scale))
+    figure.colorbar(shades, ax=axes, label=_plain(colors.title), shrink=0.7)
+
+
+def _plain(text: str) -> str:
+    """Text that matplotlib takes for no formula."""
+    return text.replace("$", r"\$")
+
+
+def _scatter(
+    axes: Any, embedding: NDArray[np.floating], rgba: NDArray[np.floating]
+) -> None:
+    n = len(embedding)
+    size = min(20.0, max(0.5, 20_000 / n))
+    many = n > _MOST_DRAWN_AS_SHAPES
+    axes.scatter(*embedding.T, s=size, c=rgba, linewidths=0, rasterized=many)

@@ -1,0 +1,122 @@
+"""What a finished or stopped game leaves behind, ready to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_VERSIONS_OF = (
+    "napari-embedding-game",
+    "numpy",
+    "scipy",
+    "numba",
+    "torch",
+    "scikit-learn",
+    "pynndescent",
+    "anndata",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingResult:
+    """One layout of the n rows of a :class:`~.dataset.Dataset`."""
+
+    embedding: NDArray[np.float32]
+    """(n, d) positions of the points."""
+    landmarks: NDArray[np.float32]
+    """(L, d) positions of the landmarks."""
+    labels: NDArray[np.int32]
+    """(n,) landmark that is nearest to each point."""
+    pressure: NDArray[np.float32]
+    """(n,) pressure of each point, in units of the map; 0 where there is none, all NaN
+    under methods that do not define it."""
+    energy: float
+    """Energy of the layout."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Everything the run was started with and steered by."""
+    clusters: NDArray[np.int32] | None = None
+    """(n,) cluster of each point as merged and edited; ``labels`` if None."""
+    cluster_names: Mapping[int, str] = field(default_factory=dict)
+    """Names given to clusters, in the order of the groups in files; another is called
+    by its number."""
+    cluster_colors: Mapping[int, str] = field(default_factory=dict)
+    """Colours of clusters as "#rrggbb"."""
+    cluster_notes: Mapping[int, str] = field(default_factory=dict)
+    """What the person noted about clusters."""
+
+    @property
+    def has_pressure(self) -> bool:
+        """Whether pressure is defined; if not, no file tells it."""
+        return not np.isnan(self.pressure).all()
+
+    @property
+    def shown_clusters(self) -> NDArray[np.int32]:
+        """(n,) cluster of each point: the merged one, else that of its landmark."""
+        return self.labels if self.clusters is None else self.clusters
+
+    def name_of(self, cluster: int) -> str:
+        """Return the name of a cluster; two of the same name are one in a file."""
+        return self.cluster_names.get(int(cluster), str(int(cluster)))
+
+    def point_names(self) -> NDArray[Any]:
+        """(n,) texts: the name of the cluster of each point."""
+        clusters, places = np.unique(self.shown_clusters, return_inverse=True)
+        names = np.array([self.name_of(cluster) for cluster in clusters])
+        return np.asarray(names[places])
+
+    def groups(self) -> dict[str, str | None]:
+        """Names of the clusters, each with its colour if known.
+
+        In the order of ``cluster_names``, which is that of a table on the screen; then
+        those without a name, by growing number.
+        """
+        groups: dict[str, str | None] = {}
+        clusters = np.unique(self.shown_clusters).tolist()
+        named = [cluster for cluster in self.cluster_names if cluster in clusters]
+        for cluster in dict.fromkeys([*named, *clusters]):
+            color = self.cluster_colors.get(cluster)
+            groups.setdefault(self.name_of(cluster), color)
+        return groups
+
+
+def storable(value: Any) -> Any:
+    """`value` in a form that an .h5ad file can hold.
+
+    Mappings and sequences are converted through, None becomes "none" (a form
+    that every anndata version reads), what has no such form becomes its text.
+    """
+    if isinstance(value, Mapping):
+        return {str(k).replace("/", "_"): storable(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value
+    if isinstance(value, bool | int | float | str | np.generic):
+        return value
+    if isinstance(value, PurePath):
+        return value.name  # a folder's name may be private and says nothing elsewhere
+    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
+        return _storable_sequence(list(value))
+    return "none" if value is None else str(value)
+
+
+def _storable_sequence(items: list[Any]) -> Any:
+    if items and all(isinstance(v, bool | int | float | np.number) for v in items):
+        return np.array(items)
+    texts = [v if isinstance(v, str) else str(storable(v)) for v in items]
+    return np.array(texts, dtype=object)
+
+
+def versions() -> dict[str, str]:
+    """Version of this package and of what computed the layout, where installed."""
+    installed = {}
+    for package in _VERSIONS_OF:
+        try:
+            installed[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            installed[package] = "not installed"
+    return installed

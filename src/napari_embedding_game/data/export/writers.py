@@ -1,0 +1,189 @@
+"""Results to files: always whole or not at all, and never over the input."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.anndata_result import (
+    UNASSIGNED,
+    copy_with_result,
+    folder_with_result,
+    new_anndata,
+    result_frame,
+)
+from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
+from napari_embedding_game.data.export.figure import PointColors, draw, save
+from napari_embedding_game.data.export.result import EmbeddingResult
+
+
+def check_output(source: Path | None, path: Path) -> None:
+    """Raise DataError if `path` is the input or its folder cannot take a file."""
+    if source is not None and is_same_file(path, source):
+        raise DataError(
+            f"{path.name} is the input itself and stays as it is: "
+            "choose another name for the result."
+        )
+    if source is not None and source.resolve() in path.resolve().parents:
+        raise DataError(
+            f"{path.name} would lie inside the input {source.name}, which stays as it "
+            "is: choose a folder beside it."
+        )
+    if path.is_dir():
+        raise DataError(f"{path} is a folder: add the name of a file.")
+    if not path.parent.is_dir():
+        raise DataError(
+            f"The folder {path.parent} does not exist: make it, or choose another."
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise DataError(
+            f"Nothing can be written into the folder {path.parent}: choose another."
+        )
+
+
+def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
+    """Write the result as .h5ad, beside everything the .h5ad input held.
+
+    Adds ``obsm["X_embedding_game"]``, ``obs["embedding_game_cluster"]``,
+    ``obs["embedding_game_pressure"]`` and ``uns["embedding_game"]``; rows left out
+    get NaN and "unassigned".  An existing file is replaced in one step.
+
+    Raises
+    ------
+    DataError
+        If `path` is the input, or cannot be written.
+    """
+    path = Path(path)
+    check_output(dataset.source, path)
+    _check_present(dataset)
+    with whole_or_nothing(path) as temporary:
+        if dataset.source and dataset.source.suffix.lower() == ".h5ad":
+            copy_with_result(dataset, result, temporary)
+        elif dataset.source and _is_counts_or_zarr(dataset.source):
+            adata = folder_with_result(dataset, result)
+            adata.write_h5ad(temporary, compression="gzip")
+        else:
+            new_anndata(dataset, result).write_h5ad(temporary, compression="gzip")
+
+
+def write_csv(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
+    """Write position, cluster and pressure of every row of the source as .csv.
+
+    ``embedding_game_x`` and ``embedding_game_y`` are the place on the map; objects
+    that were measured have ``centroid_y`` and ``centroid_x``, in pixels of their
+    image, and their measures, too.
+    """
+    path = Path(path)
+    check_output(dataset.source, path)
+    with whole_or_nothing(path) as temporary:
+        result_frame(dataset, result).to_csv(temporary)
+
+
+def write_parquet(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
+    """Write the same columns as :func:`write_csv` as .parquet."""
+    path = Path(path)
+    check_output(dataset.source, path)
+    with whole_or_nothing(path) as temporary:
+        result_frame(dataset, result).to_parquet(temporary)
+
+
+def write_figure(
+    dataset: Dataset,
+    result: EmbeddingResult,
+    path: str | Path,
+    *,
+    colors: PointColors | None = None,
+    title: str | None = None,
+) -> None:
+    """Draw the map with its legend as .png or .svg; see :func:`~.figure.draw`."""
+    path = Path(path)
+    check_output(dataset.source, path)
+    figure = draw(dataset, result, colors=colors, title=title)
+    with whole_or_nothing(path) as temporary:
+        save(figure, temporary)
+
+
+def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
+    """Write the result in the format that the ending of `path` says.
+
+    Raises
+    ------
+    DataError
+        If it is none of :data:`WRITERS`, or cannot be written.
+    """
+    writer = WRITERS.get(Path(path).suffix.lower())
+    if writer is None:
+        raise DataError(
+            f"{Path(path).name} cannot be written: the name has to end in one of "
+            f"{', '.join(WRITERS)}."
+        )
+    writer(dataset, result, path)
+
+
+WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, str | Path], None]] = {
+    ".h5ad": write_h5ad,
+    ".csv": write_csv,
+    ".parquet": write_parquet,
+    ".png": write_figure,
+    ".svg": write_figure,
+}
+"""What can be written, by the ending of the file's name."""
+
+
+def features(
+    dataset: Dataset, result: EmbeddingResult, label_ids: ArrayLike | None = None
+) -> pd.DataFrame:
+    """Columns for the features table of a napari layer.
+
+    Parameters
+    ----------
+    dataset, result
+    label_ids : (M,) integers, optional
+        Labels of a Labels layer in the order of the table; the column ``index``
+        then says which label a row is of, and a label without a row gets NaN and
+        "unassigned".  By default there is a row for each row of the source.
+
+    Raises
+    ------
+    DataError
+        If rows are no objects, or one label is several rows (a time series).
+    """
+    table = result_frame(dataset, result).reset_index(drop=True)
+    if label_ids is None:
+        return table.drop(columns="label", errors="ignore")
+    if dataset.source_objects is not None:
+        table = table[dataset.source_objects.present]
+    if dataset.source_objects is None or table["label"].duplicated().any():
+        raise DataError(
+            f"The rows of {dataset.name} are not one label each, so that they have no "
+            "place in a table of labels: save them as .csv."
+        )
+    wanted = np.asarray(label_ids, dtype=np.int64)
+    table = table.set_index("label").reindex(wanted)
+    cluster = table[f"{KEY}_cluster"]
+    if cluster.isna().any():
+        if UNASSIGNED not in cluster.cat.categories:
+            cluster = cluster.cat.add_categories(UNASSIGNED)
+        table[f"{KEY}_cluster"] = cluster.fillna(UNASSIGNED)
+    table.insert(0, "index", wanted)
+    return table.reset_index(drop=True)
+
+
+def _is_counts_or_zarr(path: Path) -> bool:
+    return path.is_dir() or path.name.lower().endswith((".h5", ".mtx", ".mtx.gz"))
+
+
+def _check_present(dataset: Dataset) -> None:
+    if dataset.source is not None and not dataset.source.exists():
+        raise DataError(
+            f"{dataset.source} is no longer there, but the result is written beside "
+            "what it held: put it back, or save the result as .csv."
+        )

@@ -1,0 +1,1 @@
+"""The file formats that are read, one module each."""

@@ -1,0 +1,286 @@
+"""AnnData (.h5ad, .zarr): cells, their spaces (``obsm``), genes and metadata.
+
+Only the parts that are needed are read: metadata, the embedded space, and ``raw``,
+or ``X`` without it, for comparing genes if it fits.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from napari_embedding_game.data.columns import unique_names
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import (
+    DataError,
+    SeveralError,
+    check_filled,
+    explain_damage,
+)
+from napari_embedding_game.data.formats.anndata_contents import (
+    OBS,
+    Contents,
+    file_contents,
+    has_matrix,
+    is_legacy,
+    object_contents,
+)
+from napari_embedding_game.data.formats.anndata_contents import split_space as _split
+from napari_embedding_game.data.formats.anndata_parts import (
+    RAW_HOLDS_COUNTS,
+    AnnDataParts,
+    Genes,
+    dataset_of,
+    goes_below_0,
+)
+from napari_embedding_game.data.formats.anndata_store import (
+    check_links,
+    check_part,
+    declared_bytes,
+    first_values,
+    is_array,
+    members,
+    read_element,
+    read_matrix,
+)
+from napari_embedding_game.data.formats.anndata_zarr import (
+    open_zarr,
+    split_table,
+    table_names,
+)
+from napari_embedding_game.data.raw_counts import are_counts
+from napari_embedding_game.data.stages import Stage, Stages, finish
+from napari_embedding_game.data.validation import Missing, Several
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+_LARGEST_PROFILE = 2 << 30  # bytes that are read only to compare genes
+
+
+def read_anndata(
+    path: Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+) -> Dataset:
+    """Read one space of an .h5ad file or .zarr folder.
+
+    `space` is written ``X_pca``, ``obsm['X_pca']``, ``X``, ``layers['counts']`` or
+    ``obs`` (its columns of numbers); by default ``X_pca``, else the first entry of
+    ``obsm`` with more than two columns that is no map or place, else ``X``.  In a
+    SpatialData folder with several tables the name of the table stands before it:
+    ``tables['cells'] X``.  `columns` keeps only these columns of the space.
+    """
+    return finish(anndata_stages(path, space=space, columns=columns, missing=missing))
+
+
+def anndata_stages(
+    path: Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    several: Several = "first",
+) -> Stages[Dataset]:
+    """Do what :func:`read_anndata` does, in stages."""
+    yield Stage(f"Opening {path.name}")
+    with explain_damage(path, _kind(path)):
+        with open_store(path) as root:
+            table, space = split_table(space)
+            if table is None and several == "error":
+                _check_one_table(root, path.name)
+            group, prefix = table_of(root, table, path.name), _prefix(root, table)
+            legacy = is_legacy(group, path.name)
+            if not legacy:
+                parts = yield from _stored_parts(group, space, path.name)
+        if legacy:
+            yield Stage(f"Reading {path.name}")
+            parts = _object_parts(read_legacy(path), space, path.name)
+        yield Stage("Checking the numbers")
+        dataset = dataset_of(parts, path.name, path.name, path, missing, columns)
+    return dataset.named_space(prefix + dataset.space)
+
+
+def from_anndata(
+    adata: AnnData,
+    name: str,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+) -> Dataset:
+    """Dataset from an AnnData object in memory; see :func:`read_anndata`."""
+    where = f"'{name}'"
+    parts = _object_parts(adata, space, where)
+    return dataset_of(parts, name, where, None, missing, columns)
+
+
+def anndata_spaces(path: Path) -> list[str]:
+    """Spaces that can be embedded, the default first."""
+    with explain_damage(path, _kind(path)), open_store(path) as root:
+        names = table_names(root)
+        if not names:
+            return _spaces(_contents(root, path), path.name)
+        prefixes = [f"tables['{name}'] " if len(names) > 1 else "" for name in names]
+        return [
+            prefix + space
+            for name, prefix in zip(names, prefixes, strict=True)
+            for space in _spaces(file_contents(root["tables"][name]), path.name)
+        ]
+
+
+def anndata_columns(path: Path, space: str | None = None) -> list[str]:
+    """Names of the columns of a space that may be chosen; of ``obs``, the numbers."""
+    with explain_damage(path, _kind(path)), open_store(path) as root:
+        table, space = split_table(space)
+        group = table_of(root, table, path.name)
+        chosen = _contents(group, path).choose(space, path.name)
+        if is_legacy(group, path.name):
+            return list(
+                from_anndata(read_legacy(path), path.name, space=chosen).var_names
+            )
+        return _stored_columns(group, chosen, path.name)
+
+
+def _stored_columns(group: Any, space: str, where: str) -> list[str]:
+    if space == OBS:
+        return [
+            key
+            for key, item in members(group["obs"])
+            if is_array(item) and item.dtype.kind in "uif" and key != "_index"
+        ]
+    place = _split(space)
+    if place and place[0] == "obsm":
+        item = group["obsm"][place[1]]
+        if "column-order" in item.attrs:
+            return list(map(str, item.attrs["column-order"]))
+        width = item.shape[1] if is_array(item) else item.attrs["shape"][1]
+        label = place[1].removeprefix("X_")
+        return [f"{label} {i + 1}" for i in range(int(width))]
+    return unique_names(_read_frame(group, "var", where).index)
+
+
+@contextmanager
+def open_store(path: Path) -> Iterator[Any]:
+    """Open an .h5ad file or a .zarr folder for reading, after a look at its links."""
+    import h5py
+
+    check_filled(path)
+    if path.is_dir():
+        yield open_zarr(path)
+        return
+    with h5py.File(path) as file:
+        check_links(file, path.name)
+        yield file
+
+
+def read_legacy(path: Path) -> AnnData:
+    """Read a file of an anndata version before 0.7, whose parts need each other."""
+    from anndata import read_h5ad
+
+    with open_store(path) as file:
+        check_part(file, path.name, "its content")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # anndata tells how it updates old files
+        return read_h5ad(path)
+
+
+def _kind(path: Path) -> str:
+    return "a .zarr folder" if path.is_dir() else f"an {path.suffix.lower()} file"
+
+
+def table_of(root: Any, table: str | None, where: str) -> Any:
+    """Group with the cells: the root itself, or a table of SpatialData."""
+    names = table_names(root)
+    if not names:
+        return root
+    if table is not None and table not in names:
+        raise DataError(
+            f'{where} has no table "{table}": choose one of {", ".join(names)}.'
+        )
+    return root["tables"][table or names[0]]
+
+
+def _check_one_table(root: Any, where: str) -> None:
+    names = table_names(root)
+    if len(names) > 1:
+        raise SeveralError(
+            f"{where} has {len(names)} tables, {', '.join(names)}: say which to embed",
+            f"tables['{names[0]}']",
+        )
+
+
+def _prefix(root: Any, table: str | None) -> str:
+    """What stands before the name of a space where there are several tables."""
+    names = table_names(root)
+    return f"tables['{table or names[0]}'] " if len(names) > 1 else ""
+
+
+def _contents(group: Any, path: Path) -> Contents:
+    if is_legacy(group, path.name):
+        return object_contents(read_legacy(path))
+    return file_contents(group)
+
+
+def _spaces(contents: Contents, where: str) -> list[str]:
+    default = contents.choose(None, where)
+    return [default, *(space for space in contents.spaces() if space != default)]
+
+
+def _stored_parts(group: Any, space: str | None, where: str) -> Stages[AnnDataParts]:
+    contents = file_contents(group)
+    chosen = contents.choose(space, where)
+    place = _split(chosen)
+    fits = contents.has_x and declared_bytes(group["X"]) <= _LARGEST_PROFILE
+    yield Stage("Reading the table of cells (obs)")
+    obs = _read_frame(group, "obs", where)
+    yield Stage("Reading the table of genes (var)")
+    var = _read_frame(group, "var", where)
+    raw, notes = yield from _stored_raw(group, where, fits)
+    x = None
+    if chosen == "X" or (fits and raw is None):
+        x = yield from read_matrix(group["X"], where, "X")
+    values = x
+    if place:
+        values = yield from read_matrix(group[place[0]][place[1]], where, chosen)
+    if contents.has_x and x is None and raw is None:
+        notes = (*notes, "Genes are not compared, because X is too large.")
+    return AnnDataParts(chosen, values, obs, var.index, x, notes, raw)
+
+
+def _stored_raw(
+    group: Any, where: str, x_fits: bool
+) -> Stages[tuple[Genes | None, tuple[str, ...]]]:
+    """Read the genes of .raw, or tell why X is what to compare them by."""
+    if "raw" not in group or not has_matrix(group["raw"]):
+        return None, ()
+    raw = group["raw"]["X"]
+    if declared_bytes(raw) > _LARGEST_PROFILE:
+        return None, ("Genes are not compared by .raw, because it is too large.",)
+    yield Stage("Looking at .raw")
+    x_compares = x_fits and not goes_below_0(first_values(group["X"], where, "X"))
+    if x_compares and are_counts(first_values(raw, where, ".raw")):
+        return None, (RAW_HOLDS_COUNTS,)
+    yield Stage("Reading the table of genes of .raw")
+    var = _read_frame(group["raw"], "var", where)
+    values = yield from read_matrix(raw, where, ".raw")
+    return Genes(values, var.index), ()
+
+
+def _read_frame(group: Any, key: str, where: str) -> Any:
+    return read_element(group[key], where, f"its table {key}")
+
+
+def _object_parts(adata: AnnData, space: str | None, where: str) -> AnnDataParts:
+    chosen = object_contents(adata).choose(space, where)
+    place = _split(chosen)
+    values = getattr(adata, place[0])[place[1]] if place else adata.X
+    raw = None
+    if adata.raw is not None:
+        raw = Genes(adata.raw.X, adata.raw.var_names)
+    return AnnDataParts(chosen, values, adata.obs, adata.var_names, adata.X, raw=raw)

@@ -1,0 +1,211 @@
+"""From the parts of an AnnData (a space, its rows and columns, X) to a Dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from napari_embedding_game.data.columns import (
+    chosen_places,
+    listed,
+    numbered_names,
+    texts,
+    unique_names,
+)
+from napari_embedding_game.data.dataset import Dataset, Matrix
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.expression import COUNTS_NOTE
+from napari_embedding_game.data.formats.anndata_contents import OBS, split_space
+from napari_embedding_game.data.formats.tables import from_frame
+from napari_embedding_game.data.raw_counts import are_counts, counts_advice
+from napari_embedding_game.data.validation import (
+    Missing,
+    as_float32,
+    check_missing,
+    check_shape,
+    check_values,
+    usable_rows,
+)
+
+RAW_HOLDS_COUNTS = "Genes are not compared by .raw, because it holds counts."
+
+
+@dataclass(frozen=True)
+class Genes:
+    """Expression (cells x genes) with the names of the genes."""
+
+    values: Any
+    names: pd.Index
+
+
+@dataclass(frozen=True)
+class AnnDataParts:
+    """One space with what describes its rows and columns."""
+
+    space: str
+    values: Any
+    obs: pd.DataFrame
+    var_names: pd.Index
+    x: Any | None
+    notes: tuple[str, ...] = ()
+    raw: Genes | None = None
+
+
+def dataset_of(
+    parts: AnnDataParts,
+    name: str,
+    where: str,
+    source: Path | None,
+    missing: Missing,
+    chosen: Sequence[str] | None = None,
+) -> Dataset:
+    """Check the parts and put them together; `chosen` columns only, if given."""
+    check_missing(missing)
+    obs = parts.obs.set_axis(parts.obs.index.astype(str), axis="index")
+    if parts.space == OBS:
+        return _of_metadata(parts, obs, name, where, source, missing, chosen)
+    X, var_names = _matrix(parts, where)
+    _check_fit(X, parts, where)
+    in_genes = X.shape[1] == len(parts.var_names) and not parts.space.startswith("obsm")
+    profile, names, gene_notes = _compared(parts, X if in_genes else None)
+    notes = [*parts.notes, *gene_notes]
+    if chosen is not None:
+        places = chosen_places(var_names, chosen, where)
+        notes.append(
+            f"Embedded: {len(places)} of {len(var_names)} columns of {parts.space} "
+            f"({listed([var_names[place] for place in places])})."
+        )
+        X, var_names = X[:, places], [var_names[place] for place in places]
+    kept, row_notes = usable_rows(
+        X, where, row_names=obs.index, var_names=var_names, missing=missing
+    )
+    whole = profile is None or profile is X
+    dataset = Dataset.from_rows(
+        name=name,
+        X=X,
+        obs=obs,
+        var_names=var_names,
+        space=parts.space,
+        kept=kept,
+        source=source,
+        notes=[*notes, *row_notes, *counts_advice(X, parts.space)],
+        texts=texts(obs),
+        profile=None if whole else profile,
+        profile_names=() if whole else names,
+        has_expression=profile is not None,
+    )
+    check_values(dataset.X, f"{where} ({parts.space})")
+    return dataset
+
+
+def _of_metadata(
+    parts: AnnDataParts,
+    obs: pd.DataFrame,
+    name: str,
+    where: str,
+    source: Path | None,
+    missing: Missing,
+    chosen: Sequence[str] | None,
+) -> Dataset:
+    """Numbers among the metadata as the space; genes stay what clusters differ in."""
+    dataset = from_frame(
+        obs,
+        f"The metadata (obs) of {where}",
+        name,
+        source=source,
+        chosen=chosen,
+        missing=missing,
+    )
+    dataset = replace(
+        dataset, space=OBS, obs=obs[dataset.kept], source_obs=obs, texts=texts(obs)
+    )
+    profile, names, gene_notes = _compared(parts, None)
+    notes = (*dataset.notes, *parts.notes, *gene_notes)
+    if profile is None:
+        return replace(dataset, notes=notes)
+    return replace(
+        dataset,
+        profile=profile[dataset.kept],
+        profile_names=tuple(names),
+        has_expression=True,
+        notes=notes,
+    )
+
+
+def _compared(
+    parts: AnnDataParts, embedded: Matrix | None
+) -> tuple[Matrix | None, list[str], list[str]]:
+    """Genes to compare clusters by, their names, and notes; None without genes.
+
+    As in scanpy those of .raw, which stay unscaled; but not its counts where X has
+    the logarithm of them.  `embedded` are the numbers of genes that make the map.
+    """
+    x, origin = (parts.x, "X") if embedded is None else (embedded, parts.space)
+    raw = parts.raw
+    if raw is not None and (x is None or goes_below_0(x) or not are_counts(raw.values)):
+        names, notes = numbered_names(raw.names)
+        told = f"Genes: {len(names):,} from .raw."
+        values = as_float32(raw.values)
+        return values, names, [told, *notes, *_counts_notes(values)]
+    if x is None:
+        return None, [], []
+    names, notes = numbered_names(parts.var_names)
+    if raw is not None:
+        notes.append(RAW_HOLDS_COUNTS)
+    if goes_below_0(x):
+        notes.append(
+            f"{origin} has values below 0: fold changes of genes need unscaled values, "
+            "which AnnData keeps in .raw."
+        )
+    values = as_float32(x) if embedded is None else x
+    return values, names, [*notes, *_counts_notes(values)]
+
+
+def _counts_notes(values: Matrix) -> list[str]:
+    return [COUNTS_NOTE] if are_counts(values) else []
+
+
+def goes_below_0(X: Matrix) -> bool:
+    """Tell whether there are values below 0, as there are where genes were scaled."""
+    values = X.data if sp.issparse(X) else X
+    return bool(np.fmin.reduce(values, axis=None, initial=0) < 0)
+
+
+def _matrix(parts: AnnDataParts, where: str) -> tuple[Matrix, list[str]]:
+    """Return the space as a float32 matrix, and the names of its columns."""
+    values = parts.values
+    place = split_space(parts.space)
+    names = unique_names(parts.var_names)
+    if isinstance(values, pd.DataFrame):
+        values = values.select_dtypes("number")
+        names = list(map(str, values.columns))
+        values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    elif place and place[0] == "obsm":
+        label = place[1].removeprefix("X_")
+        names = [f"{label} {i + 1}" for i in range(values.shape[1])]
+    check_shape(values.shape, f"{where} ({parts.space})")
+    if values.dtype.kind not in "buif":
+        raise DataError(
+            f"{where} ({parts.space}) holds {values.dtype} values where numbers "
+            "belong: choose another space."
+        )
+    return as_float32(values), names
+
+
+def _check_fit(X: Matrix, parts: AnnDataParts, where: str) -> None:
+    """Raise DataError if the parts of a file are of different size."""
+    n_cells, n_genes = len(parts.obs), len(parts.var_names)
+    x_fits = parts.x is None or parts.x.shape == (n_cells, n_genes)
+    raw = parts.raw
+    raw_fits = raw is None or raw.values.shape == (n_cells, len(raw.names))
+    if X.shape[0] != n_cells or not x_fits or not raw_fits:
+        raise DataError(
+            f"{where} is damaged: {parts.space} has {X.shape[0]} rows, and the file "
+            f"describes {n_cells} cells and {n_genes} genes; export it again."
+        )

@@ -1,0 +1,149 @@
+"""Arrays of .npy and .npz files: no pickle is run, no declared size believed."""
+
+from __future__ import annotations
+
+import io
+import math
+import tokenize
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
+from napari_embedding_game.data.formats.anndata_store import checked_sparse
+from napari_embedding_game.data.limits.memory import check_shape_fits
+from napari_embedding_game.data.limits.zip_archives import check_archive, read_member
+from napari_embedding_game.data.stages import Stage, Stages
+
+Arrays = dict[str, Any]
+
+_PICKLE = b"\x80"  # how a pickle begins
+_ZIP = b"PK"
+_SPARSE = {"data", "format", "shape"}
+
+
+def load(path: Path) -> Stages[tuple[Arrays, list[str]]]:
+    """All arrays of the file by name, and a note on those that are not read."""
+    yield Stage(f"Reading {path.name}")
+    with explain_damage(path, f"a NumPy {path.suffix.lower()} file"):
+        check_filled(path)
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            start = file.read(2)
+            file.seek(0)
+            if start != _ZIP:
+                return {path.stem: read_npy(file, size, path.name)}, []
+            return (yield from _members(file, path))
+
+
+def _members(file: BinaryIO, path: Path) -> Stages[tuple[Arrays, list[str]]]:
+    arrays: Arrays = {}
+    objects = []
+    with zipfile.ZipFile(file) as archive:
+        members = check_archive(archive, path.name)
+        for place, (member, info) in enumerate(members.items()):
+            name = member.removesuffix(".npy")
+            yield Stage(f"Reading {name}", place / len(members))
+            content = read_member(archive, info)
+            try:
+                arrays[name] = read_npy(
+                    io.BytesIO(content), len(content), f"{path.name} ({name})"
+                )
+            except PickleError:
+                objects.append(name)
+    if objects and not arrays:
+        raise PickleError(path.name)
+    if not arrays:
+        raise DataError(
+            f"{path.name} is empty: there is no array in it; save one with a row for "
+            "each cell, image or text."
+        )
+    if set(arrays) >= _SPARSE:
+        return {path.stem: _sparse(arrays)}, []
+    note = f"Not read, because they hold Python objects: {', '.join(objects)}."
+    return arrays, [note] if objects else []
+
+
+class PickleError(DataError):
+    """A file holds Python objects, which would run a program when they are read."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"{where} holds Python objects (a pickle) instead of numbers, which could "
+            "run any program and are never read: save it again as an array of numbers, "
+            "for instance with X.astype(float)."
+        )
+
+
+def read_npy(file: BinaryIO, size: int, where: str) -> NDArray[Any]:
+    """Array of an .npy file of `size` bytes, never of Python objects.
+
+    Raises
+    ------
+    DataError
+        If it holds Python objects, or declares more than the file holds or the
+        memory takes.
+    ValueError
+        If it is damaged or no .npy file.
+    """
+    if file.read(1) == _PICKLE:
+        raise PickleError(where)
+    file.seek(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy on headers that Python 2 wrote
+        return _read_checked(file, size, where)
+
+
+def _read_checked(file: BinaryIO, size: int, where: str) -> NDArray[Any]:
+    shape, dtype = _header(file)
+    if dtype.hasobject:
+        raise PickleError(where)
+    check_shape_fits(shape, dtype.itemsize, where)
+    held = size - file.tell()
+    if math.prod(shape) * dtype.itemsize > held:
+        raise DataError(
+            f"{where} is damaged or cut short: it says that it has "
+            f"{' x '.join(f'{n:,}' for n in shape)} values, and there are fewer; "
+            "copy or export it again."
+        )
+    file.seek(0)
+    return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def _header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(version)
+    if read is None:
+        raise ValueError(f"version {version} of the .npy format")
+    try:
+        shape, _, dtype = read(file)
+    except (SyntaxError, tokenize.TokenError) as error:
+        raise ValueError("no header of the .npy format") from error
+    return shape, dtype
+
+
+def _sparse(arrays: Arrays) -> sp.csr_matrix:
+    """Matrix as ``scipy.sparse.save_npz`` stores it."""
+    name = arrays["format"].item()
+    kind = name.decode() if isinstance(name, bytes) else str(name)
+    shape = tuple(map(int, arrays["shape"]))
+    check_shape_fits((sum(shape),), 8, "The sparse matrix")
+    if kind == "coo":
+        places = (arrays["row"], arrays["col"])
+        return checked_sparse(sp.coo_matrix((arrays["data"], places), shape).tocsr())
+    if kind not in ("csr", "csc"):
+        raise DataError(
+            f'A sparse matrix of the format "{kind}" cannot be read: save it as CSR '
+            "(X.tocsr())."
+        )
+    build = sp.csr_matrix if kind == "csr" else sp.csc_matrix
+    parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+    return checked_sparse(build(parts, shape=shape))

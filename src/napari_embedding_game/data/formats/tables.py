@@ -1,0 +1,385 @@
+"""Tables: columns of numbers are embedded, the others tell what the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.columns import (
+    as_metadata,
+    is_name_or_group,
+    is_of_a_map,
+    is_place,
+    is_row_name,
+    listed,
+    numbers,
+    texts,
+)
+from napari_embedding_game.data.dataset import Dataset, Matrix
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.table_files import NOTES, read_frame
+from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
+from napari_embedding_game.data.stages import Stage, Stages, finish
+from napari_embedding_game.data.validation import (
+    Duplicates,
+    Missing,
+    as_float32,
+    check_duplicates,
+    check_missing,
+    check_shape,
+    check_values,
+    check_varies,
+    column_range,
+    first_of_equals,
+    usable_rows,
+)
+
+# With fewer other measurements, x and y are what the table is about.
+_FEWEST_BESIDE_PLACES = 2
+
+Numbers = dict[str, NDArray[np.float64]]
+
+
+def read_table(
+    path: Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
+) -> Dataset:
+    """Read .csv, .tsv or .parquet, also with .gz behind it.
+
+    `columns` are those to embed; `space` may also name them, with commas between
+    them.  Of columns that repeat another one only the first stays if `duplicates`
+    is "drop".
+    """
+    return finish(
+        table_stages(
+            path, space=space, columns=columns, missing=missing, duplicates=duplicates
+        )
+    )
+
+
+def table_stages(
+    path: Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
+) -> Stages[Dataset]:
+    """Do what :func:`read_table` does, in stages."""
+    yield Stage(f"Reading {path.name}")
+    frame = read_frame(path)
+    yield Stage("Checking the numbers")
+    return from_frame(
+        frame,
+        path.name,
+        path.name,
+        source=path,
+        space=space,
+        chosen=columns,
+        missing=missing,
+        duplicates=duplicates,
+    )
+
+
+def from_features(
+    features: Mapping[str, Any] | pd.DataFrame,
+    name: str,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
+    ids: str | None = None,
+    left_out: NDArray[np.bool_] | None = None,
+) -> Dataset:
+    """Dataset from the features table of a napari layer called `name`.
+
+    `ids` and `left_out` are as for :func:`from_frame`.
+    """
+    where = f"The features table of the layer '{name}'"
+    frame = pd.DataFrame(features)
+    if frame.shape[1] == 0:
+        raise DataError(
+            f"{where} is empty: measure its objects first, or choose another layer."
+        )
+    return from_frame(
+        frame,
+        where,
+        name,
+        space=space,
+        chosen=columns,
+        missing=missing,
+        duplicates=duplicates,
+        ids=ids,
+        left_out=left_out,
+    )
+
+
+def table_spaces(path: Path) -> list[str]:
+    """Return the one space of a table: its columns of numbers."""
+    return [_space_name(path.name)]
+
+
+def table_columns(path: Path, space: str | None = None) -> list[str]:
+    """Names of the columns of numbers of a table file, which may be chosen."""
+    return number_columns(read_frame(path), path.name)
+
+
+def number_columns(frame: pd.DataFrame, where: str) -> list[str]:
+    """Names of the columns of numbers, names and groups such as ``id`` included."""
+    check_shape(frame.shape, where)
+    frame, _ = _with_row_names(frame)
+    return [c for c in frame.columns if numbers(frame[c], where) is not None]
+
+
+def _space_name(name: str) -> str:
+    return f"columns of {name}"
+
+
+def from_frame(
+    frame: pd.DataFrame,
+    where: str,
+    name: str,
+    *,
+    source: Path | None = None,
+    space: str | None = None,
+    chosen: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
+    ids: str | None = None,
+    left_out: NDArray[np.bool_] | None = None,
+) -> Dataset:
+    """Dataset from a table; `where` is the subject of what is told about it.
+
+    Embeds the `chosen` columns, or those that `space` names, or all measurements:
+    standardised, unless they are raw counts.  The column `ids` says which object a
+    row is, and measures nothing; rows of `left_out` (n_rows,) are not embedded,
+    whatever they hold.
+    """
+    check_missing(missing)
+    check_duplicates(duplicates)
+    check_shape(frame.shape, where)
+    read_notes = frame.attrs.get(NOTES, [])
+    frame, name_notes = _with_row_names(frame)
+    if chosen is None and space is not None and space != _space_name(name):
+        chosen = _split_names(frame, space)
+    space = f"columns {', '.join(chosen)} of {name}" if chosen else _space_name(name)
+    numbers, column_notes = _number_columns(frame, where, chosen, ids)
+    metadata = _metadata(frame, numbers)
+    numbers, empty_notes = _without_empty(numbers, where)
+    raw = np.column_stack(list(numbers.values()))
+    if left_out is not None:
+        raw[left_out] = 0  # what is left out lacks nothing
+    kept, row_notes = usable_rows(
+        raw, where, row_names=frame.index, var_names=list(numbers), missing=missing
+    )
+    if left_out is not None:
+        kept &= ~left_out
+        check_shape((int(kept.sum()), raw.shape[1]), where)
+    check_varies(raw[kept], where)
+    if looks_like_counts(raw[kept]):
+        X, profile, names = as_float32(raw), None, list(numbers)
+        check_values(X[kept], where)
+        scaling_notes = [_counts_note(names), *counts_advice(X[kept], space)]
+    else:
+        X, profile, names, scaling_notes = _measures(
+            raw, list(numbers), kept, duplicates
+        )
+    notes = [*read_notes, *name_notes, *column_notes, *empty_notes, *row_notes]
+    return Dataset.from_rows(
+        name=name,
+        X=X,
+        obs=metadata,
+        var_names=names,
+        space=space,
+        kept=kept,
+        source=source,
+        notes=[*notes, *scaling_notes],
+        texts=texts(metadata),
+        profile=profile,
+        profile_names=names,
+    )
+
+
+def _measures(
+    raw: NDArray[np.float64],
+    names: list[str],
+    kept: NDArray[np.bool_],
+    duplicates: Duplicates,
+) -> tuple[Matrix, Matrix, list[str], list[str]]:
+    """Columns that vary: standardised, in their own units, their names, and notes."""
+    varying, constant_notes = _varying(raw[kept], names)
+    raw, names = raw[:, varying], _where(names, varying)
+    X = _standardised(raw, kept)
+    first, duplicate_notes = first_of_equals(X[kept], names, duplicates)
+    X, raw, names = X[:, first], raw[:, first], _where(names, first)
+    notes = [*constant_notes, *duplicate_notes, _scaling_note(names)]
+    return X, as_float32(raw), names, notes
+
+
+def _where(names: list[str], used: NDArray[np.bool_]) -> list[str]:
+    return [name for name, is_used in zip(names, used, strict=True) if is_used]
+
+
+def _with_row_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Frame with unique column headings and its row names as index, and a note."""
+    frame = frame.set_axis(_unique(frame.columns), axis="columns")
+    first = frame.iloc[:, 0]
+    numbered = isinstance(frame.index, pd.RangeIndex)
+    taken: list[object] = []
+    if isinstance(frame.index, pd.MultiIndex):
+        taken = list(frame.index.names)
+        joined = [", ".join(map(str, levels)) for levels in frame.index]
+        frame = frame.set_axis(joined, axis="index")
+    elif numbered and frame.shape[1] > 1 and is_row_name(first):
+        taken = [first.name]
+        frame = frame.iloc[:, 1:].set_axis(first, axis="index")
+    elif numbered:
+        frame = frame.set_axis(range(1, len(frame) + 1), axis="index")
+    named = [str(n) for n in taken if n and not str(n).startswith("Unnamed: 0")]
+    notes = [f"Taken as row names: {listed(named)}."] if named else []
+    return frame.set_axis(frame.index.astype(str).rename(None), axis="index"), notes
+
+
+def _metadata(frame: pd.DataFrame, embedded: Numbers) -> pd.DataFrame:
+    others = [column for column in frame.columns if column not in embedded]
+    return pd.DataFrame(
+        {column: as_metadata(frame[column]) for column in others},
+        index=frame.index,
+    )
+
+
+def _unique(headings: Sequence[object]) -> list[str]:
+    """Headings as texts; the second "area" becomes "area.1"."""
+    seen: dict[str, int] = {}
+    unique = []
+    for heading in map(str, headings):
+        count = seen[heading] = seen.get(heading, -1) + 1
+        unique.append(f"{heading}.{count}" if count else heading)
+    return unique
+
+
+def _number_columns(
+    frame: pd.DataFrame,
+    where: str,
+    wanted: Sequence[str] | None,
+    ids: str | None = None,
+) -> tuple[Numbers, list[str]]:
+    """Columns to embed, and a note if numbers were taken for names or groups."""
+    if wanted is not None:
+        return _wanted_columns(frame, where, wanted), []
+    by_column = {}
+    groups = []
+    for column in frame.columns:
+        values = numbers(frame[column], where)
+        if values is None:
+            continue
+        if is_of_a_map(column):
+            continue
+        if column == ids or is_name_or_group(column, values):
+            groups.append(column)
+        else:
+            by_column[column] = values
+    if not by_column:
+        raise DataError(
+            f"{where} has no column of numbers to embed (its columns: "
+            f"{listed(list(frame.columns))}): add measurements, or choose another "
+            "source."
+        )
+    notes = []
+    if groups:
+        notes.append(
+            "Not embedded, because the name says that it is a name or group: "
+            f"{listed(groups)}."
+        )
+    places = [column for column in by_column if is_place(column)]
+    if places and len(by_column) - len(places) >= _FEWEST_BESIDE_PLACES:
+        by_column = {c: v for c, v in by_column.items() if c not in places}
+        notes.append(
+            "Not embedded unless chosen, because the name says where an object lies: "
+            f"{listed(places)}."
+        )
+    return by_column, notes
+
+
+def _split_names(frame: pd.DataFrame, wanted: str) -> list[str]:
+    if wanted in frame:
+        return [wanted]
+    return [name.strip() for name in wanted.split(",")]
+
+
+def _wanted_columns(frame: pd.DataFrame, where: str, wanted: Sequence[str]) -> Numbers:
+    if not wanted:
+        raise DataError(f"No column of {where} is chosen: choose at least one.")
+    by_column = {}
+    for name in wanted:
+        if name not in frame:
+            raise DataError(
+                f'{where} has no column "{name}": it has {listed(list(frame.columns))}.'
+            )
+        values = numbers(frame[name], where)
+        if values is None:
+            raise DataError(
+                f"{where} has no numbers in column {name}: choose columns of numbers."
+            )
+        by_column[name] = values
+    return by_column
+
+
+def _without_empty(by_column: Numbers, where: str) -> tuple[Numbers, list[str]]:
+    filled = {c: v for c, v in by_column.items() if np.isfinite(v).any()}
+    empty = [column for column in by_column if column not in filled]
+    if not filled:
+        raise DataError(
+            f"{where} has no value in any of its columns of numbers "
+            f"({listed(empty)}): fill them in, or choose another source."
+        )
+    return filled, [f"Left out because empty: {listed(empty)}."] if empty else []
+
+
+def _varying(
+    raw: NDArray[np.float64], names: list[str]
+) -> tuple[NDArray[np.bool_], list[str]]:
+    lowest, highest = column_range(raw)
+    varying = np.asarray(lowest < highest)
+    constant = _where(names, ~varying)
+    if not constant:
+        return varying, []
+    return varying, [f"Left out because constant: {listed(constant)}."]
+
+
+def _standardised(
+    raw: NDArray[np.float64], kept: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """Kept rows with mean 0 and standard deviation 1 of each column; others NaN."""
+    usable = raw[kept]
+    # Dividing by the largest number first keeps squares of tiny numbers from 0.
+    usable = usable / np.abs(usable).max(axis=0)
+    standardised = np.full(raw.shape, np.nan, dtype=np.float32)
+    standardised[kept] = (usable - usable.mean(axis=0)) / usable.std(axis=0)
+    return standardised
+
+
+def _counts_note(names: list[str]) -> str:
+    return (
+        "Not standardised, because they look like raw counts: "
+        f"{len(names):,} columns ({listed(names)})."
+    )
+
+
+def _scaling_note(names: list[str]) -> str:
+    if len(names) == 1:
+        return f"Embedded: the column {names[0]}, standardised."
+    return (
+        f"Embedded: {len(names)} columns ({listed(names)}), each with mean 0 and "
+        "standard deviation 1, because units differ."
+    )

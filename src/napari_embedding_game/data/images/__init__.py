@@ -1,0 +1,1 @@
+"""Label images: their objects, measurements, pictures and links."""

@@ -1,0 +1,276 @@
+"""Image and labels to a table: one row for each object, measured by scikit-image.
+
+Supported: labels in 2-D or 3-D (z, y, x), or a time series of 2-D labels, which is
+measured picture by picture; each with any number of channels.  A time series of 3-D
+labels is not supported and told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.tables import from_frame
+from napari_embedding_game.data.images.object_shape import intensity_of, shape_of
+from napari_embedding_game.data.label_objects import (
+    Objects,
+    channel_axis,
+    check_labels,
+    find_objects,
+    find_objects_in_time,
+)
+from napari_embedding_game.data.limits.memory import check_fits
+from napari_embedding_game.data.stages import Stage, Stages, finish
+from napari_embedding_game.data.validation import Duplicates, Missing
+
+Channels = Mapping[str, NDArray[Any]]
+FirstAxis = Literal["z", "time"]
+
+_BATCH = 50  # objects measured between two stages
+_CENTRES = ("centroid_z", "centroid_y", "centroid_x")
+_PLACES = ("label", "time", *_CENTRES)
+
+
+def measure(image: Any, labels: Any, **options: Any) -> Dataset:
+    """Measure every object at once; see :func:`measure_stages`."""
+    return finish(measure_stages(image, labels, **options))
+
+
+def measure_stages(
+    image: Any,
+    labels: Any,
+    *,
+    name: str = "labels",
+    channel_names: Sequence[str] | None = None,
+    scale: Sequence[float] | None = None,
+    first_axis: FirstAxis = "z",
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
+) -> Stages[Dataset]:
+    """Measure every object of a label image, in stages.
+
+    Parameters
+    ----------
+    image : array, mapping of str to array, or None
+        Of the shape of `labels`, with one more axis for channels first or last, or
+        one array for each channel by name.  None: only form is measured.
+    labels : array of integers
+        (y, x), (z, y, x) or (time, y, x); 0 is background.
+    name : str
+        What the person calls the labels.
+    channel_names : sequence of str, optional
+        Names of the channels of an array.
+    scale : sequence of float, optional
+        Size of a pixel along each axis of `labels`; 1 by default.
+    first_axis : {"z", "time"}
+        What the first of three axes is.
+    columns, missing, duplicates
+        As for :func:`~.readers.read`.
+
+    Returns
+    -------
+    Dataset
+        Each measure with mean 0 and standard deviation 1 in ``X``, as measured in
+        ``profile``; label and centre (in pixels) of each object in ``obs``; label
+        and bounding box in ``objects``.
+
+    Raises
+    ------
+    DataError
+        If shapes do not fit or there are fewer than two objects.
+    """
+    yield Stage("Looking at the image")
+    pixels = _array(labels, name)
+    pixels = check_labels(pixels)
+    spacing = _spacing(scale, pixels.ndim, name)
+    check_axes(pixels, first_axis, name)
+    channels = split_channels(image, pixels.shape, channel_names)
+    yield Stage("Finding the objects")
+    in_time = first_axis == "time" and pixels.ndim == 3
+    objects = find_objects_in_time(pixels) if in_time else find_objects(pixels)
+    table = yield from _measured(objects, pixels, channels, spacing, in_time)
+    yield Stage("Checking the numbers")
+    measures = [column for column in table if column not in _PLACES]
+    dataset = from_frame(
+        table,
+        f"The table of '{name}'",
+        name,
+        chosen=measures if columns is None else columns,
+        missing=missing,
+        duplicates=duplicates,
+    )
+    places = table[[column for column in table if column in _PLACES]]
+    places = places.set_axis(dataset.source_obs_names, axis="index")
+    return replace(
+        dataset,
+        space=f"measures of {name}",
+        obs=places[dataset.kept],
+        source_obs=places,
+        source_objects=objects,
+        provenance={
+            "measured": {
+                "channels": list(channels),
+                "scale": list(spacing),
+                "first_axis": first_axis,
+            }
+        },
+    )
+
+
+def split_channels(
+    image: Any, shape: tuple[int, ...], names: Sequence[str] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Channels by name, each of the shape of the labels.
+
+    `image` is as for :func:`measure_stages`.  Three or four channels on the last
+    axis are called red, green, blue (and alpha, which is left out); if they are all
+    the same, they are one.
+    """
+    if image is None:
+        return {}
+    if isinstance(image, Mapping):
+        channels = {str(key): _array(value, str(key)) for key, value in image.items()}
+    else:
+        array = _array(image, "The image")
+        channels = _named(_channel_arrays(array, shape), names, array.shape, shape)
+    for key, channel in channels.items():
+        if channel.shape != shape:
+            raise DataError(_unequal(f"The channel {key}", channel.shape, shape))
+        if channel.dtype.kind not in "buif":
+            raise DataError(
+                f"The channel {key} holds {channel.dtype} values where numbers belong."
+            )
+    return channels
+
+
+def _channel_arrays(image: NDArray[Any], shape: tuple[int, ...]) -> list[NDArray[Any]]:
+    if image.shape == shape:
+        return [image]
+    axis = channel_axis(image.shape, shape)
+    if axis is not None:
+        return list(np.moveaxis(image, axis, 0))
+    raise DataError(_unequal("The image", image.shape, shape))
+
+
+def _named(
+    arrays: list[NDArray[Any]],
+    names: Sequence[str] | None,
+    image_shape: tuple[int, ...],
+    shape: tuple[int, ...],
+) -> dict[str, NDArray[Any]]:
+    if names is None:
+        rgb = image_shape[:-1] == shape and len(arrays) in (3, 4)
+        numbered = [f"channel {i + 1}" for i in range(len(arrays))]
+        names = ["red", "green", "blue"] if rgb else numbered
+        arrays = arrays[:3] if rgb else arrays
+        if rgb and all(np.array_equal(arrays[0], other) for other in arrays[1:]):
+            arrays = arrays[:1]  # a grey picture that was saved in colour
+        names = ["intensity"] if len(arrays) == 1 else names
+    if len(names) != len(arrays) or len(set(names)) != len(names):
+        raise DataError(
+            f"The image has {len(arrays)} channels and {len(set(names))} different "
+            "names for them: give each one a name."
+        )
+    return dict(zip(map(str, names), arrays, strict=True))
+
+
+def _unequal(what: str, image_shape: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    return (
+        f"{what} has {_times(image_shape)} pixels and the labels have {_times(shape)}: "
+        "choose an image and labels that belong together."
+    )
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))
+
+
+def _array(values: Any, what: str) -> NDArray[Any]:
+    """`values` in memory, be they numpy, dask or zarr, if they fit."""
+    size = int(np.prod([int(n) for n in values.shape], dtype=object))
+    check_fits(2 * size * values.dtype.itemsize, what, "its pixels")
+    return np.asarray(values)
+
+
+def _spacing(scale: Sequence[float] | None, ndim: int, name: str) -> tuple[float, ...]:
+    spacing = (1.0,) * ndim if scale is None else tuple(map(float, scale))[-ndim:]
+    if len(spacing) != ndim or not all(0 < step < np.inf for step in spacing):
+        raise DataError(
+            f"The pixel size of '{name}' is {spacing}, and one number above 0 is "
+            f"needed for each of its {ndim} axes."
+        )
+    return spacing
+
+
+def check_axes(labels: NDArray[Any], first_axis: str, name: str) -> None:
+    """Raise DataError unless labels of this many axes can be measured."""
+    if labels.ndim in (2, 3) and first_axis in ("z", "time"):
+        return
+    raise DataError(
+        f"'{name}' has {labels.ndim} axes, and objects are measured in pictures (2), "
+        "stacks (3) or time series of pictures (3): measure one time point of it."
+    )
+
+
+def _measured(
+    objects: Objects,
+    labels: NDArray[Any],
+    channels: Channels,
+    spacing: tuple[float, ...],
+    in_time: bool,
+) -> Stages[pd.DataFrame]:
+    spans = {key: _span(channel) for key, channel in channels.items()}
+    text = f"Measuring {len(objects):,} objects"
+    rows = []
+    for i in range(len(objects)):
+        if i % _BATCH == 0:
+            yield Stage(text, i / len(objects))
+        rows.append(_row(objects, i, labels, channels, spans, spacing, in_time))
+    table = pd.DataFrame(rows)
+    names = table["label"].astype(str)
+    if in_time:
+        names = "time " + table["time"].astype(int).astype(str) + " label " + names
+    return table.set_axis(pd.Index(names.tolist()), axis="index")
+
+
+def _row(
+    objects: Objects,
+    i: int,
+    labels: NDArray[Any],
+    channels: Channels,
+    spans: Mapping[str, tuple[float, float]],
+    spacing: tuple[float, ...],
+    in_time: bool,
+) -> dict[str, float]:
+    """Measure one object: place, form, then each channel."""
+    from skimage.measure import regionprops
+
+    box = objects.slices(i)
+    mask = labels[box] == objects.label_ids[i]
+    flat = (0,) if in_time else ()
+    form = mask[flat]
+    (region,) = regionprops(form.view(np.uint8), spacing=spacing[-form.ndim :])
+    centre = np.argwhere(mask).mean(axis=0) + [part.start for part in box]
+    axes = ("time", *_CENTRES[1:]) if in_time else _CENTRES[-mask.ndim :]
+    row = {"label": objects.label_ids[i], **dict(zip(axes, centre, strict=True))}
+    row.update(shape_of(region))
+    for key, channel in channels.items():
+        intensities = intensity_of(channel[box][flat], form, spans[key])
+        row.update(
+            {f"{key}_{measure}": value for measure, value in intensities.items()}
+        )
+    return row
+
+
+def _span(channel: NDArray[Any]) -> tuple[float, float]:
+    """Lowest and highest finite value of a channel."""
+    finite = channel[np.isfinite(channel)] if channel.dtype.kind == "f" else channel
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)

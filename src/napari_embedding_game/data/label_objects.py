@@ -1,0 +1,145 @@
+"""Which object of a label image each row is, and where it lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Objects:
+    """Label and bounding box of N objects of one label image."""
+
+    label_ids: NDArray[np.int64]
+    """(N,) value of the object's pixels in the label image.
+
+    0, the background, stands for a row that is no object; its box is empty.
+    """
+    boxes: NDArray[np.int64]
+    """(N, 2 * ndim) first pixel along each axis, then the one after the last.
+
+    The axes are those of the label image, as in scikit-image's ``bbox``.
+    """
+
+    def __post_init__(self) -> None:
+        n = len(self.label_ids)
+        if self.boxes.ndim != 2 or len(self.boxes) != n or self.boxes.shape[1] % 2:
+            raise ValueError(f"boxes have shape {self.boxes.shape} for {n} objects")
+
+    def __len__(self) -> int:
+        """Return the number of objects."""
+        return len(self.label_ids)
+
+    @property
+    def ndim(self) -> int:
+        """Axes of the label image."""
+        return int(self.boxes.shape[1]) // 2
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """(N,) whether each row is an object of the label image."""
+        return np.asarray(self.label_ids != 0)
+
+    @property
+    def centers(self) -> NDArray[np.float64]:
+        """(N, ndim) middle of each box, in pixels; where a camera may go."""
+        first, last = np.split(self.boxes.astype(np.float64), 2, axis=1)
+        return (first + last - 1) / 2
+
+    def take(self, rows: NDArray[Any]) -> Objects:
+        """Objects of these rows: indices, or a mask."""
+        return Objects(self.label_ids[rows], self.boxes[rows])
+
+    def slices(self, row: int) -> tuple[slice, ...]:
+        """Slices that cut the box of one object out of the label image."""
+        first, last = np.split(self.boxes[row], 2)
+        return tuple(slice(int(a), int(b)) for a, b in zip(first, last, strict=True))
+
+
+def find_objects_in_time(labels: NDArray[Any]) -> Objects:
+    """Objects of each picture of a time series (time, y, x), one picture thick.
+
+    Raises
+    ------
+    DataError
+        As :func:`find_objects`.
+    """
+    ids, boxes = [], []
+    for time, picture in enumerate(labels):
+        if picture.max(initial=0) <= 0:
+            continue
+        objects = find_objects(picture)
+        ends = np.full((len(objects), 1), time)
+        first, last = np.split(objects.boxes, 2, axis=1)
+        ids.append(objects.label_ids)
+        boxes.append(np.hstack([ends, first, ends + 1, last]))
+    if not ids:
+        return find_objects(labels)  # which tells that there are none
+    return Objects(np.concatenate(ids), np.concatenate(boxes))
+
+
+def find_objects(labels: NDArray[Any]) -> Objects:
+    """All objects of a label image, by growing label.
+
+    Parameters
+    ----------
+    labels : array of integers or booleans
+        0 is background, and so are negative values.
+
+    Raises
+    ------
+    DataError
+        If the labels are no whole numbers, or all are background.
+    """
+    from scipy import ndimage
+
+    labels = check_labels(labels)
+    largest = int(labels.max(initial=0))
+    if largest <= 0:
+        raise DataError("The labels hold no object, only background: segment first.")
+    # One entry for each value up to the largest; huge values are numbered anew.
+    if largest > 2 * labels.size:
+        ids, labels = _renumbered(labels)
+    else:
+        ids = np.arange(largest + 1, dtype=np.int64)
+    box_slices = ndimage.find_objects(labels)
+    present = [i for i, box in enumerate(box_slices) if box is not None]
+    boxes = [
+        [*(s.start for s in box_slices[i]), *(s.stop for s in box_slices[i])]
+        for i in present
+    ]
+    return Objects(ids[np.array(present) + 1], np.array(boxes, dtype=np.int64))
+
+
+def check_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels as whole numbers, or raise DataError."""
+    if labels.dtype == bool:
+        return labels.astype(np.uint8)
+    if labels.dtype.kind not in "iu":
+        raise DataError(
+            f"The labels are {labels.dtype} values, and whole numbers are needed: "
+            "choose a Labels layer."
+        )
+    return labels
+
+
+def _renumbered(labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    values, compact = np.unique(np.maximum(labels, 0), return_inverse=True)
+    if values[0] != 0:
+        values, compact = np.concatenate([[0], values]), compact + 1
+    numbered = compact.reshape(labels.shape).astype(np.int32)
+    return values.astype(np.int64), numbered
+
+
+def channel_axis(
+    image_shape: tuple[int, ...], labels_shape: tuple[int, ...]
+) -> Literal[0, -1] | None:
+    """Return where an image of several channels has them; None if it has not."""
+    if image_shape[:-1] == labels_shape:
+        return -1
+    return 0 if image_shape[1:] == labels_shape else None

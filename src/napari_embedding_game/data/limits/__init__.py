@@ -1,0 +1,1 @@
+"""What a file may unpack to, checked before anything is unpacked."""

@@ -1,0 +1,100 @@
+"""Will it fit?  Asked before anything is read whose size a file only declares."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+
+from napari_embedding_game.data.errors import DataError
+
+_BLOCK = 1 << 24  # bytes decompressed at a time
+DEFLATE_RATIO = 1032
+"""The most that deflate can make of a byte; what fits even so needs no trial."""
+
+
+def budget() -> int:
+    """Bytes that one part of a file may take: half of what is free now."""
+    return int(psutil.virtual_memory().available) // 2
+
+
+def part_of_budget(parts: int) -> int:
+    """Bytes of one of so many equal parts of the :func:`budget`."""
+    return budget() // parts
+
+
+def fits(n_bytes: int) -> bool:
+    """Tell whether `n_bytes` are within the :func:`budget`."""
+    return n_bytes <= budget()
+
+
+def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
+    """Raise DataError if `n_bytes` are more than the :func:`budget`.
+
+    `where` names the file, `what` the part of it: "its table", "X".
+    """
+    if fits(n_bytes):
+        return
+    raise DataError(
+        f"{where} says that {what} would take {size_text(n_bytes)}, and this computer "
+        f"has {size_text(2 * budget())} of memory free: embed a smaller part, or check "
+        "where the file comes from."
+    )
+
+
+def check_shape_fits(
+    shape: Sequence[int], itemsize: int, where: str, what: str = "its numbers"
+) -> None:
+    """Raise DataError if an array of this declared shape is no array or too large."""
+    if any(length < 0 for length in shape):
+        raise DataError(f"{where} is damaged ({what} has a negative size).")
+    rows = " x ".join(f"{length:,}" for length in shape)
+    check_fits(math.prod(map(int, shape)) * itemsize, where, f"{what} ({rows})")
+
+
+def check_inflates(path: Path, times: int = 1) -> None:
+    """Raise DataError if `times` what a .gz file holds is more than the budget.
+
+    The file is only unpacked, block by block, where its size allows so much.
+    """
+    most = part_of_budget(times)
+    if path.stat().st_size * DEFLATE_RATIO <= most:
+        return
+    n_bytes, check = 0, check_of_taken(path.name, most)
+    with gzip.open(path) as file:
+        while block := file.read(_BLOCK):
+            n_bytes += len(block)
+            check(n_bytes)
+
+
+def check_of_taken(where: str, most: int | None = None) -> Callable[[int], None]:
+    """Return what to call, while reading, with the bytes that have been read so far.
+
+    It raises DataError from more than `most` on; if not given, from the
+    :func:`budget` of now on.
+    """
+    limit = budget() if most is None else most
+
+    def check(n_bytes: int) -> None:
+        if n_bytes > limit:
+            raise DataError(
+                f"{where} holds more than {size_text(limit)} when unpacked, too "
+                "much for this computer's memory: embed a smaller part, or check "
+                "where the file comes from."
+            )
+
+    return check
+
+
+def size_text(n_bytes: float) -> str:
+    """Size as a person says it: "8.0 TB"."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return (
+                f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
+            )
+        n_bytes /= 1000
+    return f"{n_bytes:,.1f} TB"

@@ -1,0 +1,1 @@
+"""The clusters of a session, and a person's edits of them."""

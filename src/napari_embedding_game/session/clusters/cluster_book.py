@@ -1,0 +1,451 @@
+"""The clusters of a session: they follow the game, and a person edits them.
+
+What the game and the slider find is *automatic*; what a person decides lies
+over it and holds:
+
+- A name, colour or note belongs to a cluster, and goes with most of its points.
+  Where the slider merges clusters, the name of the largest part stays, and the
+  others sleep: they come back with their points (:mod:`lasting_ids`).
+- Clusters made by hand - merged, split, drawn with a lasso, named in a child
+  map - keep their points, whatever the game and the slider do with the rest.
+- Many landmarks are merged into few clusters from the beginning; the number is a
+  person's as soon as they choose one, and then kept.
+- While each landmark is a cluster of its own, a cluster's id is the landmark's
+  number, and so is its name until it is given one.  All others count from 1, the
+  largest first, as they stand when the first game of a run ends.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.clusters import edits
+from napari_embedding_game.session.clusters.automatic import (
+    Automatic,
+    BookState,
+    Divide,
+    is_of_no_cluster,
+    is_untouched,
+)
+from napari_embedding_game.session.clusters.clustering import (
+    Cluster,
+    Clustering,
+    Edits,
+    Grouping,
+    is_color,
+    map_ids,
+    resolve_n_clusters,
+    untouched,
+)
+from napari_embedding_game.session.clusters.display_numbers import Numbering
+from napari_embedding_game.session.clusters.edits import Named
+from napari_embedding_game.session.clusters.history import History
+from napari_embedding_game.session.clusters.lasting_ids import IntArray
+from napari_embedding_game.session.clusters.merging import Merging, has_leiden
+
+RESERVED_NAME = "unassigned"
+"""What rows that are not on the map are called in every file."""
+
+
+class ClusterBook:
+    """The present clusters, their edits, and the way back and forth through them.
+
+    ``changed`` tells that anything to be seen has changed; ``history.changed``
+    that the words for Undo and Redo have; ``announced`` that ``wanted`` has.
+    """
+
+    changed = Signal()
+    announced = Signal()
+
+    def __init__(self, n_points: int = 0) -> None:
+        self.history: History[Edits] = History()
+        self.restart(n_points)
+
+    # The game and the slider
+
+    def restart(self, n_points: int) -> None:
+        """Forget everything: other points."""
+        self._edits = untouched(n_points)
+        self._found = Automatic(n_points)
+        self._numbering = Numbering()
+        self._is_numbered = False
+        self._is_new_run = False
+        self._announced: tuple[int, Grouping] | None = None
+        self._clustering = Clustering(automatic=self._found.labels, edits=self._edits)
+        self.history.clear()
+        self.changed.emit()
+
+    def begin_run(self) -> None:
+        """Expect a new game on the same points: what was named is kept.
+
+        Until its first frame comes all stays as it is, since none may ever come.
+        """
+        self._is_new_run = True
+
+    def receive(
+        self, labels: IntArray, n_landmarks: int, divide: Divide | None = None
+    ) -> None:
+        """Follow the game.
+
+        Parameters
+        ----------
+        labels : (n,) int32
+            Landmark of each point.
+        n_landmarks : int
+        divide : callable, optional
+            How to merge landmarks; None while nobody knows: then each landmark is
+            a cluster of its own, whatever the slider says.
+        """
+        if self._is_new_run:
+            self._is_new_run = False
+            has_edits = bool(self.history.undo_label or self.history.redo_label)
+            self._found.begin_run(is_edited=has_edits or not is_untouched(self._edits))
+            self._is_numbered = not self._is_anonymous
+        self._found.receive(labels, n_landmarks, divide)
+        self._update()
+
+    def finish(self, *, are_looked_at: bool = False) -> None:
+        """Let 1 be the largest cluster, and no number be left out, at a game's end.
+
+        Until then clusters keep the ids and numbers that they came with, which depend
+        on how often the machine could look.  From the end of a run's first game on they
+        are kept; so they are while somebody looks at one, or has edited any.
+        """
+        if not self._is_numbered and not are_looked_at and self._is_anonymous:
+            self._found.number_anew()
+            self._update()
+            self._numbering = Numbering.by_size(self.labels)
+            self._update()
+        elif self._numbering.close_up(self.clusters):
+            self._update()
+        self._is_numbered = True
+
+    @property
+    def _is_anonymous(self) -> bool:
+        """Whether no edit, undone or not, is of a cluster that has an id."""
+        steps = itertools.chain(*self.history.trail)
+        edits = {id(e): e for step in steps for e in (step.before, step.after)}
+        return all(is_of_no_cluster(each) for each in (self._edits, *edits.values()))
+
+    @property
+    def clustering(self) -> Clustering:
+        """The present clusters; immutable, so it may be handed to a thread."""
+        return self._clustering
+
+    @property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """All clusters that have points."""
+        return self._clustering.clusters
+
+    @property
+    def labels(self) -> IntArray:
+        """(n,) cluster id of each point."""
+        return self._clustering.labels
+
+    @property
+    def of_landmarks(self) -> IntArray:
+        """(L,) cluster id of each landmark."""
+        return map_ids(self._edits.joined, self._found.of_landmarks)
+
+    @property
+    def n_landmarks(self) -> int:
+        """L, landmarks in the game; 0 before the first frame."""
+        return self._found.n_landmarks
+
+    @property
+    def n_clusters(self) -> int | None:
+        """How many clusters the landmarks are merged into; None: not at all."""
+        return resolve_n_clusters(self._edits, self.n_landmarks)
+
+    @property
+    def grouping(self) -> Grouping:
+        """How they are merged."""
+        return self._edits.grouping
+
+    @property
+    def divide(self) -> Divide | None:
+        """How landmarks are merged, to be asked in a thread; None: nobody knows."""
+        return self._found.divide
+
+    @property
+    def wanted(self) -> tuple[int, Grouping] | None:
+        """What the game had better find out by itself: the number, and the way."""
+        if self._announced is not None:
+            return self._announced
+        n_clusters = self.n_clusters
+        return None if n_clusters is None else (n_clusters, self.grouping)
+
+    def announce(self, n_clusters: int, grouping: Grouping) -> None:
+        """Say what :meth:`set_n_clusters` is going to ask for, as it takes long."""
+        self._announced = (n_clusters, grouping)
+        self.announced.emit()
+
+    # Edits: each can be undone
+
+    def set_n_clusters(
+        self, n_clusters: int | None, grouping: Grouping | None = None
+    ) -> None:
+        """Merge the landmarks into so many clusters; None leaves each its own.
+
+        All stops of a slider on its way are one step for Undo.
+
+        Raises
+        ------
+        DataError
+            Fewer than one, or Leiden's packages are not installed.
+        """
+        if n_clusters is not None and n_clusters < 1:
+            raise DataError(f"There cannot be {n_clusters} clusters: choose 1 or more.")
+        grouping = grouping or self._edits.grouping
+        self._announced = None
+        if (n_clusters, grouping) == (self.n_clusters, self.grouping):
+            return
+        if grouping == "leiden" and not has_leiden():
+            raise DataError(
+                "Leiden clusters need the packages leidenalg and igraph: "
+                'pip install "napari-embedding-game[leiden]".'
+            )
+        chosen = replace(self._edits, n_clusters=n_clusters, grouping=grouping)
+        label = "choice of number of clusters"
+        self._edit(label, chosen, series=f"slider {grouping}")
+
+    def rename(self, cluster: int, name: str) -> None:
+        """Give a name; "" goes back to the number.
+
+        Raises
+        ------
+        DataError
+            Another cluster has that name.
+        """
+        name = " ".join(name.split())
+        before = self._find(cluster)
+        if name == before.name or (not name and not before.is_named):
+            return
+        self._check_name(cluster, name)
+        self._give(f"rename of {before.name}", cluster, name=name)
+
+    def recolor(self, cluster: int, color: str) -> None:
+        """Give a colour as "#rrggbb"; "" goes back to the automatic one."""
+        color = color.lower()
+        if color and not is_color(color):
+            raise DataError(f"{color} is no colour: give one such as #1f77b4.")
+        name = self._find(cluster).name
+        self._give(f"colour of {name}", cluster, color=color)
+
+    def annotate(self, cluster: int, note: str) -> None:
+        """Write a note on a cluster; "" takes it away."""
+        name = self._find(cluster).name
+        self._give(f"note on {name}", cluster, note=note.strip())
+
+    def merge(self, clusters: Iterable[int]) -> int:
+        """Merge clusters into the largest of them and return its id.
+
+        The name is that of the largest cluster that has one; all notes stay.
+        """
+        parts = sorted(
+            (self._find(c) for c in dict.fromkeys(clusters)), key=lambda c: -c.size
+        )
+        if len(parts) < 2:
+            raise DataError("Select two or more clusters to merge them.")
+        label = f"merge of {' and '.join(part.name for part in parts)}"
+        self._edit(label, edits.merged(self._clustering, parts))
+        return parts[0].id
+
+    def split(
+        self, cluster: int, rows: NDArray[Any], parts: NDArray[np.integer]
+    ) -> list[int]:
+        """Split a cluster and return the ids of its parts, the largest first.
+
+        Parameters
+        ----------
+        cluster : int
+            The largest part keeps its id and name.
+        rows : (m,) int
+            Points of the cluster; those that have left it meanwhile are passed over.
+        parts : (m,) int
+            Which part each belongs to, in any numbers.
+        """
+        before = self._find(cluster)
+        inside = self.labels[rows] == cluster
+        rows, parts = np.asarray(rows)[inside], np.asarray(parts)[inside]
+        part_ids, sizes = np.unique(parts, return_counts=True)
+        if len(part_ids) < 2:
+            raise DataError(
+                f"{before.name} does not fall into parts: "
+                "draw around some of its points instead."
+            )
+        part_ids = part_ids[np.argsort(-sizes, kind="stable")]
+        ids = [cluster, *self._found.ids.take(len(part_ids) - 1).tolist()]
+        new = {
+            one: rows[parts == part] for one, part in zip(ids, part_ids, strict=True)
+        }
+        self._edit(f"split of {before.name}", edits.split(self._clustering, new))
+        return ids
+
+    def make_cluster(self, points: NDArray[Any], name: str = "") -> int:
+        """Make points a cluster of their own and return its id.
+
+        Parameters
+        ----------
+        points : (n,) bool or (m,) int
+        name : str
+            "" for the next free number.
+        """
+        rows = _rows(points)
+        if not len(rows):
+            raise DataError("Select some points first, for instance with the lasso.")
+        name = " ".join(name.split())
+        cluster = int(self._found.ids.take(1)[0])
+        self._check_name(cluster, name)
+        made = edits.made(self._clustering, cluster, rows, name)
+        self._edit("new cluster from selection", made)
+        return cluster
+
+    def release(self, cluster: int) -> None:
+        """Give the points that were fixed by hand back to game and slider."""
+        before = self._find(cluster)
+        self._edit(
+            f"release of {before.name}", edits.released(self._clustering, cluster)
+        )
+
+    def adopt(
+        self,
+        child: str,
+        title: str,
+        clusters: Sequence[Named],
+        known: Collection[str] = (),
+    ) -> None:
+        """Take over the named clusters of a child map, in place of its former ones.
+
+        Parameters
+        ----------
+        child : str
+            Lasting key of the child map.
+        title : str
+            What a person calls it.
+        known : collection of str
+            Keys of clusters that have not changed since they were taken over: what
+            was done with them here holds.
+        """
+        adopted = edits.adopted(
+            self._clustering, child, clusters, self._found.ids, known
+        )
+        if adopted != self._edits:
+            self._edit(f"names from {title}", adopted, series=f"names from {child}")
+
+    def undo(self) -> None:
+        """Take the last edit back."""
+        self._go_to(self.history.undo())
+
+    def redo(self) -> None:
+        """Make the last undone edit again."""
+        self._go_to(self.history.redo())
+
+    # To and from a file
+
+    def state(self) -> BookState:
+        """Return all that is needed to go on later."""
+        return BookState(
+            edits=self._edits,
+            automatic=self._clustering.automatic,
+            of_landmarks=self._found.of_landmarks,
+            numbers=dict(self._numbering.known),
+            next_id=self._found.ids.next,
+            dormant=self._found.dormant,
+        )
+
+    def restore(
+        self,
+        state: BookState,
+        labels: IntArray,
+        n_landmarks: int,
+        divide: Divide | None = None,
+    ) -> None:
+        """Go on where a stored book stopped; the history begins anew."""
+        self.restart(len(labels))
+        self._edits, self._numbering = state.edits, Numbering(state.numbers)
+        self._is_numbered = True
+        can_merge = divide is not None
+        if self._found.restore(state, labels, n_landmarks, can_merge=can_merge):
+            self._update()
+        else:
+            self.receive(labels, n_landmarks, divide)
+
+    # Inside
+
+    def _find(self, cluster: int) -> Cluster:
+        known = self._clustering.by_id.get(cluster)
+        if known is None:
+            raise DataError("This cluster is gone: choose one from the table.")
+        return known
+
+    def _check_name(self, cluster: int, name: str) -> None:
+        if name.lower() == RESERVED_NAME:
+            raise DataError(
+                f"'{RESERVED_NAME}' is what rows outside the map are called: "
+                "choose another name."
+            )
+        if any(name == c.name and c.id != cluster for c in self.clusters):
+            raise DataError(
+                f"There is already a cluster called {name}: merge the two, or "
+                "choose another name."
+            )
+
+    def _give(self, label: str, cluster: int, **what: str) -> None:
+        after = edits.given(self._clustering, cluster, **what)
+        if after != self._edits:
+            self._edit(label, after)
+
+    def _edit(self, label: str, after: Edits, series: str = "") -> None:
+        before, self._edits = self._edits, after
+        try:
+            self._update()
+        except Exception:
+            self._edits = before
+            raise
+        self.history.record(label, before, after, series)
+
+    def _go_to(self, state: Edits | None) -> None:
+        if state is not None:
+            self._edits = state
+            self._update()
+
+    def _update(self) -> None:
+        automatic = self._found.find(self._edits, self._clustering)
+        shown = Clustering(automatic=automatic, edits=self._edits)
+        present = self._clustering.by_id
+        self._numbering.count(*shown.counted, present, self._edits.given)
+        self._clustering = self._numbering.applied(shown)
+        self.changed.emit()
+
+
+def clusters_of(edges: Any, labels: IntArray, n_landmarks: int) -> Clustering:
+    """Return the clusters of a finished game that nobody has watched or edited.
+
+    They are those that a window shows at the end of the same game.
+
+    Parameters
+    ----------
+    edges : core.affinities.Edges
+        Of all n points.
+    labels : (n,) int32
+        Landmark of each point.
+    n_landmarks : int
+    """
+    book = ClusterBook(len(labels))
+    book.receive(labels, n_landmarks, Merging.of(edges, labels, n_landmarks))
+    book.finish()
+    return book.clustering
+
+
+def _rows(points: NDArray[Any]) -> NDArray[np.intp]:
+    points = np.asarray(points)
+    return np.flatnonzero(points) if points.dtype == bool else np.unique(points)

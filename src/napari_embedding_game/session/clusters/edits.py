@@ -1,0 +1,130 @@
+"""What each edit of the clusters comes to: from clusters as they are, to new edits.
+
+Nothing here changes anything; :class:`~.cluster_book.ClusterBook` takes the edits up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.session.clusters.clustering import (
+    AUTOMATIC,
+    Cluster,
+    ClusterAnnotation,
+    Clustering,
+    Edits,
+)
+from napari_embedding_game.session.clusters.lasting_ids import Numbers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Named:
+    """A cluster of a child map, as its parent takes it over."""
+
+    key: str
+    """Lasting name for it inside the child."""
+    rows: NDArray[np.intp]
+    """Its points, as rows of the parent."""
+    given: ClusterAnnotation
+
+    def is_as(self, other: Named) -> bool:
+        """Return whether nothing has changed since ``other`` was taken over."""
+        is_same = (self.key, self.given) == (other.key, other.given)
+        return is_same and np.array_equal(self.rows, other.rows)
+
+
+def given(clustering: Clustering, cluster: int, **what: str) -> Edits:
+    """Give a name, colour or note; "" takes it away."""
+    former = clustering.edits
+    after = replace(former.given.get(cluster, ClusterAnnotation()), **what)
+    all_given = {**former.given, cluster: after}
+    if not after:
+        del all_given[cluster]
+    return replace(former, given=all_given)
+
+
+def merged(clustering: Clustering, parts: Sequence[Cluster]) -> Edits:
+    """Merge clusters into the first; the first name there is holds, and all notes."""
+    former, target = clustering.edits, parts[0].id
+    by_hand = former.by_hand.copy()
+    by_hand[np.isin(clustering.labels, [part.id for part in parts])] = target
+    ids = {part.id for part in parts}
+    all_given = {c: g for c, g in former.given.items() if c not in ids}
+    all_given[target] = ClusterAnnotation(
+        name=next((part.name for part in parts if part.is_named), ""),
+        color=next((part.color for part in parts if part.color), ""),
+        note="\n".join(part.note for part in parts if part.note),
+    )
+    joined = {**former.joined, **{part.id: target for part in parts[1:]}}
+    return replace(former, by_hand=by_hand, given=all_given, joined=joined)
+
+
+def split(clustering: Clustering, parts: Mapping[int, NDArray[np.intp]]) -> Edits:
+    """Split a cluster into parts by their ids; the first keeps what is in none."""
+    by_hand = clustering.edits.by_hand.copy()
+    cluster = next(iter(parts))
+    by_hand[clustering.labels == cluster] = cluster
+    for part, rows in parts.items():
+        by_hand[rows] = part
+    return replace(clustering.edits, by_hand=by_hand)
+
+
+def made(
+    clustering: Clustering, cluster: int, rows: NDArray[np.intp], name: str
+) -> Edits:
+    """Make points a cluster of their own."""
+    former = clustering.edits
+    by_hand = former.by_hand.copy()
+    by_hand[rows] = cluster
+    all_given = (
+        {**former.given, cluster: ClusterAnnotation(name=name)}
+        if name
+        else former.given
+    )
+    return replace(former, by_hand=by_hand, given=all_given)
+
+
+def released(clustering: Clustering, cluster: int) -> Edits:
+    """Give the points that were fixed by hand back to game and slider."""
+    former = clustering.edits
+    by_hand = former.by_hand.copy()
+    by_hand[by_hand == cluster] = AUTOMATIC
+    joined = {a: b for a, b in former.joined.items() if b != cluster}
+    return replace(former, by_hand=by_hand, joined=joined)
+
+
+def adopted(
+    clustering: Clustering,
+    child: str,
+    named: Sequence[Named],
+    numbers: Numbers,
+    known: Collection[str] = (),
+) -> Edits:
+    """Put the named clusters of a child map in the place of its former ones.
+
+    Those whose keys are ``known`` are as they were when they last were adopted: what
+    has been done with them here since then holds.
+    """
+    former = clustering.edits
+    mine = {
+        given.origin: cluster
+        for cluster, given in former.given.items()
+        if given.origin.startswith(f"{child}/")
+    }
+    kept = {f"{child}/{key}" for key in known}
+    ids = {cluster for origin, cluster in mine.items() if origin not in kept}
+    by_hand = former.by_hand.copy()
+    by_hand[np.isin(by_hand, list(ids))] = AUTOMATIC
+    all_given = {c: g for c, g in former.given.items() if c not in ids}
+    for one in named:
+        origin = f"{child}/{one.key}"
+        if origin in kept:
+            continue
+        cluster = mine[origin] if origin in mine else int(numbers.take(1)[0])
+        by_hand[one.rows] = cluster
+        all_given[cluster] = replace(one.given, origin=origin)
+    return replace(former, by_hand=by_hand, given=all_given)

@@ -1,0 +1,25 @@
+"""How the map is to look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from psygnal import SignalGroupDescriptor
+
+
+@dataclass
+class DisplaySettings:
+    """The person's wishes; ``events`` tells which of them changed."""
+
+    events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+
+    color_by: str = "Cluster"
+    """"Cluster", "Pressure", the name of a metadata column, or of a gene."""
+    limits: tuple[float, float] | None = None
+    """Values that get the first and the last colour; None: those that suit them."""
+    size_by_pressure: bool = False
+    """Whether points under pressure are drawn larger."""
+    show_landmarks: bool = True
+    show_names: bool = True
+    """Whether the names of the clusters are written on the map."""

@@ -1,0 +1,1 @@
+"""The session file: written, read, checked; saved automatically."""

@@ -1,0 +1,209 @@
+"""The session file: a .zip of JSON and plain arrays, without code of any kind.
+
+``session.json`` says what there is; each map has a folder with its texts and
+arrays.  Whatever is read is checked before it is used: see :mod:`zip_container` for
+the file, :mod:`json_codec` for the texts, and :mod:`map_reader` for how it fits
+together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.atomic import is_same_file
+from napari_embedding_game.data.export.result import versions
+from napari_embedding_game.session.file import zip_container
+from napari_embedding_game.session.file.json_schema import (
+    FORMAT,
+    VERSION,
+    MapText,
+    SessionText,
+)
+from napari_embedding_game.session.file.map_reader import MapReader, check_family
+from napari_embedding_game.session.file.map_writer import map_arrays, map_text
+from napari_embedding_game.session.file.origin import reload
+from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
+from napari_embedding_game.session.file.zip_container import Container
+from napari_embedding_game.session.json_codec import dumps, loads
+
+ENDING = ".zip"
+
+
+def save(
+    session: SavedSession, path: str | Path, *, reads_sources: bool = True
+) -> None:
+    """Write a session file; an existing one is replaced in one step.
+
+    Parameters
+    ----------
+    reads_sources : bool
+        Whether data files may be read for their SHA-256, where that is not known.
+
+    Raises
+    ------
+    DataError
+        The file cannot be written, or it is one of the data files.
+    """
+    path = Path(path)
+    for one in session.maps:
+        source = one.dataset.source
+        if source is not None and is_same_file(path, source):
+            raise DataError(
+                f"{path.name} is the data file itself and stays as it is: "
+                "choose another name for the session."
+            )
+    members: dict[str, bytes | NDArray[Any]] = {
+        "session.json": dumps(
+            SessionText(
+                format=FORMAT,
+                version=VERSION,
+                saved_at=session.saved_at or now(),
+                current=session.current,
+                n_maps=len(session.maps),
+                versions=versions(),
+            )
+        )
+    }
+    for number, one in enumerate(session.maps):
+        folder = f"maps/{number}"
+        members[f"{folder}/map.json"] = dumps(map_text(one, reads_source=reads_sources))
+        members[f"{folder}/names.json"] = dumps(list(map(str, one.dataset.obs.index)))
+        for name, array in map_arrays(one).items():
+            members[f"{folder}/{name}.npy"] = array
+    zip_container.write(path, members)
+
+
+def load(path: str | Path) -> SavedSession:
+    """Read a session file; the data it refers to are not read yet.
+
+    Raises
+    ------
+    DataError
+        It is no session file, is damaged, or was written by a later version.
+    """
+    file = Container(Path(path))
+    text = loads(SessionText, file.text("session.json"), file.name)
+    if text.version > VERSION:
+        raise DataError(
+            f"{file.name} was written by a later version of this program: "
+            "update napari-embedding-game to open it."
+        )
+    if not 1 <= text.n_maps <= len(file):
+        raise DataError(f"{file.name} is damaged: it holds no map.")
+    maps = tuple(MapReader(file, number).map() for number in range(text.n_maps))
+    session = SavedSession(maps=maps, current=text.current, saved_at=text.saved_at)
+    check_family(session, file.name)
+    return session
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a list of session files tells of each."""
+
+    title: str
+    n_points: int
+    n_names: int
+
+
+def summary(path: str | Path) -> Summary:
+    """Return what a session file holds, without reading its arrays.
+
+    Raises
+    ------
+    DataError
+        It is no session file, or damaged.
+    """
+    file = Container(Path(path))
+    text = loads(MapText, file.text("maps/0/map.json"), file.name)
+    names = {given.name for _, given in text.given} - {""}
+    return Summary(text.title, text.n_points, len(names))
+
+
+def with_data(saved: SavedMap, beside: str | Path) -> SavedMap:
+    """Return the map with its data, read again.
+
+    Parameters
+    ----------
+    beside : str or Path
+        Folder of the session file; the data may lie there, too.
+
+    Raises
+    ------
+    DataError
+        The data are missing or have changed; the map can be shown without them.
+    """
+    assert saved.origin is not None
+    if saved.dataset.X.shape[1]:
+        return saved  # they were stored with the map
+    dataset = reload(saved.origin, saved.dataset.kept, Path(beside))
+    return replace(saved, dataset=dataset)
+
+
+def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:
+    """Read a session file and the data it refers to, as far as they are there.
+
+    Returns
+    -------
+    session : SavedSession
+        A map whose data could not be read can be shown, but not played on.
+    troubles : list of str
+        A sentence for each thing that could not be read.
+
+    Raises
+    ------
+    DataError
+        The session file itself cannot be read.
+    """
+    path = Path(path)
+    session = load(path)
+    maps, troubles = [], []
+    for one in session.maps:
+        try:
+            maps.append(with_data(one, path.parent))
+        except DataError as error:
+            maps.append(one)
+            troubles.append(str(error))
+    return replace(session, maps=tuple(maps)), list(dict.fromkeys(troubles))
+
+
+def recorded_map(path: str | Path, title: str | None = None) -> SavedMap:
+    """Return a map of a session file that has a run to replay.
+
+    Parameters
+    ----------
+    title : str, optional
+        What it is called; by default the map that was shown.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, has no such map, or nothing was played on it.
+    """
+    path = Path(path)
+    session = load(path)
+    if title is None:
+        saved = session[session.current]
+    else:
+        titles = [one.title for one in session.maps]
+        if title not in titles:
+            raise DataError(
+                f"{path.name} has no map '{title}': choose one of {', '.join(titles)}."
+            )
+        saved = session.maps[titles.index(title)]
+    if saved.record is None:
+        raise DataError(
+            f"Nothing has been played on the map '{saved.title}' of {path.name}: "
+            "there is no run to replay."
+        )
+    return saved
+
+
+def now() -> str:
+    """Return the present time as text."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,73 @@
+"""Settings of a file, asked the engine's own questions before anything uses them."""
+
+from __future__ import annotations
+
+from napari_embedding_game.core.energy.compatibility import check_affinity, choose
+from napari_embedding_game.core.energy.methods import (
+    METHODS,
+    check_numbers,
+    is_installed,
+    n_searched,
+    resolve,
+)
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.json_codec import unknown
+from napari_embedding_game.session.run.record import RunRecord
+
+
+def check_settings(start: StartSettings, game: GameSettings, where: str) -> None:
+    """Raise DataError unless a run of enough rows can be begun with these settings.
+
+    How many rows there are is not asked: the window lets a person choose more
+    neighbours than that, and tells when the run is begun.
+
+    Parameters
+    ----------
+    where : str
+        Name of the file that they come from.
+    """
+    _check(start, game, where)
+    spec = METHODS[game.method]
+    if not is_installed(spec):
+        raise DataError(
+            f"{where} was saved with the method {spec.title}, which is not installed "
+            'here: install it with pip install "napari-embedding-game[peers]".'
+        )
+
+
+def check_record(record: RunRecord, where: str) -> None:
+    """Raise DataError unless a run can have had the settings of its record."""
+    for game in (record.game, *(steering.game for steering in record.steered)):
+        _check(record.start, game, where)
+
+
+def _check(start: StartSettings, game: GameSettings, where: str) -> None:
+    if game.method not in METHODS:
+        raise DataError(f"{where} is damaged: {unknown('method', game.method)}.")
+    try:
+        _ask_engine(start, game)
+    except InputError as error:
+        raise DataError(
+            f"{where} is damaged, or a later version of napari-embedding-game wrote "
+            f"it and this one has to be updated: {error}"
+        ) from error
+
+
+def _ask_engine(start: StartSettings, game: GameSettings) -> None:
+    from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
+    from napari_embedding_game.core.graph.initialization import check_dimensions
+    from napari_embedding_game.core.graph.neighbors import check_rows
+
+    choose(game.method, game.approximation, game.optimizer)
+    affinity = resolve(start, game.method).affinity
+    check_affinity(game.method, affinity, game.optimizer)
+    check_numbers(game)
+    resolve_schedule(game)
+    enough = start.n_neighbors + 1
+    n_searched(affinity, start.n_neighbors, start.perplexity, enough)
+    check_rows(enough, start.n_neighbors)
+    check_dimensions(start.n_components)
+    if start.random_state < 0:
+        raise InputError(f"The seed must be at least 0, not {start.random_state}.")

@@ -1,0 +1,72 @@
+"""What the texts of a session file hold; :mod:`json_codec` reads and writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.session.clusters.clustering import (
+    ClusterAnnotation,
+    Grouping,
+)
+from napari_embedding_game.session.display import DisplaySettings
+from napari_embedding_game.session.file.origin import Origin
+from napari_embedding_game.session.run.record import RunRecord
+
+FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
+VERSION = 1
+"""Raised when files are written that an older program would read wrongly."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionText:
+    """What ``session.json`` holds."""
+
+    format: Literal["napari-embedding-game session"]
+    version: int
+    saved_at: str
+    current: str
+    n_maps: int
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShotText:
+    """The numbers of a snapshot that are no arrays."""
+
+    iteration: int
+    n_iter: int
+    energy: float
+    warning: str
+    finished: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapText:
+    """What ``map.json`` in the folder of a map holds."""
+
+    key: str
+    title: str
+    parent: str | None
+    origin: Origin
+    start: StartSettings
+    game: GameSettings
+    record: RunRecord | None
+    shot: ShotText | None
+    n_points: int
+    n_clusters: int | None
+    grouping: Grouping
+    given: tuple[tuple[int, ClusterAnnotation], ...]
+    joined: tuple[tuple[int, int], ...]
+    numbers: tuple[tuple[int, int], ...]
+    next_id: int
+    selected: tuple[int, ...]
+    is_drawn: bool
+    is_merged: bool
+    has_x: bool = False
+    n_axes: int = 0
+    """Axes of the label image that the rows are objects of; 0: they are none."""
+    look: DisplaySettings
+    view: Mapping[str, Any]

@@ -1,0 +1,130 @@
+"""A session at rest: everything that was shown, as values that do not change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.session.clusters.automatic import BookState
+from napari_embedding_game.session.clusters.clustering import resolve_n_clusters
+from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.display import DisplaySettings
+from napari_embedding_game.session.file.origin import Origin
+from napari_embedding_game.session.run.record import RunRecord
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SavedMap:
+    """One map of a session, with all that belongs to it."""
+
+    key: str
+    """Lasting key among the maps of the session; "" is the first one's."""
+    title: str
+    """What a person calls it."""
+    parent: str | None = None
+    """Key of the map that this is a part of."""
+    dataset: Dataset
+    """The data, or rows without numbers where they were not read again."""
+    origin: Origin | None = None
+    """Where the data came from; None while nobody has looked."""
+    start: StartSettings
+    game: GameSettings
+    """The settings as they stood in the window, which the run may not have had."""
+    record: RunRecord | None
+    snapshot: Snapshot | None
+    energies: tuple[tuple[int, float], ...] = ()
+    merging: Merging | None = None
+    book: BookState
+    selected: tuple[int, ...] = ()
+    drawn: NDArray[np.bool_] | None = None
+    """(n,) points that were selected one by one."""
+    look: DisplaySettings = field(default_factory=DisplaySettings)
+    view: Mapping[str, Any] = field(default_factory=dict)
+    """What only the window knows, such as the camera, in values for JSON."""
+
+    @property
+    def landmark_labels(self) -> tuple[NDArray[np.int32], int]:
+        """(n,) landmark of each point, and the number of landmarks."""
+        if self.snapshot is None:
+            return np.zeros(len(self.dataset.obs), np.int32), 0
+        return self.snapshot.labels, len(self.snapshot.landmarks)
+
+    def find_clusters(self) -> None:
+        """Find the clusters that are shown, in whatever thread this is called.
+
+        Leiden's take seconds; found once, they are there for the window.
+        """
+        n_landmarks = self.landmark_labels[1]
+        wanted = resolve_n_clusters(self.book.edits, n_landmarks)
+        if self.merging is not None and wanted is not None:
+            self.merging(min(wanted, n_landmarks), self.book.edits.grouping)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SavedSession:
+    """All maps of a session, parents before their children."""
+
+    maps: tuple[SavedMap, ...]
+    current: str = ""
+    """Key of the map that was shown."""
+    saved_at: str = ""
+    """Time as text, ISO 8601."""
+
+    def __getitem__(self, key: str) -> SavedMap:
+        """Return the map of this key."""
+        return next(one for one in self.maps if one.key == key)
+
+    def find(self, key: str) -> SavedMap | None:
+        """Return the map of this key, None if there is none."""
+        return next((one for one in self.maps if one.key == key), None)
+
+
+def rows_only(
+    origin: Origin,
+    names: pd.Index,
+    kept: NDArray[np.bool_],
+    reason: str,
+    X: NDArray[np.float32] | None = None,
+    objects: Objects | None = None,
+) -> Dataset:
+    """Return rows that a map can be shown with while their source is not at hand.
+
+    Parameters
+    ----------
+    names : (n,) names of the rows on the map
+    kept : (n_source_rows,) bool
+    reason : str
+        The sentence that says why, and what to do, where there are no numbers.
+    X : (n, D) array, optional
+        Their numbers, where those were stored; without, the dataset has no column.
+    objects : Objects, optional
+        Labels and boxes of the source's rows.
+    """
+    reason = "" if X is not None else reason
+    X = np.zeros((len(names), 0), np.float32) if X is None else X
+    generic = tuple(f"column {i + 1}" for i in range(X.shape[1]))
+    all_names = np.full(len(kept), "", dtype=object)
+    all_names[kept] = names
+    return Dataset(
+        name=origin.name,
+        X=X,
+        obs=pd.DataFrame(index=names),
+        var_names=origin.columns if len(origin.columns) == len(generic) else generic,
+        space=origin.space,
+        source=None,
+        n_source_rows=len(kept),
+        kept=kept,
+        source_obs_names=pd.Index(all_names),
+        notes=(reason,) if reason else (),
+        missing_reason=reason,
+        provenance=origin.provenance,
+        source_objects=objects,
+    )

@@ -1,0 +1,88 @@
+"""What is known of one row, in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.clusters.clustering import Cluster
+
+MOST = 5
+"""Facts that are taken in at a glance."""
+LONGEST_VALUE, LONGEST_TEXT = 40, 240
+"""Letters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowDetails:
+    """One row, as a card beside the mouse shows it."""
+
+    name: str
+    cluster: str
+    """Name of its cluster, "Cluster 3" where none was given."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """Name and value."""
+    text: str = ""
+    """Beginning of its text; "" where rows have none."""
+
+
+def row_details(
+    dataset: Dataset,
+    row: int,
+    cluster: Cluster,
+    names: Sequence[str],
+    worked_out: Mapping[str, float] | None = None,
+) -> RowDetails:
+    """Return what is known of a row.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    row : int
+    cluster : Cluster
+        The one it is in.
+    names : sequence of str
+        Metadata columns and genes, the most important first; what is missing, or
+        no such name, is passed over.
+    worked_out : mapping, optional
+        Numbers of the row that no file has, by what they are called: they come first.
+    """
+    said = [(name, _said(number)) for name, number in (worked_out or {}).items()]
+    values = ((name, _value(dataset, row, name)) for name in dict.fromkeys(names))
+    known = [(name, _said(value)) for name, value in values if not _is_none(value)]
+    text = "" if dataset.texts is None else " ".join(str(dataset.texts[row]).split())
+    return RowDetails(
+        name=str(dataset.obs.index[row]),
+        cluster=cluster.name if cluster.is_named else f"Cluster {cluster.name}",
+        facts=tuple([*said, *known][:MOST]),
+        text=_cut(text, LONGEST_TEXT),
+    )
+
+
+def _value(dataset: Dataset, row: int, name: str) -> Any:
+    if name in dataset.obs:
+        return dataset.obs[name].iloc[row]
+    if name not in dataset.profile_names:
+        return None
+    return dataset.expression.cell(row, dataset.profile_names.index(name))
+
+
+def _is_none(value: Any) -> bool:
+    return value is None or bool(pd.isna(value))
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        is_whole = number.is_integer() or abs(number) >= 1000
+        return f"{number:,.0f}" if is_whole else f"{number:.3g}"
+    return _cut(" ".join(str(value).split()), LONGEST_VALUE)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"

@@ -1,0 +1,1 @@
+"""One run: started, steered, recorded, and repeated exactly."""

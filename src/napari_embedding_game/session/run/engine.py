@@ -1,0 +1,142 @@
+"""The numbers room as a run sees it: neighbours, start layout, game.
+
+The engine's modules load torch and compiled kernels, which takes seconds, so
+they are imported when they are first needed, in whatever thread needs them.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.energy.methods import resolve
+from napari_embedding_game.core.threads import COMPUTING
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.session.clusters.merging import Merging
+
+Game = Generator[Snapshot, GameSettings | None, None]
+
+FRAME_ITERATIONS = {"fast": 10, "paper": 100}
+"""Most iterations in a frame, so that a small game too is seen to move."""
+
+
+class Engine(Protocol):
+    """What a run needs: three steps, each from the result of the one before."""
+
+    def check(self, X: Any, start: StartSettings, game: GameSettings) -> None:
+        """Raise InputError for what the later steps would refuse."""
+        ...
+
+    def neighbors(self, X: Any, start: StartSettings) -> Any:
+        """Return the nearest neighbours of every row of ``X`` (n, D)."""
+        ...
+
+    def layout(self, graph: Any, X: Any, start: StartSettings) -> tuple[Any, Any]:
+        """Return the weighted edges and the start layout (n, d)."""
+        ...
+
+    def play(
+        self, edges: Any, layout: Any, start: StartSettings, game: GameSettings
+    ) -> Game:
+        """Return the game, which yields snapshots and takes new settings."""
+        ...
+
+    def merging(
+        self,
+        edges: Any,
+        labels: NDArray[np.int32],
+        n_landmarks: int,
+        previous: Merging | None,
+    ) -> Merging | None:
+        """Return how the landmarks can be merged; None if nobody knows."""
+        ...
+
+
+class CoreEngine:
+    """The real engine."""
+
+    def check(self, X: Any, start: StartSettings, game: GameSettings) -> None:
+        """Ask what can be asked before the search."""
+        from napari_embedding_game.core import pipeline
+
+        pipeline.check(X, start, game)
+
+    def neighbors(self, X: Any, start: StartSettings) -> Any:
+        """Search with the index that suits the data."""
+        from napari_embedding_game.core import pipeline
+
+        return pipeline.neighbors(X, start)
+
+    def layout(
+        self, graph: Any, X: Any, start: StartSettings
+    ) -> tuple[Any, NDArray[np.float32]]:
+        """Weight the edges, then place the points."""
+        from napari_embedding_game.core import pipeline
+
+        return pipeline.place(graph, X, start)
+
+    def play(
+        self, edges: Any, layout: Any, start: StartSettings, game: GameSettings
+    ) -> Game:
+        """Play with frames short enough to be seen."""
+        from napari_embedding_game.core import pipeline
+
+        frame = FRAME_ITERATIONS[game.schedule]
+        return pipeline.begin(edges, layout, start, game, frame_iterations=frame)
+
+    def merging(
+        self,
+        edges: Any,
+        labels: NDArray[np.int32],
+        n_landmarks: int,
+        previous: Merging | None,
+    ) -> Merging | None:
+        """Look at the edges between the points of the landmarks."""
+        return Merging.of(edges, labels, n_landmarks, previous)
+
+
+def warm_up() -> None:
+    """Load the engine and compile its kernels ahead of the first run.
+
+    What moves the first frame comes first, and a run that is begun meanwhile
+    need not wait for the rest.
+    """
+    from napari_embedding_game.core.warm_up import compile_game, compile_inspection
+
+    with _no_garbage_collection():
+        with COMPUTING:
+            compile_game()
+            _play_on_noise()
+        with COMPUTING:
+            compile_inspection()
+
+
+def _play_on_noise() -> None:
+    """Load what the neighbour search, the start and torch load at their first use."""
+    engine, game = CoreEngine(), GameSettings(n_landmarks=8)
+    start = resolve(StartSettings(), game.method)
+    X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
+    graph = engine.neighbors(X, start)
+    playing = engine.play(*engine.layout(graph, X, start), start, game)
+    next(playing)
+    next(playing)
+    playing.close()
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Load modules without cycle collections.
+
+    torch, numba and scikit-learn bring many objects that live as long as the
+    process, and each collection meanwhile would look at all of them in vain.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -1,0 +1,86 @@
+"""What a run was started with and steered by, for the record in the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.session.clusters.clustering import Clustering
+from napari_embedding_game.session.json_codec import dumps
+from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.settings import paper_lambda
+
+
+def changed(before: GameSettings, after: GameSettings, n_points: int) -> dict[str, Any]:
+    """Return the settings that differ, with their new values, by their names."""
+    old, new = _named(before, n_points), _named(after, n_points)
+    return {name: value for name, value in new.items() if value != old[name]}
+
+
+def parameters(
+    dataset: Dataset, played: RunRecord, snapshot: Snapshot
+) -> dict[str, Any]:
+    """Return every setting of a run, flat, by the names of the estimator's.
+
+    ``steering`` is a JSON list of [iteration, {setting: value}], in the order
+    of the changes; the other values are those in force at the end.  ``record`` is
+    the JSON of the :class:`~.record.RunRecord`, which is enough for a replay.
+    """
+    game = played.steered[-1].game if played.steered else played.game
+    n_points = len(snapshot.embedding)
+    return {
+        **asdict(played.start),
+        **_named(game, n_points),
+        "steering": json.dumps(_steering(played, n_points)),
+        "record": dumps(played).decode(),
+        "n_iter": snapshot.iteration,
+        "interrupted": not snapshot.finished,
+        "space": dataset.space,
+    }
+
+
+def _named(game: GameSettings, n_points: int) -> dict[str, Any]:
+    """Settings as the estimator has them: with lambda instead of lambda x N."""
+    settings = asdict(game)
+    del settings["strength"]
+    return {**settings, "repulsion": paper_lambda(game, n_points)}
+
+
+def _steering(played: RunRecord, n_points: int) -> list[tuple[int, dict[str, Any]]]:
+    before, steering = played.game, []
+    for step in played.steered:
+        steering.append((step.iteration, changed(before, step.game, n_points)))
+        before = step.game
+    return steering
+
+
+def result(
+    dataset: Dataset, played: RunRecord, snapshot: Snapshot, clustering: Clustering
+) -> EmbeddingResult:
+    """Return the snapshot and its clusters as a result that a writer can store."""
+    settings = parameters(dataset, played, snapshot)
+    return result_of(snapshot, settings, clustering)
+
+
+def result_of(
+    snapshot: Snapshot, parameters: Mapping[str, Any], clustering: Clustering
+) -> EmbeddingResult:
+    """Return the snapshot as a result, with what is known of its clusters."""
+    clusters = clustering.clusters
+    return EmbeddingResult(
+        embedding=snapshot.embedding,
+        landmarks=snapshot.landmarks,
+        labels=snapshot.labels,
+        pressure=snapshot.pressure,
+        energy=snapshot.energy,
+        parameters=parameters,
+        clusters=clustering.labels,
+        cluster_names={c.id: c.name for c in clusters},
+        cluster_colors={c.id: c.color for c in clusters if c.color},
+        cluster_notes={c.id: c.note for c in clusters if c.note},
+    )

@@ -1,0 +1,49 @@
+"""What a run did, complete enough to do the same again.
+
+A game is determined by its data, its start settings, its first settings, and
+which settings it took up at which iteration: pauses, single steps and the
+length of the frames leave no trace in the layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.session.run.run import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steering:
+    """New settings, and the iteration after which they were taken up."""
+
+    iteration: int
+    game: GameSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """What was played up to one snapshot."""
+
+    start: StartSettings
+    game: GameSettings
+    """Settings that the game began with."""
+    steered: tuple[Steering, ...] = ()
+    """In the order of their iterations."""
+    n_iter: int
+    """Iterations played."""
+
+
+def record(run: Run, snapshot: Snapshot) -> RunRecord:
+    """Return what the run did up to this snapshot."""
+    return RunRecord(
+        start=run.start,
+        game=run.game,
+        steered=tuple(
+            Steering(iteration=iteration, game=game)
+            for iteration, game in list(run.steered)
+            # What was taken up at the last iteration has not moved anything yet.
+            if iteration < snapshot.iteration
+        ),
+        n_iter=snapshot.iteration,
+    )

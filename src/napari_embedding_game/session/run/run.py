@@ -1,0 +1,302 @@
+"""One run, from the click on Run to its end, whoever iterates it.
+
+A :class:`Run` is iterated in one thread (``frames``) and controlled from
+another (``pause``, ``resume``, ``step``, ``stop``, ``steer``).  Between two
+frames it waits on one condition, so that every control answers at once and
+nothing spins.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from napari_embedding_game.core.energy.compatibility import is_played
+from napari_embedding_game.core.threads import COMPUTING
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.session.clusters.clustering import Grouping
+from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.run.engine import CoreEngine, Engine, Game
+
+WAITING = "Waiting for earlier work to end"
+NEIGHBORS = "Finding neighbours"
+PLACING = "Placing the start layout"
+PLAYING = "Playing the game"
+MOVING = "Moving the points"
+"""By a minimiser or by another library: there is no game."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a run stands; ``snapshot`` is the newest state once there is one."""
+
+    stage: str
+    snapshot: Snapshot | None = None
+    seconds_left: float | None = None
+    merging: Merging | None = None
+    """How the landmarks can be merged, as far as is known by now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How slowly a small game is shown, so that it can be seen at all.
+
+    A schedule is stretched to ``seconds``, or to what is left of ``deadline``
+    seconds after the click when the preparation was long, but never to less
+    than ``shortest``.  A game that takes longer by itself is never slowed.
+    """
+
+    seconds: float = 2.0
+    shortest: float = 1.0
+    deadline: float = 3.5
+
+    def duration(self, prepared_in: float) -> float:
+        """Return the seconds a schedule should last at least."""
+        return min(self.seconds, max(self.shortest, self.deadline - prepared_in))
+
+
+_USUAL_ITER = 200
+"""Iterations that the pace reckons with where nobody knows how many there will be."""
+UNPACED = Pace(seconds=0.0, shortest=0.0)
+
+
+@dataclass
+class Run:
+    """The run of one game on the rows of ``X`` (n, D); iterate ``frames`` once."""
+
+    X: Any
+    start: StartSettings
+    game: GameSettings
+    engine: Engine = field(default_factory=CoreEngine)
+    pace: Pace = field(default_factory=Pace)
+    energies: list[tuple[int, float]] = field(default_factory=list, init=False)
+    """(iteration, energy) of every frame so far; grows while the run is on."""
+    steered: list[tuple[int, GameSettings]] = field(default_factory=list, init=False)
+    """(iteration, settings) of every change that the game has taken up."""
+
+    def __post_init__(self) -> None:
+        self._turn = threading.Condition()
+        self._next_settings: GameSettings | None = None
+        self._paused = False
+        self._steps = 0
+        self._stopped = False
+        self.wanted: tuple[int, Grouping] | None = None
+        """Number of clusters that is shown, to be found in this thread."""
+
+    # Controls: from any thread, answered within one piece of work.
+
+    def pause(self) -> None:
+        """Hold after the frame now being computed."""
+        self._control(_paused=True)
+
+    def resume(self) -> None:
+        """Play on."""
+        self._control(_paused=False)
+
+    def step(self) -> None:
+        """Play one frame and hold again."""
+        with self._turn:
+            self._paused = True
+            self._steps += 1
+            self._turn.notify_all()
+
+    def stop(self) -> None:
+        """End ``frames`` after the piece of work now being done."""
+        self._control(_stopped=True)
+
+    def steer(self, game: GameSettings) -> None:
+        """Play on with these settings from the next frame; the newest wins."""
+        self._control(_next_settings=game)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the run holds, or will after the present frame."""
+        return self._paused
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run was asked to end."""
+        return self._stopped
+
+    def _control(self, **state: Any) -> None:
+        with self._turn:
+            for name, value in state.items():
+                setattr(self, name, value)
+            self._turn.notify_all()
+
+    # The run itself: in the thread that iterates it.
+
+    def frames(self) -> Iterator[Progress]:
+        """Yield the stages, then the game's snapshots, until stopped.
+
+        When the schedule has ended the iterator waits: new settings make the
+        game play on, ``stop`` ends it.
+        """
+        begun = time.monotonic()
+        if COMPUTING.locked():  # a stopped search goes on to its end
+            yield Progress(stage=WAITING)
+            with COMPUTING:
+                pass
+        if self._stopped:
+            return
+        yield Progress(stage=NEIGHBORS)
+        with COMPUTING:
+            self.engine.check(self.X, self.start, self.game)
+            graph = self.engine.neighbors(self.X, self.start)
+        if self._stopped:
+            return
+        yield Progress(stage=PLACING)
+        with COMPUTING:
+            edges, layout = self.engine.layout(graph, self.X, self.start)
+            # What was changed during the preparation holds from the beginning.
+            self.game = self._take() or self.game
+            game = self.engine.play(edges, layout, self.start, self.game)
+        regroup = _Regroup(self, edges)
+        duration = self.pace.duration(time.monotonic() - begun)
+        try:
+            yield from self._play(game, regroup, duration)
+        finally:
+            game.close()
+
+    def _play(
+        self, game: Game, regroup: _Regroup, duration: float
+    ) -> Iterator[Progress]:
+        clock = _Clock(duration)
+        snapshot = self._advance(game, None)
+        while snapshot is not None:
+            self.energies.append((snapshot.iteration, snapshot.energy))
+            yield Progress(
+                stage=PLAYING if is_played(self.game) else MOVING,
+                snapshot=snapshot,
+                seconds_left=clock.left(snapshot),
+                merging=regroup.look(snapshot),
+            )
+            if not self._wait_for_turn(snapshot, clock):
+                return
+            new_settings = self._take()
+            if new_settings is not None:
+                self.steered.append((snapshot.iteration, new_settings))
+            snapshot = self._advance(game, new_settings)
+
+    def _advance(
+        self, game: Game, new_settings: GameSettings | None
+    ) -> Snapshot | None:
+        if self._stopped:
+            return None
+        with COMPUTING:
+            try:
+                return next(game) if new_settings is None else game.send(new_settings)
+            except StopIteration:
+                return None
+
+    def _take(self) -> GameSettings | None:
+        with self._turn:
+            new_settings, self._next_settings = self._next_settings, None
+            return new_settings
+
+    def _wait_for_turn(self, snapshot: Snapshot, clock: _Clock) -> bool:
+        """Wait until the next frame is due; False when the run is to end."""
+        with self._turn:
+            self._turn.wait_for(self._interrupted, timeout=clock.ahead(snapshot))
+            held = not self._may_go_on(snapshot)
+            self._turn.wait_for(lambda: self._may_go_on(snapshot))
+            if self._steps:
+                self._steps -= 1
+            if held:
+                clock.restart(snapshot)
+            return not self._stopped
+
+    def _interrupted(self) -> bool:
+        return self._stopped or self._paused
+
+    def _may_go_on(self, snapshot: Snapshot) -> bool:
+        if self._stopped:
+            return True
+        if snapshot.finished and self._next_settings is None:
+            return False
+        return not self._paused or self._steps > 0
+
+
+class _Regroup:
+    """Keeps up with how landmarks can be merged, for a small share of the time.
+
+    On the way a merging follows the one before, which steadies what is seen.  How often
+    there is time to look depends on the machine, so the last one of a schedule starts
+    from nothing: it is the same for the same data, settings and seed.
+    """
+
+    SHARE = 0.15
+
+    def __init__(self, run: Run, edges: Any) -> None:
+        self._run = run
+        self._edges = edges
+        self._merging: Merging | None = None
+        self._labels: Any = None
+        self._n_landmarks = 0
+        self._due = 0.0
+
+    def look(self, snapshot: Snapshot) -> Merging | None:
+        """Return the newest merging; it always fits the number of landmarks."""
+        n_landmarks = len(snapshot.landmarks)
+        is_new = snapshot.labels is not self._labels
+        is_due = time.monotonic() >= self._due
+        if snapshot.finished:
+            self._merging = None
+        if snapshot.finished or n_landmarks != self._n_landmarks or (is_new and is_due):
+            begun = time.monotonic()
+            self._look(snapshot.labels, n_landmarks)
+            now = time.monotonic()
+            self._due = now + (now - begun) / self.SHARE
+        return self._merging
+
+    def _look(self, labels: Any, n_landmarks: int) -> None:
+        self._labels, self._n_landmarks = labels, n_landmarks
+        wanted = self._run.wanted
+        with COMPUTING:
+            self._merging = self._run.engine.merging(
+                self._edges, labels, n_landmarks, self._merging
+            )
+            if self._merging is not None and wanted is not None:
+                self._merging(*wanted)
+
+
+class _Clock:
+    """Keeps the pace of a game and foretells its end, pauses left out."""
+
+    def __init__(self, duration: float) -> None:
+        self._duration = duration
+        self._seconds_each = 0.0
+        self._is_open = False
+        self._begun: float | None = None
+        self._first = 0
+
+    def restart(self, snapshot: Snapshot) -> None:
+        """Count time and iterations from here: what went before was a pause."""
+        self._begun = time.monotonic()
+        self._first = snapshot.iteration
+
+    def ahead(self, snapshot: Snapshot) -> float:
+        """Return by how many seconds the game is ahead of its pace."""
+        if self._begun is None:
+            self.restart(snapshot)
+            # The pace of the first schedule also holds for what is played after.
+            self._seconds_each = self._duration / (snapshot.n_iter or _USUAL_ITER)
+            self._is_open = not snapshot.n_iter
+        due = self._seconds_each * (snapshot.iteration - self._first)
+        if self._is_open:  # there may be many more iterations than were reckoned with
+            due = min(due, self._duration)
+        return max(0.0, due - self._passed())
+
+    def left(self, snapshot: Snapshot) -> float | None:
+        """Return the seconds left, None while nothing is known."""
+        done = snapshot.iteration - self._first
+        if self._begun is None or done <= 0 or not snapshot.n_iter:
+            return None
+        each = max(self._passed() / done, self._seconds_each)
+        return each * (snapshot.n_iter - snapshot.iteration)
+
+    def _passed(self) -> float:
+        return time.monotonic() - self._begun if self._begun is not None else 0.0

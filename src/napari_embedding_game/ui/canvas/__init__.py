@@ -1,0 +1,1 @@
+"""The map on napari's canvas: layers, mouse, hover, cluster labels."""

@@ -1,0 +1,108 @@
+"""What a click or a line on the canvas selects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas.lasso import inside
+from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.canvas.mouse import CanvasClick, Picker
+from napari_embedding_game.ui.canvas.nearest import nearest
+from napari_embedding_game.ui.canvas.projection import displayed_axes, projection_of
+from napari_embedding_game.ui.images.linked_layers import LinkedLayers, clicked_row
+
+if TYPE_CHECKING:
+    import napari
+    from napari.layers import Labels
+
+
+class ClickSelection:
+    """Selects clusters, objects and points where a person points.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    session : Session
+    layers : MapLayers
+    linked : LinkedLayers
+    """
+
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        session: Session,
+        layers: MapLayers,
+        linked: LinkedLayers,
+    ) -> None:
+        self._viewer = viewer
+        self._session = session
+        self._layers = layers
+        self._linked = linked
+        self._picker = Picker(
+            viewer, self._on_click, session.selection.clear, self._on_lasso
+        )
+
+    def close(self) -> None:
+        """Give mouse and key back."""
+        self._picker.close()
+
+    def set_lasso(self, always: bool) -> None:
+        """Let every drag on the canvas draw around points, or only with Shift."""
+        self._picker.always_lasso = always
+
+    def draw_on(self, find_canvas: Callable[[], QWidget | None]) -> None:
+        """Draw the lasso's line on the canvas that is found when it is begun."""
+        self._picker.find_canvas = find_canvas
+
+    def _on_click(self, pointed: CanvasClick, adds: bool) -> None:
+        snapshot, place = self._session.snapshot, self._layers.place_at(pointed.pixel)
+        if snapshot is None:
+            return
+        if place is None or snapshot.embedding.shape[1] != 2:
+            self._on_object(pointed, adds)
+            return
+        # Not the nearest landmark: its points may have been split among clusters.
+        row = nearest(snapshot.embedding, place)
+        cluster = int(self._session.clusters.labels[row])
+        selection = self._session.selection
+        (selection.toggle if adds else selection.select)(cluster)
+
+    def _on_object(self, pointed: CanvasClick, adds: bool) -> None:
+        """Select the point of the object that was clicked in the image."""
+        dataset, linked = self._session.dataset, self._linked.current
+        if dataset is None or dataset.objects is None or linked is None:
+            return
+        pointed = self._on_plane(linked.labels, pointed)
+        row = clicked_row(linked, dataset.objects, pointed)
+        if row is None:
+            return
+        selection = self._session.selection
+        mode = "replace"
+        if adds:
+            mode = "remove" if selection.points[row] else "add"
+        selection.select_points(np.array([row]), mode)
+
+    def _on_plane(self, labels: Labels, pointed: CanvasClick) -> CanvasClick:
+        """Return where a flat image is hit, which may be seen at an angle."""
+        drawn = projection_of(self._viewer, labels) if labels.ndim == 2 else None
+        places = None if drawn is None else drawn.to_plane(pointed.pixel[None])
+        if places is None or self._viewer.dims.ndisplay == 2:
+            return pointed
+        axes = displayed_axes(self._viewer.dims)
+        world = np.asarray(labels.data_to_world(places[0][np.argsort(axes)]))
+        return CanvasClick(pointed.pixel, world)
+
+    def _on_lasso(self, pixels: np.ndarray, adds: bool) -> None:
+        """Select the points that were drawn around."""
+        snapshot, outline = self._session.snapshot, self._layers.outline_at(pixels)
+        if snapshot is None or outline is None or snapshot.embedding.shape[1] != 2:
+            return
+        is_inside = inside(outline, snapshot.embedding)
+        if is_inside.any():
+            mode = "add" if adds else "replace"
+            self._session.selection.select_points(is_inside, mode)

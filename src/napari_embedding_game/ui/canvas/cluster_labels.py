@@ -1,0 +1,327 @@
+"""The names of the clusters, written on the map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from napari.layers import Points
+from numpy.typing import NDArray
+from qtpy.QtCore import QEvent, QObject, QPointF, QRectF
+from qtpy.QtGui import QPainter, QPaintEvent
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.session.clusters.clustering import Cluster
+from napari_embedding_game.ui.canvas.drawing import RESTING
+from napari_embedding_game.ui.canvas.label_layout import (
+    centers,
+    lifts,
+    opacity,
+    radii,
+    zooms_with_room,
+)
+from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.canvas.projection import CanvasOverlay, Projection
+from napari_embedding_game.ui.compat import camera_of, canvas_widget
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.coloring import CLUSTER
+from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, half_size, write
+from napari_embedding_game.ui.tasks.throttle import throttled
+
+if TYPE_CHECKING:
+    import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
+
+MOST_NUMBERED = 40
+"""More clusters than this show the names that were given, and no numbers."""
+LONGEST = 32
+"""Letters of a name on the map."""
+STEPPED_BACK = 0.25
+"""Of the names of other clusters, while some are selected."""
+SOON_MS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPlacement:
+    """What is written on the map, the most important first."""
+
+    clusters: tuple[Cluster, ...] = ()
+    texts: tuple[str, ...] = ()
+    places: NDArray[np.floating] | None = None
+    """(m, 2) row and column of the middle of each, in the world."""
+    halves: NDArray[np.floating] | None = None
+    """(m, 2) half the height and half the width of each, in pixels."""
+    radii: NDArray[np.floating] | None = None
+    """(m,) how far most points of its cluster lie from that place, in the world."""
+    zooms: NDArray[np.floating] | None = None
+    """(m,) from which zoom on it has room."""
+
+
+NO_LABELS = LabelPlacement()
+
+
+class ClusterLabels(QObject):
+    """Says which names are to be seen, and shows them over the canvas.
+
+    They are seen while the map rests, in step with every edit; they come and go
+    softly with the zoom.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    workspace : Workspace
+    layers : MapLayers
+    dock : QWidget
+        Any widget in napari's window.
+    """
+
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        layers: MapLayers,
+        dock: QWidget,
+    ) -> None:
+        super().__init__(dock)
+        self._viewer = viewer
+        self._session = workspace.session
+        self._linked = workspace.linked
+        self._layers = layers
+        self._dock = dock
+        self._watched: Points | None = None
+        self.overlay: ClusterLabelOverlay | None = None
+        self.names = NO_LABELS
+        self._painted: Projection | None = None
+        """How the map was drawn when the names were last written."""
+        self._soon = throttled(SOON_MS, self.update, self)
+        self._camera = camera_of(viewer)
+        self._grid = viewer.canvas.grid
+        self._connections = Connections()
+        self._connections.connect_all(self._signals(), self._later)
+        self._connections.connect_all(self._moves(), self._repaint)
+        self._of_points = Connections()
+        self._later()
+
+    def close(self) -> None:
+        """Undo the connections to the viewer; the names go too."""
+        self._soon.cancel()
+        self._connections.close()
+        self._watch(None)
+        if self.overlay is not None:
+            self.overlay.close()
+            self.overlay = None
+
+    def update(self) -> None:
+        """Find the names that are to be seen, and where."""
+        self.names = self._find()
+        self._watch(self._layers.points)
+        if self.overlay is None and self.names.clusters:
+            canvas = canvas_widget(self._dock)
+            if canvas is not None:
+                self.overlay = ClusterLabelOverlay(
+                    canvas, self._paint, self._is_outdated
+                )
+        self._repaint()
+
+    def shown(self) -> dict[str, float]:
+        """Return the names that can be read now, and how strongly: 0 to 1."""
+        names, zooms = self.names, self.names.zooms
+        drawn = self._layers.projection()
+        if zooms is None or names.places is None or drawn is None:
+            return {}
+        strengths = self._strengths(names.places, zooms, drawn)
+        selection = self._session.selection
+        if not selection.is_empty:
+            chosen = set(selection.clusters) or set(selection.shares())
+            back = [cluster.id not in chosen for cluster in names.clusters]
+            strengths = strengths * np.where(back, STEPPED_BACK, 1.0)
+        pairs = zip(names.texts, strengths.tolist(), strict=True)
+        return {text: seen for text, seen in pairs if seen > 0}
+
+    # Inside
+
+    def _strengths(
+        self,
+        places: NDArray[np.floating],
+        zooms: NDArray[np.floating],
+        drawn: Projection,
+    ) -> NDArray[np.floating]:
+        """Return how strongly each name is seen: 0 to 1, 0 behind the camera."""
+        in_front = np.isfinite(drawn.to_pixels(places)).all(axis=1)
+        seen = places[in_front]
+        strengths = np.zeros(len(places))
+        # Seen from the side, names stand as close as the shortest way has them.
+        zoom = min(map(drawn.zoom_at, seen), default=0.0)
+        strengths[in_front] = opacity(zoom, zooms[in_front]) if zoom else 0.0
+        return strengths
+
+    def _signals(self) -> tuple[Any, ...]:
+        """Return what tells that other names are to be seen."""
+        session = self._session
+        return (
+            session.clusters.changed,
+            session.state_changed,
+            session.dataset_changed,
+            session.look.events.show_names,
+            session.look.events.color_by,
+            self._linked.changed,  # the map may make room
+            self._viewer.dims.events.order,  # also then
+            self._viewer.dims.events.ndim,
+        )
+
+    def _moves(self) -> tuple[Any, ...]:
+        """Return what tells that the same names are to be seen in another way."""
+        return (
+            self._camera.events.zoom,
+            self._camera.events.center,
+            self._camera.events.angles,
+            self._camera.events.perspective,
+            self._camera.events.orientation,
+            self._viewer.dims.events.ndisplay,
+            self._grid.events,
+            self._viewer.canvas.events.size,
+            self._viewer.layers.events.inserted,
+            self._viewer.layers.events.removed,
+            self._viewer.layers.events.reordered,
+            self._viewer.events.theme,
+            self._session.selection.changed,
+        )
+
+    def _later(self, event: object = None) -> None:
+        if self._session.state not in RESTING and self.names.clusters:
+            self.names = NO_LABELS
+            self._repaint()
+        self._soon.throttle()
+
+    def _repaint(self, event: object = None) -> None:
+        if self.overlay is not None:
+            is_seen = (
+                bool(self.names.clusters) and self._layers.projection() is not None
+            )
+            self.overlay.setVisible(is_seen)
+            self.overlay.update()
+
+    def _watch(self, points: Points | None) -> None:
+        """Hide the names with the points that they belong to."""
+        if points is self._watched:
+            return
+        self._of_points.close()
+        self._of_points.connect_all(self._of_layer(points), self._repaint)
+        self._watched = points
+
+    def _of_layer(self, points: Points | None) -> tuple[Any, ...]:
+        """Return what tells that a layer is seen in another way."""
+        if points is None:
+            return ()
+        events = points.events
+        moved = (events.scale, events.translate, events.rotate, events.shear)
+        return (events.visible, *moved, events.affine)
+
+    def _find(self) -> LabelPlacement:
+        session, points = self._session, self._layers.points
+        snapshot = session.snapshot
+        if snapshot is None or points is None or session.state not in RESTING:
+            return NO_LABELS
+        is_by_cluster = session.look.color_by == CLUSTER
+        clusters = to_be_named(session.clusters.clusters, with_numbers=is_by_cluster)
+        is_plane = snapshot.embedding.shape[1] == 2
+        if not (session.look.show_names and clusters and is_plane):
+            return NO_LABELS
+        ids = [cluster.id for cluster in clusters]
+        places = centers(snapshot.embedding, session.clusters.labels, ids)
+        away = radii(snapshot.embedding, session.clusters.labels, ids, places)
+        edges = np.asarray(self._layers.to_world(places + away[:, None] * [1, 0]))
+        places = np.asarray(self._layers.to_world(places))
+        away = np.linalg.norm(edges - places, axis=1)
+        texts = tuple(map(text_of, clusters))
+        pairs = zip(texts, clusters, strict=True)
+        halves = np.array([half_size(text, c.is_named) for text, c in pairs])
+        zooms = zooms_with_room(places, halves)
+        return LabelPlacement(clusters, texts, places, halves, away, zooms)
+
+    def _lifts(self, drawn: Projection) -> NDArray[np.floating]:
+        """Return how far each name stands above its cluster: (m,) pixels."""
+        names = self.names
+        assert names.places is not None
+        assert names.radii is not None
+        assert names.halves is not None
+        zooms = np.array([drawn.zoom_at(place) for place in names.places])
+        return lifts(names.radii * zooms, names.halves[:, 0])
+
+    def _is_outdated(self) -> bool:
+        """Whether the map is drawn in another place than the names on the sheet."""
+        return not _same(self._layers.projection(), self._painted)
+
+    def _paint(self, painter: QPainter) -> None:
+        """Write the present names."""
+        names, shown, drawn = self.names, self.shown(), self._layers.projection()
+        self._painted = drawn
+        if names.places is None or drawn is None:
+            return
+        painter.setClipRect(QRectF(*drawn.cell))
+        pixels = drawn.to_pixels(names.places)
+        pixels[:, 1] -= self._lifts(drawn)
+        colors = ON_LIGHT if self._viewer.theme == "light" else ON_DARK
+        # The most important last: it lies above what is fading out.
+        for cluster, text, pixel in reversed(
+            list(zip(names.clusters, names.texts, pixels, strict=True))
+        ):
+            if text in shown:
+                painter.setOpacity(shown[text])
+                write(painter, QPointF(*pixel), text, cluster.is_named, colors)
+
+
+class ClusterLabelOverlay(CanvasOverlay):
+    """A sheet over the canvas with the names on it."""
+
+    def __init__(
+        self,
+        canvas: QWidget,
+        paint: Callable[[QPainter], None],
+        is_outdated: Callable[[], bool],
+    ) -> None:
+        super().__init__(canvas)
+        self._paint = paint
+        self._is_outdated = is_outdated
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the canvas: its size, and where it draws the map."""
+        if event.type() == QEvent.Type.Paint and self._is_outdated():
+            self.update()
+        return super().eventFilter(watched, event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Write the names."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint(painter)
+        painter.end()
+
+
+def _same(one: Projection | None, other: Projection | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.cell == other.cell and np.array_equal(one.matrix, other.matrix)
+
+
+def to_be_named(
+    clusters: tuple[Cluster, ...], *, with_numbers: bool = True
+) -> tuple[Cluster, ...]:
+    """Return the clusters whose names are written, the most important first.
+
+    Given names come before numbers, large clusters before small ones; of many
+    clusters only those with a given name can be read.  Where the map is coloured by
+    something else than clusters, numbers would seem to be of that.
+    """
+    has_numbers = with_numbers and len(clusters) <= MOST_NUMBERED
+    wanted = [c for c in clusters if c.is_named or has_numbers]
+    return tuple(sorted(wanted, key=lambda c: (not c.is_named, -c.size)))
+
+
+def text_of(cluster: Cluster) -> str:
+    """Return a cluster's name as it stands on the map."""
+    name = cluster.name
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"

@@ -1,0 +1,321 @@
+"""What is drawn of a session, in which colours and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from psygnal import EmissionInfo
+from qtpy.QtCore import QObject, QTimer, Signal
+
+from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.data.export.figure import Levels
+from napari_embedding_game.session.run.run import Run
+from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.coloring import (
+    CLUSTER,
+    ByCluster,
+    Coloring,
+    Legend,
+    coloring,
+    is_choice,
+)
+from napari_embedding_game.ui.style.colors import Colors
+from napari_embedding_game.ui.tasks.throttle import throttled
+
+if TYPE_CHECKING:
+    import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
+
+SELECTED_MAGNIFICATION = 1.4
+MAX_MAGNIFICATION = 3.0
+"""A point under the highest pressure is this much wider: larger ones are slow."""
+MUTED, MUTED_VALUE = 0.88, 0.6
+"""Share of grey in points outside the selection; of a gene one wants to see both.
+
+Not by opacity: where many points lie on each other the faintest add up to full colour.
+"""
+GREY_ON_DARK, GREY_ON_LIGHT = 0.24, 0.8
+TIDY_MS = 300
+"""After the last frame or edit, until thumbnails and napari's table have it."""
+LEGEND_MS = 400
+"""Least time between two legends while the game runs."""
+RESTING = ("paused", "finished", "stopped", "failed")
+
+
+class Drawing(QObject):
+    """Draws snapshots, in step with the selection, the clusters and the look.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    workspace : Workspace
+    on_lost : callable
+        Called when the points were deleted or edited by somebody else.
+    """
+
+    legend_changed = Signal(object)
+
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        on_lost: Callable[[], None],
+    ) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self._connections = Connections()
+        self._workspace = workspace
+        self._session = session = workspace.session
+        self._on_lost = on_lost
+        self.layers = MapLayers(viewer, self._lose, workspace.kept_map)
+        workspace.kept_map = None
+        self.layers.show_landmarks(session.look.show_landmarks)
+        # A dock that is opened again finds the map of the former one.
+        self._drawn_run = session.run if self.layers.points is not None else None
+        self._is_following = False
+        """While a frame is taken up; it is drawn right after."""
+        self.palette = workspace.palette
+        self._by_cluster = ByCluster(session.clusters, self.palette)
+        self._coloring: Coloring = self._by_cluster
+        self._legend: Legend | None = None
+        self._legend_turn = throttled(LEGEND_MS, self.tell_legend, self)
+        self._connections.call(self._legend_turn.cancel)
+        self._tidying = self._timer(TIDY_MS, self._tidy)
+        self._writing = self._timer(0, self._write_table)
+        self._expecting = self._timer(0, self._expect)
+        self._fitting = self._timer(0, self.layers.fit_camera)
+        self._clearing = self._timer(0, self._clear)
+        for signal, slot in (
+            (session.dataset_changed, self._on_dataset),
+            (session.selection.changed, self.redraw),
+            (session.clusters.changed, self._on_clusters),
+            (workspace.reveal, self.layers.fly_to),
+            (session.look.events, self._on_look),
+            (session.state_changed, self._on_state),
+            (viewer.dims.events.order, self._on_axes),
+            (viewer.dims.events.ndim, self._on_axes),
+            (viewer.events.theme, self._on_theme),
+        ):
+            self._connections.connect(signal, slot)
+        self._choose_coloring()
+
+    def close(self) -> None:
+        """Undo the connections to session and viewer; the layers stay."""
+        self._connections.close()
+        self._workspace.kept_map = self.layers.kept()
+        self.layers.close()
+
+    # Frames
+
+    def prepare(self, run: Run, snapshot: Snapshot) -> None:
+        """Make the layers ready at the first snapshot of a run."""
+        dataset = self._session.dataset
+        if run is not self._drawn_run and dataset is not None:
+            self._drawn_run = run
+            self.palette.restart()
+            self.layers.begin(snapshot, dataset.obs)
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Draw no change of the clusters while a frame is taken up."""
+        self._is_following = True
+        try:
+            yield
+        finally:
+            self._is_following = False
+
+    def show_stored(self, snapshot: Snapshot) -> None:
+        """Draw a map of another time."""
+        if self._session.dataset is not None:
+            self.layers.begin(snapshot, self._session.dataset.obs)
+            self.draw(snapshot)
+            self._tidying.start()
+
+    def make_room(self, event: object = None) -> None:
+        """Move a map that the image of its objects has come to lie on."""
+        snapshot = self._session.snapshot
+        if snapshot is not None and self.layers.make_room():
+            self.draw(snapshot)
+            self._tidying.start()
+
+    def draw(self, snapshot: Snapshot) -> None:
+        """Show a snapshot."""
+        drawn = self.layers.show(
+            snapshot,
+            self._colors(snapshot),
+            self._magnification(snapshot),
+            self._above(),
+        )
+        if drawn and self._session.state == "running":
+            self._legend_turn.throttle()
+        elif drawn:
+            self.tell_legend()
+        if self._session.state in RESTING:
+            self._tidying.start()
+
+    def redraw(self) -> None:
+        """Show the points where they are in their present colours and sizes."""
+        snapshot = self._session.snapshot
+        if snapshot is not None:
+            self.layers.recolor(
+                self._colors(snapshot), self._magnification(snapshot), self._above()
+            )
+            self.layers.fade_landmarks(not self._session.selection.is_empty)
+            self.tell_legend()
+
+    def levels(self) -> Levels | None:
+        """Return the group that each point is coloured by; None of a scale."""
+        return self._coloring.levels()
+
+    def tell_legend(self) -> None:
+        """Say how to read the colours, if that has changed."""
+        legend = self._coloring.legend()
+        if not legend.is_as(self._legend):
+            self._legend = legend
+            self.legend_changed.emit(legend)
+
+    # What happens
+
+    def _lose(self) -> None:
+        self._on_lost()
+        self._drawn_run = None
+
+    def _on_dataset(self) -> None:
+        self._drawn_run = None
+        if self._is_color_gone():
+            self._session.look.color_by = CLUSTER
+        self._choose_coloring()
+        self._clearing.start()
+
+    def _clear(self) -> None:
+        """Take a map away that is of other data, unless one has come in its place."""
+        if self._session.snapshot is None and self._drawn_run is None:
+            self.layers.clear()
+
+    def _on_clusters(self) -> None:
+        if not self._is_following:
+            self.redraw()
+            self._tidying.start()
+
+    def _on_look(self, info: EmissionInfo) -> None:
+        look, name = self._session.look, info.signal.name
+        if self._is_color_gone():  # a session file may ask for what is not there now
+            look.color_by = CLUSTER
+        elif name == "show_landmarks":
+            self.layers.show_landmarks(look.show_landmarks)
+        elif name == "color_by" and look.limits is not None:
+            look.limits = None  # another measure has other limits
+        elif name in ("color_by", "limits"):
+            self._choose_coloring()
+            self.redraw()
+        elif name == "size_by_pressure":
+            self.redraw()
+
+    def _on_axes(self, event: object = None) -> None:
+        """Draw the map upright when other axes are displayed."""
+        snapshot = self._session.snapshot
+        if self.layers.turn() and snapshot is not None:
+            self.draw(snapshot)
+            self.layers.finish()
+            self._fitting.start()  # napari has fitted the camera to the former places
+
+    def _on_theme(self, event: object = None) -> None:
+        if not self._session.selection.is_empty:
+            self.redraw()
+
+    def _on_state(self, state: str) -> None:
+        if state == "preparing":
+            self._expecting.start()
+        elif state in RESTING:
+            if not self._is_following:
+                self.layers.discard()
+            self._tidying.start()
+
+    def _expect(self) -> None:
+        """Make the layers while another thread prepares the run."""
+        run, dataset = self._session.run, self._session.dataset
+        if self._session.state == "preparing" and run is not None and dataset:
+            self.layers.expect(dataset.X.shape[0], run.game.n_landmarks)
+
+    def _is_color_gone(self) -> bool:
+        """Return whether the data do not have what the points are coloured by."""
+        dataset, choice = self._session.dataset, self._session.look.color_by
+        return dataset is not None and not is_choice(choice, dataset)
+
+    def _choose_coloring(self) -> None:
+        if self._session.dataset is not None:
+            look = self._session.look
+            self._coloring = coloring(
+                look.color_by, self._session.dataset, self._by_cluster, look.limits
+            )
+        self.tell_legend()
+
+    def _timer(self, milliseconds: int, job: Callable[[], None]) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.setInterval(milliseconds)
+        timer.timeout.connect(job)
+        self._connections.call(timer.stop)
+        return timer
+
+    def _tidy(self) -> None:
+        """Do what only a map at rest needs."""
+        if self._session.state in RESTING:
+            self.layers.finish()
+            self._writing.start()  # after what else waits for its turn
+
+    def _write_table(self) -> None:
+        dataset, snapshot = self._session.dataset, self._session.snapshot
+        if dataset is None or snapshot is None:
+            return
+        names = pd.Categorical(self._session.clusters.clustering.names)
+        table = pd.DataFrame(
+            {"cluster": names, "pressure": snapshot.pressure}, index=dataset.obs.index
+        )
+        of_file = {name: f"{name} (file)" for name in table}
+        obs = dataset.obs.rename(columns=of_file)
+        self.layers.set_features(pd.concat([obs, table], axis=1))
+
+    # Colours and sizes
+
+    def _colors(self, snapshot: Snapshot) -> Colors:
+        colors = self._coloring.colors(snapshot)
+        if self._session.selection.is_empty:
+            return colors
+        is_value = self._legend is not None and self._legend.limits is not None
+        share = MUTED_VALUE if is_value else MUTED
+        grey = GREY_ON_LIGHT if self._viewer.theme == "light" else GREY_ON_DARK
+        # Opaque, whatever it was.
+        muted = colors * np.array([*3 * [1 - share], 0.0], np.float32)
+        muted += np.array([*3 * [share * grey], 1.0], np.float32)
+        rows = self._session.selection.rows  # a mask takes several times as long
+        muted[rows] = colors.take(rows, axis=0)
+        return muted
+
+    def _above(self) -> NDArray[np.bool_] | None:
+        """Return the points that are drawn above the others: the selected ones."""
+        selection = self._session.selection
+        return None if selection.is_empty else selection.points
+
+    def _magnification(self, snapshot: Snapshot) -> NDArray[np.floating] | float:
+        if self._session.look.size_by_pressure:
+            return magnification(snapshot.pressure)
+        if self._session.selection.is_empty:
+            return 1.0
+        return np.where(self._session.selection.points, SELECTED_MAGNIFICATION, 1.0)
+
+
+def magnification(pressure: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return 1 for no pressure up to ``MAX_MAGNIFICATION`` for the highest: (N,)."""
+    under = pressure[pressure > 0]
+    if not len(under):
+        return np.ones(len(pressure))
+    cap = max(float(np.percentile(under, 95)), np.finfo(np.float32).tiny)
+    return 1.0 + (MAX_MAGNIFICATION - 1.0) * np.clip(pressure / cap, 0, 1)

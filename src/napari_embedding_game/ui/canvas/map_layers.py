@@ -1,0 +1,478 @@
+"""The map on the canvas: a Points layer of points and one of landmarks.
+
+The layers hold world positions and are written in place: ``layer.data = x`` and
+its like fire events, copy and redraw at each assignment, and a layer's scale or
+shift has the viewer slice and draw everything, while writing into the arrays that
+the layer already holds and one ``refresh`` redraws once (``ui/compat.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from napari.layers import Layer, Points
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.ui.canvas.placement import SIDE, Frame, free_box
+from napari_embedding_game.ui.canvas.points_layer import (
+    LANDMARK_SIZE,
+    Faded,
+    landmarks_layer,
+    point_size,
+    points_layer,
+    write_landmarks,
+)
+from napari_embedding_game.ui.canvas.projection import (
+    Projection,
+    displayed_axes,
+    projection_of,
+)
+from napari_embedding_game.ui.compat import camera_of, draw, draw_last, in_place
+from napari_embedding_game.ui.connections import Connections
+
+if TYPE_CHECKING:
+    import napari
+    import pandas as pd
+
+NEAR = 2.0
+"""Canvas pixels per thousandth of the map, at least, after a flight to a point."""
+FILLED = 0.95
+"""Share of the canvas that the camera is fitted to."""
+FADED = 0.3
+"""Of the landmarks' opacity, while some of the points stand out."""
+PLACEHOLDER = {"napari-embedding-game": "placeholder"}
+"""Metadata of a layer that only keeps the place until the map is there."""
+
+
+class MapPosition(NamedTuple):
+    """A place of the map under the mouse."""
+
+    position: NDArray[np.floating]
+    """(2,) in units of the embedding."""
+    stretch: NDArray[np.floating]
+    """(2, 2) from a small step on the map to pixels (x, y)."""
+
+
+class KeptMap(NamedTuple):
+    """The map that a closed dock leaves to the one that is opened next."""
+
+    points: Points | None
+    landmarks: Points | None
+    frame: Frame
+    n_points: int = 0
+    faded: Faded | None = None
+
+
+class MapLayers:
+    """Owns the two layers; finds them by identity, never by name.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    on_lost : callable
+        Called when the points were deleted or edited by somebody else.
+    kept : KeptMap, optional
+        The map of a former dock, as it was ``kept``; none by default.
+    """
+
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        on_lost: Callable[[], None],
+        kept: KeptMap | None = None,
+    ) -> None:
+        self._viewer = viewer
+        self._on_lost = on_lost
+        points, landmarks, self._frame, self._n_points, self._faded = kept or KeptMap(
+            None, None, Frame(free_box([]))
+        )
+        self.points = points if points in viewer.layers else None
+        self.landmarks = landmarks if landmarks in viewer.layers else None
+        self._is_blank = False
+        """Whether the layers are hidden, as nothing was drawn in them so far."""
+        self._landmarks_shown = True
+        self._given_up: list[Layer] = []
+        """Layers that somebody edited, until a new map takes their place."""
+        self._seen_axes = self._displayed()
+        self._connections = Connections()
+        self._connections.connect(viewer.layers.events.removed, self._on_removed)
+
+    def close(self) -> None:
+        """Leave the layers to the viewer."""
+        self._connections.close()
+        self.points = self.landmarks = None
+
+    def kept(self) -> KeptMap:
+        """Return the map for the dock that is opened next, before closing."""
+        return KeptMap(
+            self.points, self.landmarks, self._frame, self._n_points, self._faded
+        )
+
+    def expect(self, n_points: int, n_landmarks: int) -> None:
+        """Make layers for a map that is still to come, if there are none.
+
+        napari takes a second for the first ones: time in which another thread can
+        look for neighbours.
+        """
+        if self.points is None:
+            self._replace(n_points, n_landmarks)
+
+    def discard(self) -> None:
+        """Remove layers in which nothing was ever drawn."""
+        if self._is_blank:
+            self._remove_own()
+
+    def clear(self) -> None:
+        """Remove the layers: the data that they show are gone."""
+        self._remove_own()
+
+    def begin(self, snapshot: Snapshot, features: pd.DataFrame) -> None:
+        """Prepare for the frames of a run, in new layers where the old do not fit.
+
+        The points are there from the first ``show`` on.
+        """
+        if self.points is None or len(self.points.data) != len(snapshot.embedding):
+            self._replace(len(snapshot.embedding), len(snapshot.landmarks))
+        else:
+            self._frame.restart()
+            self._n_points = len(snapshot.embedding)
+            if self.landmarks is None:  # somebody deleted them
+                self._add_landmarks(len(snapshot.landmarks))
+        self.set_features(features)
+
+    def show(
+        self,
+        snapshot: Snapshot,
+        colors: NDArray[np.float32],
+        magnification: NDArray[np.floating] | float = 1.0,
+        above: NDArray[np.bool_] | None = None,
+    ) -> bool:
+        """Draw a snapshot; return whether it was drawn.
+
+        A snapshot that is not finite is left out: one NaN breaks the camera.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+        colors : array, shape (N, 4)
+        magnification : float or array of shape (N,)
+            Of the size of each point.
+        above : array of bool, shape (N,), optional
+            Points that are drawn above all others.
+        """
+        if self.points is None or not _is_finite(snapshot):
+            return False
+        if self.points.data.shape != snapshot.embedding.shape:
+            self._give_up()
+            return False
+        self._frame.follow(snapshot.embedding, settle=snapshot.finished)
+        axes = displayed_axes(self._viewer.dims)
+        with in_place(self.points, "data") as data:
+            data[:, axes] = self._frame.to_world(snapshot.embedding)
+        self._write_looks(self.points, colors, magnification, above)
+        if self.landmarks is not None:
+            places = self._frame.to_world(snapshot.landmarks)
+            write_landmarks(self.landmarks, places, axes, self._frame.unit)
+        self._draw_both()
+        return True
+
+    def recolor(
+        self,
+        colors: NDArray[np.float32],
+        magnification: NDArray[np.floating] | float = 1.0,
+        above: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Draw the points where they are in other colours or sizes."""
+        points = self._whole_points()
+        if points is not None and len(points.data) == len(colors):
+            self._write_looks(points, colors, magnification, above)
+            self._draw(points)
+
+    def show_landmarks(self, shown: bool) -> None:
+        """Show or hide the landmarks, now and in the layers of later runs."""
+        self._landmarks_shown = shown
+        if self.landmarks is not None and not self._is_blank:
+            _set_visible(self.landmarks, shown)
+
+    def fade_landmarks(self, faded: bool) -> None:
+        """Let the landmarks step back while some of the points stand out."""
+        former = self._faded
+        if former is not None and (not faded or former.layer is not self.landmarks):
+            former.end()
+            self._faded = None
+        if faded and self._faded is None and self.landmarks is not None:
+            self._faded = Faded(self.landmarks, FADED)
+
+    def set_features(self, features: pd.DataFrame) -> None:
+        """Give the points a table, which napari shows under the mouse."""
+        if self.points is not None and len(self.points.data) == len(features):
+            self.points.features = features.reset_index(drop=True)
+
+    def finish(self) -> None:
+        """Bring thumbnails and extents up to date after a series of frames."""
+        for layer in (self.points, self.landmarks):
+            if layer is not None:
+                layer.refresh(data_displayed=False)
+
+    def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return positions (..., 2) of the embedding as displayed: (row, column).
+
+        These are the coordinates of the points' layer in the order of its displayed
+        axes, as in :func:`~napari_embedding_game.ui.canvas.projection.projection_of`.
+        """
+        return self._frame.to_world(positions)
+
+    @property
+    def scale(self) -> float:
+        """World units per unit of the embedding."""
+        return self._frame.scale
+
+    def to_map(self, place: NDArray[np.floating]) -> NDArray[np.floating] | None:
+        """Return a displayed (row, column) in the units of the embedding.
+
+        None where there is no map, or outside of it.
+        """
+        points = self._whole_points()
+        if points is None or not points.visible or not self._frame.contains(place):
+            return None
+        return self._frame.to_map(np.asarray(place))
+
+    def projection(self) -> Projection | None:
+        """Return how the map is drawn on the canvas; None where it is not seen."""
+        points = self._whole_points()
+        if points is None or self._is_blank:
+            return None
+        return projection_of(self._viewer, points)
+
+    def place_at(self, pixel: NDArray[np.floating]) -> MapPosition | None:
+        """Return the place of the map under a pixel (x, y) of the canvas.
+
+        None beside the map, and in the other parts of napari's grid.
+        """
+        for layer in (self._whole_points(), self.landmarks):
+            drawn = None if layer is None else projection_of(self._viewer, layer)
+            if drawn is None or not drawn.holds(pixel):
+                continue
+            places = drawn.to_plane(np.asarray(pixel)[None])
+            position = None if places is None else self.to_map(places[0])
+            if places is not None and position is not None:
+                stretch = drawn.stretch(places[0]) @ self._frame.jacobian
+                return MapPosition(position, stretch)
+        return None
+
+    def outline_at(self, pixels: NDArray[np.floating]) -> NDArray[np.floating] | None:
+        """Return a line of pixels (V, 2) in units of the embedding, on it or not.
+
+        None where there is no map, or not under all of the line.
+        """
+        drawn = self.projection()
+        places = None if drawn is None else drawn.to_plane(pixels)
+        if places is None or not self._frame.is_fitted:
+            return None
+        return self._frame.to_map(places)
+
+    def fly_to(self, row: int) -> None:
+        """Show one point in the middle of the canvas, nearer than the whole map."""
+        points = self._whole_points()
+        if points is None or self._is_blank:
+            return
+        camera = camera_of(self._viewer)
+        place = np.asarray(points.data_to_world(points.data[row]))
+        camera.center = (0.0, *place[displayed_axes(self._viewer.dims)])
+        camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.box.side)
+
+    def make_room(self) -> bool:
+        """Lay the map beside the others where one of them has come to lie on it.
+
+        Returns
+        -------
+        bool
+            Whether it was moved: then it has to be shown anew.
+        """
+        if self.points is None or not any(map(self._frame.meets, self._extents())):
+            return False
+        self._move_beside()
+        self._show_box(self.points)
+        self._viewer.reset_view()
+        return True
+
+    def turn(self) -> bool:
+        """Take up other displayed axes: the map stands upright, beside the images.
+
+        Returns
+        -------
+        bool
+            Whether it was moved: then it has to be shown anew.
+        """
+        axes = self._displayed()
+        if axes == self._seen_axes:
+            return False
+        self._seen_axes = axes
+        if self.points is None:
+            return False
+        self._move_beside()
+        return True
+
+    def fit_camera(self) -> None:
+        """Show the map and the other layers as large as they fit on the canvas.
+
+        napari's own way takes the axes of a flat layer for the last ones, also where
+        it draws them along others.
+        """
+        drawn = self.projection()
+        if drawn is None:
+            return
+        extents = [self._frame.corners, *self._extents()]
+        corners = np.concatenate([e for e in extents if np.isfinite(e).all()])
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        width, height = drawn.cell[2:]
+        camera = camera_of(self._viewer)
+        camera.center = (camera.center[0], *(low + high) / 2)
+        room = np.array([height, width]) * FILLED
+        camera.zoom = float((room / np.maximum(high - low, 1.0)).min())
+
+    # Inside
+
+    def _whole_points(self) -> Points | None:
+        """Return the points; those of which somebody deleted some are lost."""
+        if self.points is not None and len(self.points.data) != self._n_points:
+            self._give_up()
+        return self.points
+
+    def _give_up(self) -> None:
+        """Leave layers that somebody edited alone, until the next map comes."""
+        map_layers = (self.points, self.landmarks)
+        self._given_up += [layer for layer in map_layers if layer is not None]
+        self._forget()
+        self._on_lost()
+
+    def _displayed(self) -> list[int]:
+        """Return the displayed axes, counted from the last one."""
+        dims = self._viewer.dims
+        return [axis - dims.ndim for axis in dims.order][-2:]
+
+    def _extents(self) -> list[NDArray[np.floating]]:
+        """Return where the other layers are displayed, each (2, 2)."""
+        map_layers = (self.points, self.landmarks, *self._given_up)
+        others = [x for x in self._viewer.layers if all(x is not y for y in map_layers)]
+        dims = self._viewer.dims
+        return [
+            np.asarray(layer.extent.world)[:, displayed_axes(dims, layer.ndim)]
+            for layer in others
+            if layer.ndim > 1
+        ]
+
+    def _move_beside(self) -> None:
+        """Go beside the other layers; the next map is fitted there."""
+        self._frame = Frame(free_box(self._extents()))
+        for layer, size in (
+            (self.points, point_size(self._n_points)),
+            (self.landmarks, LANDMARK_SIZE),
+        ):
+            if layer is not None:
+                with in_place(layer, "size") as sizes:
+                    sizes[:] = self._frame.unit * size
+
+    def _show_box(self, points: Points) -> None:
+        """Have the extent of the points be the whole box, which the map is to fill."""
+        corners = np.resize(self._frame.corners.astype(np.float32), points.data.shape)
+        with in_place(points, "data") as data:
+            data[:, displayed_axes(self._viewer.dims)] = corners
+        points.refresh(thumbnail=False, highlight=False)
+
+    def _replace(self, n_points: int, n_landmarks: int) -> None:
+        self._remove_own()
+        self._seen_axes = self._displayed()
+        self._frame = Frame(free_box(self._extents()))
+        # The camera shows the whole box, which the map is going to fill.
+        axes = displayed_axes(self._viewer.dims)
+        corners = self._frame.corners.astype(np.float32)[:, axes]
+        self.points = points_layer(np.resize(corners, (n_points, 2)), self._frame.unit)
+        self._n_points = n_points
+        self._is_blank = True
+        self.points.visible = False
+        self._viewer.add_layer(self.points)
+        self._add_landmarks(n_landmarks)
+        self._viewer.layers.selection.active = self.points
+        self._viewer.reset_view()
+
+    def _add_landmarks(self, n_landmarks: int) -> None:
+        """Add a layer of landmarks, which the next snapshot puts into place."""
+        active = self._viewer.layers.selection.active
+        axes = displayed_axes(self._viewer.dims)
+        middle = np.tile(self._frame.box.center[axes], (n_landmarks, 1))
+        layer = landmarks_layer(middle, self._frame.unit)
+        layer.visible = self._landmarks_shown and not self._is_blank
+        self._viewer.add_layer(layer)
+        self.landmarks = layer
+        self._viewer.layers.selection.active = active
+
+    def _draw_both(self) -> None:
+        for layer, shown in (
+            (self.points, True),
+            (self.landmarks, self._landmarks_shown),
+        ):
+            if layer is None:
+                continue
+            if self._is_blank and shown:
+                layer.visible = True  # which draws it
+            else:
+                self._draw(layer)
+        self._is_blank = False
+
+    def _draw(self, layer: Points) -> None:
+        draw(self._viewer, layer)
+
+    def _remove_own(self) -> None:
+        map_layers = [self.points, self.landmarks, *self._given_up]
+        kept = [x for x in self._viewer.layers if x.metadata == PLACEHOLDER]
+        self._forget()
+        self._given_up = []
+        for layer in (*map_layers, *kept):
+            if layer is not None and layer in self._viewer.layers:
+                self._viewer.layers.remove(layer)
+
+    def _forget(self) -> None:
+        self.points = self.landmarks = self._faded = None
+        self._is_blank = False
+
+    def _on_removed(self, event: object) -> None:
+        layer = getattr(event, "value", None)
+        if layer is self.landmarks:
+            self.landmarks = self._faded = None
+        elif layer is self.points and layer is not None:
+            self.points = None
+            self._on_lost()
+
+    def _write_looks(
+        self,
+        layer: Points,
+        colors: NDArray[np.float32],
+        magnification: NDArray[np.floating] | float,
+        above: NDArray[np.bool_] | None,
+    ) -> None:
+        draw_last(layer, above)
+        with in_place(layer, "face_color") as shown:
+            shown[:] = colors
+        size = self._frame.unit * point_size(len(layer.data))
+        with in_place(layer, "size") as sizes:
+            sizes[:] = size * magnification
+
+
+def remove_placeholders(viewer: napari.Viewer) -> None:
+    """Remove the layers that kept the place of maps which do not come."""
+    for layer in [x for x in viewer.layers if x.metadata == PLACEHOLDER]:
+        viewer.layers.remove(layer)
+
+
+def _is_finite(snapshot: Snapshot) -> bool:
+    both = (snapshot.embedding, snapshot.landmarks)
+    return all(bool(np.isfinite(part).all()) for part in both)
+
+
+def _set_visible(layer: Points, visible: bool) -> None:
+    if layer.visible != visible:
+        layer.visible = visible  # draws all layers

@@ -1,0 +1,144 @@
+"""Clicking on the map selects clusters, whatever layer is active."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.ui.canvas.lasso import LassoOverlay
+from napari_embedding_game.ui.compat import camera_of
+
+if TYPE_CHECKING:
+    import napari
+
+STEP = 3.0
+"""Canvas pixels between two corners of a lasso."""
+CLICK_REACH = 4.0
+"""Canvas pixels that the mouse may move during a click; more is a drag."""
+
+
+@dataclass(frozen=True, eq=False)
+class CanvasClick:
+    """Where on the canvas the mouse was, as napari tells of it."""
+
+    pixel: NDArray[np.floating]
+    """(x, y) on the canvas."""
+    world: NDArray[np.floating]
+    """(ndim,) of the viewer; in 3-D somewhere along the line of sight."""
+    view_direction: NDArray[np.floating] | None = None
+    """(ndim,) of the line of sight; None in 2-D."""
+    displayed: tuple[int, ...] = (0, 1)
+    """The displayed axes of the viewer."""
+
+    @classmethod
+    def of(cls, event: Any) -> CanvasClick:
+        """Take it from an event of napari's mouse."""
+        sight = event.view_direction
+        return cls(
+            np.array(event.pos[:2], dtype=float),
+            np.array(event.position, dtype=float),
+            None if sight is None else np.array(sight, dtype=float),
+            tuple(event.dims_displayed),
+        )
+
+
+class Picker:
+    """Tells where the canvas was clicked, and when Escape was pressed.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    on_click : callable
+        Receives where it was, as :class:`CanvasClick`, and whether Ctrl or Cmd was
+        held.
+    on_escape : callable
+    on_lasso : callable
+        Receives the pixels (V, 2) of the canvas that were drawn through with Shift
+        held, and whether Ctrl or Cmd was held too.
+    """
+
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        on_click: Callable[[CanvasClick, bool], None],
+        on_escape: Callable[[], None],
+        on_lasso: Callable[[np.ndarray, bool], None] | None = None,
+    ) -> None:
+        self._viewer = viewer
+        self._on_click = on_click
+        self._on_escape = on_escape
+        self._on_lasso = on_lasso
+        self.always_lasso = False
+        """Whether a drag draws a line without Shift, too."""
+        self.find_canvas: Callable[[], QWidget | None] = lambda: None
+        """Returns what the line is drawn on; None where there is no window."""
+        self._callback = self._drag  # one object, so that it can be taken out again
+        viewer.mouse_drag_callbacks.append(self._callback)
+        self._former = viewer.bind_key("Escape", self._escape, overwrite=True)
+
+    def close(self) -> None:
+        """Give mouse and key back."""
+        if self._callback in self._viewer.mouse_drag_callbacks:
+            self._viewer.mouse_drag_callbacks.remove(self._callback)
+        self._viewer.bind_key("Escape", self._former, overwrite=True)
+
+    def _drag(self, viewer: Any, event: Any) -> Iterator[None]:
+        if event.button != 1 or self._is_editing():
+            return
+        if self._on_lasso is not None and self._is_lasso(event):
+            yield from self._draw(viewer, event)
+            return
+        begun = np.array(event.pos, dtype=float)
+        yield
+        while event.type == "mouse_move":
+            yield
+        if np.hypot(*(np.array(event.pos, dtype=float) - begun)) > CLICK_REACH:
+            return
+        self._on_click(CanvasClick.of(event), _adds(event))
+
+    def _is_lasso(self, event: Any) -> bool:
+        return self.always_lasso or "Shift" in event.modifiers
+
+    def _draw(self, viewer: Any, event: Any) -> Iterator[None]:
+        """Draw a line until the button is let go; what is no drag is a click."""
+        camera = camera_of(viewer)
+        before = camera.mouse_pan, camera.mouse_zoom
+        corners = [np.array(event.pos[:2], dtype=float)]
+        canvas = self.find_canvas()
+        overlay = None if canvas is None else LassoOverlay(canvas)
+        # The line is one of pixels: what is under it stays there meanwhile.
+        camera.mouse_pan = camera.mouse_zoom = False
+        try:
+            yield
+            while event.type == "mouse_move":
+                pixel = np.array(event.pos[:2], dtype=float)
+                if np.hypot(*(pixel - corners[-1])) >= STEP:
+                    corners.append(pixel)
+                    if overlay is not None:
+                        overlay.draw(np.array(corners))
+                yield
+        finally:
+            if overlay is not None:
+                overlay.close()
+            camera.mouse_pan, camera.mouse_zoom = before
+        if len(corners) < 3:
+            self._on_click(CanvasClick.of(event), _adds(event))
+        elif self._on_lasso is not None:
+            self._on_lasso(np.array(corners), _adds(event))
+
+    def _is_editing(self) -> bool:
+        """Whether a click means something else to the active layer."""
+        active = self._viewer.layers.selection.active
+        return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
+
+    def _escape(self, viewer: Any) -> None:
+        self._on_escape()
+
+
+def _adds(event: Any) -> bool:
+    return any(key in event.modifiers for key in ("Control", "Meta"))

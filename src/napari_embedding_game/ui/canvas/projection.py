@@ -1,0 +1,211 @@
+"""Napari's canvas as Qt sees it: to lay something over it, in pixels.
+
+Text on napari's own layers is laid out anew, letter by letter in Python, with each
+step of the wheel, and knows no outline.  A widget over the canvas costs nothing
+while it is not painted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.ui.compat import camera_of
+
+EDGE = 1e6
+"""Condition number from which on a plane is seen from its edge."""
+SMALLEST_CELL = 20
+"""Pixels that napari leaves to a cell of its grid, whatever the spacing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Where a plane of napari's scene is drawn on the canvas, and the way back.
+
+    Parameters
+    ----------
+    matrix : array, shape (3, 3)
+        From (row, column, 1) of the plane to (x w, y w, w), in the pixels that Qt
+        counts: rotation, perspective and grid included.
+    cell : (x, y, width, height)
+        The part of the canvas on which the plane is drawn.
+    """
+
+    matrix: NDArray[np.float64]
+    cell: tuple[float, float, float, float]
+
+    def to_pixels(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return where places (n, 2) are drawn: (n, 2) of x and y.
+
+        NaN for what is behind the camera.
+        """
+        homogeneous = np.asarray(places) @ self.matrix[:, :2].T + self.matrix[:, 2]
+        depth = homogeneous[:, 2:]
+        return homogeneous[:, :2] / np.where(depth > 0, depth, np.nan)
+
+    def to_plane(self, pixels: NDArray[np.floating]) -> NDArray[np.float64] | None:
+        """Return the (row, column) under pixels (n, 2); None where there is none.
+
+        That is so beyond the horizon, and for a plane that is seen from its edge.
+        """
+        if np.linalg.cond(self.matrix[:2, :2]) > EDGE:
+            return None
+        back = np.linalg.inv(self.matrix)
+        homogeneous = np.asarray(pixels, dtype=float) @ back[:, :2].T + back[:, 2]
+        places = homogeneous[:, :2] / homogeneous[:, 2:]
+        return places if np.isfinite(self.to_pixels(places)).all() else None
+
+    def holds(self, pixel: NDArray[np.floating]) -> bool:
+        """Return whether a pixel (x, y) is on this part of the canvas."""
+        x, y, width, height = self.cell
+        return bool(x <= pixel[0] <= x + width and y <= pixel[1] <= y + height)
+
+    def stretch(self, place: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the (2, 2) by which a small step from a place moves on the canvas."""
+        x, y, depth = self.matrix @ np.append(np.asarray(place, dtype=float), 1.0)
+        pixel = np.array([[x], [y]]) / depth
+        step: NDArray[np.float64] = self.matrix[:2, :2] - pixel * self.matrix[2, :2]
+        return step / depth
+
+    def zoom_at(self, place: NDArray[np.floating]) -> float:
+        """Return the fewest pixels that a unit takes at a place, in any direction."""
+        return float(np.linalg.svd(self.stretch(place), compute_uv=False)[-1])
+
+
+def projection_of(viewer: Any, layer: Any) -> Projection | None:
+    """Return how a two-dimensional layer is drawn; None where it is not to be seen.
+
+    The plane has the coordinates of the layer's data, in the order in which they are
+    displayed (:func:`displayed_axes`).  napari draws such a layer at depth 0 of what
+    is displayed, whatever axes these are.
+    """
+    cell = _cell_of(viewer, layer)
+    if cell is None or not layer.visible:
+        return None
+    return Projection(_camera_matrix(viewer, cell) @ _layer_matrix(viewer, layer), cell)
+
+
+def displayed_axes(dims: Any, ndim: int = 2) -> list[int]:
+    """Return the axes of a layer of ``ndim`` dimensions along rows and columns.
+
+    Axes are rolled and transposed by napari's buttons under the list of layers.
+    """
+    first = dims.ndim - ndim
+    return [axis - first for axis in dims.order if axis >= first][-2:]
+
+
+def _layer_matrix(viewer: Any, layer: Any) -> NDArray[np.float64]:
+    """Return from displayed coordinates of the data to the scene: (3, 3)."""
+    axes = displayed_axes(viewer.dims)
+    corners = np.zeros((3, 2))
+    corners[1, axes[0]] = corners[2, axes[1]] = 1.0
+    origin, down, right = (np.asarray(layer.data_to_world(c))[axes] for c in corners)
+    matrix = np.eye(3)
+    matrix[:2] = np.column_stack([down - origin, right - origin, origin])
+    return matrix
+
+
+def _camera_matrix(
+    viewer: Any, cell: tuple[float, float, float, float]
+) -> NDArray[np.float64]:
+    """Return from (row, column, 1) at depth 0 of the scene to pixels: (3, 3)."""
+    camera, (x, y, width, height) = camera_of(viewer), cell
+    right, down, ahead = _directions(camera, viewer.dims.ndisplay)
+    center = np.asarray(camera.center, dtype=float)
+    along = np.stack([right, down, ahead])
+    moved = -along @ center
+    matrix = np.column_stack([along[:, 1:], moved])  # depth is 0
+    matrix[:2] *= camera.zoom
+    is_flat = viewer.dims.ndisplay == 2 or not camera.perspective
+    if is_flat:
+        matrix[2] = 0.0, 0.0, 1.0
+    else:
+        # The eye stands where the canvas takes up the whole angle of view.
+        angle = np.radians(camera.perspective) / 2
+        matrix[2] *= 2 * np.tan(angle) * camera.zoom / height
+        matrix[2, 2] += 1.0
+    matrix[0] += matrix[2] * (x + width / 2)
+    matrix[1] += matrix[2] * (y + height / 2)
+    return matrix
+
+
+def _directions(camera: Any, ndisplay: int) -> NDArray[np.float64]:
+    """Return the (depth, row, column) that go right, down and into the picture."""
+    if ndisplay == 2:
+        vertical, horizontal = map(str, camera.orientation2d)
+        down = 1.0 if vertical == "down" else -1.0
+        right = 1.0 if horizontal == "right" else -1.0
+        return np.array([[0.0, 0.0, right], [0.0, down, 0.0], [0.0, 0.0, 0.0]])
+    ahead, up = np.array(camera.view_direction), np.array(camera.up_direction)
+    right = np.cross(ahead, up)  # in (depth, row, column): the other way than (x, y, z)
+    if str(camera.handedness) == "left":
+        right = -right
+    return np.stack([right, -up, ahead])
+
+
+def _cell_of(viewer: Any, layer: Any) -> tuple[float, float, float, float] | None:
+    """Return the part of the canvas in which a layer is drawn: x, y, width, height."""
+    height, width = viewer.canvas.size
+    grid, layers = viewer.canvas.grid, viewer.layers
+    if layer not in layers:
+        return None
+    if not grid.enabled:
+        return 0.0, 0.0, float(width), float(height)
+    row, column = grid.position(layers.index(layer), layers)
+    if row < 0:
+        return None
+    n_rows, n_columns = grid.actual_shape(layers)
+    gap = _grid_gap(grid.spacing, (height, width), (n_rows, n_columns))
+    across = (width - gap * (n_columns - 1)) / n_columns
+    along = (height - gap * (n_rows - 1)) / n_rows
+    return column * (across + gap), row * (along + gap), across, along
+
+
+def _grid_gap(spacing: float, size: tuple[int, int], shape: tuple[int, int]) -> float:
+    """Return the pixels between two cells of napari's grid.
+
+    Parameters
+    ----------
+    spacing : float
+        As in ``viewer.canvas.grid``: below 1 it is a share of a cell.
+    size, shape : tuple of int
+        Pixels of the canvas and cells in the grid, rows and columns.
+    """
+    cells = [pixels / n for pixels, n in zip(size, shape, strict=True)]
+    wanted = int(spacing if spacing >= 1 else spacing * np.mean(cells))
+    room = min(
+        (pixels - n * SMALLEST_CELL) / max(1, n - 1)
+        for pixels, n in zip(size, shape, strict=True)
+    )
+    return min(wanted, max(0, int(room)))
+
+
+class CanvasOverlay(QWidget):
+    """A widget as large as the canvas it lies on; mouse and keys pass through."""
+
+    def __init__(self, canvas: QWidget) -> None:
+        super().__init__(canvas)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setGeometry(canvas.rect())
+        canvas.installEventFilter(self)
+
+    def close(self) -> None:
+        """Leave the canvas for good."""
+        canvas = self.parentWidget()
+        if canvas is not None:
+            canvas.removeEventFilter(self)
+        self.hide()
+        self.setParent(None)  # at once: the canvas may go before the next event
+        self.deleteLater()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the size of the canvas, and let every event through."""
+        if event.type() == QEvent.Type.Resize and isinstance(watched, QWidget):
+            self.setGeometry(watched.rect())
+        return False

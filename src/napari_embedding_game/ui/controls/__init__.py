@@ -1,0 +1,1 @@
+"""The controls of the main dock: data, method, run, display, selection."""

@@ -1,0 +1,160 @@
+"""In which space a part is laid out as a map of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from magicgui.widgets import ComboBox
+from qtpy.QtWidgets import QDialog, QVBoxLayout, QWidget
+
+from napari_embedding_game.data import readers
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.sources import (
+    FileSource,
+    LoadResult,
+    ReadOptions,
+    Source,
+)
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
+from napari_embedding_game.ui.controls.columns_panel import MOST, ColumnsPanel
+from napari_embedding_game.ui.style.form_widgets import add_row, form
+from napari_embedding_game.ui.tasks.worker import Worker
+
+AS_HERE, CHOSEN = "As here", "Chosen columns …"
+
+
+class ChildSpace(QWidget):
+    """Offers the spaces of the source that the open map is of; hidden without any.
+
+    Parameters
+    ----------
+    controller : Controller
+    """
+
+    def __init__(self, controller: Controller) -> None:
+        super().__init__()
+        self._controller = controller
+        self._worker: Worker | None = None
+        self.source: Source | None = None
+        """What is read where another space is chosen."""
+        self._spaces: Sequence[str] = ()
+        self._columns: Sequence[str] = ()
+        self.choice = ComboBox(
+            choices=[AS_HERE],
+            tooltip="What a map of its own is made of: the same numbers as this map, "
+            "or others of the same data.",
+        )
+        rows = form()
+        add_row(rows, "Its space", self.choice)
+        self.setLayout(rows)
+        self._connections = Connections()
+        for signal, slot in (
+            (controller.reading.asked, self._on_asked),
+            (controller.reading.loaded, self._on_loaded),
+            (controller.session.dataset_changed, self._on_dataset),
+            (controller.session.restored, self._on_restored),
+        ):
+            self._connections.connect(signal, slot)
+        self._offer()
+
+    def close(self) -> None:
+        """Undo the connections to the session, and read nothing any more."""
+        self._connections.close()
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+    def ask(self) -> tuple[bool, ReadOptions | None]:
+        """Return whether to go on, and how to read the data; None: as they are.
+
+        Asks for the columns where they are to be chosen.
+        """
+        chosen = self.choice.value
+        if chosen == AS_HERE:
+            return True, None
+        if chosen != CHOSEN:
+            return True, ReadOptions(space=chosen, missing="drop")
+        columns = self._choose_columns()
+        return bool(columns), ReadOptions(
+            space=self._present(), columns=columns, missing="drop"
+        )
+
+    # Inside
+
+    def _on_asked(self, source: Source | None) -> None:
+        if source is None:  # a session is opened
+            self.source, self._spaces, self._columns = None, (), ()
+
+    def _on_loaded(self, source: Source, loaded: LoadResult) -> None:
+        self.source = source
+        self._spaces, self._columns = loaded.spaces, loaded.columns
+        self._offer()
+
+    def _on_dataset(self, dataset: Dataset | None) -> None:
+        """Forget the choice, and the source where the data are of another one."""
+        is_same = dataset is not None and self._controller.workspace.maps.is_moving
+        if not is_same:
+            self.source, self._spaces, self._columns = None, (), ()
+        self._offer()
+
+    def _on_restored(self, saved: object) -> None:
+        """Look what else is in the file of a session that was opened."""
+        dataset = self._controller.session.dataset
+        path = None if dataset is None else dataset.source
+        if self.source is not None or path is None or not path.exists():
+            return
+        self._worker = Worker(lambda: (readers.spaces(path), readers.columns(path)))
+        self._worker.returned.connect(lambda found: self._on_looked(path, *found))
+        self._worker.failed.connect(self._on_nothing)
+        self._worker.begin()
+
+    def _on_looked(self, path: Path, spaces: list[str], columns: list[str]) -> None:
+        self._worker = None
+        dataset = self._controller.session.dataset
+        if self.source is None and dataset is not None and dataset.source == path:
+            self.source = FileSource(path)
+            self._spaces, self._columns = spaces, columns
+            self._offer()
+
+    def _on_nothing(self, error: object) -> None:
+        self._worker = None  # the map can still be taken apart as it is
+
+    def _offer(self) -> None:
+        present = self._present()
+        others = [space for space in self._spaces if space != present]
+        columns = [CHOSEN] if 2 < len(self._columns) <= MOST else []
+        self.choice.choices = []  # else those that stay keep their places
+        self.choice.choices = [AS_HERE, *others, *columns]
+        self.choice.value = AS_HERE
+        self.setVisible(len(self.choice.choices) > 1)
+
+    def _present(self) -> str | None:
+        """Return the space of the open map, if it is one of the source's."""
+        dataset = self._controller.session.dataset
+        space = None if dataset is None else dataset.space
+        return space if space in self._spaces else None
+
+    def _choose_columns(self) -> tuple[str, ...]:
+        """Ask for columns; none when it was called off."""
+        dataset = self._controller.session.dataset
+        dialog = ColumnsDialog(
+            self._columns, dataset.var_names if dataset else (), self
+        )
+        return dialog.panel.chosen() if dialog.exec() else ()
+
+
+class ColumnsDialog(QDialog):
+    """A list of columns with ticks, to be asked once."""
+
+    def __init__(
+        self, columns: Sequence[str], ticked: Sequence[str], parent: QWidget
+    ) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Columns of the new map")
+        self.panel = ColumnsPanel()
+        self.panel.fold.expand(animate=False)
+        QVBoxLayout(self).addWidget(self.panel)
+        self.panel.set_columns(columns, ticked)
+        self.panel.wanted.connect(self.accept)

@@ -1,0 +1,402 @@
+"""Data: what is loaded, which of its spaces is embedded, what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from magicgui.widgets import CheckBox, ComboBox, ProgressBar, PushButton
+from napari.layers import Labels
+from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.images.measure import FirstAxis
+from napari_embedding_game.data.raw_counts import counts_advice
+from napari_embedding_game.data.readers import ENDINGS
+from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.stages import Stage
+from napari_embedding_game.session.file.archive import ENDING
+from napari_embedding_game.session.sources import (
+    SAMPLES,
+    FeaturesSource,
+    FileSource,
+    LoadResult,
+    MeasuredSource,
+    ReadOptions,
+    SampleSource,
+    Source,
+)
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
+from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
+from napari_embedding_game.ui.controls.columns_panel import ColumnsPanel
+from napari_embedding_game.ui.controls.recipe_panel import RecipePanel
+from napari_embedding_game.ui.controls.recovery_banner import RecoveryBanner
+from napari_embedding_game.ui.images.linked_layers import Linked, Table, finest
+from napari_embedding_game.ui.images.measure_panel import MeasurePanel, measured_source
+from napari_embedding_game.ui.images.stale_labels import StaleLabels
+from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
+from napari_embedding_game.ui.style.form_widgets import (
+    ControlsSection,
+    add_row,
+    form,
+    show_text,
+    text_label,
+)
+
+if TYPE_CHECKING:
+    import napari
+
+HINT = "Open a table of cells, images or texts (one in each row), or try a sample."
+MEASURED_DEED = ("measured", "Measure again")
+LINKED_DEED = ("linked with their table", "Link again")
+NO_TABLE = (
+    "Select a layer with a table first: a Labels or Points layer whose objects "
+    "were measured has one."
+)
+
+
+class DataControls(ControlsSection):
+    """Chooses the source and tells what came of it."""
+
+    def __init__(self, viewer: napari.Viewer, controller: Controller) -> None:
+        super().__init__("Data")
+        self._viewer = viewer
+        self._controller = controller
+        self._loading = controller.workspace.loading
+        self._linked: Linked | None = None
+        self._table: Table | None = None
+        self._busy = ""
+        self._connections = Connections()
+        self._make()
+        self._build()
+        self._connect()
+        self._show(controller.session.dataset)
+        self._go_back()
+
+    def choose_file(self) -> None:
+        """Ask for a file and load it."""
+        patterns = " ".join(f"*{ending}" for ending in ENDINGS)
+        name, _ = QFileDialog.getOpenFileName(
+            self, "Open a table of cells, images or texts", "", f"Data ({patterns})"
+        )
+        if name:
+            self._controller.reading.load(FileSource(Path(name)))
+
+    def choose_folder(self) -> None:
+        """Ask for a .zarr folder, or one of 10x counts, and load it."""
+        name = QFileDialog.getExistingDirectory(
+            self, "Open a .zarr folder, or the folder of a 10x matrix"
+        )
+        if name:
+            self._controller.reading.load(FileSource(Path(name)))
+
+    def choose_session(self) -> None:
+        """Ask for a session file and go on where it was saved."""
+        name, _ = QFileDialog.getOpenFileName(
+            self, "Go on with a session", "", f"Embedding game session (*{ENDING})"
+        )
+        if name:
+            self._controller.reading.open_session(Path(name))
+
+    def use_layer(self) -> None:
+        """Load the features table of the selected layer."""
+        layer = self._viewer.layers.selection.active
+        features = getattr(layer, "features", None)
+        if layer is None or features is None or features.shape[1] == 0:
+            show_text(self.trouble, NO_TABLE)
+            return
+        if isinstance(layer, Labels):
+            self._load_layers(*self.measure.table_of(layer))
+        else:
+            source = FeaturesSource(features.copy(), layer.name)
+            self._load_layers(source, None, Table(layer, source.features))
+
+    def close(self) -> None:
+        """Undo the connections to viewer, session and controller."""
+        self._connections.close()
+
+    # Inside
+
+    def _make(self) -> None:
+        self.title = text_label("", "title")
+        self.summary = text_label()
+        self.bar = ProgressBar(min=0, max=100, value=0)
+        self._busy_bar = BusyBar(self.bar.native)
+        self.cancel = PushButton(
+            text="Cancel", tooltip="Stop reading; what was loaded before stays."
+        )
+        self.space = ComboBox(
+            choices=[],
+            tooltip="Which numbers of the file are embedded, such as its principal "
+            "components.",
+        )
+        self.notes = text_label()
+        self.trouble = text_label(role="error")
+        self.drop = CheckBox(
+            text="Leave out rows with missing values",
+            tooltip="Map the complete rows only; the others stay in the saved file, "
+            "unassigned.",
+        )
+        self.recovery_banner = RecoveryBanner(self._controller)
+        self.way = Breadcrumb(self._controller)
+        self.recipe = RecipePanel()
+        self.columns = ColumnsPanel()
+        self.measure = MeasurePanel(self._viewer)
+        self.stale = StaleLabels(self._controller.workspace.linked)
+        self.open_button = PushButton(
+            text="Open",
+            tooltip="Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz.",
+        )
+        self.layer_button = PushButton(
+            text="From layer",
+            tooltip="Load the table of measurements of the selected layer.",
+        )
+        self.sample_button = PushButton(
+            text="Sample", tooltip="Load ready-made data to try the game on."
+        )
+
+    def _build(self) -> None:
+        self.open_menu = QMenu(self)
+        self.open_menu.addAction("File…").triggered.connect(self.choose_file)
+        self.open_menu.addAction("Folder (.zarr or 10x)…").triggered.connect(
+            self.choose_folder
+        )
+        self.open_menu.addSeparator()
+        self.open_menu.addAction("Session…").triggered.connect(self.choose_session)
+        self.recent = self.open_menu.addMenu("Recent maps")
+        self.open_menu.aboutToShow.connect(self._list_recent)
+        self.open_button.native.setMenu(self.open_menu)
+        menu = QMenu(self)
+        for key, words in SAMPLES.items():
+            menu.addAction(words).triggered.connect(
+                lambda _=False, key=key: self._controller.reading.load(
+                    SampleSource(key)
+                )
+            )
+        self.sample_button.native.setMenu(menu)
+        self._form = form()
+        add_row(self._form, "Space", self.space)
+        self.column.addWidget(self.recovery_banner)
+        self.column.addWidget(self.way)
+        self.column.addWidget(self.title)
+        self.column.addWidget(self.summary)
+        self.column.addWidget(self._progress_row())
+        self.column.addLayout(self._form)
+        for widget in (self.notes, self.stale, self.trouble, self.drop.native):
+            self.column.addWidget(widget)
+        for panel in (self.recipe, self.columns, self.measure):
+            self.column.addWidget(panel)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(4)
+        for button in (self.open_button, self.layer_button, self.sample_button):
+            buttons.addWidget(button.native, 1)
+        self.column.addLayout(buttons)
+        self._offer_spaces([])
+        self.drop.native.hide()
+
+    def _progress_row(self) -> QWidget:
+        self.bar.native.setProperty("role", "slim")
+        self.bar.native.setTextVisible(False)
+        self.bar.native.setFixedHeight(6)
+        self._progress = QWidget()
+        row = QHBoxLayout(self._progress)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.bar.native, 1)
+        row.addWidget(self.cancel.native)
+        self._progress.hide()
+        return self._progress
+
+    def _connect(self) -> None:
+        controller = self._controller
+        self.layer_button.changed.connect(self.use_layer)
+        self.cancel.changed.connect(controller.reading.cancel)
+        self.space.changed.connect(self._on_space)
+        self.columns.once.changed.connect(self._on_once)
+        self.drop.changed.connect(self._on_drop)
+        self.recipe.wanted.connect(self._on_recipe)
+        self.columns.wanted.connect(lambda names: self._reload(columns=names))
+        self.measure.wanted.connect(self._load_layers)
+        self.stale.wanted.connect(self._read_labels_again)
+        self._connections.connect(controller.reading.asked, self._on_objects_asked)
+        self._connections.connect(controller.reading.loaded, self._on_objects_loaded)
+        for signal, slot in (
+            (controller.reading.asked, self._on_asked),
+            (controller.reading.loaded, self._on_loaded),
+            (controller.reading.cancelled, self._go_back),
+            (controller.reading.failed, self._go_back),
+            (controller.busy_changed, self._on_busy),
+            (controller.reading.stage_changed, self._on_stage),
+            (controller.trouble, self._on_trouble),
+            (controller.reading.incomplete, self.drop.native.show),
+            (controller.session.dataset_changed, self._show),
+            (controller.workspace.loading.changed, self._go_back),
+        ):
+            self._connections.connect(signal, slot)
+        self._connections.add(self.measure, self.stale, self.way, self.recovery_banner)
+
+    # Asking
+
+    def _load_layers(
+        self, source: Source, linked: Linked | None, table: Table | None = None
+    ) -> None:
+        if self._controller.reading.load(source, linked=linked, table=table):
+            self._linked, self._table = linked, table
+            if linked is not None:
+                self.stale.expect(linked.labels)
+
+    def _read_labels_again(self) -> None:
+        """Read the objects of edited labels anew, in the same way."""
+        linked, table = (
+            self._controller.workspace.linked.current,
+            self._controller.workspace.linked.table,
+        )
+        if linked is None:
+            return
+        images = [image for image in linked.images if image in self._viewer.layers]
+        self._linked = Linked(linked.labels, tuple(images))
+        self._table = table
+        taken = self._loading.taken
+        source: Source
+        if isinstance(taken, FeaturesSource):
+            source = replace(taken, labels=finest(linked.labels))
+        else:
+            source = measured_source(self._linked, self._first_axis())
+            if not isinstance(taken, MeasuredSource):
+                self._loading.options = (
+                    ReadOptions()
+                )  # that was for what a file or sample holds
+        self._loading.ask_again_as(source)
+        self._reload()
+
+    def _on_objects_asked(self, source: Source | None, is_other: bool) -> None:
+        """Note that labels are read again as they are, whatever for."""
+        linked, pixels = self._linked, getattr(source, "labels", None)
+        if linked is None or pixels is None or is_other:
+            return
+        if pixels is finest(linked.labels):
+            self.stale.expect(linked.labels)
+
+    def _on_objects_loaded(self, source: Source, loaded: LoadResult) -> None:
+        is_table = isinstance(source, FeaturesSource)
+        self.stale.taken(*(LINKED_DEED if is_table else MEASURED_DEED))
+
+    def _first_axis(self) -> FirstAxis:
+        """Return what the first axis of the measured labels was."""
+        dataset = self._controller.session.dataset
+        known = {} if dataset is None else dataset.provenance.get("measured")
+        is_time = isinstance(known, Mapping) and known.get("first_axis") == "time"
+        return "time" if is_time else "z"
+
+    def _reload(self, **changes: Any) -> None:
+        loading = self._loading
+        if loading.source is not None:
+            self._controller.reading.load(
+                loading.source,
+                loading.change(**changes),
+                linked=self._linked,
+                table=self._table,
+                is_again=loading.is_again,
+            )
+
+    def _on_space(self, space: str) -> None:
+        self._reload(space=space, columns=None, recipe=None)
+
+    def _on_drop(self, drops: bool) -> None:
+        self._reload(missing="drop" if drops else "error")
+
+    def _on_once(self, leaves_out: bool) -> None:
+        self._reload(duplicates="drop" if leaves_out else "keep")
+
+    def _on_recipe(self, recipe: Recipe | None) -> None:
+        self._reload(recipe=recipe)
+
+    # What came of it
+
+    def _on_asked(self, source: Source | None, is_other: bool) -> None:
+        if not is_other:
+            return
+        self._linked = self._table = None
+        self._offer_spaces([])
+        self._set_drop(False)
+        self.drop.native.hide()
+        self.recipe.hide()
+        self.columns.hide()
+
+    def _on_loaded(self, source: Source, loaded: LoadResult) -> None:
+        self._show_read(loaded)
+
+    def _show_read(self, loaded: LoadResult) -> None:
+        """Offer what else could come of the source."""
+        dataset, options = loaded.dataset, self._loading.options
+        self._offer_spaces(list(loaded.spaces), options.space or dataset.space)
+        self.drop.native.setVisible(self.drop.value)
+        if loaded.is_counts:  # the offer below says it better
+            advice = counts_advice(dataset.X, dataset.space)
+            notes = [note for note in dataset.notes if note not in advice]
+            show_text(self.notes, "\n".join(notes))
+        applied = options.recipe is not None
+        self.recipe.show_for(is_counts=loaded.is_counts, applied=applied)
+        columns = () if applied else self._loading.columns
+        self.columns.set_columns(columns, dataset.var_names)
+        self.columns.offer_once(loaded.counts_twice, options.duplicates == "drop")
+
+    def _go_back(self) -> None:
+        """Go back to what is on show, as it was read."""
+        self._linked = self._controller.workspace.linked.current
+        self._table = self._controller.workspace.linked.table
+        self._set_drop(self._loading.options.missing == "drop")
+        if self._loading.shown is not None:
+            self._show_read(self._loading.shown.loaded)
+        else:
+            self.drop.native.hide()
+
+    def _list_recent(self) -> None:
+        """List the maps that were closed, each with a click to open it."""
+        self.recent.clear()
+        for path, words in self._controller.session_store.recent():
+            self.recent.addAction(words).triggered.connect(
+                lambda _=False, path=path: self._controller.reading.open_session(path)
+            )
+        self.recent.setEnabled(bool(self.recent.actions()))
+
+    def _set_drop(self, drops: bool) -> None:
+        with self.drop.changed.blocked():
+            self.drop.value = drops
+
+    def _offer_spaces(self, spaces: list[str], present: str | None = None) -> None:
+        with self.space.changed.blocked():
+            self.space.choices = spaces
+            if present in spaces:
+                self.space.value = present
+        self._form.setRowVisible(0, len(spaces) > 1)
+
+    def _on_busy(self, what: str) -> None:
+        self._busy = what
+        show_text(self.summary, what or _summary(self._controller.session.dataset))
+
+    def _on_stage(self, stage: Stage | None) -> None:
+        self._progress.setVisible(stage is not None)
+        share = None if stage is None else stage.share
+        if stage is not None and share is None:
+            self._busy_bar.begin()
+        else:
+            self._busy_bar.end()
+            move_bar(self.bar.native, round(100 * (share or 0.0)), 100)
+
+    def _on_trouble(self, sentence: str) -> None:
+        show_text(self.trouble, sentence)
+
+    def _show(self, dataset: Dataset | None) -> None:
+        show_text(self.title, dataset.name if dataset else "")
+        show_text(self.summary, self._busy or _summary(dataset))
+        show_text(self.notes, "\n".join(dataset.notes) if dataset else "")
+
+
+def _summary(dataset: Dataset | None) -> str:
+    if dataset is None:
+        return HINT
+    rows, columns = dataset.X.shape
+    return f"{rows:,} rows × {columns:,} values, from {dataset.space}"

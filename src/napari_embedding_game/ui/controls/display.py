@@ -1,0 +1,171 @@
+"""Look: what colours and sizes of the points mean."""
+
+from __future__ import annotations
+
+from magicgui.widgets import CheckBox, ComboBox
+from qtpy.QtCore import QTimer, Signal
+from qtpy.QtWidgets import QHBoxLayout
+
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.session import ALIVE
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
+from napari_embedding_game.ui.style.coloring import CLUSTER, PRESSURE, choices
+from napari_embedding_game.ui.style.form_widgets import ControlsSection, add_row, form
+from napari_embedding_game.ui.style.legend import LegendView
+from napari_embedding_game.ui.style.level_click import select_rows
+from napari_embedding_game.ui.style.pressure_texts import (
+    PRESSURE_CHOICE,
+    PRESSURE_MEANS,
+)
+
+
+class DisplayControls(ControlsSection):
+    """Edits ``session.look``; everything applies at once."""
+
+    answered = Signal()
+    """A colouring that was chosen elsewhere, as a gene, has got its legend."""
+
+    def __init__(self, controller: Controller) -> None:
+        super().__init__("Look")
+        self._controller = controller
+        self._session = controller.session
+        self._look = controller.session.look
+        self.color_by = ComboBox(
+            choices=self._choices,
+            value=self._look.color_by,
+            tooltip="What the colour of a point tells: its cluster, how squeezed it "
+            "is, or what is known of it. For a gene, press / and type its name.",
+        )
+        self.size_by = ComboBox(
+            choices=self._sizes,
+            value=self._look.size_by_pressure,
+            tooltip=f"Large points are the most squeezed: {PRESSURE_MEANS}",
+        )
+        self.landmarks = CheckBox(
+            text="Show landmarks",
+            value=self._look.show_landmarks,
+            tooltip="Show the landmarks, the middle of each cluster, as dark dots.",
+        )
+        self.names = CheckBox(
+            text="Show names",
+            value=self._look.show_names,
+            tooltip="Write the clusters' names on the map; nearer, there is room for "
+            "more of them.",
+        )
+        self.legend = LegendView()
+        rows = form()
+        add_row(rows, "Colour by", self.color_by)
+        add_row(rows, "Size by", self.size_by)
+        self.column.addLayout(rows)
+        self.column.addWidget(self.legend)
+        shown = QHBoxLayout()
+        shown.addWidget(self.landmarks.native)
+        shown.addWidget(self.names.native)
+        shown.addStretch(1)
+        self.column.addLayout(shown)
+        self.color_by.changed.connect(self._set_color)
+        self.size_by.changed.connect(self._set_size)
+        self.landmarks.changed.connect(self._set_landmarks)
+        self.names.changed.connect(self._set_names)
+        self._connections = Connections()
+        for signal, slot in (
+            (self._session.dataset_changed, self._on_dataset),
+            (self._session.state_changed, self._on_state),
+            (self._session.restored, self._on_restored),
+            (self._look.events.color_by, self._on_color),
+        ):
+            self._connections.connect(signal, slot)
+        self.legend.limits_changed.connect(self._set_limits)
+        self.legend.picked.connect(self._on_level)
+        controller.legend_changed.connect(self.legend.set_legend)
+        controller.drawing.tell_legend()
+
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
+
+    def _on_dataset(self, dataset: Dataset | None) -> None:
+        self._offer()
+
+    def _on_restored(self, saved: object = None) -> None:
+        """Show the look as it is, when a session file has changed it."""
+        self._offer()
+        for widget, value in (
+            (self.size_by, self._look.size_by_pressure),
+            (self.landmarks, self._look.show_landmarks),
+            (self.names, self._look.show_names),
+        ):
+            with widget.changed.blocked():
+                widget.value = value
+
+    def _on_color(self, choice: str) -> None:
+        """Follow a choice made elsewhere; a gene is offered while it is chosen."""
+        if choice != self.color_by.value:
+            self._offer()
+            QTimer.singleShot(0, self.answered.emit)  # once the legend is drawn
+
+    def _on_state(self, state: str) -> None:
+        """Offer pressure while the method that is played defines it."""
+        if state != "running":  # which begins as it was prepared
+            self._offer()
+
+    def _choices(self, widget: object) -> list[tuple[str, str]]:
+        names, choice = choices(self._session.dataset), self._look.color_by
+        if not self._has_pressure:
+            names = [name for name in names if name != PRESSURE]
+        if choice not in names:
+            names = [*names, choice]
+        return [(PRESSURE_CHOICE if n == PRESSURE else n, n) for n in names]
+
+    def _sizes(self, widget: object) -> list[tuple[str, bool]]:
+        has_pressure = self._has_pressure or self._look.size_by_pressure
+        squeezed = [(PRESSURE_CHOICE, True)] if has_pressure else []
+        return [("All the same", False), *squeezed]
+
+    @property
+    def _has_pressure(self) -> bool:
+        """Whether pressure is defined: by the map, or the method of the next one."""
+        played = self._session.run if self._session.state in ALIVE else None
+        game = self._session.played.game if self._session.played else None
+        if played is not None:
+            game = played.game
+        method = self._session.settings.method if game is None else game.method
+        return get_method(method).has_pressure
+
+    def _offer(self) -> None:
+        for widget, value in (
+            (self.color_by, self._look.color_by),
+            (self.size_by, self._look.size_by_pressure),
+        ):
+            with widget.changed.blocked():
+                widget.reset_choices()
+                widget.value = value
+
+    def _on_level(self, place: int, is_added: bool) -> None:
+        """Select the points of one level of the legend, or its cluster."""
+        session, levels = self._session, self._controller.drawing.levels()
+        if session.snapshot is None or levels is None:
+            return
+        selection = session.selection
+        if self._look.color_by == CLUSTER:
+            cluster = session.clusters.clusters[place].id
+            (selection.toggle if is_added else selection.select)(cluster)
+        else:
+            select_rows(selection, levels.codes == place, is_added=is_added)
+
+    def _set_limits(self, limits: tuple[float, float]) -> None:
+        self._look.limits = limits
+
+    def _set_color(self, choice: str) -> None:
+        self._look.color_by = choice
+
+    def _set_size(self, by_pressure: bool) -> None:
+        self._look.size_by_pressure = by_pressure
+
+    def _set_landmarks(self, shown: bool) -> None:
+        self._look.show_landmarks = shown
+
+    def _set_names(self, shown: bool) -> None:
+        self._look.show_names = shown

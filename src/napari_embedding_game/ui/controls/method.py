@@ -1,0 +1,270 @@
+"""Game: how strongly it is played, with how many landmarks, and the fine print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from magicgui.widgets import FloatSlider, FloatSpinBox
+from magicgui.widgets.bases import ValueWidget
+from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QWidget
+
+from napari_embedding_game.core.energy.compatibility import NO_BOUND, approximation_of
+from napari_embedding_game.core.energy.methods import get_method, strength_of
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.names import Approximation
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.settings import (
+    Settings,
+    has_lambda,
+    paper_lambda,
+    strength_range,
+)
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controls.method_choices import (
+    LABELS,
+    REPELLED_BY,
+    make_controls,
+)
+from napari_embedding_game.ui.controls.show_value import show_value
+from napari_embedding_game.ui.style.form_widgets import (
+    ControlsSection,
+    Fold,
+    add_row,
+    form,
+    show_row,
+    show_text,
+    text_label,
+)
+
+OF_THE_PLAYERS = (
+    "learning_rate",
+    "landmark_learning_rate",
+    "momentum",
+    "update",
+    "landmark_update",
+    "schedule",
+)
+"""Fields that say how the players of the game take their steps."""
+OF_THE_POINTS = ("learning_rate", "update")
+"""Those that say how the points do: with no say where something else moves them."""
+OF_THE_END = ("schedule", "max_iter")
+"""Those that say when it ends: with no say in another library."""
+OF_THE_METHOD = ("method", "approximation", "optimizer", "affinity")
+"""Those whose choices and values go with the method."""
+AUTOMATICALLY = ("learning_rate", "landmark_learning_rate", "momentum", "max_iter")
+"""Numbers that are left to the engine at their lowest value."""
+MAIN = ("method", "approximation", "n_landmarks", "n_neighbors", "perplexity")
+MORE = [name for name in LABELS if name not in MAIN]
+"""The fine print, from top to bottom."""
+CHOOSERS: Mapping[str, Callable[[Settings, Any], None]] = {
+    "method": Settings.choose_method,
+    "optimizer": Settings.choose_optimizer,
+    "affinity": Settings.choose_affinity,
+}
+"""Settings that others depend on."""
+STALE = "Restart to use these settings: they hold for a new run."
+
+
+class MethodControls(ControlsSection):
+    """Edits ``session.settings``; what can act on the running game acts at once."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__("Game")
+        self._session = session
+        self._settings = session.settings
+        self._connections = Connections()
+        self._make()
+        self._build()
+        self._connect()
+        self.show_settings()
+        self._on_staleness(session.stale)
+
+    def _make(self) -> None:
+        self.controls = make_controls(self._settings)
+        """A control for each setting, by the name of its field."""
+        tip = (
+            "Repulsion: low values draw the map together into lines and branches, "
+            "high values open it up and show finer clusters. In the papers λ × N: "
+            "lambda times the number of rows."
+        )
+        self.strength_slider = FloatSlider(step=0.01, readout=False, tooltip=tip)
+        self.strength = FloatSpinBox(step=10, tooltip=tip)
+        self.strength.native.setDecimals(0)
+        self.paper_lambda = text_label(wraps=False)
+        self.paper_lambda.setToolTip(
+            "The repulsion that the chosen method has by default, and lambda as the "
+            "papers give it: the repulsion divided by the number of rows."
+        )
+
+    def _build(self) -> None:
+        main = self._main = form()
+        self._add_rows(main, MAIN[:2])
+        add_row(main, "Repulsion", self._strength_row())
+        main.addRow("", self.paper_lambda)
+        self._add_rows(main, MAIN[2:])
+        self.column.addLayout(main)
+        inside = QWidget()
+        rows = form()
+        inside.setLayout(rows)
+        self._add_rows(rows, MORE)
+        self.more = Fold("More settings", inside)
+        self.column.addWidget(self.more)
+        self.stale = text_label(STALE)
+        self.stale.hide()
+        self.column.addWidget(self.stale)
+
+    def _add_rows(self, rows: QFormLayout, names: Sequence[str]) -> None:
+        for name in names:
+            add_row(rows, self.controls[name].label, self.controls[name])
+
+    def _strength_row(self) -> QWidget:
+        row = QWidget()
+        row.setToolTip(self.strength.tooltip)
+        layout = QHBoxLayout(row)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.strength_slider.native, 1)
+        self.strength.native.setFixedWidth(104)  # for five digits
+        layout.addWidget(self.strength.native)
+        return row
+
+    def _connect(self) -> None:
+        self.strength_slider.changed.connect(self._on_slider)
+        self.strength.changed.connect(self._on_strength)
+        for widget in self.controls:
+            widget.changed.connect(
+                lambda value, widget=widget: self._set(widget, value)
+            )
+        for signal, slot in (
+            (self._session.staleness_changed, self._on_staleness),
+            (self._session.dataset_changed, self._on_dataset),
+            (self._session.restored, self.show_settings),
+        ):
+            self._connections.connect(signal, slot)
+
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
+
+    def show_settings(self) -> None:
+        """Show the settings as they are, when something else has changed them."""
+        for widget in self.controls:
+            if widget.name not in OF_THE_METHOD:
+                value = getattr(self._settings, widget.name)
+                show_value(widget, widget.min if value is None else value)
+        self._show_method()
+
+    def _show_method(self) -> None:
+        """Show what goes with the method: its choices and its repulsion."""
+        settings = self._settings
+        for name in OF_THE_METHOD:
+            widget = self.controls[name]
+            with widget.changed.blocked():
+                widget.reset_choices()
+            is_repelled = name == "approximation"
+            value = self._approximation if is_repelled else getattr(settings, name)
+            show_value(widget, value)
+        self._show_strength()
+        self._enable()
+        self._show_reach()
+        self._tell_lambda()
+
+    def _show_strength(self) -> None:
+        low, high = strength_range(self._settings.method)
+        with self.strength.changed.blocked(), self.strength_slider.changed.blocked():
+            self.strength.native.setDecimals(max(0, -math.floor(math.log10(low))))
+            self.strength.range = low, high
+            self.strength_slider.range = math.log10(low), math.log10(high)
+        show_value(self.strength, self._strength)
+        show_value(self.strength_slider, math.log10(self._strength))
+
+    def _enable(self) -> None:
+        """Let only what acts be changed."""
+        spec = get_method(self._settings.method)
+        is_steered = not spec.moved_by
+        by_game = self._settings.optimizer == "game"
+        # What moves by itself is not steered, and a minimiser goes through all pairs.
+        controls = self.controls
+        for widget in (self.strength, self.strength_slider, controls["optimizer"]):
+            widget.enabled = is_steered
+        approximation = controls["approximation"]
+        approximation.enabled = by_game and is_steered
+        idle = {
+            *(() if by_game else OF_THE_PLAYERS),
+            *(() if is_steered else OF_THE_POINTS),
+            *(OF_THE_END if spec.library else ()),
+        }
+        for field in (*OF_THE_PLAYERS, *OF_THE_END):
+            controls[field].enabled = field not in idle
+        reason = NO_BOUND.get(spec.kernel)
+        approximation.tooltip = (
+            f"{REPELLED_BY} Not landmarks: {reason}." if reason else REPELLED_BY
+        )
+
+    def _show_reach(self) -> None:
+        """Show what says how far the attraction of the edges reaches."""
+        is_entropic = self._settings.start().affinity == "entropic"
+        show_row(self._main, self.controls["n_neighbors"], not is_entropic)
+        show_row(self._main, self.controls["perplexity"], is_entropic)
+
+    @property
+    def _approximation(self) -> Approximation | None:
+        """What pushes the points apart, or what is asked for where that cannot."""
+        try:
+            return approximation_of(self._settings.game())
+        except InputError:
+            return self._settings.approximation
+
+    @property
+    def _strength(self) -> float:
+        return strength_of(self._settings.game())
+
+    def _set(self, widget: ValueWidget, value: Any) -> None:
+        settings, name = self._settings, widget.name
+        if name in CHOOSERS:
+            CHOOSERS[name](settings, value)
+            self._show_method()
+            return
+        # Between the lowest value and 0, where there is room, is nothing to choose.
+        is_left = name in AUTOMATICALLY and (value <= widget.min or value < 0)
+        chosen = int(value) if name == "max_iter" else value
+        setattr(settings, name, None if is_left else chosen)
+
+    def _on_slider(self, exponent: float) -> None:
+        self._set_strength(round_to(10**exponent, 2))
+        with self.strength.changed.blocked():
+            self.strength.value = self._strength
+
+    def _on_strength(self, strength: float) -> None:
+        self._set_strength(strength)
+        with self.strength_slider.changed.blocked():
+            self.strength_slider.value = math.log10(strength)
+
+    def _set_strength(self, strength: float) -> None:
+        low, high = strength_range(self._settings.method)
+        self._settings.strength = min(max(strength, low), high)
+        self._tell_lambda()
+
+    def _on_staleness(self, stale: bool) -> None:
+        self.stale.setVisible(stale)
+
+    def _on_dataset(self, dataset: Dataset | None) -> None:
+        self._tell_lambda()
+
+    def _tell_lambda(self) -> None:
+        dataset, method = self._session.dataset, self._settings.method
+        if get_method(method).moved_by:
+            show_text(self.paper_lambda, "cannot be steered")
+            return
+        hint = f"default {get_method(method).strength:g}"
+        if has_lambda(method) and dataset is not None:
+            value = paper_lambda(self._settings.game(), dataset.X.shape[0])
+            hint += f"  ·  λ = {value:.3g}"
+        show_text(self.paper_lambda, hint)
+
+
+def round_to(value: float, digits: int) -> float:
+    """Round to so many significant digits: 295.1 to 300 (2)."""
+    return round(value, digits - 1 - math.floor(math.log10(value)))

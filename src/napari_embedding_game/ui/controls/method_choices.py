@@ -1,0 +1,251 @@
+"""What can be chosen for a game, in plain words, and a control for each setting."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from magicgui.widgets import Container, create_widget
+from magicgui.widgets.bases import ValueWidget
+
+from napari_embedding_game.core.energy.compatibility import (
+    affinities,
+    choose,
+    optimizers,
+)
+from napari_embedding_game.core.energy.methods import METHODS, is_installed
+from napari_embedding_game.core.graph.classical import CLASSICAL
+from napari_embedding_game.core.names import AffinityChoice
+from napari_embedding_game.session.settings import Settings
+
+APPROXIMATIONS = [
+    ("Landmarks that move", "landmarks"),
+    ("Random pairs", "sampled_edges"),
+    ("Random landmarks", "sampled_landmarks"),
+    ("All pairs (slow)", "exact"),
+]
+AFFINITIES = [
+    ("The method's own", "auto"),
+    ("Partly by closeness", "mixed"),
+    ("By closeness (fuzzy)", "fuzzy"),
+    ("All the same", "uniform"),
+    ("By chance (entropic)", "entropic"),
+    ("By reconstruction (LLE)", "lle"),
+    ("All rows, by inner products", "inner_products"),
+]
+INITS = [
+    ("Spectral", "spectral"),
+    ("At random", "random"),
+    *((method.title, name) for name, method in CLASSICAL.items()),
+]
+UPDATES = [
+    ("With momentum", "momentum"),
+    ("Looking ahead (optimistic)", "optimistic"),
+    ("Plain steps (as in the paper)", "omd"),
+]
+OPTIMIZERS = [
+    ("The game's own", "game"),
+    ("Spectral direction", "spectral_direction"),
+    ("L-BFGS", "lbfgs"),
+    ("Homotopy", "homotopy"),
+    ("Pressured points", "pressured_points"),
+]
+SCHEDULES = [("Fast", "fast"), ("As in the paper (slow)", "paper")]
+METRICS = ["euclidean", "cosine", "correlation", "manhattan"]
+DEVICES = [
+    ("Automatic", "auto"),
+    ("Processor", "cpu"),
+    ("NVIDIA graphics card", "cuda"),
+    ("Apple graphics", "mps"),
+]
+AUTOMATIC = "automatic"
+REPELLED_BY = (
+    "What keeps points apart: landmarks that fit themselves to the map (the game, "
+    "Eq. 3), pairs drawn at random (Eq. 8), points drawn at random (Eq. 9), or all "
+    "pairs of points, for a few thousand at most."
+)
+LABELS = {
+    "method": "Method",
+    "approximation": "Repelled by",
+    "n_landmarks": "Landmarks",
+    "n_neighbors": "Neighbours",
+    "perplexity": "Perplexity",
+    "optimizer": "Optimiser",
+    "learning_rate": "Learning rate",
+    "landmark_learning_rate": "Landmarks' rate",
+    "momentum": "Momentum",
+    "update": "Points' steps",
+    "landmark_update": "Landmarks' steps",
+    "schedule": "Schedule",
+    "max_iter": "Iterations",
+    "affinity": "Attraction",
+    "metric": "Distance",
+    "init": "Start",
+    "random_state": "Seed",
+    "device": "Computed by",
+}
+"""Settings that have a control of their own, from top to bottom: as the dock calls
+them."""
+
+
+def approximations_of(method: str) -> list[tuple[str, str]]:
+    """Return what can push the points of a method apart."""
+    offered = choose(method, None)[0].approximations
+    return [choice for choice in APPROXIMATIONS if choice[1] in offered]
+
+
+def affinities_of(method: str) -> list[tuple[str, str]]:
+    """Return the edges that a method can be played on."""
+    offered = ("auto", *affinities(method))
+    return [choice for choice in AFFINITIES if choice[1] in offered]
+
+
+def optimizers_of(method: str, affinity: AffinityChoice) -> list[tuple[str, str]]:
+    """Return what can move the points of a method that is played on such edges."""
+    offered = optimizers(method, affinity)
+    return [choice for choice in OPTIMIZERS if choice[1] in offered]
+
+
+def make_controls(settings: Settings) -> Container[ValueWidget]:
+    """Return a control for each of ``LABELS``, by the type of its field.
+
+    A number that may be None is chosen automatically at its lowest value.
+    """
+    kinds, options = get_type_hints(Settings), _options(settings)
+    controls = Container[ValueWidget](labels=False)
+    for name in (field.name for field in fields(Settings) if field.name in LABELS):
+        kind, is_automatic = _without_none(kinds[name])
+        chosen = dict(options[name])
+        decimals = chosen.pop("decimals", None)
+        widget = create_widget(
+            name=name, label=LABELS[name], annotation=kind, options=chosen
+        )
+        if is_automatic and "choices" not in chosen:
+            widget.native.setSpecialValueText(AUTOMATIC)
+            widget.value = widget.min
+        if decimals is not None:
+            widget.native.setDecimals(decimals)
+        controls.append(widget)
+    return controls
+
+
+def _without_none(kind: Any) -> tuple[Any, bool]:
+    """Return a type without None, and whether None was among its values."""
+    if get_origin(kind) not in (Union, UnionType):
+        return kind, False
+    others = [one for one in get_args(kind) if one is not type(None)]
+    return others[0], len(others) < len(get_args(kind))
+
+
+def _options(settings: Settings) -> dict[str, dict[str, Any]]:
+    """Return what magicgui is told of each control."""
+    return {
+        "method": {
+            "choices": [(m.title, n) for n, m in METHODS.items() if is_installed(m)],
+            "tooltip": "The forces between points: the embedding game is quick and "
+            "suits most data, the others are known methods to compare it with.",
+        },
+        "approximation": {
+            "choices": lambda _: approximations_of(settings.method),
+            "tooltip": REPELLED_BY,
+        },
+        "n_landmarks": {
+            "widget_type": "Slider",
+            "min": 10,
+            "max": 1000,
+            "step": 10,
+            "tooltip": "Number of landmarks, and so of clusters: more give finer "
+            "clusters and a more exact repulsion (L in the paper).",
+        },
+        "n_neighbors": {
+            "min": 2,
+            "max": 200,
+            "tooltip": "How many most similar rows attract each point: more keep the "
+            "large picture together, fewer show fine detail (K in the paper).",
+        },
+        "perplexity": {
+            "min": 2,
+            "max": 200,
+            "step": 5,
+            "decimals": 0,
+            "tooltip": "How many similar rows attract each point, counting those "
+            "further away for less; three times as many are looked at.",
+        },
+        "affinity": {
+            "choices": lambda _: affinities_of(settings.method),
+            "tooltip": "Whether nearer neighbours attract more strongly, or all of "
+            "them the same, as in the paper.",
+        },
+        "metric": {
+            "choices": METRICS,
+            "tooltip": "How the distance between two rows is measured.",
+        },
+        "init": {
+            "choices": INITS,
+            "tooltip": "Where the points stand before the game begins; spectral keeps "
+            "the large picture best.",
+        },
+        "schedule": {
+            "choices": SCHEDULES,
+            "tooltip": "How step lengths go down during the game: 500 quick "
+            "iterations, or the paper's 6,000.",
+        },
+        "optimizer": {
+            "choices": lambda _: optimizers_of(settings.method, settings.affinity),
+            "tooltip": "How the points find their places. The game's own steps are "
+            "quick and suit all data; the others go downhill over all pairs of points, "
+            "for some thousand rows at most: pressured points lets those under "
+            "pressure out of the plane for a while, homotopy lets the repulsion grow "
+            "from next to nothing.",
+        },
+        "learning_rate": {
+            "min": 0.0,
+            "max": 10.0,
+            "step": 0.01,
+            "tooltip": "Step length of the points in each iteration. Acts at once.",
+        },
+        "landmark_learning_rate": {
+            "min": 0.0,
+            "max": 10.0,
+            "step": 0.01,
+            "tooltip": "Step length of the landmarks; far too long a step makes the "
+            "points collapse. Acts at once.",
+        },
+        "momentum": {
+            "min": -0.05,
+            "max": 0.99,
+            "step": 0.05,
+            "tooltip": "How much of the last step is carried on into the next. Acts "
+            "at once.",
+        },
+        "update": {
+            "choices": UPDATES,
+            "tooltip": "How the points turn the forces on them into steps. Acts at "
+            "once.",
+        },
+        "landmark_update": {
+            "choices": UPDATES,
+            "tooltip": "How the landmarks turn the forces on them into steps; looking "
+            "ahead follows the points a little more closely. Acts at once.",
+        },
+        "max_iter": {
+            "widget_type": "FloatSpinBox",  # magicgui's other one has no "automatic"
+            "decimals": 0,
+            "min": 0,
+            "max": 20_000,
+            "step": 100,
+            "tooltip": "Iterations of the game, or the most that an optimiser takes. "
+            "Acts at once.",
+        },
+        "random_state": {
+            "min": 0,
+            "max": 2**31 - 1,
+            "tooltip": "Start number of all chance: the same seed gives the same map.",
+        },
+        "device": {
+            "choices": DEVICES,
+            "tooltip": "What computes the game; automatic takes an NVIDIA card if "
+            "there is one.",
+        },
+    }

@@ -1,0 +1,115 @@
+"""The recipe from raw counts to principal components, with each number to edit."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from magicgui.widgets import FloatSpinBox, PushButton, SpinBox
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.ui.style.form_widgets import (
+    Fold,
+    add_row,
+    form,
+    show_text,
+    text_label,
+)
+
+OFFER = (
+    "These are raw counts: how deeply a cell was sequenced would shape the map more "
+    "than what the cell is. The usual preparation takes care of it."
+)
+APPLIED = "Prepared from raw counts"
+_ROWS = {
+    "min_genes": (
+        "Genes per cell, at least",
+        "Cells with fewer genes found are left out as empty or broken.",
+    ),
+    "min_cells": (
+        "Cells per gene, at least",
+        "Genes found in fewer cells are left out as noise.",
+    ),
+    "target_sum": (
+        "Counts per cell",
+        "Every cell is brought to this number of counts, so that cells compare.",
+    ),
+    "n_top_genes": (
+        "Most variable genes",
+        "Only so many genes, those that differ most between cells, make the map.",
+    ),
+    "max_value": (
+        "Cap of a gene",
+        "Scaled expression beyond this, in standard deviations, is cut off.",
+    ),
+    "n_comps": (
+        "Principal components",
+        "How many numbers per cell are left in the end, and embedded.",
+    ),
+}
+
+
+class RecipePanel(QWidget):
+    """Offers the recipe for raw counts; ``wanted`` brings it, or None for none."""
+
+    wanted = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.offer = text_label(OFFER, "warning")
+        self.apply = PushButton(
+            text="Prepare counts",
+            tooltip="Filter, normalise, take logarithms, choose variable genes, scale, "
+            "and compute principal components.",
+        )
+        self.undo = PushButton(
+            text="Back to raw counts", tooltip="Embed the counts as they are."
+        )
+        self.numbers = {f.name: _number(f.name, f.default) for f in fields(Recipe)}
+        self.fold = Fold("Numbers of the recipe", self._rows())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.apply.native, 1)
+        buttons.addWidget(self.undo.native, 1)
+        column.addWidget(self.offer)
+        column.addWidget(self.fold)
+        column.addLayout(buttons)
+        self.apply.changed.connect(lambda: self.wanted.emit(self.recipe()))
+        self.undo.changed.connect(lambda: self.wanted.emit(None))
+        self.show_for(is_counts=False, applied=False)
+
+    def recipe(self) -> Recipe:
+        """Return the recipe with the numbers as they stand."""
+        return Recipe(**{name: box.value for name, box in self.numbers.items()})
+
+    def show_for(self, *, is_counts: bool, applied: bool) -> None:
+        """Offer the recipe for counts, or its numbers once it was applied."""
+        self.setVisible(is_counts)
+        show_text(self.offer, "" if applied else OFFER)
+        self.fold.set_title(APPLIED if applied else "Numbers of the recipe")
+        self.apply.text = "Prepare again" if applied else "Prepare counts"
+        self.apply.native.setProperty("role", "" if applied else "main")
+        self.apply.native.style().unpolish(self.apply.native)
+        self.apply.native.style().polish(self.apply.native)
+        self.undo.native.setVisible(applied)
+
+    def _rows(self) -> QWidget:
+        inside = QWidget()
+        rows = form()
+        inside.setLayout(rows)
+        for name, (label, _) in _ROWS.items():
+            add_row(rows, label, self.numbers[name])
+        return inside
+
+
+def _number(name: str, default: float) -> SpinBox | FloatSpinBox:
+    tip = _ROWS[name][1]
+    if isinstance(default, int):
+        least = 0 if name.startswith("min_") else 2
+        return SpinBox(min=least, max=100_000, value=default, tooltip=tip)
+    box = FloatSpinBox(min=1, max=1e7, step=default / 10, value=default, tooltip=tip)
+    box.native.setDecimals(0)
+    return box

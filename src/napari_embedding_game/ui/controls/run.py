@@ -1,0 +1,241 @@
+"""Run: the buttons, the stage in words, the energy curve, the messages."""
+
+from __future__ import annotations
+
+from magicgui.widgets import ProgressBar, PushButton
+from qtpy.QtWidgets import QGridLayout
+
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.session.run.run import Progress
+from napari_embedding_game.session.session import ALIVE, Session, State
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
+from napari_embedding_game.ui.controls.energy_curve import EnergyCurve
+from napari_embedding_game.ui.controls.save_menu import SaveMenu
+from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
+from napari_embedding_game.ui.style.form_widgets import (
+    ControlsSection,
+    finish_typing,
+    show_text,
+    text_label,
+)
+from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE, PRESSURE_MEANS
+from napari_embedding_game.ui.style.status_label import StatusLabel
+from napari_embedding_game.ui.tasks.throttle import throttled
+
+WORDS_MS = 250
+"""Least time between two texts, and two curves, while the game runs: whatever
+changes in a window with a canvas has all of the window put together anew."""
+RESTORED = "The map as it was saved. Restart plays anew."
+FINISHED = "Finished. Move Repulsion to play on."
+LAID_OUT = "Finished. The library has laid the map out."
+AT_REST = "Finished. The points have come to rest."
+STOPPED = "Stopped. The map stays."
+STOPPED_EARLY = "Stopped before there was a map."
+
+
+class RunControls(ControlsSection):
+    """Drives the controller and tells where the run stands."""
+
+    def __init__(self, controller: Controller) -> None:
+        super().__init__("Run")
+        self._controller = controller
+        self._session: Session = controller.session
+        self.run = PushButton(text="Run", tooltip="Lay out the map from its start.")
+        self.pause = PushButton(
+            text="Pause", tooltip="Hold the game, or play on where it was held."
+        )
+        self.step = PushButton(
+            text="Step", tooltip="Play a few iterations and hold again."
+        )
+        self.stop = PushButton(text="Stop", tooltip="End the game and keep the map.")
+        self.save = SaveMenu(controller)
+        self.bar = ProgressBar(min=0, max=100, value=0)
+        self._busy_bar = BusyBar(self.bar.native)
+        self.stage = text_label()
+        self.status = StatusLabel()
+        self.squeezed = StatusLabel()
+        self.squeezed.setToolTip(f"Share of the points with {PRESSURE_MEANS}")
+        self.message = text_label(role="warning")
+        self.curve = EnergyCurve()
+        self._progress: Progress | None = None
+        """The last frame of the run."""
+        self._words_turn = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
+        self._connections = Connections()
+        self._connections.call(self._words_turn.cancel)
+        self._build()
+        self._connect()
+        self._on_state(self._session.state)
+        self._on_message(self._session.message)
+
+    def close(self) -> None:
+        """Undo the connections to session and controller."""
+        self._connections.close()
+
+    def _build(self) -> None:
+        self.run.native.setProperty("role", "main")
+        buttons = QGridLayout()
+        buttons.setSpacing(4)
+        buttons.addWidget(self.run.native, 0, 0, 1, 3)
+        for column, button in enumerate((self.pause, self.step, self.stop)):
+            buttons.addWidget(button.native, 1, column)
+        self.column.addLayout(buttons)
+        self.bar.native.setProperty("role", "slim")
+        self.bar.native.setTextVisible(False)
+        self.bar.native.setFixedHeight(6)
+        for widget in (
+            self.stage,
+            self.bar.native,
+            self.status,
+            self.squeezed,
+            self.message,
+        ):
+            self.column.addWidget(widget)
+        self.column.addWidget(self.curve)
+        self.column.addWidget(self.save.native)
+
+    def _connect(self) -> None:
+        session, controller = self._session, self._controller
+        self.run.changed.connect(self._play)
+        self.pause.changed.connect(self._pause_or_resume)
+        self.step.changed.connect(session.step)
+        self.stop.changed.connect(session.stop)
+        for signal, slot in (
+            (session.restored, self._on_restored),
+            (session.state_changed, self._on_state),
+            (session.progressed, self._on_progress),
+            (session.message_changed, self._on_message),
+            (session.dataset_changed, self._on_dataset),
+            (controller.writing.saved, self._on_saved),
+        ):
+            self._connections.connect(signal, slot)
+
+    def _play(self) -> None:
+        finish_typing()
+        self._controller.play()
+
+    def _pause_or_resume(self) -> None:
+        if self._session.state == "paused":
+            self._session.resume()
+        else:
+            self._session.pause()
+
+    def _on_restored(self) -> None:
+        """Tell of a map that was played another time."""
+        if self._session.snapshot is not None:
+            self._tell_snapshot(self._session.snapshot)
+            show_text(self.stage, RESTORED)
+
+    def _on_dataset(self) -> None:
+        self.curve.set_energies([])
+        self._on_state(self._session.state)
+
+    def _on_state(self, state: State) -> None:
+        if state != "running":
+            self._words_turn.cancel()  # they would be of what was before
+        moving = state in ("running", "paused")
+        self.run.text = "Run" if state == "idle" else "Restart"
+        self.run.enabled = self._session.dataset is not None
+        self.pause.text = "Resume" if state == "paused" else "Pause"
+        self.pause.enabled = self.step.enabled = moving
+        self.stop.enabled = moving or state == "preparing"
+        self.save.enabled = self._session.snapshot is not None and not moving
+        self._tell_state(state)
+
+    def _tell_state(self, state: State) -> None:
+        if state not in ALIVE:
+            self._busy_bar.end()
+            move_bar(self.bar.native, 0, 100)
+        if state in ("idle", "finished", "stopped", "failed"):
+            show_text(self.stage, self._last_words(state))
+        if state in ("idle", "preparing"):
+            self.status.setText("")
+            self.squeezed.setText("")
+        elif self._session.snapshot is not None:
+            self._tell_snapshot(self._session.snapshot)
+
+    def _last_words(self, state: State) -> str:
+        if state == "stopped" and self._session.snapshot is None:
+            return STOPPED_EARLY
+        run = self._session.run
+        finished = FINISHED if run is None else _finished_text(run.game.method)
+        return {"finished": finished, "stopped": STOPPED}.get(state, "")
+
+    def _on_progress(self, progress: Progress) -> None:
+        snapshot = progress.snapshot
+        if snapshot is None:
+            self._busy_bar.begin()
+            show_text(self.stage, f"{progress.stage} …")
+            self.curve.set_energies([])
+            return
+        self._move_bar(snapshot)
+        self._progress = progress
+        if self._session.state == "running":
+            self._words_turn.throttle()
+        else:
+            self._tell_progress()
+
+    def _tell_progress(self) -> None:
+        """Tell where the run stands by its last frame."""
+        progress, state = self._progress, self._session.state
+        if progress is None or progress.snapshot is None:
+            return
+        if state != "finished":
+            show_text(self.stage, _stage_text(progress, state))
+        self._tell_snapshot(progress.snapshot)
+
+    def _move_bar(self, snapshot: Snapshot) -> None:
+        if not snapshot.n_iter and self._session.state == "running":
+            self._busy_bar.begin()
+            return
+        self._busy_bar.end()
+        done = min(snapshot.iteration, snapshot.n_iter)
+        move_bar(self.bar.native, done, max(snapshot.n_iter, 1))
+
+    def _tell_snapshot(self, snapshot: Snapshot) -> None:
+        self._move_bar(snapshot)
+        self.status.setText(_status_text(snapshot))
+        self.squeezed.setText(_squeezed_text(snapshot))
+        self.curve.set_energies(self._session.energies)
+
+    def _on_saved(self, name: str) -> None:
+        show_text(self.stage, f"Saved {name}.")
+
+    def _on_message(self, message: str) -> None:
+        failed = self._session.state == "failed"
+        show_text(self.message, message, "error" if failed else "warning")
+
+
+def _finished_text(method: str) -> str:
+    played = get_method(method)
+    if played.library:
+        return LAID_OUT
+    return AT_REST if played.moved_by else FINISHED
+
+
+def _status_text(snapshot: Snapshot) -> str:
+    of_all = f" of {snapshot.n_iter:,}" if snapshot.n_iter else ""
+    return f"{snapshot.iteration:,}{of_all} iterations"
+
+
+def _squeezed_text(snapshot: Snapshot) -> str:
+    if not snapshot.has_pressure:
+        return NO_PRESSURE
+    return f"{snapshot.pressured_share:.0%} of points squeezed (under pressure)"
+
+
+def _stage_text(progress: Progress, state: State) -> str:
+    if state == "paused":
+        return "Paused"
+    if progress.seconds_left is None:
+        return progress.stage
+    return f"{progress.stage}, {_left(progress.seconds_left)}"
+
+
+def _left(seconds: float) -> str:
+    if seconds < 1:
+        return "nearly done"
+    if seconds < 90:
+        return f"{seconds:.0f} s left"
+    return f"{seconds / 60:.0f} min left"

@@ -1,0 +1,62 @@
+"""What can be taken away: one button, and a menu of formats."""
+
+from __future__ import annotations
+
+from magicgui.widgets import PushButton
+from qtpy.QtWidgets import QMenu
+
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.controller import Controller
+from napari_embedding_game.ui.tasks.save_dialog import ask, ask_for_session, proposed
+
+FORMATS = {
+    ".h5ad": ("AnnData (.h5ad)…", "AnnData (*.h5ad)"),
+    ".csv": ("Table (.csv)…", "Comma-separated values (*.csv)"),
+    ".parquet": ("Table (.parquet)…", "Parquet (*.parquet)"),
+    ".png": ("Figure (.png)…", "Picture (*.png)"),
+    ".svg": ("Figure (.svg)…", "Scalable picture (*.svg)"),
+}
+SESSION = "Session, to go on later…"
+COLUMNS = "Columns in the layer's features"
+
+
+class SaveMenu(PushButton):
+    """The Save button; writes in the background."""
+
+    def __init__(self, controller: Controller) -> None:
+        super().__init__(
+            text="Save",
+            tooltip="Write map, clusters and settings to a file; the input stays as "
+            "it is.",
+        )
+        self._controller = controller
+        self._session: Session = controller.session
+        self.menu = QMenu(self.native)
+        for ending, (words, _) in FORMATS.items():
+            self.menu.addAction(words).triggered.connect(
+                lambda _=False, ending=ending: self._save(ending)
+            )
+        self.columns = self.menu.addAction(COLUMNS)
+        self.columns.triggered.connect(controller.writing.write_features)
+        self.menu.addSeparator()
+        self.session = self.menu.addAction(SESSION)
+        self.session.triggered.connect(self._save_session)
+        self.menu.aboutToShow.connect(self._on_show)
+        self.native.setMenu(self.menu)
+
+    def _on_show(self) -> None:
+        """Offer columns only where there is a layer that they go to."""
+        linked = self._controller.workspace.linked
+        has_table = linked.current is not None or linked.table is not None
+        self.columns.setVisible(has_table)
+
+    def _save(self, ending: str) -> None:
+        name = proposed(self._session.dataset, "map")
+        path = ask(self.native, name, ending, FORMATS[ending][1])
+        if path is not None:
+            self._controller.writing.save(path)
+
+    def _save_session(self) -> None:
+        path = ask_for_session(self.native, self._session.dataset)
+        if path is not None:
+            self._controller.writing.save_session(path)

@@ -1,0 +1,110 @@
+"""Selection: what is chosen, and what can be done with it."""
+
+from __future__ import annotations
+
+from magicgui.widgets import PushButton
+from qtpy.QtWidgets import QGridLayout
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
+from napari_embedding_game.ui.controls.child_space import ChildSpace
+from napari_embedding_game.ui.style.form_widgets import (
+    ControlsSection,
+    show_text,
+    text_label,
+)
+
+HINT = "Click a cluster on the map, or drag around points with Shift held."
+
+
+class SelectionControls(ControlsSection):
+    """Tells what is selected, and offers the tools for it."""
+
+    def __init__(self, controller: Controller) -> None:
+        super().__init__("Selection")
+        self._controller = controller
+        self._session = controller.session
+        self._linked = controller.workspace.linked
+        self._connections = Connections()
+        self.text = text_label()
+        self.lasso = PushButton(
+            text="Lasso",
+            tooltip="Draw around points with the mouse; holding Shift does the same "
+            "without this button, holding Ctrl too adds to what is selected.",
+        )
+        self.lasso.native.setCheckable(True)
+        self.make = PushButton(
+            text="Make cluster",
+            tooltip="Make the selected points a cluster of their own.",
+        )
+        self.embed = PushButton(
+            text="Map of its own",
+            tooltip="Lay out the selected points anew, without the others.",
+        )
+        self.show_objects = PushButton(
+            text="Show in image",
+            tooltip="Move to the selected objects in the image.",
+        )
+        grid = QGridLayout()
+        grid.setSpacing(4)
+        places = (self.lasso, self.make, self.embed, self.show_objects)
+        for number, button in enumerate(places):
+            grid.addWidget(button.native, *divmod(number, 2))
+        self.column.addWidget(self.text)
+        self.column.addLayout(grid)
+        self.space = ChildSpace(controller)
+        self.column.addWidget(self.space)
+        self._connect()
+        self.refresh()
+
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
+
+    def refresh(self) -> None:
+        """Follow the selection."""
+        selection = self._session.selection
+        has_map = self._session.snapshot is not None
+        is_some = has_map and not selection.is_empty
+        self.setVisible(has_map)
+        show_text(self.text, self._told() if is_some else HINT)
+        self.make.enabled = is_some and selection.is_of_points
+        self.embed.enabled = is_some
+        self.show_objects.native.setVisible(self._linked.current is not None)
+        self.show_objects.enabled = is_some
+
+    def _connect(self) -> None:
+        session = self._session
+        changes = (
+            session.selection.changed,
+            session.state_changed,
+            self._linked.changed,
+        )
+        self._connections.connect_all(changes, self.refresh)
+        self._connections.add(self.space)
+        self.lasso.native.toggled.connect(self._controller.pointing.set_lasso)
+        self.make.changed.connect(self._make_cluster)
+        self.embed.changed.connect(self._embed)
+        self.show_objects.changed.connect(self._controller.show_objects)
+
+    def _told(self) -> str:
+        selection = self._session.selection
+        n_points, n_clusters = len(selection.rows), len(selection.shares())
+        points = f"{n_points:,} {'point' if n_points == 1 else 'points'}"
+        where = "1 cluster" if n_clusters == 1 else f"{n_clusters} clusters"
+        return f"{points} selected, in {where}"
+
+    def _embed(self) -> None:
+        goes_on, options = self.space.ask()
+        if goes_on:
+            self._controller.embed_selection(self.space.source, options)
+
+    def _make_cluster(self) -> None:
+        clusters, selection = self._session.clusters, self._session.selection
+        try:
+            cluster = clusters.make_cluster(selection.points)
+        except DataError as error:
+            self._controller.trouble.emit(str(error))
+        else:
+            selection.select(cluster)

@@ -1,0 +1,249 @@
+"""The main dock: Data, Game, Run and Look, from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+from weakref import ref
+
+from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from qtpy.QtGui import QKeyEvent, QShowEvent
+from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+
+from napari_embedding_game.ui.canvas.cluster_labels import ClusterLabels
+from napari_embedding_game.ui.canvas.hover import Hover
+from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controller import Controller
+from napari_embedding_game.ui.controls.data import DataControls
+from napari_embedding_game.ui.controls.display import DisplayControls
+from napari_embedding_game.ui.controls.method import MethodControls
+from napari_embedding_game.ui.controls.run import RunControls
+from napari_embedding_game.ui.controls.selection import SelectionControls
+from napari_embedding_game.ui.dock_corner import DockCorner
+from napari_embedding_game.ui.program_deletion import keep_deleted_programs
+from napari_embedding_game.ui.style.form_widgets import (
+    ignore_idle_wheel,
+    skip_what_is_folded,
+    take_numbers_once_typed,
+)
+from napari_embedding_game.ui.style.theme import theme_colors
+from napari_embedding_game.ui.workspace import leave_workspace
+
+if TYPE_CHECKING:
+    import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
+
+WIDTH = 350
+"""Also the least: in a small window Qt would lay the inspector over a wider dock."""
+
+
+class Closing(QObject):
+    """Calls back once when a docked widget is closed, whatever closed it.
+
+    napari takes a closed dock's widget out of its parent without telling it,
+    closing the window tells the window only, and a program that ends closes its
+    windows when no further event is handed out.  Then the widget is deleted: what
+    Qt holds for it, such as slots, Python cannot see and would never free.
+    """
+
+    def __init__(self, widget: QWidget, on_close: Callable[[], None]) -> None:
+        super().__init__(widget)
+        self._widget = widget
+        self._seen_window: ref[QWidget] | None = None
+        """Weak: who held a closed window would keep all of its viewer alive."""
+        self._is_asked = False
+        """Whether the window was asked to close, and has not refused."""
+        self._on_close: Callable[[], None] | None = on_close
+        self.is_with_window = False
+        """Whether the whole window is closed, not this widget alone."""
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Watch, and let every event through."""
+        if watched is self._widget:
+            self._on_widget(event.type())
+        elif self._on_close is not None and watched is self._window:
+            self._on_window(event.type())
+        return False
+
+    def close(self) -> None:
+        """Call back, the first time."""
+        if self._on_close is not None:
+            on_close, self._on_close = self._on_close, None
+            if (window := self._window) is not None:
+                window.removeEventFilter(self)
+            self._seen_window = None
+            self._widget.removeEventFilter(self)
+            on_close()
+            self._widget.deleteLater()
+
+    @property
+    def _window(self) -> QWidget | None:
+        """The window that the widget was seen in last."""
+        return None if self._seen_window is None else self._seen_window()
+
+    def _on_widget(self, kind: QEvent.Type) -> None:
+        if kind == QEvent.Type.ParentChange:
+            self._on_parent()
+        elif kind == QEvent.Type.Show:
+            self._watch_window()  # its box may have come into the window later
+        elif kind == QEvent.Type.Close:
+            self.close()
+
+    def _on_window(self, kind: QEvent.Type) -> None:
+        if kind == QEvent.Type.Close:
+            # Whether the window agrees to close is known after this event.
+            self._is_asked = True
+            QTimer.singleShot(0, self._close_with_window)
+        elif kind == QEvent.Type.Hide and self._is_asked:
+            self._close_as_the_window_does()
+        elif kind == QEvent.Type.DeferredDelete:
+            # Whoever lets go of it last deletes it: not in one of its own events.
+            QTimer.singleShot(0, partial(_hold, self._window))
+            self._close_as_the_window_does()
+
+    def _on_parent(self) -> None:
+        if self._widget.parentWidget() is not None:
+            self._watch_window()
+        elif self._window is not None:
+            self.close()
+
+    def _watch_window(self) -> None:
+        window = _main_window(self._widget)
+        if self._on_close is None:
+            return
+        former = self._window
+        if window is not former and window is not self._widget:
+            if former is not None:
+                former.removeEventFilter(self)
+            self._seen_window = ref(window)
+            window.installEventFilter(self)
+
+    def _close_with_window(self) -> None:
+        self._is_asked = False
+        if self._window is None or not self._window.isVisible():
+            self._close_as_the_window_does()
+
+    def _close_as_the_window_does(self) -> None:
+        self.is_with_window = True
+        self.close()
+
+
+def _hold(window: QWidget | None) -> None:
+    """Do nothing but have held a window until now."""
+
+
+def _main_window(widget: QWidget) -> QWidget:
+    """Return the window that a widget belongs to, also while its dock floats."""
+    while (parent := widget.parentWidget()) is not None:
+        widget = parent
+    return widget
+
+
+class GameDock(QWidget):
+    """The dock a person works with.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    workspace : Workspace
+        What is shown and edited.
+    warm_up : bool
+        Whether to load the engine in the background at once.
+    """
+
+    def __init__(
+        self, viewer: napari.Viewer, workspace: Workspace, *, warm_up: bool = True
+    ) -> None:
+        super().__init__()
+        keep_deleted_programs()
+        self._viewer = viewer
+        self.workspace = workspace
+        workspace.docks.add(self)
+        self.controller = Controller(viewer, workspace)
+        self.controller.replacing.parent_widget = self
+        self.controller.pointing.draw_on(lambda: canvas_widget(self))
+        self.data = DataControls(viewer, self.controller)
+        self.game = MethodControls(workspace.session)
+        self.run = RunControls(self.controller)
+        self.look = DisplayControls(self.controller)
+        self.select = SelectionControls(self.controller)
+        self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
+        self.hover = Hover(viewer, self.controller, self)
+        self._build()
+        self._on_theme()
+        self._connections = Connections()
+        self._connections.connect(viewer.events.theme, self._on_theme)
+        self._corner = DockCorner()
+        self._connections.add(
+            self.controller,
+            self.hover,
+            self.names,
+            self.look,
+            self.select,
+            self.run,
+            self.game,
+            self.data,
+            self._corner,
+        )
+        self._closing = Closing(self, self._release)
+        if warm_up:
+            self.controller.warm_up()
+
+    def close(self) -> bool:
+        """End the run, undo the connections to the viewer, and go; the map stays."""
+        self._closing.close()
+        return True
+
+    def sizeHint(self) -> QSize:
+        """Return a width at which no control is cut."""
+        return QSize(WIDTH, super().sizeHint().height())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Reach down to the bottom of the window."""
+        super().showEvent(event)
+        self._corner.take(_main_window(self))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Clear the selection on Escape, as the canvas does."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.controller.session.selection.clear()
+        else:
+            super().keyPressEvent(event)
+
+    def _release(self) -> None:
+        self._connections.close()
+        self.controller.replacing.parent_widget = None
+        self.setEnabled(False)
+        is_with_window = self._closing.is_with_window
+        leave_workspace(self._viewer, self.workspace, self, with_window=is_with_window)
+
+    def _build(self) -> None:
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(8, 4, 8, 4)
+        column.setSpacing(4)
+        for part in (self.data, self.game, self.run, self.select, self.look):
+            column.addWidget(part)
+        column.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(inside)
+        self.look.answered.connect(lambda: scroll.ensureWidgetVisible(self.look, 0, 0))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(scroll)
+        self.setMinimumWidth(WIDTH)
+        ignore_idle_wheel(self)
+        take_numbers_once_typed(self)
+        skip_what_is_folded(self)
+
+    def _on_theme(self) -> None:
+        colors = theme_colors(self._viewer.theme)
+        self.setStyleSheet(colors.sheet)
+        self.run.curve.set_theme(colors)

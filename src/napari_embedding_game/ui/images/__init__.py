@@ -1,0 +1,1 @@
+"""The image beside the map: linked layers, pictures, measuring."""

@@ -1,0 +1,133 @@
+"""Which picture each row of a dataset has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+from napari.layers import Image, Labels
+from qtpy.QtCore import QObject
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.images.crops import Channel, planes
+from napari_embedding_game.data.images.crops import Thumbnails as Crops
+from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.images.alignment import fit_of, pixel_size, pixels_on
+from napari_embedding_game.ui.images.linked_layers import Linked, finest
+from napari_embedding_game.ui.images.picture_grid import Pictures
+from napari_embedding_game.ui.tasks.throttle import debounced
+
+LOOKS = ("contrast_limits", "colormap", "gamma", "opacity", "visible")
+RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+CYAN, MAGENTA, YELLOW = (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0)
+OF_TWO, OF_MORE = (MAGENTA, GREEN), (RED, GREEN, BLUE, CYAN, MAGENTA, YELLOW)
+"""Colours of the channels that one layer holds."""
+MOST_OBJECTS = 0.98
+"""Share of the objects that have room in a picture."""
+FEWEST_PIXELS = 8
+UNITS = {"micrometer": "µm", "nanometer": "nm", "millimeter": "mm"}
+REST_MS = 300
+"""The looks of an image have rested so long before the pictures follow."""
+
+
+def pictures_of(dataset: Dataset | None, linked: Linked | None) -> Pictures | None:
+    """Return the pictures of a dataset's rows: its own, or cut out of its layers."""
+    if dataset is None:
+        return None
+    if dataset.images is not None:
+        return dataset.images
+    if dataset.objects is None or linked is None:
+        return None
+    # Who hides all images, to see the labels alone, still wants to see the objects.
+    images = [image for image in linked.images if image.visible] or linked.images
+    channels = [c for image in images for c in channels_of(image, linked.labels)]
+    field = common_field(dataset.objects)
+    return Crops(channels, finest(linked.labels), dataset.objects, field=field)
+
+
+def size_of(dataset: Dataset | None, linked: Linked | None) -> str:
+    """Return how large the pictures of a dataset's rows are; "" if that is unknown."""
+    if dataset is None or dataset.images is not None:
+        return ""
+    if dataset.objects is None or linked is None:
+        return ""
+    pixels = common_field(dataset.objects)
+    length = pixels * pixel_size(linked.labels)[-1]
+    unit = str(getattr(linked.labels, "units", ("pixel",))[-1])
+    told = f"Each picture shows {pixels} × {pixels} pixels"
+    if unit != "pixel":
+        return f"{told}, {length:.3g} {UNITS.get(unit, unit)} a side."
+    return f"{told}." if length == pixels else f"{told}, {length:.3g} a side."
+
+
+def common_field(objects: Objects) -> int:
+    """Return the side, in pixels, of the field of view that all pictures have.
+
+    So that a small object looks small beside a large one.  Nearly all objects have
+    room in it; the few larger ones are cut at its edge.
+    """
+    boxes = objects.boxes[objects.present]
+    if not len(boxes):
+        return FEWEST_PIXELS
+    first, last = np.split(boxes, 2, axis=1)
+    longer = (last - first)[:, -2:].max(axis=1)
+    return max(FEWEST_PIXELS, round(1.2 * float(np.quantile(longer, MOST_OBJECTS))))
+
+
+def channels_of(layer: Image, labels: Labels) -> list[Channel]:
+    """Return an image layer as it looks now, on the pixels of labels.
+
+    Of a layer that holds several channels they are all seen at once, each in a colour
+    of its own; a layer that does not fit the labels shows none of these objects.
+    """
+    if fit_of(layer, labels).reason:
+        return []
+    pixels = pixels_on(layer, labels, fill=0)
+    parts = [pixels] if layer.rgb else planes(pixels, tuple(finest(labels).shape))
+    colors: Sequence[Any] = OF_TWO if len(parts) == 2 else OF_MORE
+    if len(parts) == 1:
+        colors = [layer.colormap.map(np.linspace(0, 1, 64))]
+    low, high = layer.contrast_limits
+    return [
+        Channel(
+            part,
+            limits=(float(low), float(high)),
+            colors=color,
+            gamma=float(layer.gamma),
+            opacity=float(layer.opacity),
+            rgb=bool(layer.rgb),
+        )
+        for part, color in zip(parts, cycle(colors), strict=False)
+    ]
+
+
+class AppearanceWatch(QObject):
+    """Calls back when an image layer looks otherwise, once it has come to rest.
+
+    Parameters
+    ----------
+    on_change : callable
+    """
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        super().__init__()
+        self._of_images = Connections()
+        self._rest = debounced(REST_MS, on_change, self)
+
+    def watch(self, linked: Linked | None) -> None:
+        """Watch the images of these layers, and no others any more."""
+        self._rest.cancel()
+        self._of_images.close()
+        images = linked.images if linked is not None else ()
+        events = [getattr(image.events, look) for image in images for look in LOOKS]
+        self._of_images.connect_all(events, self._on_looks)
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self.watch(None)
+
+    def _on_looks(self, event: object = None) -> None:
+        self._rest.throttle()

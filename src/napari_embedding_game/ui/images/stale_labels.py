@@ -1,0 +1,177 @@
+"""Notices that labels were edited after they were measured."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+from magicgui.widgets import PushButton
+from napari.layers import Labels
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QVBoxLayout, QWidget
+
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.images.linked_layers import LinkedLayers, finest
+from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.tasks.throttle import debounced
+from napari_embedding_game.ui.tasks.worker import Worker
+
+EDITED = (
+    "The labels '{}' were edited after they were {}: the map shows the objects as they "
+    "were."
+)
+REST_MS = 400
+"""The layer has rested so long before its pixels are looked at."""
+FEW_BYTES = 1 << 23
+"""Up to here the window itself looks at all pixels, in a few milliseconds."""
+MOST_BYTES = 1 << 28
+"""Larger label images are not compared pixel by pixel, only strokes are noticed."""
+
+
+class StaleLabels(QWidget):
+    """A sentence and a button, once the map shows other objects than the labels.
+
+    ``wanted`` is the click on the button.
+
+    Parameters
+    ----------
+    linked : LinkedLayers
+    """
+
+    wanted = Signal()
+
+    def __init__(self, linked: LinkedLayers) -> None:
+        super().__init__()
+        self._linked = linked
+        self._layer: Labels | None = None
+        self._before: int | None = None
+        """Checksum of the pixels that were measured; None while it is not known."""
+        self._n_edits = self._n_asked = 0
+        """Edits that were noticed, now and when the objects were last asked for."""
+        self._deed = "measured"
+        self._worker: Worker | None = None
+        self.text = text_label(role="warning")
+        self.again = PushButton(
+            text="Measure again",
+            tooltip="Read the objects as they are now; what was named or edited is "
+            "kept for those that remain.",
+        )
+        self._rest = debounced(REST_MS, self._compare, self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.text)
+        column.addWidget(self.again.native)
+        self.again.changed.connect(lambda: self.wanted.emit())
+        self._connections = Connections()
+        self._connections.connect(linked.changed, self._on_linked)
+        self._of_layer = Connections()
+        """To the layer that is watched."""
+        self.hide()
+        self._on_linked()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the labels were edited since they were read."""
+        return not self.isHidden()
+
+    def expect(self, layer: Labels) -> None:
+        """Watch a layer from now on, as its objects are going to be read."""
+        if layer is not self._layer:
+            self._watch(layer)
+        self._n_asked = self._n_edits
+
+    def taken(self, deed: str, button: str) -> None:
+        """Note that the objects are those of the map now.
+
+        Parameters
+        ----------
+        deed, button : str
+            What was done to the labels, and what the button is called that does it
+            again.
+        """
+        self._deed, self.again.text = deed, button
+        self._on_linked()
+        if self._n_edits == self._n_asked:
+            self._watch(self._layer)
+
+    def close(self) -> None:
+        """Undo the connections to the layers."""
+        self._connections.close()
+        self._watch(None)
+
+    # Inside
+
+    def _on_linked(self, linked: object = None) -> None:
+        current = self._linked.current
+        layer = None if current is None else current.labels
+        if layer is not self._layer:
+            self._watch(layer)
+
+    def _watch(self, layer: Labels | None) -> None:
+        self._stop()
+        self.hide()
+        self._of_layer.close()
+        self._layer, self._before = layer, None
+        if layer is None:
+            return
+        # Nothing but an edit of the pixels sets off the first two.
+        self._of_layer.connect(layer.events.paint, self._on_edit)
+        self._of_layer.connect(layer.events.data, self._on_edit)
+        self._of_layer.connect(layer.events.set_data, self._on_drawn)
+        self._sum_up(self._note)
+
+    def _on_edit(self, event: object = None) -> None:
+        self._n_edits += 1
+        if self._layer is not None:
+            text = EDITED.format(self._layer.name, self._deed)
+            show_text(self.text, text)
+            self.show()
+
+    def _on_drawn(self, event: object = None) -> None:
+        """Look at the pixels soon: undo, and a program, tell of no edit."""
+        if not self.is_stale:
+            self._rest.throttle()
+
+    def _compare(self) -> None:
+        def compare(now: int) -> None:
+            if self._before is not None and now != self._before:
+                self._on_edit()
+
+        self._sum_up(compare)
+
+    def _note(self, checksum: int) -> None:
+        self._before = checksum
+
+    def _sum_up(self, then: Any) -> None:
+        """Work out the checksum of the pixels, in the background if it takes long."""
+        pixels = None if self._layer is None else finest(self._layer)
+        if not isinstance(pixels, np.ndarray) or pixels.nbytes > MOST_BYTES:
+            return
+        if pixels.nbytes <= FEW_BYTES:
+            then(checksum_of(pixels))
+            return
+        if self._worker is not None:
+            self._rest.throttle()  # later, then
+            return
+        self._worker = worker = Worker(lambda: checksum_of(pixels))
+
+        def done(checksum: int) -> None:
+            if self._worker is worker:
+                self._worker = None
+                then(checksum)
+
+        worker.returned.connect(done)
+        worker.begin()
+
+    def _stop(self) -> None:
+        self._rest.cancel()
+        if self._worker is not None:
+            self._worker.abandon()
+            self._worker = None
+
+
+def checksum_of(pixels: np.ndarray) -> int:
+    """Return a number that another label image has only by chance."""
+    return zlib.crc32(np.ascontiguousarray(pixels).data.cast("B"))

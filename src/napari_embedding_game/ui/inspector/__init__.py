@@ -1,0 +1,1 @@
+"""The views of the inspector: cluster table, markers, charts, pictures."""

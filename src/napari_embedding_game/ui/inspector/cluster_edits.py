@@ -1,0 +1,211 @@
+"""Editing clusters by menu, button and key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtGui import QAction, QColor, QKeySequence
+from qtpy.QtWidgets import (
+    QColorDialog,
+    QHBoxLayout,
+    QInputDialog,
+    QMenu,
+    QToolButton,
+    QWidget,
+)
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.clusters.clustering import Cluster
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.inspector.cluster_table import ClusterTable
+from napari_embedding_game.ui.style.cluster_colors import ClusterColors
+from napari_embedding_game.ui.style.colors import to_hex
+
+
+class ClusterEdits(QWidget):
+    """A row of buttons and the table's menu; all act on the selected clusters.
+
+    Parameters
+    ----------
+    session : Session
+    table : ClusterTable
+    palette : ClusterColors
+    tell : callable
+        Receives a sentence for the person, "" when there is nothing to say.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        table: ClusterTable,
+        palette: ClusterColors,
+        tell: Callable[[str], None],
+    ) -> None:
+        super().__init__()
+        self._session = session
+        self._table = table
+        self._palette = palette
+        self._tell = tell
+        self._book = session.clusters
+        self._make()
+        self._build()
+        table.customContextMenuRequested.connect(self._open_menu)
+        self._connections = Connections()
+        book, selection = self._book, session.selection
+        changes = (selection.changed, book.changed, book.history.changed)
+        self._connections.connect_all(changes, self.follow)
+        self.follow()
+
+    def close(self) -> None:
+        """Undo the connections to the session."""
+        self._connections.close()
+
+    def follow(self) -> None:
+        """Enable what can be done now."""
+        chosen = self._chosen()
+        for action in (self.rename, self.split, self.recolor, self.note):
+            action.setEnabled(len(chosen) == 1)
+        self.merge.setEnabled(len(chosen) > 1)
+        self.release.setEnabled(len(chosen) == 1 and chosen[0].is_by_hand)
+        self.make.setEnabled(self._session.selection.is_of_points)
+        history = self._book.history
+        for action, label in (
+            (self.undo, history.undo_label),
+            (self.redo, history.redo_label),
+        ):
+            action.setEnabled(bool(label))
+            action.setToolTip(f"{label} ({action.shortcut().toString()})")
+
+    def name(self, cluster: int, name: str) -> None:
+        """Give a cluster the name that was typed."""
+        self._do(self._book.rename, cluster, name)
+
+    # Making
+
+    def _make(self) -> None:
+        self.rename = self._action(
+            "Rename", "Give the cluster a name (F2).", QKeySequence("F2")
+        )
+        self.merge = self._action("Merge", "Make one cluster of the selected ones.")
+        self.split = self._action("Split", "Divide the cluster in two.")
+        self.recolor = self._action("Colour…", "Give the cluster another colour.")
+        self.note = self._action("Note…", "Write down what is known of the cluster.")
+        self.release = self._action(
+            "Give points back",
+            "Let the game and the slider decide again where its points belong.",
+        )
+        self.make = self._action(
+            "New cluster", "Make the selected points a cluster of their own."
+        )
+        self.undo = self._action("Undo", "", QKeySequence("Ctrl+Z"))
+        self.redo = self._action("Redo", "", QKeySequence("Ctrl+Shift+Z"))
+        self.undo.setIconText("↶")  # their words would widen the whole window
+        self.redo.setIconText("↷")
+        self.rename.triggered.connect(self._rename)
+        self.merge.triggered.connect(self._merge)
+        self.split.triggered.connect(self._split)
+        self.recolor.triggered.connect(self._recolor)
+        self.note.triggered.connect(self._annotate)
+        self.release.triggered.connect(
+            lambda: self._do(self._book.release, self._chosen()[0].id)
+        )
+        self.make.triggered.connect(self._make_cluster)
+        self.undo.triggered.connect(lambda: self._do(self._book.undo))
+        self.redo.triggered.connect(lambda: self._do(self._book.redo))
+
+    def _action(self, text: str, tip: str, key: QKeySequence | None = None) -> QAction:
+        action = QAction(text, self)
+        action.setToolTip(tip)
+        if key is not None:
+            action.setShortcut(key)
+            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        return action
+
+    def _build(self) -> None:
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(3)
+        for action in (self.rename, self.merge, self.split):
+            row.addWidget(_button(action))
+        more = QToolButton()
+        more.setText("More ▾")
+        more.setProperty("role", "edit")
+        more.setToolTip("Colour, note and other edits of the selected clusters.")
+        more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.more = QMenu(more)
+        self.more.addActions([self.recolor, self.note, self.make, self.release])
+        more.setMenu(self.more)
+        row.addWidget(more)
+        row.addStretch(1)
+        row.addWidget(_button(self.undo))
+        row.addWidget(_button(self.redo))
+
+    def _open_menu(self, place: QPoint) -> None:
+        menu = QMenu(self._table)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addActions([self.rename, self.merge, self.split])
+        menu.addSeparator()
+        menu.addActions([self.recolor, self.note, self.make, self.release])
+        menu.popup(self._table.viewport().mapToGlobal(place))
+
+    # Acting
+
+    def _chosen(self) -> list[Cluster]:
+        known = self._book.clustering.by_id
+        return [known[c] for c in self._session.selection.clusters if c in known]
+
+    def _do(self, edit: Callable[..., Any], *what: Any) -> Any:
+        """Make an edit; one that cannot be made is explained."""
+        self._tell("")
+        try:
+            return edit(*what)
+        except (DataError, InputError) as error:
+            self._tell(str(error))
+            return None
+
+    def _rename(self) -> None:
+        self._table.edit_name(self._chosen()[0].id)
+
+    def _merge(self) -> None:
+        merged = self._do(self._book.merge, [c.id for c in self._chosen()])
+        if merged is not None:
+            self._session.selection.select(merged)
+
+    def _split(self) -> None:
+        parts = self._do(self._session.split, self._chosen()[0].id)
+        if parts is not None:
+            self._session.selection.replace(parts)
+
+    def _recolor(self) -> None:
+        cluster = self._chosen()[0]
+        present = QColor(to_hex(self._palette.of((cluster,))[0]))
+        color = QColorDialog.getColor(present, self, f"Colour of {cluster.name}")
+        if color.isValid():
+            self._do(self._book.recolor, cluster.id, color.name())
+
+    def _annotate(self) -> None:
+        cluster = self._chosen()[0]
+        note, given = QInputDialog.getMultiLineText(
+            self, "Note", f"What is known of {cluster.name}:", cluster.note
+        )
+        if given:
+            self._do(self._book.annotate, cluster.id, note)
+
+    def _make_cluster(self) -> None:
+        points = self._session.selection.points
+        made = self._do(self._book.make_cluster, points)
+        if made is not None:
+            self._session.selection.select(made)
+            self._table.edit_name(made)
+
+
+def _button(action: QAction) -> QToolButton:
+    button = QToolButton()
+    button.setDefaultAction(action)
+    button.setProperty("role", "edit")
+    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+    return button

@@ -1,0 +1,173 @@
+"""How many clusters the landmarks are merged into, and how."""
+
+from __future__ import annotations
+
+import numpy as np
+from qtpy.QtCore import QSignalBlocker, Qt, QTimer
+from qtpy.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSlider, QSpinBox, QWidget
+
+from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.clusters.clustering import Grouping
+from napari_embedding_game.session.clusters.merging import Merging, has_leiden
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.tasks.worker import Worker
+
+FEWEST = 2
+REST_MS = 40
+"""The slider has rested so long before the map follows it."""
+STOPS = 60
+"""Stops between few and many clusters, where there are as many."""
+
+
+class ClusterSlider(QWidget):
+    """Edits the number of clusters of a book; at its end each landmark is one.
+
+    Parameters
+    ----------
+    book : ClusterBook
+    """
+
+    def __init__(self, book: ClusterBook) -> None:
+        super().__init__()
+        self._book = book
+        self._stops = slider_stops(FEWEST)
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.number = QSpinBox()
+        self.shown = QLabel()
+        self.grouping = QComboBox()
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._worker: Worker | None = None
+        self._build()
+        self._rest.timeout.connect(self._apply)
+        self.slider.valueChanged.connect(self._on_slider)
+        self.number.valueChanged.connect(self._on_number)
+        self.grouping.currentIndexChanged.connect(self._apply)
+        self._connections = Connections()
+        self._connections.connect(book.changed, self.follow)
+        self._connections.call(self._call_off)
+        self._connections.call(self._rest.stop)
+        self.follow()
+
+    def close(self) -> None:
+        """Undo the connections to the book, and group nothing any more."""
+        self._connections.close()
+
+    def follow(self) -> None:
+        """Show what the book says."""
+        n_landmarks = self._book.n_landmarks
+        self._tell_shown()
+        self.setEnabled(n_landmarks > FEWEST)
+        if not self.isEnabled() or self._rest.isActive() or self._worker is not None:
+            return
+        shown = min(self._book.n_clusters or n_landmarks, n_landmarks)
+        with QSignalBlocker(self.slider), QSignalBlocker(self.number):
+            if self._stops[-1] != n_landmarks:
+                self._stops = slider_stops(n_landmarks)
+                self.slider.setRange(0, len(self._stops) - 1)
+                self.number.setRange(FEWEST, n_landmarks)
+            if self.number.value() != shown:  # a number may be being typed
+                self.number.setValue(shown)
+            self._move_slider(shown)
+        with QSignalBlocker(self.grouping):
+            self.grouping.setCurrentIndex(self.grouping.findData(self._book.grouping))
+
+    def _tell_shown(self) -> None:
+        """Say how many the table has, where that is another number."""
+        n_shown = len(self._book.clusters)
+        asked = self._book.n_clusters or self._book.n_landmarks
+        is_other = 0 < n_shown != asked and self._book.n_landmarks > 0
+        self.shown.setText(f"{n_shown} shown" if is_other else "")
+        self.shown.setVisible(is_other)
+
+    def _build(self) -> None:
+        self.slider.setToolTip(
+            "Merge the landmarks into fewer clusters, along the neighbours of their "
+            "points. At the right end every landmark is a cluster of its own."
+        )
+        self.number.setToolTip(self.slider.toolTip())
+        self.number.setKeyboardTracking(False)
+        self.number.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        self.number.setFixedWidth(52)
+        self.number.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.shown.setToolTip(
+            "So many clusters are in the table: those made by hand come on top, and "
+            "those without points are left out."
+        )
+        self.grouping.addItem("Nested", "merge")
+        if has_leiden():
+            self.grouping.addItem("Leiden", "leiden")
+        self.grouping.setVisible(self.grouping.count() > 1)
+        self.grouping.setToolTip(
+            "Nested: moving the slider joins or divides clusters and leaves the rest. "
+            "Leiden: the communities that the method of that name finds."
+        )
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(QLabel("Clusters"))
+        row.addWidget(self.slider, 1)
+        row.addWidget(self.number)
+        row.addWidget(self.shown)
+        row.addWidget(self.grouping)
+
+    def _on_slider(self, stop: int) -> None:
+        with QSignalBlocker(self.number):
+            self.number.setValue(self._stops[stop])
+        self._rest.start()
+
+    def _on_number(self, n_clusters: int) -> None:
+        with QSignalBlocker(self.slider):
+            self._move_slider(n_clusters)
+        self._apply()
+
+    def _move_slider(self, n_clusters: int) -> None:
+        self.slider.setValue(int(np.abs(self._stops - n_clusters).argmin()))
+
+    def _apply(self) -> None:
+        wanted = self.number.value()
+        grouping = self.grouping.currentData()
+        self._call_off()
+        if wanted >= self._book.n_landmarks:
+            self._book.set_n_clusters(None, grouping)
+        elif (wanted, grouping) != (self._book.n_clusters, self._book.grouping):
+            self._find(wanted, grouping)
+
+    def _find(self, wanted: int, grouping: Grouping) -> None:
+        """Find so many clusters, and show them: Leiden's take a second or two."""
+        divide = self._book.divide
+        if not isinstance(divide, Merging) or divide.knows(wanted, grouping):
+            self._book.set_n_clusters(wanted, grouping)
+            return
+        self._book.announce(wanted, grouping)
+        self._worker = Worker(lambda: divide(wanted, grouping))
+        self._worker.returned.connect(lambda _: self._on_found(wanted, grouping))
+        self._worker.failed.connect(self._on_failed)
+        self._worker.begin()
+        self.setCursor(Qt.CursorShape.BusyCursor)
+
+    def _on_found(self, wanted: int, grouping: Grouping) -> None:
+        """Show what was found; of a game that has gone on, it is looked for anew."""
+        self._end()
+        self._find(wanted, grouping)
+
+    def _on_failed(self, error: object) -> None:
+        """Go back to what is shown."""
+        self._end()
+        self._book.set_n_clusters(self._book.n_clusters, self._book.grouping)
+        self.follow()
+
+    def _call_off(self) -> None:
+        if self._worker is not None:
+            self._worker.abandon()
+            self._end()
+
+    def _end(self) -> None:
+        self._worker = None
+        self.unsetCursor()
+
+
+def slider_stops(n_landmarks: int) -> np.ndarray:
+    """Return the numbers of clusters at a slider's stops, close among the small."""
+    ends = np.geomspace(FEWEST, max(n_landmarks, FEWEST), STOPS)
+    return np.unique(np.round(ends).astype(int))

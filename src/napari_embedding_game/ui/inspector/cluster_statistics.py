@@ -1,0 +1,115 @@
+"""The figures of all clusters, as a table shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.session.clusters.clustering import Cluster
+from napari_embedding_game.ui.style.cluster_colors import places
+from napari_embedding_game.ui.style.colors import Colors
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClusterStatistics:
+    """What the table shows, a row for each cluster."""
+
+    clusters: tuple[Cluster, ...] = ()
+    colors: Colors
+    """(C, 4)"""
+    pressure: NDArray[np.floating]
+    """(C,) mean of its points; NaN where the method does not define it."""
+    purity: NDArray[np.floating]
+    """(C,) share of its most frequent value; NaN where there is no column."""
+    column: str = ""
+    """The metadata column that purity is of."""
+    most_frequent: tuple[str, ...] = ()
+    """Its most frequent value in each cluster; empty where there is no column."""
+    is_colored: bool = True
+    """Whether the map shows the colours of the clusters."""
+
+    @property
+    def has_pressure(self) -> bool:
+        """Whether pressure is defined."""
+        return not np.isnan(self.pressure).any()
+
+    @cached_property
+    def sizes(self) -> NDArray[np.integer]:
+        """(C,) number of points."""
+        return np.array([cluster.size for cluster in self.clusters], dtype=np.int64)
+
+    @classmethod
+    def of(
+        cls,
+        clusters: tuple[Cluster, ...],
+        colors: Colors,
+        labels: NDArray[np.integer],
+        pressure: NDArray[np.floating],
+        levels: pd.Series | None,
+        *,
+        is_colored: bool = True,
+    ) -> ClusterStatistics:
+        """Sum up the points of each cluster.
+
+        Parameters
+        ----------
+        clusters : tuple of Cluster
+        colors : array, shape (C, 4)
+        labels : (n,) int
+            Cluster id of each point.
+        pressure : (n,) float
+        levels : (n,) categorical series, optional
+            Each point's value of a metadata column, none missing.
+        is_colored : bool
+            Whether the map shows the colours of the clusters.
+        """
+        ids = np.array([cluster.id for cluster in clusters], dtype=np.int64)
+        order = np.argsort(ids)
+        place = order[places(ids[order].tolist(), labels)]
+        sizes = np.maximum(np.bincount(place, minlength=len(ids)), 1)
+        counts = _counts(place, levels, len(ids))
+        return cls(
+            clusters=clusters,
+            colors=colors,
+            pressure=np.bincount(place, pressure, len(ids)) / sizes,
+            purity=_purity(counts, sizes),
+            column="" if levels is None else str(levels.name),
+            most_frequent=_most_frequent(counts, levels),
+            is_colored=is_colored,
+        )
+
+
+NO_CLUSTERS = ClusterStatistics(
+    colors=np.empty((0, 4)), pressure=np.empty(0), purity=np.empty(0)
+)
+
+
+def _counts(
+    place: NDArray[np.integer], levels: pd.Series | None, n_clusters: int
+) -> NDArray[np.integer]:
+    """Return how many points of each cluster have each level: (C, levels)."""
+    if levels is None or not len(levels):
+        return np.empty((n_clusters, 0), dtype=np.int64)
+    n_levels = len(levels.cat.categories)
+    both = place * n_levels + levels.cat.codes.to_numpy(np.int64)
+    return np.bincount(both, minlength=n_clusters * n_levels).reshape(-1, n_levels)
+
+
+def _purity(
+    counts: NDArray[np.integer], sizes: NDArray[np.integer]
+) -> NDArray[np.floating]:
+    if not counts.shape[1]:
+        return np.full(len(sizes), np.nan)
+    return counts.max(axis=1) / sizes
+
+
+def _most_frequent(
+    counts: NDArray[np.integer], levels: pd.Series | None
+) -> tuple[str, ...]:
+    if levels is None or not counts.shape[1]:
+        return ()
+    return tuple(levels.cat.categories[counts.argmax(axis=1)].astype(str))

@@ -1,0 +1,204 @@
+"""The right half of the inspector: what is inside the chosen clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from magicgui.widgets import ComboBox, PushButton
+from numpy.typing import NDArray
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import (
+    QHBoxLayout,
+    QStackedLayout,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.cluster_report import ClusterReport
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.images.linked_layers import Linked
+from napari_embedding_game.ui.images.picture_grid import PictureGrid
+from napari_embedding_game.ui.images.row_pictures import (
+    AppearanceWatch,
+    pictures_of,
+    size_of,
+)
+from napari_embedding_game.ui.inspector.bar_charts import CompositionBars
+from napari_embedding_game.ui.inspector.differences_pane import DifferencesPane
+from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
+from napari_embedding_game.ui.inspector.text_list import TextList
+from napari_embedding_game.ui.style.form_widgets import scrolled, show_text, text_label
+from napari_embedding_game.ui.style.theme import ThemeColors
+
+N_TEXTS = 200
+LEFT_NARROWEST, TABS_NARROWEST = 168, 210
+"""Pixels in which names and numbers can still be read."""
+
+
+class DetailsPane(QWidget):
+    """Shows a report on clusters, with pictures, texts and markers of their points.
+
+    Parameters
+    ----------
+    markers : MarkersPane
+    on_pick : callable
+        Receives the rows of the points whose pictures or texts were clicked.
+    """
+
+    def __init__(
+        self, markers: MarkersPane, on_pick: Callable[[NDArray[np.intp]], None]
+    ) -> None:
+        super().__init__()
+        self._dataset: Dataset | None = None
+        self._linked: Linked | None = None
+        self.hint = text_label()
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.title = text_label("", "title")
+        self.numbers = text_label()
+        self.note = text_label(role="plain")
+        self.column = ComboBox(
+            choices=[],
+            tooltip="Which metadata column composition and purity are told by; the "
+            "card beside the mouse tells it first.",
+        )
+        self.another = PushButton(
+            text="Shuffle", tooltip="Show the members in another order."
+        )
+        self.composition = CompositionBars()
+        self.differences = DifferencesPane()
+        self.markers = markers
+        self.thumbnails = PictureGrid(on_pick)
+        self.texts = TextList(on_pick)
+        self._looks = AppearanceWatch(self._on_looks)
+        self._connections = Connections()
+        self._connections.add(self.thumbnails.pictures, self._looks)
+        self._connections.add(self.differences, self.markers)
+        self._build()
+
+    def close(self) -> None:
+        """Undo the connections to the layers, and find nothing any more."""
+        self._connections.close()
+
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
+        for view in (self.composition, self.differences):
+            view.set_theme(colors)
+
+    def offer_columns(self, columns: list[str]) -> None:
+        """Let a person choose among these metadata columns."""
+        with self.column.changed.blocked():
+            self.column.choices = columns
+        self.column.native.setVisible(bool(columns))
+
+    def set_source(self, dataset: Dataset | None, linked: Linked | None) -> None:
+        """Offer a tab for each kind of thing that is known of the rows."""
+        self._dataset, self._linked = dataset, linked
+        self.differences.set_dataset(dataset)
+        self._looks.watch(linked)
+        pictures = pictures_of(dataset, linked)
+        self.thumbnails.pictures.set_pictures(pictures)
+        self.thumbnails.tell_size(size_of(dataset, linked))
+        if dataset is not None:
+            names = dataset.obs.index
+            self.thumbnails.pictures.row_name = lambda row: str(names[row])
+        self.tabs.clear()
+        has_texts = dataset is not None and dataset.texts is not None
+        if pictures is not None:
+            self.tabs.addTab(self.thumbnails, "Pictures")
+        if has_texts:
+            self.tabs.addTab(self.texts, "Texts")
+        if dataset is None or dataset.images is None:  # single pixels tell nothing
+            self.tabs.addTab(self.markers, "Markers")
+            self.tabs.addTab(self.differences, "Differences")
+        self.another.native.setVisible(pictures is not None or has_texts)
+
+    def say(self, hint: str) -> None:
+        """Show a sentence in place of everything."""
+        self.hint.setText(hint)
+        self._stack.setCurrentIndex(0)
+
+    def name(self, title: str, note: str) -> None:
+        """Show what the clusters are called, and what was noted on them."""
+        show_text(self.title, title)
+        show_text(self.note, note)
+
+    def show_report(self, report: ClusterReport, clusters: tuple[int, ...]) -> None:
+        """Show what is inside these clusters; inside of selected points if none."""
+        show_text(self.numbers, _numbers(report))
+        self.composition.set_shares(report.composition)
+        self.thumbnails.set_rows(report.draw)
+        texts = None if self._dataset is None else self._dataset.texts
+        if texts is not None:
+            rows = report.draw[:N_TEXTS]
+            self.texts.set_texts(rows, [texts[row] for row in rows])
+        self._stack.setCurrentIndex(1)
+        self.differences.set_rows(report.draw, clusters)
+
+    def holds(self, row: int) -> bool:
+        """Return whether the picture or the text of a row is among those shown."""
+        has_pictures = self.tabs.indexOf(self.thumbnails) >= 0
+        rows = np.array([row])
+        if has_pictures and self.thumbnails.pictures.places(rows):
+            return True
+        return self.tabs.indexOf(self.texts) >= 0 and self.texts.holds(row)
+
+    def follow(self, rows: NDArray[np.intp]) -> None:
+        """Mark the pictures and texts of these rows."""
+        self.thumbnails.follow(rows)
+        self.texts.follow(rows)
+
+    # Inside
+
+    def _on_looks(self) -> None:
+        """Cut the pictures anew: an image layer has other colours now."""
+        model = self.thumbnails.pictures
+        rows = model.rows
+        model.set_pictures(pictures_of(self._dataset, self._linked))
+        self.thumbnails.set_rows(rows)
+
+    def _build(self) -> None:
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)
+        self.tabs.setMinimumWidth(TABS_NARROWEST)
+        left = scrolled(self._left_pane())
+        left.setMinimumWidth(LEFT_NARROWEST)
+        inside = QWidget()
+        panes = QHBoxLayout(inside)
+        panes.setContentsMargins(8, 4, 4, 4)
+        panes.setSpacing(10)
+        panes.addWidget(left, 2)
+        panes.addWidget(self.tabs, 3)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self.hint)
+        self._stack.addWidget(inside)
+
+    def _left_pane(self) -> QWidget:
+        pane = QWidget()
+        column = QVBoxLayout(pane)
+        column.setContentsMargins(0, 0, 6, 0)
+        column.setSpacing(4)
+        head = QHBoxLayout()
+        head.addWidget(self.title, 1)
+        head.addWidget(self.another.native)
+        column.addLayout(head)
+        column.addWidget(self.numbers)
+        column.addWidget(self.note)
+        column.addWidget(self.column.native)
+        column.addWidget(self.composition)
+        column.addStretch(1)
+        return pane
+
+
+def _numbers(report: ClusterReport) -> str:
+    said = f"{_count(report.size)}, {report.share:.1%} of all"
+    if report.has_pressure:
+        said += f"  ·  {report.pressured_share:.0%} squeezed (under pressure)"
+    return said
+
+
+def _count(size: int) -> str:
+    return "1 point" if size == 1 else f"{size:,} points"

@@ -1,0 +1,116 @@
+"""In which columns the selected points differ most from the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtWidgets import QVBoxLayout, QWidget
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.cluster_report import Contrast, Reporter
+from napari_embedding_game.session.session import sentence
+from napari_embedding_game.ui.inspector.bar_charts import ContrastBars
+from napari_embedding_game.ui.style.form_widgets import scrolled, show_text, text_label
+from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.tasks.worker import Worker
+
+COMPARING = "Comparing …"
+NO_DIFFERENCE = "No column differs: select some of the points, not all."
+
+
+class DifferencesPane(QWidget):
+    """Bars of the columns that differ most; they are found while it is seen.
+
+    The sums over all rows take long where there are many columns, so they are made
+    in the background, and not before somebody looks.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reporter: Reporter | None = None
+        self._clusters: tuple[int, ...] = ()
+        self._rows: NDArray[np.intp] | None = None
+        self._is_due = False
+        self._worker: Worker | None = None
+        self.state = text_label()
+        self.bars = ContrastBars()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.setSpacing(4)
+        layout.addWidget(self.state)
+        layout.addWidget(scrolled(self.bars), 1)
+        show_text(self.state, "")
+
+    def close(self) -> None:
+        """Answer nothing any more."""
+        self._abandon()
+
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
+        self.bars.set_theme(colors)
+
+    def set_dataset(self, dataset: Dataset | None) -> None:
+        """Compare these rows from now on."""
+        known = None if self._reporter is None else self._reporter.dataset
+        if dataset is known:
+            return
+        self._abandon()
+        self._reporter = None if dataset is None else Reporter(dataset)
+        self._rows, self._is_due = None, False
+        self._show(())
+
+    def set_rows(self, rows: NDArray[np.intp], clusters: tuple[int, ...]) -> None:
+        """Compare these rows with all others, now or when it is next seen.
+
+        Parameters
+        ----------
+        rows : (m,) int
+        clusters : tuple of int
+            The clusters that they are of; none if they were selected by themselves.
+            What is shown of the same clusters stays until the new figures are there.
+        """
+        if not clusters or clusters != self._clusters:
+            self.bars.set_contrasts(())
+        self._rows, self._clusters, self._is_due = rows, clusters, True
+        self._catch_up()
+
+    def showEvent(self, event: object) -> None:
+        """Catch up."""
+        super().showEvent(event)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        reporter, rows = self._reporter, self._rows
+        is_idle = self._worker is None and self._is_due and self.isVisible()
+        if not is_idle or reporter is None or rows is None:
+            return
+        self._is_due = False
+        points = np.zeros(len(reporter.dataset.obs), bool)
+        points[rows] = True
+        if not self.bars.n_rows:
+            show_text(self.state, COMPARING)
+        self._worker = Worker(lambda: reporter.contrasts(points))
+        self._worker.returned.connect(self._on_found)
+        self._worker.failed.connect(self._on_failed)
+        self._worker.begin()
+
+    def _on_found(self, contrasts: tuple[Contrast, ...]) -> None:
+        self._worker = None
+        if not self._is_due:  # else they are of other rows
+            self._show(contrasts)
+            show_text(self.state, "" if contrasts else NO_DIFFERENCE)
+        self._catch_up()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._worker = None
+        self._show(())
+        show_text(self.state, sentence(error))
+
+    def _show(self, contrasts: tuple[Contrast, ...]) -> None:
+        show_text(self.state, "")
+        self.bars.set_contrasts(contrasts)
+
+    def _abandon(self) -> None:
+        if self._worker is not None:
+            self._worker.abandon()
+            self._worker = None

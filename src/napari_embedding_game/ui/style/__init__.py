@@ -1,0 +1,1 @@
+"""Colours, theme and widgets that several docks share."""

@@ -1,0 +1,369 @@
+"""What "Colour by" may be, and how each choice colours the points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.export.figure import Levels, PointColors
+from napari_embedding_game.data.images.label_column import label_column
+from napari_embedding_game.session.cluster_report import is_continuous
+from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
+from napari_embedding_game.ui.style.colors import (
+    MISSING,
+    Colors,
+    category_colors,
+    value_colors,
+    value_extent,
+    value_limits,
+)
+from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
+
+CLUSTER, PRESSURE = BUILT_IN = "Cluster", "Pressure"
+OF_FILE = " (file)"
+GENE, COLUMN, MEASURE = "gene", "column", "measure"
+PLACES = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
+"""Columns that say where an object lies, which the map does not."""
+MAX_LEVELS = 60
+"""A column with more different names than this (such as barcodes) is no colour."""
+LISTED = "One colour for each cluster: the inspector lists them."
+MAX_VALUES = 60
+"""More measures than this are found by name, as genes are."""
+MAX_LEGEND = 40
+"""More clusters than this are not listed: the table has them all."""
+SHADES = 256
+"""Steps of the colour bar of a figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """How to read the colours: named levels, or a scale from low to high."""
+
+    title: str
+    levels: tuple[tuple[str, str], ...] = ()
+    """Name, and what else is known of it."""
+    colors: Colors | None = field(default=None, compare=False)
+    limits: tuple[float, float] | None = None
+    extent: tuple[float, float] | None = None
+    """Lowest and highest value: how far the limits can be moved."""
+
+    def is_as(self, other: Legend | None) -> bool:
+        """Whether it looks the same."""
+        return self == other and np.array_equal(_rgba(self), _rgba(other))
+
+
+def _rgba(legend: Legend) -> Colors:
+    return np.empty((0, 4)) if legend.colors is None else legend.colors
+
+
+class Coloring(Protocol):
+    """One choice of "Colour by"."""
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point: (N, 4), fresh or not to be changed."""
+        ...
+
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        ...
+
+    def levels(self) -> Levels | None:
+        """Return the group that each point is in; None of a scale."""
+        ...
+
+
+class ByCluster:
+    """The colour of the cluster that a point is in.
+
+    Parameters
+    ----------
+    book : ClusterBook
+    palette : ClusterColors
+    """
+
+    def __init__(self, book: ClusterBook, palette: ClusterColors) -> None:
+        self._book = book
+        self._palette = palette
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point."""
+        self._palette.follow(snapshot)
+        return self._palette.of_points()
+
+    def legend(self) -> Legend:
+        """Return how to read the colours; the levels only when they can be read."""
+        clusters = self._book.clusters
+        if not 0 < len(clusters) <= MAX_LEGEND or self._book.n_landmarks == 0:
+            return Legend(LISTED)
+        levels = tuple((cluster.name, cluster.note) for cluster in clusters)
+        return Legend(CLUSTER, levels, self._palette.of(clusters))
+
+    def levels(self) -> Levels:
+        """Return the cluster that each point is in, in the order of the legend."""
+        clusters = self._book.clusters
+        ids = np.array([cluster.id for cluster in clusters])
+        order = np.argsort(ids)
+        codes = order[places(ids[order].tolist(), self._book.labels)]
+        return Levels(tuple(cluster.name for cluster in clusters), codes)
+
+
+class ByCategory:
+    """One colour for each level of a metadata column."""
+
+    def __init__(self, name: str, values: pd.Series) -> None:
+        coded = values.astype("category")
+        counts = coded.value_counts()
+        levels = [c for c in coded.cat.categories if counts[c] > 0]
+        codes = coded.cat.set_categories(levels).cat.codes.to_numpy()
+        palette = category_colors(len(levels))
+        self._levels = Levels(tuple(map(str, levels)), codes)
+        self._colors = np.concatenate([palette, MISSING[None]])[codes]
+        self._legend = Legend(
+            name, tuple((str(c), f"{counts[c]:,} points") for c in levels), palette
+        )
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point."""
+        return self._colors
+
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        return self._legend
+
+    def levels(self) -> Levels:
+        """Return the level of each point."""
+        return self._levels
+
+
+class ByValue:
+    """Viridis from the low to the high values of a column, or between limits.
+
+    Parameters
+    ----------
+    name : str
+    numbers : array, shape (N,)
+        NaN where a value is missing.
+    limits : (float, float), optional
+        By default those that few values lie beyond.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        numbers: NDArray[np.floating],
+        limits: tuple[float, float] | None = None,
+    ) -> None:
+        limits = limits or value_limits(numbers)
+        self._colors = value_colors(numbers, limits)
+        self._legend = Legend(name, limits=limits, extent=value_extent(numbers))
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point."""
+        return self._colors
+
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        return self._legend
+
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
+
+class ByPressure:
+    """Viridis by the pressure of each point as it is now."""
+
+    def __init__(self, limits: tuple[float, float] | None = None) -> None:
+        self._chosen = limits
+        self._limits = self._extent = (0.0, 1.0)
+        self._is_defined = True
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point."""
+        self._is_defined = snapshot.has_pressure
+        if not self._is_defined:
+            return np.tile(MISSING, (len(snapshot.pressure), 1))
+        self._limits = self._chosen or (0.0, value_limits(snapshot.pressure)[1])
+        self._extent = (0.0, value_extent(snapshot.pressure)[1])
+        return value_colors(snapshot.pressure, self._limits)
+
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        if not self._is_defined:
+            return Legend(NO_PRESSURE)
+        return Legend(PRESSURE, limits=self._limits, extent=self._extent)
+
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
+
+def choices(dataset: Dataset | None) -> list[str]:
+    """Return what the points of a dataset can be coloured by, best known first.
+
+    A column that is called as one of the first two is "(file)".
+    """
+    if dataset is None:
+        return list(BUILT_IN)
+    by_choice = _looked_at(dataset).by_choice
+    return [*BUILT_IN, *by_choice, *_listed_values(dataset, by_choice)]
+
+
+def _listed_values(dataset: Dataset, columns: Mapping[str, str]) -> list[str]:
+    """Return the measures that are listed as well: few, and in their own units.
+
+    Genes are too many, and components or pixels tell nothing by their names.
+    """
+    names = dataset.profile_names
+    is_measured = dataset.profile is not dataset.X and dataset.images is None
+    if not is_measured or dataset.has_expression or len(names) > MAX_VALUES:
+        return []
+    known = set(columns.values())
+    return [choice_of_value(name, dataset) for name in names if name not in known]
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What takes long to find out of the metadata of many rows."""
+
+    names: tuple[object, ...]
+    by_choice: Mapping[str, str]
+    label: str | None
+
+    @property
+    def usable(self) -> list[str]:
+        """The columns that tell something, names before numbers."""
+        return list(self.by_choice.values())
+
+
+_known: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
+
+
+def _looked_at(dataset: Dataset) -> _Columns:
+    obs, known = dataset.obs, _known.get(dataset)
+    if known is None or known.names != tuple(obs.columns):
+        usable = [c for c in obs.columns if _is_usable(obs[c])]
+        usable.sort(key=lambda c: is_continuous(obs[c]))  # names before numbers
+        label = label_column(obs) if dataset.objects is not None else None
+        known = _Columns(tuple(obs.columns), _told_apart(map(str, usable)), label)
+        _known[dataset] = known
+    return known
+
+
+def _told_apart(columns: Iterable[str]) -> dict[str, str]:
+    """Return each column by a choice that means nothing else."""
+    by_choice: dict[str, str] = {}
+    for column in columns:
+        choice = column
+        while choice in BUILT_IN or choice in by_choice:
+            choice += OF_FILE
+        by_choice[choice] = column
+    return by_choice
+
+
+def _is_usable(values: pd.Series) -> bool:
+    if not values.notna().any():
+        return False
+    return is_continuous(values) or values.nunique() <= MAX_LEVELS
+
+
+def metadata_columns(dataset: Dataset) -> list[str]:
+    """Return the metadata columns that tell something of one row.
+
+    Categories come first; the label of an object, which no two rows share, is none.
+    """
+    known = _looked_at(dataset)
+    return [column for column in known.usable if column != known.label]
+
+
+def composition_columns(dataset: Dataset) -> list[str]:
+    """Return the metadata columns that a cluster's composition can be told by.
+
+    Where an object lies in its image tells nothing of what it is.
+    """
+    places = PLACES if dataset.objects is not None else frozenset()
+    return [column for column in metadata_columns(dataset) if column not in places]
+
+
+def is_choice(choice: str, dataset: Dataset) -> bool:
+    """Return whether points can be coloured by it: a gene is one too."""
+    return choice in BUILT_IN or name_of(choice, dataset) is not None
+
+
+def name_of(choice: str, dataset: Dataset) -> str | None:
+    """Return what a choice is called in the file; None if it is not of the file."""
+    by_choice = _looked_at(dataset).by_choice
+    return by_choice.get(choice) or _value_of(choice, dataset)
+
+
+def choice_of_column(name: str, dataset: Dataset) -> str:
+    """Return the choice that means a metadata column that tells something."""
+    by_choice = _looked_at(dataset).by_choice
+    return next(choice for choice, column in by_choice.items() if column == name)
+
+
+def choice_of_value(name: str, dataset: Dataset) -> str:
+    """Return the choice that means a gene, or another column of the profile."""
+    choice = name + OF_FILE if name in BUILT_IN else name
+    if choice in _looked_at(dataset).by_choice:
+        return f"{name} ({value_word(dataset)})"
+    return choice
+
+
+def value_word(dataset: Dataset) -> str:
+    """Return what a column of the profile is called."""
+    if dataset.source_objects is not None:
+        return MEASURE
+    return GENE if dataset.has_expression else COLUMN
+
+
+def _value_of(choice: str, dataset: Dataset) -> str | None:
+    for ending in ("", OF_FILE, f" ({value_word(dataset)})"):
+        name = choice.removesuffix(ending)
+        is_known = name in dataset.profile_names
+        if is_known and choice_of_value(name, dataset) == choice:
+            return name
+    return None
+
+
+def coloring(
+    choice: str,
+    dataset: Dataset,
+    by_cluster: ByCluster,
+    limits: tuple[float, float] | None = None,
+) -> Coloring:
+    """Return the colouring for one of the ``choices``, or for a gene."""
+    if choice == CLUSTER:
+        return by_cluster
+    if choice == PRESSURE:
+        return ByPressure(limits)
+    column = _looked_at(dataset).by_choice.get(choice)
+    if column is None:
+        gene = _value_of(choice, dataset)
+        assert gene is not None, choice
+        return ByValue(choice, gene_values(dataset, gene), limits)
+    values = dataset.obs[column]
+    if not is_continuous(values):
+        return ByCategory(choice, values)
+    return ByValue(choice, values.to_numpy(dtype=float, na_value=np.nan), limits)
+
+
+def for_figure(choice: str, coloring: Coloring, snapshot: Snapshot) -> PointColors:
+    """Return the colours of a map as a figure of it takes them."""
+    rgba, limits = coloring.colors(snapshot), coloring.legend().limits
+    if limits is None:
+        return PointColors(rgba, choice, coloring.levels())
+    scale = value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
+    return PointColors(rgba, choice, scale=scale, limits=limits)
+
+
+def gene_values(dataset: Dataset, name: str) -> NDArray[np.floating]:
+    """Return one column of what is compared: (N,); counts of a gene as logarithms."""
+    return dataset.expression.column(dataset.profile_names.index(name))

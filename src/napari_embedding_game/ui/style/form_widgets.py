@@ -1,0 +1,182 @@
+"""What the four parts of the dock have in common."""
+
+from __future__ import annotations
+
+from magicgui.widgets.bases import ValueWidget
+from qtpy.QtCore import QEvent, QObject, QSize, Qt
+from qtpy.QtGui import QIcon, QPixmap
+from qtpy.QtWidgets import (
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QScrollBar,
+    QVBoxLayout,
+    QWidget,
+)
+from superqt import QCollapsible
+
+
+class ControlsSection(QWidget):
+    """A heading with a fine rule, and whatever is added below it."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(0, 0, 0, 6)
+        self.column.setSpacing(5)
+        heading = QHBoxLayout()
+        heading.addWidget(text_label(title, "heading", wraps=False))
+        heading.addWidget(_rule(), 1)
+        self.column.addLayout(heading)
+
+
+def text_label(text: str = "", role: str = "note", *, wraps: bool = True) -> QLabel:
+    """Return a label of one of the roles that the theme's sheet knows."""
+    label = QLabel(text)
+    label.setProperty("role", role)
+    label.setWordWrap(wraps)
+    if wraps:
+        label.setMinimumWidth(1)  # a long word must not widen the dock
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label
+
+
+def set_role(label: QLabel, role: str) -> None:
+    """Give a label another role, and the looks that go with it."""
+    if label.property("role") != role:
+        label.setProperty("role", role)
+        label.style().unpolish(label)
+        label.style().polish(label)
+
+
+def show_text(label: QLabel, text: str, role: str | None = None) -> None:
+    """Show a text, or hide the label where there is none."""
+    if role is not None:
+        set_role(label, role)
+    if label.text() != text:
+        label.setText(text)
+    label.setVisible(bool(text))
+
+
+def scrolled(widget: QWidget) -> QScrollArea:
+    """Return a new area in which a widget is scrolled up and down.
+
+    Only for a widget that is in none yet: put into a second one while the first is
+    still alive, both follow each other's resizes until the stack is full.
+    """
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QScrollArea.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(widget)
+    return area
+
+
+def form() -> QFormLayout:
+    """Return a form that stays readable when the dock is narrow."""
+    layout = QFormLayout()
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setHorizontalSpacing(10)
+    layout.setVerticalSpacing(5)
+    layout.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+    return layout
+
+
+def add_row(layout: QFormLayout, label: str, widget: ValueWidget | QWidget) -> None:
+    """Add a widget with a label that shares its tooltip."""
+    native = widget if isinstance(widget, QWidget) else widget.native
+    caption = QLabel(label)
+    caption.setToolTip(native.toolTip())
+    native.setMinimumWidth(60)
+    layout.addRow(caption, native)
+
+
+def show_row(layout: QFormLayout, widget: ValueWidget, shown: bool) -> None:
+    """Show or hide a widget together with its label."""
+    layout.labelForField(widget.native).setVisible(shown)
+    widget.native.setVisible(shown)
+
+
+class Fold(QCollapsible):
+    """Something used now and then, folded away under a line of text."""
+
+    def __init__(self, title: str, inside: QWidget) -> None:
+        # Not QIcon(): under PySide6 that is false, and superqt then has no icon at all.
+        empty = QPixmap(1, 1)
+        empty.fill(Qt.GlobalColor.transparent)
+        super().__init__("", expandedIcon=QIcon(empty), collapsedIcon=QIcon(empty))
+        self.toggleButton().setIconSize(QSize(0, 0))
+        self._title = title
+        self.setDuration(0)
+        self.layout().setContentsMargins(0, 0, 0, 0)
+        self.layout().setSpacing(2)
+        self.content().layout().setContentsMargins(12, 0, 0, 0)
+        self.toggled.connect(self._on_folded)
+        self.addWidget(inside)
+        self._on_folded(False)
+
+    def set_title(self, title: str) -> None:
+        """Show another line of text."""
+        self._title = title
+        self._on_folded(self.isExpanded())
+
+    def _on_folded(self, is_open: bool) -> None:
+        self.setText(f"{'▾' if is_open else '▸'}  {self._title}")
+
+
+def skip_what_is_folded(root: QWidget) -> None:
+    """Let the Tab key pass over what nobody sees, as it is folded away."""
+    for fold in root.findChildren(QCollapsible):
+        fold.content().setEnabled(fold.isExpanded())
+        fold.toggled.connect(fold.content().setEnabled)
+
+
+def ignore_idle_wheel(root: QWidget) -> None:
+    """Let the wheel scroll the dock, not change the setting that it passes over."""
+    guard = _WheelGuard(root)
+    kinds = (QComboBox, QAbstractSlider, QAbstractSpinBox)
+    for kind in kinds:
+        for widget in root.findChildren(kind):
+            if isinstance(widget, QScrollBar):
+                continue  # an abstract slider too, and what the wheel is for
+            widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            widget.installEventFilter(guard)
+
+
+def take_numbers_once_typed(root: QWidget) -> None:
+    """Let numbers count when Enter is pressed or the field is left, not key by key.
+
+    Until then "3" on the way to "300" would be set, or be brought into the range of
+    the field: 10, and then 1000.
+    """
+    for field in root.findChildren(QAbstractSpinBox):
+        field.setKeyboardTracking(False)
+
+
+def finish_typing() -> None:
+    """Take the number that is being typed: a button need not take the cursor."""
+    field = QApplication.focusWidget()
+    if isinstance(field, QAbstractSpinBox):
+        field.clearFocus()
+
+
+class _WheelGuard(QObject):
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Wheel and not watched.hasFocus():
+            event.ignore()
+            return True
+        return False
+
+
+def _rule() -> QFrame:
+    rule = QFrame()
+    rule.setProperty("role", "rule")
+    rule.setFixedHeight(1)
+    return rule

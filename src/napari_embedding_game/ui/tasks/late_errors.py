@@ -1,0 +1,23 @@
+"""Tells of what went wrong after the dock that would have told it was closed."""
+
+from __future__ import annotations
+
+import logging
+
+import napari
+from napari.utils.notifications import show_error
+
+from napari_embedding_game.session.session import sentence
+
+logger = logging.getLogger(__name__)
+
+
+def notify_error(error: BaseException) -> None:
+    """Show a notification where napari still has a window; call it from its thread."""
+    if napari.current_viewer() is not None:
+        show_error(f"Embedding Game: {sentence(error)}")
+
+
+def log_error(what: str, error: BaseException) -> None:
+    """Write an error into the log, from any thread: there may be no window any more."""
+    logger.error("%s: %s", what, sentence(error), exc_info=error)

@@ -1,0 +1,30 @@
+"""Asks where to save."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qtpy.QtWidgets import QFileDialog, QWidget
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.file.archive import ENDING
+
+
+def ask_for_session(parent: QWidget | None, dataset: Dataset | None) -> Path | None:
+    """Ask for the name of a session file; None when it was called off."""
+    kind = f"Embedding game session (*{ENDING})"
+    return ask(parent, proposed(dataset, "session"), ENDING, kind)
+
+
+def proposed(dataset: Dataset | None, what: str) -> str:
+    """Return a name for what is saved of a dataset, without an ending."""
+    return what if dataset is None else f"{Path(dataset.name).stem}_{what}"
+
+
+def ask(parent: QWidget | None, proposed: str, ending: str, kind: str) -> Path | None:
+    """Ask where to save; the name gets the ending, whatever was typed."""
+    name, _ = QFileDialog.getSaveFileName(parent, "Save", proposed + ending, kind)
+    if not name:
+        return None
+    path = Path(name)
+    return path if path.suffix.lower() == ending else Path(f"{path}{ending}")

@@ -1,0 +1,291 @@
+"""Session files: save, open, save on the quiet, offer back what a crash left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.autosave import (
+    Autosave,
+    RecoveryFile,
+    find_recent_sessions,
+    find_recovery_files,
+)
+from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
+from napari_embedding_game.ui.compat import camera_of
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.tasks.late_errors import log_error, notify_error
+from napari_embedding_game.ui.tasks.worker import Worker
+
+if TYPE_CHECKING:
+    import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
+
+TICK_MS = 1000
+NOT_CLOSED = "The map could not be saved when it was closed"
+
+
+def load_session(path: Path) -> Stages[tuple[SavedSession, list[str]]]:
+    """Read a session file and, where they are still there, its data, in stages.
+
+    Returns the session, and a sentence for each map whose data are missing.
+    """
+    yield Stage(f"Reading {path.name}")
+    saved = archive.load(path)
+    maps: list[SavedMap] = []
+    troubles: list[str] = []
+    for number, one in enumerate(saved.maps):
+        yield Stage("Reading the data again", number / len(saved.maps))
+        one.find_clusters()
+        try:
+            maps.append(archive.with_data(one, path.parent))
+        except DataError as error:
+            maps.append(one)
+            troubles.append(str(error))
+    return replace(saved, maps=tuple(maps)), list(dict.fromkeys(troubles))
+
+
+class SessionStore(QObject):
+    """Saves the session of a viewer every minute of work, and when it is closed."""
+
+    failed = Signal(object)
+
+    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self._session = workspace.session
+        self._linked = workspace.linked
+        self.maps = workspace.maps
+        self._autosave: Autosave | None = None
+        self._worker: Worker | None = None
+        self._seen: tuple[Any, ...] = ()
+        """Where the camera was at the last tick."""
+        self._timer = QTimer(self)
+        self._timer.setInterval(TICK_MS)
+        self._timer.timeout.connect(self.tick)
+        self._connections = Connections()
+        self._connections.connect_all(self._signals(), self._touch)
+        # Where the program ends before the window can say that it is closed.
+        application = QCoreApplication.instance()
+        if application is not None:
+            self._connections.connect(application.aboutToQuit, self.close)
+        self._is_closed = False
+
+    def recovery_files(self) -> list[RecoveryFile]:
+        """Return the sessions that a crash left behind, the newest first."""
+        try:
+            return find_recovery_files()
+        except OSError:
+            return []  # without such a folder nothing was saved either
+
+    def recent(self) -> list[tuple[Path, str]]:
+        """Return the last maps that were closed, and words for each, newest first."""
+        try:
+            paths = find_recent_sessions()
+        except OSError as error:
+            log_error("The last maps cannot be listed", error)
+            return []
+        files = []
+        for path in paths:
+            try:
+                when = datetime.fromtimestamp(path.stat().st_mtime)
+                files.append((path, _recent_told(archive.summary(path), when)))
+            except (OSError, DataError) as error:
+                log_error(f"{path.name} cannot be listed among the last maps", error)
+        return files
+
+    def capture(self) -> SavedSession | None:
+        """Return the whole session with its view, as it is now."""
+        self.maps.note_view(self._view())
+        return self.maps.capture()
+
+    def embed(
+        self, points: NDArray[Any], title: str, dataset: Dataset | None = None
+    ) -> None:
+        """Open a map of some points of the open one; the way back is kept.
+
+        ``dataset`` is the same source in another space, where one was chosen.
+        """
+        self.maps.note_view(self._view())
+        self.maps.embed(points, title, dataset)
+
+    def reload(self, dataset: Dataset) -> None:
+        """Open the same data read in another way; the way back is kept."""
+        self.maps.note_view(self._view())
+        self.maps.reload(dataset)
+
+    def open(self, key: str) -> None:
+        """Open another map of the session."""
+        self.maps.note_view(self._view())
+        self.maps.open(key)
+
+    def tick(self) -> None:
+        """Save in the background if it is time."""
+        if self._autosave is None or self._worker is not None:
+            return
+        # Looked at here, as the camera tells of every move of the mouse.
+        seen, self._seen = self._seen, _seen(self._viewer)
+        if seen != self._seen:
+            self._autosave.touch()
+        job = self._autosave.tick()
+        if job is not None:
+            self._begin(job)
+
+    def take_over(self, recovery_file: RecoveryFile) -> None:
+        """Save what was brought back under a new name, then forget the old file."""
+        if self._autosave is None:
+            self._start()
+        job = None if self._autosave is None else self._autosave.job()
+        if job is not None:
+            self._begin(job, recovery_file.discard)
+
+    def begin_anew(self) -> None:
+        """Put away what was saved by itself, as other data are to take its place."""
+        self._timer.stop()
+        self._put_away()
+
+    def close(self) -> None:
+        """Save once more and let go, the first time."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._timer.stop()
+        self._connections.close()
+        self._put_away()
+
+    def show_view(self, view: Mapping[str, Any]) -> None:
+        """Look where the person looked; what is no such view is passed over."""
+        numbers = np.array([view.get("zoom"), *(view.get("center") or ())], object)
+        is_view = len(numbers) == 4 and all(type(x) is float for x in numbers)
+        if is_view and np.isfinite(numbers.astype(float)).all() and numbers[0] > 0:
+            camera = camera_of(self._viewer)
+            camera.center, camera.zoom = tuple(numbers[1:]), numbers[0]
+
+    # Inside
+
+    def _put_away(self) -> None:
+        """Save once more in the background, and close the file in good order."""
+        autosave, self._autosave = self._autosave, None
+        if autosave is None:
+            return
+        try:
+            close = autosave.closing()
+        except Exception as error:  # whatever it is, the window has to close
+            self._on_not_closed(error)
+            return
+        worker = Worker(_noted(close))
+        # No slot of this object: it may be gone by then.
+        worker.failed.connect(notify_error)
+        worker.begin()
+
+    @staticmethod
+    def _on_not_closed(error: Exception) -> None:
+        log_error(NOT_CLOSED, error)
+        notify_error(error)
+
+    def _signals(self) -> tuple[Any, ...]:
+        session = self._session
+        return (
+            session.state_changed,
+            session.clusters.changed,
+            session.selection.changed,
+            session.settings.events,
+            session.look.events,
+            self.maps.changed,
+        )
+
+    def _touch(self) -> None:
+        if self._session.snapshot is None:
+            return  # nothing of a person's work would be lost
+        if self._autosave is None:
+            self._start()
+        if self._autosave is not None:
+            self._autosave.touch()
+
+    def _start(self) -> None:
+        try:
+            self._autosave = Autosave(self.capture)
+        except OSError as error:
+            self._connections.close()
+            self.failed.emit(
+                DataError(
+                    f"Nothing is saved on the quiet ({error.strerror or error}): save "
+                    "the session yourself now and then."
+                )
+            )
+        else:
+            self._timer.start()
+
+    def _begin(
+        self, job: Callable[[], None], then: Callable[[], None] | None = None
+    ) -> None:
+        def done(_: object) -> None:
+            self._done()
+            if then is not None:
+                then()
+
+        self._worker = Worker(job)
+        self._worker.returned.connect(done)
+        self._worker.failed.connect(self._done)
+        self._worker.begin()
+
+    def _done(self, error: object = None) -> None:
+        self._worker = None
+        if error is not None:
+            self.failed.emit(error)
+
+    def _view(self) -> Mapping[str, Any]:
+        center, zoom = _seen(self._viewer)
+        return {
+            "center": list(center),
+            "zoom": zoom,
+            "layers": self._linked.describe(),
+        }
+
+
+def _noted(close: Callable[[], None]) -> Callable[[], None]:
+    """Return the same job, which also writes into the log that it failed."""
+
+    def job() -> None:
+        try:
+            close()
+        except Exception as error:
+            log_error(NOT_CLOSED, error)
+            raise
+
+    return job
+
+
+def _seen(viewer: Any) -> tuple[tuple[float, ...], float]:
+    """Return the centre and the zoom of the camera."""
+    camera = camera_of(viewer)
+    return tuple(map(float, camera.center)), float(camera.zoom)
+
+
+def _recent_told(one: archive.Summary, when: datetime) -> str:
+    names = f", {one.n_names} named clusters" if one.n_names else ""
+    return f"{one.title}, {one.n_points:,} points{names}, closed {when:%d %B, %H:%M}"
+
+
+def describe_recovery_file(recovery_file: RecoveryFile) -> str:
+    """Return a sentence that offers a session back."""
+    when = datetime.fromtimestamp(recovery_file.saved_at)
+    today = time.time() - recovery_file.saved_at < 12 * 3600
+    return (
+        f"napari ended without closing its last map, saved {when:%H:%M}."
+        if today
+        else f"napari ended without closing a map, saved on {when:%d %B, %H:%M}."
+    )

@@ -1,0 +1,431 @@
+"""The whole family: every member with every approximation that it is offered with."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize_scalar
+
+from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.energy.compatibility import NO_BOUND, choose
+from napari_embedding_game.core.energy.methods import (
+    METHODS,
+    Method,
+    is_installed,
+    per_point,
+    resolve,
+    strength_of,
+)
+from napari_embedding_game.core.energy.objective import (
+    AllPairs,
+    Objective,
+    make_objective,
+)
+from napari_embedding_game.core.energy.pair_functions import (
+    KERNELS,
+    NEAREST,
+    UMAP_A,
+    UMAP_B,
+)
+from napari_embedding_game.core.energy.pair_sums import (
+    CompiledForces,
+    TorchForces,
+    make_forces,
+)
+from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.names import APPROXIMATIONS
+from napari_embedding_game.core.types import GameSettings, StartSettings
+
+TOLERANCE = {np.float32: 2e-5, np.float64: 1e-10}
+CPU = torch.device("cpu")
+OFFERED = [(name, a) for name, m in METHODS.items() for a in m.approximations]
+NOT_PAIRWISE = {"pca", "pca_low_rank"}
+"""Members whose forces are inner products: tests/core/test_pca_methods.py."""
+PAIRWISE = [(name, a) for name, a in OFFERED if name not in NOT_PAIRWISE]
+L = 9
+
+
+def compiled(edges, member):
+    return CompiledForces(edges, 1, member.attraction, member.kernel)
+
+
+def chosen(edges, member):
+    return make_forces(edges, CPU, 1, member.attraction, member.kernel)
+
+
+def torch_in_blocks(edges, member):
+    return TorchForces(edges, CPU, member.attraction, member.kernel, 1000)
+
+
+def problem_of(make_problem, member, n=70, d=2, dtype=np.float64):
+    profiles = (member.attraction, member.kernel)
+    if not member.kernel:
+        return make_problem(n, d, L, member.affinity, dtype)
+    return make_problem(n, d, L, member.affinity, dtype, profiles=profiles)
+
+
+def objective_of(problem, member, approximation, forces=chosen):
+    repulsion = member.lambda_scale(problem.edges) * member.strength
+    return make_objective(
+        approximation, forces(problem.edges, member), repulsion, L, 3, member.aggregate
+    )
+
+
+def twin_energy(problem, objective, y, z):
+    total = problem.twin.sum_of(objective.repulsion_sources(problem.y, problem.z), y, z)
+    if objective.aggregate == "log":
+        total = torch.log(total)
+    return problem.twin.attraction(y) + objective.repulsion * total
+
+
+def difference(found, wanted):
+    found = torch.as_tensor(found, dtype=torch.float64)
+    return float(torch.linalg.norm(found - wanted) / torch.linalg.norm(wanted))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("forces", [chosen, compiled, torch_in_blocks])
+@pytest.mark.parametrize(("name", "approximation"), PAIRWISE)
+def test_value_and_gradients_are_those_of_the_formula(
+    make_problem, name, approximation, forces, d, dtype
+):
+    member = METHODS[name]
+    problem = problem_of(make_problem, member, d=d, dtype=dtype)
+    objective = objective_of(problem, member, approximation, forces)
+    energy, y_gradient, z_gradient = objective.evaluate(problem.y, problem.z, True)
+    y = problem.y.double().requires_grad_()
+    z = problem.z.double().requires_grad_()
+    wanted = twin_energy(problem, objective, y, z)
+    wanted.backward()
+    assert difference(energy, wanted.detach()) < TOLERANCE[dtype]
+    assert difference(y_gradient, y.grad) < TOLERANCE[dtype]
+    if approximation == "landmarks":
+        assert difference(z_gradient, z.grad) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize(("name", "approximation"), PAIRWISE)
+def test_gradients_are_the_slopes_of_the_value(make_problem, name, approximation):
+    member = METHODS[name]
+    problem = problem_of(make_problem, member)
+    objective = objective_of(problem, member, approximation)
+    _, gradient, _ = objective.evaluate(problem.y, problem.z, False)
+    h = 1e-6
+    for seed in range(3):
+        torch.manual_seed(seed)
+        way = torch.randn_like(problem.y)
+        ahead = objective.evaluate(problem.y + h * way, problem.z, True)[0]
+        behind = objective.evaluate(problem.y - h * way, problem.z, True)[0]
+        slope = (ahead - behind) / (2 * h)
+        assert slope == pytest.approx(float((gradient * way).sum()), rel=1e-5)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("width", [0.05, 1.0, 30.0])
+def test_landmarks_never_exceed_the_sum_over_all_pairs(make_problem, kernel, width):
+    problem = make_problem(50, 2, L, profiles=("log1p", kernel), dtype=np.float64)
+    forces = CompiledForces(problem.edges, 1, "log1p", kernel)
+    exact, _ = forces.all_pairs(problem.y * width)
+    # The pairs of points with themselves, which landmarks count too.
+    exact += 50 * float(KERNELS[kernel].value(torch.zeros((), dtype=torch.float64)))
+    for z in (problem.z, problem.z * width, problem.y[:L] * width):
+        found = forces.landmark_forces(problem.y * width, z)
+        assert found.ratio**2 * found.s_zz <= exact * (1 + 1e-12)
+    at_points = forces.landmark_forces(problem.y * width, problem.y * width)
+    assert at_points.ratio**2 * at_points.s_zz == pytest.approx(exact, rel=1e-12)
+
+
+def test_umap_repulsion_has_no_end_where_two_points_meet():
+    at_zero = torch.tensor(-NEAREST, dtype=torch.float64)
+    assert math.isinf(KERNELS["umap"].value(at_zero))
+    others = set(KERNELS) - set(NO_BOUND)
+    assert all(math.isfinite(KERNELS[name].value(0 * at_zero)) for name in others)
+
+
+@pytest.mark.parametrize(("name", "approximation"), PAIRWISE)
+def test_turning_shifting_and_renaming_points_changes_nothing(
+    make_problem, name, approximation
+):
+    member = METHODS[name]
+    problem = problem_of(make_problem, member)
+    objective = objective_of(problem, member, approximation)
+    energy, gradient, _ = objective.evaluate(problem.y, problem.z, True)
+    turn = torch.tensor([[0.6, -0.8], [0.8, 0.6]], dtype=torch.float64)
+    moved = problem.y @ turn + 5, problem.z @ turn + 5
+    again, turned, _ = objective.evaluate(*moved, True)
+    assert again == pytest.approx(energy, rel=1e-9)
+    assert torch.allclose(turned, gradient @ turn, rtol=1e-7, atol=1e-9)
+    if approximation.startswith("sampled"):
+        return  # other points are drawn for other names
+    order = np.random.default_rng(0).permutation(len(problem.y))
+    matrix = problem.edges.matrix()[order][:, order]
+    problem.edges = Edges.from_matrix(matrix, problem.edges.scale)
+    other = objective_of(problem, member, approximation)
+    again, renamed, _ = other.evaluate(problem.y[order], problem.z, True)
+    assert again == pytest.approx(energy, rel=1e-9)
+    assert torch.allclose(renamed, gradient[order], rtol=1e-7, atol=1e-9)
+
+
+# --- Pressure -----------------------------------------------------------------------
+
+PRESSURED = ["game", "ee", "ssne", "tsne", "umap", "umap_exact"]
+HEIGHTS = np.concatenate([[0.0], np.geomspace(1e-3, 50, 80)])
+
+
+def lifted(y, k, height):
+    across = torch.zeros(len(y), 1, dtype=y.dtype)
+    across[k] = height
+    return torch.hstack([y, across])
+
+
+def downhill(energy):
+    """The height at which the energy, falling from the map up, is least."""
+    values = [energy(HEIGHTS[0])]
+    for height in HEIGHTS[1:]:
+        values.append(energy(height))
+        if values[-1] >= values[-2]:
+            break
+    if len(values) == 2:
+        return 0.0
+    bracket = HEIGHTS[len(values) - 3], HEIGHTS[len(values) - 1]
+    return minimize_scalar(energy, bounds=bracket, options={"xatol": 1e-9}).x
+
+
+def played(problem, name, approximation):
+    settings = GameSettings(
+        method=name, approximation=approximation, n_landmarks=L, max_iter=40
+    )
+    for snapshot in play(problem.edges, problem.y.numpy(), settings, n_jobs=1):
+        last = snapshot
+    # Squeezed, so that some points are stuck.
+    both = last.embedding, last.landmarks
+    return tuple(torch.tensor(0.6 * x, dtype=torch.float64) for x in both)
+
+
+@pytest.mark.parametrize("name", PRESSURED)
+@pytest.mark.parametrize("approximation", ["exact", "sampled_edges", "landmarks"])
+def test_pressure_minimises_the_energy_of_one_lifted_point(
+    make_problem, name, approximation
+):
+    member = METHODS[name]
+    if approximation not in member.approximations:
+        pytest.skip(f"{member.title} is not defined for {approximation}")
+    problem = problem_of(make_problem, member, n=60)
+    problem.y, problem.z = played(problem, name, approximation)
+    objective = objective_of(problem, member, approximation)
+    by = objective.repulsion_sources(problem.y, problem.z)
+    at_0 = lifted(problem.y, 0, 0.0)
+    flat = torch.hstack([problem.z, torch.zeros(L, 1, dtype=torch.float64)])
+
+    at_rest = problem.twin.kernel_sum(problem.y, problem.z)
+    closest = torch.cdist(problem.y, problem.z).argmin(dim=1)
+
+    def own_change(y, k):
+        """Of what the nearest landmark pushes, the share that stands for k itself."""
+        apart = torch.stack([rows[k] - flat[closest[k]] for rows in (y, at_0)])
+        now, before = problem.twin.k(apart.square().sum(dim=1))
+        return by.own * (now - before)
+
+    def sum_of(y, k):
+        if approximation != "landmarks":
+            return problem.twin.sum_of(by, y, flat)
+        # Landmarks push as hard as they did before the point was lifted.
+        change = problem.twin.kernel_sum(y, flat) - at_rest - own_change(y, k)
+        return by.total + by.multiplicity * change
+
+    def energy(k, height):
+        y = lifted(problem.y, k, height)
+        total = sum_of(y, k)
+        total = torch.log(total) if member.aggregate == "log" else total
+        return float(problem.twin.attraction(y) + objective.repulsion * total)
+
+    _, found = pressure(objective, problem.y, problem.z)
+    points = range(0, 60, 4)
+    wanted = [downhill(partial(energy, k)) for k in points]
+    np.testing.assert_allclose(found[points], wanted, atol=3e-4)
+    assert (np.array(wanted) > 0).any()
+
+
+def test_pressure_of_ee_is_the_papers_closed_form(make_problem):
+    member = METHODS["ee"]
+    problem = problem_of(make_problem, member)
+    weights = np.random.default_rng(0).uniform(0, 1, (70, 70))
+    weights += weights.T
+    np.fill_diagonal(weights, 0)
+    forces = chosen(problem.edges, member)
+    objective = Objective(AllPairs(forces, weights), 3.0)
+    _, found = pressure(objective, problem.y, problem.z)
+    pull = np.asarray(problem.edges.matrix().sum(axis=1)).ravel() / 2
+    near = np.exp(-(torch.cdist(problem.y, problem.y).numpy() ** 2))
+    push = 3.0 * (weights * near).sum(axis=1)
+    wanted = np.sqrt(np.maximum(np.log(push / pull), 0))
+    assert 0.1 < (wanted > 0).mean() < 1
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "approximation"), PAIRWISE)
+def test_without_repulsion_nothing_is_pressured(make_problem, name, approximation):
+    member = METHODS[name]
+    problem = problem_of(make_problem, member)
+    if (problem.edges.weights < 0).any():
+        pytest.skip("its edges push as well")
+    objective = objective_of(problem, member, approximation)
+    objective.repulsion = 0.0
+    assert (pressure(objective, problem.y, problem.z)[1] == 0).all()
+
+
+# --- What each member is --------------------------------------------------------------
+
+
+def test_tsne_is_openly_t_sne(make_problem):
+    """Its energy is the Kullback-Leibler divergence, up to factor and constant."""
+    member = METHODS["tsne"]
+    problem = problem_of(make_problem, member)
+    objective = objective_of(problem, member, "exact")
+    P = problem.edges.matrix().toarray()
+    P = P / P.sum()
+    for y in (problem.y, 0.3 * problem.y):
+        q = 1 / (1 + torch.cdist(y, y).numpy() ** 2)
+        np.fill_diagonal(q, 0)
+        divergence = (P * np.log(np.where(P > 0, P, 1))).sum()
+        divergence -= (P * np.log(np.where(P > 0, q / q.sum(), 1))).sum()
+        entropy = -(P * np.log(np.where(P > 0, P, 1))).sum()
+        energy = objective.evaluate(y, problem.z, True)[0] / objective.repulsion
+        assert energy - entropy == pytest.approx(divergence, rel=1e-6)
+
+
+def test_two_kernel_pca_is_the_squared_difference_of_two_kernels(make_problem):
+    member = METHODS["two_kernel_pca"]
+    problem = problem_of(make_problem, member)
+    objective = objective_of(problem, member, "exact")
+    wanted = problem.edges.matrix().toarray() / problem.edges.scale
+    energies = []
+    for y in (problem.y, 0.3 * problem.y):
+        q = 1 / (1 + torch.cdist(y, y).numpy() ** 2)
+        np.fill_diagonal(q, 0)
+        squared = ((wanted - q) ** 2).sum() - (wanted**2).sum()
+        energy = objective.evaluate(y, problem.z, True)[0] / objective.repulsion
+        assert energy == pytest.approx(squared, rel=1e-5)
+        energies.append(squared)
+    assert energies[0] != pytest.approx(energies[1], rel=0.1)
+
+
+def test_two_kernel_lle_is_lemma_4(make_problem):
+    member = METHODS["two_kernel_lle"]
+    problem = problem_of(make_problem, member)
+    objective = objective_of(problem, member, "exact")
+    n = len(problem.y)
+    from napari_embedding_game.core.graph.reconstruction import reconstruction_weights
+
+    W = np.zeros((n, n))
+    np.put_along_axis(
+        W,
+        problem.graph.indices.astype(int),
+        reconstruction_weights(problem.X, problem.graph.indices),
+        axis=1,
+    )
+    np.testing.assert_allclose(W.sum(axis=1), 1, rtol=1e-5)
+    M = (np.eye(n) - W).T @ (np.eye(n) - W)
+    different = ~np.eye(n, dtype=bool)
+    q = 1 / (1 + torch.cdist(problem.y, problem.y).numpy() ** 2)
+    loss = (M * q)[different].sum() + q[different].sum() / n
+    energy = objective.evaluate(problem.y, problem.z, True)[0]
+    assert energy == pytest.approx(loss, rel=1e-5)
+
+
+def test_exact_umap_is_the_papers_cross_entropy(make_problem):
+    member = METHODS["umap_exact"]
+    problem = problem_of(make_problem, member)
+    objective = objective_of(problem, member, "exact")
+    w = problem.edges.matrix().toarray() / problem.edges.scale
+    different = ~np.eye(len(w), dtype=bool)
+    s = torch.cdist(problem.y, problem.y).numpy() ** 2 + 1e-3
+    p = UMAP_A * s**UMAP_B
+    cross = w * np.log1p(p) + (w - 1) * np.log(1 - 1 / (1 + p))
+    energy = objective.evaluate(problem.y, problem.z, True)[0] / objective.repulsion
+    assert energy == pytest.approx(cross[different].sum(), rel=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")
+def test_umap_parameters_are_those_of_umap_learn():
+    from umap.umap_ import find_ab_params
+
+    a, b = find_ab_params(1.0, 0.1)
+    assert (a, b) == pytest.approx((UMAP_A, UMAP_B), rel=1e-6)
+
+
+# --- Choosing
+
+
+def test_all_members_but_pca_have_an_attraction_and_a_kernel():
+    for name, member in METHODS.items():
+        assert (
+            bool(member.attraction) == bool(member.kernel) == (name not in NOT_PAIRWISE)
+        )
+        assert member.moved_by or member.kernel
+
+
+def test_the_first_approximation_is_the_methods_own():
+    assert choose("tsne", None)[1] == "landmarks"
+    assert choose("umap", None)[1] == "sampled_edges"
+
+
+@pytest.mark.parametrize("name", ["umap", "umap_exact"])
+def test_umap_with_landmarks_is_refused_with_the_reason(name):
+    with pytest.raises(InputError, match="infinite where two points meet"):
+        choose(name, "landmarks")
+
+
+@pytest.mark.parametrize(
+    ("method", "approximation", "words"),
+    [
+        ("chess", None, "'chess'"),
+        ("game", "guess", "'guess'"),
+        ("umap_exact", "sampled_edges", "choose exact"),
+    ],
+)
+def test_what_is_not_there_is_named(method, approximation, words):
+    with pytest.raises(InputError, match=words):
+        choose(method, approximation)
+
+
+def test_settings_left_open_are_the_methods_own():
+    assert strength_of(GameSettings(method="umap")) == 5.0
+    assert strength_of(GameSettings(method="umap", strength=2.0)) == 2.0
+    assert resolve(StartSettings(), "tsne").affinity == "entropic"
+    assert resolve(StartSettings(affinity="fuzzy"), "tsne").affinity == "fuzzy"
+
+
+def test_a_new_member_is_a_declaration_and_a_line(make_problem, monkeypatch):
+    example = Method(
+        title="Gaussian game",
+        attraction="log1p",
+        kernel="gaussian",
+        lambda_scale=per_point,
+        strength=300,
+        source="an example",
+    )
+    monkeypatch.setitem(METHODS, "gaussian_game", example)
+    problem = make_problem(70, 2, L, profiles=("log1p", "gaussian"))
+    settings = GameSettings(method="gaussian_game", n_landmarks=L, max_iter=60)
+    first, *_, last = play(problem.edges, problem.y.numpy(), settings, n_jobs=1)
+    assert last.energy < first.energy
+    assert set(example.approximations) == set(APPROXIMATIONS)
+
+
+@pytest.mark.parametrize(("name", "approximation"), OFFERED)
+def test_every_method_plays_to_a_finite_map(make_problem, name, approximation):
+    problem = problem_of(make_problem, METHODS[name], dtype=np.float32)
+    if not is_installed(METHODS[name]):
+        pytest.skip(f"{METHODS[name].title} is not installed")
+    settings = GameSettings(
+        method=name, approximation=approximation, n_landmarks=L, max_iter=50
+    )
+    *_, last = play(problem.edges, problem.y.numpy(), settings, n_jobs=1)
+    assert np.isfinite(last.embedding).all()
+    assert math.isfinite(last.energy)
+    assert len(np.unique(last.labels)) > 1

@@ -1,0 +1,224 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph import neighbors as graph_module
+from napari_embedding_game.core.graph.neighbors import choose_search, knn_graph
+
+K = 8
+
+
+@pytest.fixture(scope="module")
+def cloud():
+    """Points near a curved surface in 12 dimensions, far from the origin."""
+    rng = np.random.default_rng(0)
+    t = rng.uniform(0, 3, size=(1500, 2))
+    waves = np.concatenate([np.sin(t @ rng.normal(size=(2, 6))), t, t**2], axis=1)
+    return 50 + waves + 0.02 * rng.normal(size=(1500, 10))
+
+
+def neighbours(X, metric="euclidean", k=K):
+    """The k nearest other rows by brute force, and their distances."""
+    distances = cdist(X, X, "cityblock" if metric == "manhattan" else metric)
+    np.fill_diagonal(distances, np.inf)
+    indices = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    return indices, np.take_along_axis(distances, indices, axis=1)
+
+
+def recall(found, wanted):
+    return (found[:, :, None] == wanted[:, None, :]).any(axis=2).mean()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("search", ["exact", "brute"])
+def test_exact_searches_find_what_brute_force_finds(cloud, search, metric):
+    X = cloud - 50 if metric == "cosine" else cloud
+    graph = knn_graph(X, K, metric=metric, search=search, n_jobs=1)
+    wanted, distances = neighbours(X, metric)
+    assert recall(graph.indices, wanted) > 0.999
+    np.testing.assert_allclose(graph.distances, distances, rtol=2e-3, atol=1e-5)
+    assert (np.diff(graph.distances, axis=1) >= 0).all()
+    assert graph.indices.dtype == np.int32
+    assert graph.distances.dtype == np.float32
+    assert (graph.n_points, graph.n_neighbors) == (1500, K)
+    assert graph.search == search
+
+
+@pytest.mark.parametrize(
+    ("search", "metric"),
+    [
+        ("ivf", "euclidean"),
+        ("ivf", "cosine"),
+        ("hnsw", "euclidean"),
+        ("hnsw", "cosine"),
+        ("descent", "manhattan"),
+    ],
+)
+def test_approximate_searches_find_nearly_all(cloud, search, metric):
+    if search == "hnsw":
+        pytest.importorskip("usearch", reason="only where faiss is not installed")
+    X = cloud - 50 if metric == "cosine" else cloud
+    graph = knn_graph(X, K, metric=metric, search=search, n_jobs=1)
+    wanted, distances = neighbours(X, metric)
+    assert recall(graph.indices, wanted) > 0.98
+    same = graph.indices == wanted
+    np.testing.assert_allclose(
+        graph.distances[same], distances[same], rtol=5e-3, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("search", ["exact", "ivf", "brute", "descent"])
+def test_the_same_seed_finds_the_same_neighbours(cloud, search):
+    metric = "manhattan" if search == "descent" else "euclidean"
+    settings = {"metric": metric, "search": search, "random_state": 3}
+    first = knn_graph(cloud, K, **settings, n_jobs=1)
+    # More threads than numba has are as many as it has.
+    other = knn_graph(cloud, K, **settings, n_jobs=999 if search == "descent" else 2)
+    np.testing.assert_array_equal(first.indices, other.indices)
+
+
+@pytest.mark.parametrize("search", ["exact", "ivf", "brute"])
+def test_no_row_is_its_own_neighbour_even_among_copies_of_itself(cloud, search):
+    X = np.repeat(cloud[:60], 20, axis=0)
+    graph = knn_graph(X, K, search=search, n_jobs=1)
+    assert (graph.indices != np.arange(len(X))[:, None]).all()
+    assert (graph.indices // 20 == np.arange(len(X))[:, None] // 20).all()
+    np.testing.assert_allclose(graph.distances, 0, atol=1e-2)
+    rows = np.sort(graph.indices, axis=1)
+    assert (np.diff(rows, axis=1) > 0).all()  # and none stands there twice
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_the_unit_of_the_data_does_not_matter(cloud, scale, metric):
+    X = cloud[:200] - 50
+    plain = knn_graph(X, K, metric=metric, n_jobs=1)
+    scaled = knn_graph(X * scale, K, metric=metric, n_jobs=1)
+    assert recall(scaled.indices, plain.indices) > 0.999
+    unit = scale if metric == "euclidean" else 1
+    wanted = plain.distances * unit
+    np.testing.assert_allclose(scaled.distances, wanted, rtol=1e-3, atol=1e-6 * unit)
+
+
+@pytest.mark.parametrize("search", ["exact", "brute"])
+def test_points_far_from_the_origin_have_the_same_neighbours(cloud, search):
+    plain = knn_graph(cloud[:200], K, search=search, n_jobs=1)
+    far = knn_graph(cloud[:200] + 1e8, K, search=search, n_jobs=1)
+    assert recall(far.indices, plain.indices) > 0.999
+    np.testing.assert_allclose(far.distances, plain.distances, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("scale", "dtype", "settings"),
+    [
+        (1e40, np.float64, {}),
+        (1e308, np.float64, {}),
+        (1e38, np.float32, {}),
+        (1e40, np.float64, {"search": "brute"}),
+        (1e40, np.float64, {"metric": "manhattan"}),
+        (1e20, np.float32, {"metric": "sqeuclidean"}),
+    ],
+)
+def test_distances_beyond_single_precision_are_told(cloud, scale, dtype, settings):
+    X = ((cloud[:100] - 50) / 16 * scale).astype(dtype)
+    with pytest.raises(InputError, match="divide all of them by a common number"):
+        knn_graph(X, K, n_jobs=1, **settings)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # scikit-learn's
+def test_sparse_rows_whose_squares_are_infinite_are_told(cloud):
+    X = sparse.csr_matrix((cloud[:100] - 50) / 16 * 1e200)
+    with pytest.raises(InputError, match="divide all of them by a common number"):
+        knn_graph(X, K, n_jobs=1)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "correlation"])
+def test_sparse_rows_have_the_neighbours_of_the_dense_ones(metric):
+    rng = np.random.default_rng(1)
+    X = sparse.random(300, 40, density=0.3, random_state=rng, format="csr")
+    found = knn_graph(X, K, metric=metric, n_jobs=1)
+    wanted, _ = neighbours(X.toarray(), metric)
+    assert recall(found.indices, wanted) > 0.999
+    assert found.search == "brute"
+
+
+def test_neighbours_that_descent_does_not_find_are_told(monkeypatch):
+    class Lost:
+        neighbor_graph = np.array([[0, -1]] * 4), np.array([[0.0, np.inf]] * 4)
+
+    monkeypatch.setattr("pynndescent.NNDescent", lambda *_, **__: Lost)
+    with pytest.raises(InputError, match=r"Fewer than 1 neighbours .*'hellinger'"):
+        knn_graph(np.eye(4), 1, metric="hellinger")
+
+
+def test_as_many_neighbours_as_there_are_other_rows():
+    X = np.array([[0.0], [1.0], [3.0]])
+    np.testing.assert_array_equal(knn_graph(X, 2).indices, [[1, 2], [0, 2], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("n_points", "n_dims", "metric", "is_sparse", "search"),
+    [
+        (1_000, 50, "euclidean", False, "exact"),
+        (31_000, 50, "cosine", False, "exact"),
+        (32_000, 50, "cosine", False, "ivf"),
+        (70_000, 10, "euclidean", False, "exact"),
+        (70_000, 784, "euclidean", False, "ivf"),
+        (5_000, 50, "manhattan", False, "brute"),
+        (5_001, 50, "manhattan", False, "descent"),
+        (5_000, 2_000, "euclidean", True, "brute"),
+        (5_001, 2_000, "cosine", True, "descent"),
+        (300, 40, "correlation", False, "brute"),
+        (300, 40, "correlation", True, "brute"),  # on dense rows, which are few
+        (5_000, 30_000, "correlation", True, "descent"),
+        (300, 40, "hellinger", False, "descent"),  # pynndescent only
+        (5_001, 50, "nan_euclidean", False, "brute"),  # scikit-learn only
+        (5_001, 50, "crow", False, "brute"),  # neither
+    ],
+)
+def test_the_table_of_searches(
+    monkeypatch, n_points, n_dims, metric, is_sparse, search
+):
+    monkeypatch.setattr(graph_module, "find_spec", lambda name: object())
+    assert choose_search(n_points, n_dims, metric, is_sparse) == search
+    without_faiss = {"exact": "brute", "ivf": "hnsw"}
+    monkeypatch.setattr(graph_module, "find_spec", lambda name: None)
+    wanted = without_faiss.get(search, search)
+    assert choose_search(n_points, n_dims, metric, is_sparse) == wanted
+
+
+@pytest.mark.parametrize(
+    ("X", "settings", "says"),
+    [
+        (np.eye(4), {"n_neighbors": 4}, "4 rows, but 4 neighbours need at least 5"),
+        (np.eye(1), {"n_neighbors": 1}, "1 row, but"),
+        (np.eye(4), {"n_neighbors": 0}, "whole number"),
+        (np.eye(4), {"n_neighbors": 1.5}, "whole number"),
+        (np.ones((4, 2)), {"n_neighbors": 2}, "All 4 rows are the same"),
+        (sparse.csr_matrix(np.ones((4, 2))), {"n_neighbors": 2}, "are the same"),
+        (np.eye(4), {"n_neighbors": 2, "metric": "crow"}, "'crow'"),
+        (
+            np.eye(4),
+            {"n_neighbors": 2, "metric": "crow", "search": "descent"},
+            "'crow'",
+        ),
+    ],
+)
+def test_what_cannot_be_searched_is_said_in_a_sentence(X, settings, says):
+    with pytest.raises(InputError, match=says):
+        knn_graph(X, **settings)
+
+
+@pytest.mark.parametrize("search", ["exact", "ivf"])
+def test_neighbours_do_not_depend_on_the_number_of_threads(search):
+    pytest.importorskip("faiss", reason="faiss is not for macOS")
+    X = np.random.default_rng(0).normal(size=(9_000, 20)).astype(np.float32)
+    one, two, three = (
+        graph_module._SEARCHES[search](X, 16, "euclidean", 0, n_threads)
+        for n_threads in (1, 2, 3)
+    )
+    for other in (two, three):
+        np.testing.assert_array_equal(one[0], other[0])
+        np.testing.assert_array_equal(one[1], other[1])

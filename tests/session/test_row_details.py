@@ -1,0 +1,61 @@
+"""What a card tells of one row."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from napari_embedding_game.session.clusters.clustering import Cluster
+from napari_embedding_game.session.row_details import (
+    LONGEST_TEXT,
+    LONGEST_VALUE,
+    MOST,
+    row_details,
+)
+
+
+def cluster(name="3", is_named=False):
+    return Cluster(
+        id=3,
+        name=name,
+        is_named=is_named,
+        color="",
+        note="",
+        size=7,
+        is_by_hand=False,
+    )
+
+
+def test_a_row_is_told_by_name_cluster_and_columns(dataset):
+    told = row_details(dataset, 1, cluster(), ["kind", "counts"])
+    assert (told.name, told.cluster, told.text) == ("cell1", "Cluster 3", "")
+    assert told.facts == (("kind", "T"), ("counts", "121"))
+    assert row_details(dataset, 1, cluster("B cells", True), []).cluster == "B cells"
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_a_gene_is_told_too(dataset, kind):
+    X = dataset.X.copy()
+    X[5, 2] = 0.12345
+    sparse = replace(dataset, X=kind(X), profile=kind(X))
+    assert row_details(sparse, 5, cluster(), ["c"]).facts == (("c", "0.123"),)
+
+
+def test_what_is_missing_or_unknown_is_passed_over(dataset):
+    obs = dataset.obs.assign(age=np.nan, site=pd.NA, batch=12345.678, n=7.0)
+    names = ["age", "site", "nothing", "batch", "n", "n", "kind", "counts", "a", "b"]
+    facts = row_details(replace(dataset, obs=obs), 0, cluster(), names).facts
+    assert facts[:3] == (("batch", "12,346"), ("n", "7"), ("kind", "B"))
+    assert len(facts) == MOST
+
+
+def test_long_words_are_cut(dataset):
+    obs = dataset.obs.assign(kind="word " * 50)
+    texts = ["two\nlines " * 100] * 40
+    told = row_details(replace(dataset, obs=obs, texts=texts), 0, cluster(), ["kind"])
+    assert len(told.facts[0][1]) <= LONGEST_VALUE
+    assert len(told.text) <= LONGEST_TEXT
+    assert told.text.startswith("two lines two lines")
+    assert told.text.endswith("…")

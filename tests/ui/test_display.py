@@ -1,0 +1,107 @@
+"""Colour by and size by act at once, while the game runs too."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.ui.canvas.drawing import MAX_MAGNIFICATION, magnification
+
+
+def test_colour_by_acts_on_the_running_game(
+    click_run, qtbot, slow, play, session, dock, dataset
+):
+    layers = play("running")
+    dock.look.color_by.value = "kind"
+    colors = layers.points.face_color
+    is_b = (dataset.obs["kind"] == "B").to_numpy()
+    assert len(np.unique(colors[is_b], axis=0)) == 1
+    assert not np.array_equal(colors[0], colors[1])
+    assert session.state == "running"
+
+
+def test_size_by_pressure_and_back(play, session, dock):
+    layers = play()
+    plain = layers.points.size[0]
+    dock.look.size_by.value = True
+    sizes = layers.points.size / plain
+    np.testing.assert_allclose(sizes[session.snapshot.pressure == 0], 1)
+    assert sizes.max() == pytest.approx(MAX_MAGNIFICATION)
+    dock.look.size_by.value = False
+    np.testing.assert_allclose(layers.points.size, plain)
+
+
+def test_magnification_is_capped():
+    values = magnification(np.array([0, 1.0] * 100 + [1e6]))
+    assert values.min() == 1
+    assert values.max() == MAX_MAGNIFICATION
+    np.testing.assert_array_equal(magnification(np.zeros(3)), 1)
+
+
+def test_landmarks_can_be_hidden(play, dock):
+    layers = play()
+    dock.look.landmarks.native.click()
+    assert not layers.landmarks.visible
+
+
+def test_the_legend_names_levels_and_limits(play, dock):
+    from qtpy.QtWidgets import QLabel
+
+    def texts():
+        return {label.text() for label in dock.look.legend.findChildren(QLabel)}
+
+    play()
+    dock.look.color_by.value = "kind"
+    assert {"B", "T"} <= texts()
+    dock.look.color_by.value = "Pressure"
+    assert "0" in texts()
+
+
+def test_other_data_without_the_column_is_coloured_by_cluster(session, dock, dataset):
+    from dataclasses import replace
+
+    dock.look.color_by.value = "kind"
+    session.load(replace(dataset, obs=dataset.obs[["counts"]]))
+    assert dock.look.color_by.value == "Cluster"
+    assert session.look.color_by == "Cluster"
+
+
+def test_a_selection_stands_out_and_is_cleared_by_the_next_run(play, session):
+    layers = play()
+    session.selection.select(1)
+    members = session.snapshot.labels == 1
+    colors = np.ptp(layers.points.face_color[:, :3], axis=1)  # 0 is grey
+    assert (colors[~members] < 0.1).all()
+    assert (colors[members] > 0.2).all()
+    assert layers.points.size[members].min() > layers.points.size[~members].max()
+    play("finished")
+    play("finished")
+    assert session.selection.clusters == ()
+
+
+def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
+    layers = play()
+    session.look.color_by = "b"
+    assert dock.look.color_by.value == "b"
+    before = layers.points.face_color.copy()
+    scale = dock.look.legend._body
+    scale._slider.setValue([100, 110])
+    low, high = session.look.limits
+    values = session.dataset.profile[:, 1]
+    span = values.max() - values.min()
+    assert low == pytest.approx(values.min() + span * 0.2, rel=1e-5)
+    assert high == pytest.approx(values.min() + span * 0.22, rel=1e-5)
+    assert not np.array_equal(layers.points.face_color, before)
+    session.look.color_by = "c"
+    assert session.look.limits is None
+    dock.look.color_by.value = "Cluster"
+    assert "c" in dock.look.color_by.choices
+
+
+def test_a_restored_look_is_shown(dock, session):
+    saved = session.capture()
+    look = replace(saved.look, show_names=False, size_by_pressure=True)
+    session.restore(replace(saved, look=look))
+    assert not dock.look.names.value
+    assert dock.look.size_by.value
+    assert dock.look.landmarks.value

@@ -1,0 +1,91 @@
+"""A grid of pictures, made when they are first to be seen."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.ui.images.picture_grid import (
+    PICTURE_ROLE,
+    PictureGrid,
+    to_qimage,
+)
+
+
+class Slow:
+    """Pictures that may only be made outside of the window's thread."""
+
+    def __init__(self):
+        self.made = []
+
+    def __getitem__(self, row):
+        assert threading.current_thread() is not threading.main_thread()
+        self.made.append(row)
+        return np.full((8, 8, 3), row % 256, np.uint8)
+
+
+@pytest.fixture
+def view(qtbot):
+    view = PictureGrid(lambda rows: None)
+    qtbot.addWidget(view)
+    view.resize(400, 150)
+    yield view
+    view.pictures.close()
+
+
+def test_only_pictures_in_view_are_made_and_in_the_background(qtbot, view):
+    pictures = Slow()
+    view.pictures.set_pictures(pictures)
+    view.set_rows(np.arange(5000)[::-1])
+    view.show()
+    qtbot.waitUntil(lambda: len(pictures.made) >= 10)
+    qtbot.wait(50)
+    assert len(pictures.made) < 100
+    assert pictures.made[-1] > 4900
+    view.scrollToBottom()
+    qtbot.waitUntil(lambda: 0 in pictures.made)
+    index = view.pictures.index(4999)
+    qtbot.waitUntil(lambda: index.data(PICTURE_ROLE) is not None)
+    assert index.data(PICTURE_ROLE).pixelColor(0, 0).red() == 0
+
+
+def test_selected_rows_are_framed_and_scrolled_to(view):
+    view.pictures.set_pictures(np.zeros((900, 8, 8), np.uint8))
+    view.set_rows(np.arange(900))
+    view.show()
+    view.follow(np.array([800, 5000]))
+    assert [index.row() for index in view.selectedIndexes()] == [800]
+    assert view.verticalScrollBar().value() > 0
+
+
+def test_pictures_that_cannot_be_made_leave_empty_cells(qtbot, view):
+    class Gone:
+        def __getitem__(self, row):
+            raise IndexError(row)
+
+    told = []
+    view.pictures.failed.connect(told.append)
+    view.pictures.set_pictures(Gone())
+    view.set_rows(np.arange(3))
+    view.show()
+    qtbot.waitUntil(lambda: view.pictures._pictures is None)
+    assert view.pictures.index(0).data(PICTURE_ROLE) is None
+    qtbot.wait(20)
+    assert len(told) == 1
+    assert "IndexError" in told[0]
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (5, 7, 3)], ids=["grey", "colour"])
+def test_pictures_keep_their_pixels(shape):
+    values = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
+    image = to_qimage(values)
+    assert (image.width(), image.height()) == (7, 5)
+    pixel = image.pixelColor(6, 2)
+    assert [pixel.red(), pixel.green(), pixel.blue()] == np.broadcast_to(
+        values[2, 6], 3
+    ).tolist()
+
+
+def test_pictures_of_real_numbers_span_0_to_1():
+    image = to_qimage(np.array([[0.0, 1.0, np.nan, 2.0]]))
+    assert [image.pixelColor(x, 0).red() for x in range(4)] == [0, 255, 0, 255]
