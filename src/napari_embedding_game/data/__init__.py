@@ -1,1 +1,1 @@
-"""Files in, files out: reading, checking and writing; no engine and no window."""
+"""Read, check and write files; imports neither the engine nor the window."""

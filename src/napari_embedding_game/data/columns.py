@@ -1,4 +1,4 @@
-"""Kinds of columns: measurements, groups, names and texts."""
+"""Classify table columns: measurements, groups, names and texts."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str)
 
 
 def is_name_or_group(name: object, values: NDArray[np.float64]) -> bool:
-    """Tell whether these are whole numbers under a name such as ``cell_id``."""
+    """Return whether these are whole numbers under a name such as ``cell_id``."""
     if not _NAME_OR_GROUP.search(_CAMEL_CASE.sub("_", str(name))):
         return False
     finite = values[np.isfinite(values)]
@@ -106,7 +106,7 @@ def is_of_a_map(name: object) -> bool:
 
 
 def is_place(name: object) -> bool:
-    """Tell whether a name such as ``centroid-0`` says where an object lies."""
+    """Return whether a name such as ``centroid-0`` is a coordinate of an object."""
     return bool(_PLACE.match(str(name)))
 
 

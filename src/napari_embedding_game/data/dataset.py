@@ -1,4 +1,4 @@
-"""What is embedded: numbers, the names of their rows, and what is known of each."""
+"""Dataset: the matrix to embed, its row names and metadata."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Dataset:
         return self if space == self.space else replace(self, space=space)
 
     def subset(self, rows: NDArray[np.bool_], *notes: str) -> Dataset:
-        """Only the usable rows where `rows` (n,) is True; the others become left out.
+        """Return the dataset of the rows where `rows` (n,) is True.
 
         The rows of the source stay what they are, so that what is found out about
         a part can be given back to the whole.

@@ -1,4 +1,4 @@
-"""What goes wrong with files and tables, told in one sentence."""
+"""Errors about files and tables; each message is one sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class DataError(ValueError):
 
 
 class OptionError(DataError):
-    """What an option of the readers would help against.
+    """Error that an option of the readers would avoid.
 
     Its text is for whoever calls a reader; :meth:`told` is for other places.
     """

@@ -1,4 +1,4 @@
-"""Expression as genes are compared and coloured by: logarithms of what compares.
+"""Log-normalised gene expression, for comparing and colouring by genes.
 
 Raw counts do not compare between cells, as each cell was read to another depth.  They
 are divided by the depth and log1p is taken, as ``scanpy.pp.normalize_total`` and

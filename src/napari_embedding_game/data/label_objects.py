@@ -1,4 +1,4 @@
-"""Which object of a label image each row is, and where it lies."""
+"""The objects of a label image that rows are about: label ids and boxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading as a worker does it: in stages that are shown and may be stopped.
+"""Load a dataset in stages, which a worker shows and can stop.
 
 >>> stages = load("cells.h5ad")  # doctest: +SKIP
 >>> for stage in stages:  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Raw counts, recognised: what the recipe is offered for."""
+"""Recognise raw counts, for which the scanpy recipe is offered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FEWEST_GENES = 100
 
 
 def looks_like_counts(source: Any) -> bool:
-    """Tell whether a matrix holds raw counts: whole numbers from 0, some above 1.
+    """Return whether a matrix holds raw counts: whole numbers from 0, some above 1.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One door for every kind of file: :func:`read` and :func:`spaces`."""
+"""Read any supported file by its extension: :func:`read`, :func:`spaces`."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def columns(path: str | Path, space: str | None = None) -> list[str]:
 
 
 def can_drop_duplicates(path: str | Path) -> bool:
-    """Tell whether `duplicates` has a say here: whether it is a table."""
+    """Return whether `duplicates` applies: whether the file is a table."""
     return _kind(Path(path)).has_duplicates
 
 

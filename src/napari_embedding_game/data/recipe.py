@@ -1,4 +1,4 @@
-"""From raw counts to principal components: scanpy's usual steps, with their numbers.
+"""Preprocess raw counts with scanpy: filter, normalise, log1p, HVGs, PCA.
 
 Zheng et al., Nature Communications 8, 14049 (2017); Satija et al., Nature
 Biotechnology 33, 495 (2015); as in scanpy's tutorial on 3k PBMCs.
@@ -221,7 +221,7 @@ def _told(
 
 
 def _quiet(step: Any, *args: Any, **options: Any) -> None:
-    """Do a step of scanpy without its remarks on its own future."""
+    """Run a step of scanpy without its FutureWarnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         step(*args, **options)

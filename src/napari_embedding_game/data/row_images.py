@@ -1,4 +1,4 @@
-"""Pictures among the numbers: which rows are images, and their thumbnails."""
+"""Rows whose columns are the pixels of an image, and their thumbnails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data to try the game on: digits, blood cells, nuclei, 70,000 handwritten digits."""
+"""Sample datasets: digits, PBMC blood cells, nuclei, MNIST."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slow work in stages, so that it can be shown and stopped.
+"""Iterate over the stages of slow work, to show progress and to cancel.
 
 A function that takes long is a generator: it yields a :class:`Stage` between its
 steps and returns what it made.  Whoever drives it shows the stages, and closes the

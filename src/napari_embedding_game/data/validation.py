@@ -1,4 +1,4 @@
-"""Can these numbers be embedded?  Asked once, when they are read.
+"""Validate a matrix when it is read: missing, constant, duplicate values.
 
 Every function names its source by `where`, the subject of the sentence:
 ``cells.csv`` or ``The layer 'cells'``.

@@ -1,4 +1,4 @@
-"""What the application is doing: settings, selection, run control, reports.
+"""The state of the application, without Qt: settings, run, clusters, files.
 
 No Qt and no napari in here: a notebook can drive a session, and a test needs
 no window.

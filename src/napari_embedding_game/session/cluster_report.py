@@ -1,4 +1,4 @@
-"""What is inside the selected clusters, as plain numbers ready to be shown."""
+"""Describe the selected clusters: size, composition, pressure, contrasts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the map is to look."""
+"""Display settings of the map: colours, sizes, names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from psygnal import SignalGroupDescriptor
 
 @dataclass
 class DisplaySettings:
-    """The person's wishes; ``events`` tells which of them changed."""
+    """How the map is drawn; ``events`` emits which field changed."""
 
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 

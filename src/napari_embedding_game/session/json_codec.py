@@ -1,4 +1,4 @@
-"""Frozen dataclasses to JSON and back, with every value checked on the way.
+"""Encode frozen dataclasses as JSON, and decode them with type checks.
 
 What is read may come from anywhere, so nothing is taken for granted: a value
 has the type that its field declares, or there is a :class:`DataError`.

@@ -1,4 +1,4 @@
-"""Maps of parts, and of the same data read in another way, and the way back.
+"""The tree of maps: child maps of selected points, and other spaces.
 
 The maps of a session are a tree.  One is open and lives in the :class:`Session`;
 the others rest as :class:`SavedMap`.  What is named or made by hand in a child map

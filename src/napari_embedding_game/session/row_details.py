@@ -1,4 +1,4 @@
-"""What is known of one row, in a few words."""
+"""Describe one row in a few words, for the hover card."""
 
 from __future__ import annotations
 

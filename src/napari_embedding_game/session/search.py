@@ -1,4 +1,4 @@
-"""Finding a cluster, a gene or a cell by a part of its name."""
+"""Find clusters, genes and cells by a part of their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is selected: one thing for the map, the table, the thumbnails, the image."""
+"""The selection that map, table, thumbnails and image share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of the application: what is loaded, what is played, what is shown.
+"""The session: its dataset, run, clusters, selection and settings.
 
 A driver (a window, a notebook, a test) iterates ``begin().frames()`` in
 whatever thread it likes and hands each frame to ``receive``; all methods here

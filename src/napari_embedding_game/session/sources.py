@@ -1,4 +1,4 @@
-"""Where data can come from: a file, a layer's table, measured objects, a sample."""
+"""Sources of data: a file, a layer's table, measured objects, a sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person made of the clusters of a map, carried over to other rows of it."""
+"""Transfer a person's edits of clusters to other rows of the same source."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def transferred_edits(
 
 
 def book_of(edits: Edits) -> BookState:
-    """Return a book in which nothing has been found so far, but was decided."""
+    """Return the state of a cluster book that has edits and no automatic clusters."""
     n_points = len(edits.by_hand)
     return BookState(
         edits=edits,
@@ -92,7 +92,7 @@ def book_of(edits: Edits) -> BookState:
 
 @dataclass(frozen=True, slots=True)
 class PersonsWork:
-    """What a person made in all maps of a session."""
+    """Counts of a person's edits in all maps of a session."""
 
     names: int
     """Different names of clusters."""

@@ -1,1 +1,1 @@
-"""The window: the only room that knows napari and Qt."""
+"""The window: the only package that imports napari and Qt."""

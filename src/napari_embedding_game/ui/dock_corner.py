@@ -1,4 +1,4 @@
-"""The corner of a window that two docks could have, for as long as one needs it."""
+"""Give the lower right corner of the main window to the docks at the right."""
 
 from __future__ import annotations
 

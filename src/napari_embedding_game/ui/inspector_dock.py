@@ -1,4 +1,4 @@
-"""The inspector: the clusters as a table, and what is inside the chosen ones."""
+"""The inspector dock: the table of clusters, and details of the selected ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of the inspector that work while the cursor is elsewhere in the window."""
+"""Keyboard shortcuts of the inspector that work in the whole window."""
 
 from __future__ import annotations
 

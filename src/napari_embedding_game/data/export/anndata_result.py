@@ -1,4 +1,4 @@
-"""A result as parts of an AnnData: columns of obs, positions in obsm, the record."""
+"""Write a result into an AnnData: obs columns, obsm positions, uns record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The map as a figure with its legend, drawn without a window."""
+"""Draw the map and its legend as a matplotlib figure, without a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a finished or stopped game leaves behind, ready to be written."""
+"""The result of a finished or stopped run, ready to be written."""
 
 from __future__ import annotations
 

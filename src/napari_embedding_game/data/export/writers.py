@@ -1,4 +1,4 @@
-"""Results to files: always whole or not at all, and never over the input."""
+"""Write results to files: atomically, and never over the input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AnnData (.h5ad, .zarr): cells, their spaces (``obsm``), genes and metadata.
+"""Read AnnData (.h5ad, .zarr): cells, spaces (``obsm``), genes and metadata.
 
 Only the parts that are needed are read: metadata, the embedded space, and ``raw``,
 or ``X`` without it, for comparing genes if it fits.

@@ -1,4 +1,4 @@
-"""What of an AnnData can be embedded, and by which name."""
+"""List the spaces of an AnnData that can be embedded, and their names."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Contents:
 
 
 def is_legacy(file: Any, where: str) -> bool:
-    """Tell whether a file is from before its parts carried their own encoding.
+    """Return whether a file was written before AnnData stored encodings.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def file_contents(file: Any) -> Contents:
 
 
 def has_matrix(group: Any) -> bool:
-    """Tell whether an AnnData, or its ``raw``, holds X.
+    """Return whether an AnnData, or its ``raw``, holds X.
 
     Where there is no ``raw``, anndata may have stored a place that says so.
     """

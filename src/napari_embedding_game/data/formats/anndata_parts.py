@@ -1,4 +1,4 @@
-"""From the parts of an AnnData (a space, its rows and columns, X) to a Dataset."""
+"""Build a Dataset from parts of an AnnData: a space, its rows and columns, X."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of an .h5ad file or a .zarr folder, read block by block and distrusted.
+"""Read parts of an .h5ad file or .zarr folder in blocks, checking each.
 
 A file only *declares* how large its arrays are; what does not fit into memory is
 refused before it is read, and so is what leads out of the file.
@@ -36,7 +36,7 @@ def is_array(item: Any) -> bool:
 
 
 def declared_bytes(item: Any) -> int:
-    """Bytes that a part takes in memory, by its own word."""
+    """Bytes that a part takes in memory, as its header declares."""
     if not is_array(item):
         return sum(declared_bytes(part) for _, part in members(item))
     is_number = item.dtype.kind in "biufc"

@@ -1,4 +1,4 @@
-"""AnnData as a .zarr folder, alone or as a table of a SpatialData folder.
+"""Open AnnData in a .zarr folder, alone or as a table of SpatialData.
 
 zarr runs what its metadata names, a pickle filter included; so the metadata is
 looked through before zarr sees it.

@@ -1,4 +1,4 @@
-"""NumPy files: one array is embedded, arrays of one value a row describe the rows."""
+"""Read NumPy files: one array is embedded, 1-D arrays become row metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table beside an array: texts and metadata that its file cannot hold.
+"""Read the table beside an array file, which holds texts and metadata.
 
 ``letters.npz`` is accompanied by ``letters_text.csv`` or ``letters_obs.csv`` (or
 .tsv, .parquet, each also with .gz), row by row.

@@ -1,4 +1,4 @@
-"""The four files of MNIST: where they are found, and what is in them."""
+"""Download and read the four files of MNIST."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of .npy and .npz files: no pickle is run, no declared size believed."""
+"""Read .npy and .npz without pickle; declared sizes are checked first."""
 
 from __future__ import annotations
 

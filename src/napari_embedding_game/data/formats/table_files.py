@@ -1,4 +1,4 @@
-"""Table files as pandas frames, before anything is known of their columns."""
+"""Read .csv, .tsv and .parquet files as pandas frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables: columns of numbers are embedded, the others tell what the rows are."""
+"""Build a Dataset from a table: numeric columns are embedded, others metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts as 10x Genomics' Cell Ranger writes them: an .h5 file or a matrix folder.
+"""Read counts of 10x Genomics' Cell Ranger: an .h5 file or a matrix folder.
 
 Rows of the matrix are genes there and columns are cells; here it is turned round.
 """

@@ -1,4 +1,4 @@
-"""Thumbnails of objects, cut out of the image when they are asked for."""
+"""Cut thumbnails of objects out of an image, on demand."""
 
 from __future__ import annotations
 

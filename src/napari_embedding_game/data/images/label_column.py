@@ -1,4 +1,4 @@
-"""Which object of a label image each row of a table is about.
+"""Match the rows of a table to the objects of a label image.
 
 Rows are joined with objects by an id alone, never by their order.
 """
@@ -227,7 +227,7 @@ def is_napari_table(table: pd.DataFrame, largest: int) -> bool:
 
 
 def shows(labels: Any, objects: Objects, n_checked: int = 30) -> bool:
-    """Return whether a label image is the one that the objects were found in.
+    """Return whether a label image has these objects, by ids and boxes.
 
     Looked at are the shape and, of some of the objects, all sides of the box.
     """
@@ -329,7 +329,7 @@ def _repeated(
 def _is_sure(
     ids: NDArray[np.int64], objects: Objects, times: NDArray[np.int64] | None
 ) -> bool:
-    """Whether most rows have a label of their own that the image has."""
+    """Whether most rows have a unique label that the image has."""
     n_own = _n_own(ids, objects, times)
     return 2 * n_own >= len(ids) and not _counts_rows(ids, objects)
 
@@ -337,7 +337,7 @@ def _is_sure(
 def _n_own(
     ids: NDArray[np.int64], objects: Objects, times: NDArray[np.int64] | None
 ) -> int:
-    """Return how many rows have a label of their own that the image has."""
+    """Return how many rows have a unique label that the image has."""
     matches = (_places(ids, times, objects) >= 0) & ~_repeated(ids, times)
     return int(matches.sum())
 

@@ -1,4 +1,4 @@
-"""Image and labels to a table: one row for each object, measured by scikit-image.
+"""Measure the objects of a label image: one table row for each object.
 
 Supported: labels in 2-D or 3-D (z, y, x), or a time series of 2-D labels, which is
 measured picture by picture; each with any number of channels.  A time series of 3-D

@@ -1,4 +1,4 @@
-"""Nuclei of a stained section: the sample's own segmentation."""
+"""Segment the nuclei of the sample image."""
 
 from __future__ import annotations
 

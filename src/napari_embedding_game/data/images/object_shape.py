@@ -1,4 +1,4 @@
-"""How large and of what form one object is; scikit-image's measures, in its words."""
+"""Size, shape and intensity of one object, named as in scikit-image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An image on the pixels of a label image that lies elsewhere, or has other pixels."""
+"""Resample an image lazily to the pixel grid of a label image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the blocks of an HDF5 file unpack to, found out before HDF5 unpacks them.
+"""Check the unpacked size of HDF5 chunks before HDF5 unpacks them.
 
 HDF5 unpacks a block as far as it goes, whatever the size that the file declares; and
 a thousand names may all point to the same long text, which is then held a thousand

@@ -1,4 +1,4 @@
-"""Will it fit?  Asked before anything is read whose size a file only declares."""
+"""Check that declared sizes fit into memory before anything is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the blocks of a .zarr folder unpack to, found out before zarr unpacks them."""
+"""Check the unpacked size of zarr chunks before zarr unpacks them."""
 
 from __future__ import annotations
 

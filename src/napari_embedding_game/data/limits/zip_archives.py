@@ -1,4 +1,4 @@
-"""Zip archives (.npz, sessions) looked through before anything is unpacked."""
+"""Check zip archives (.npz, sessions) before anything is unpacked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the game and the slider find, before a person's edits lie over it."""
+"""Automatic clusters, from the run and the slider, before manual edits."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Automatic:
     def receive(
         self, labels: IntArray, n_landmarks: int, divide: Divide | None
     ) -> None:
-        """Take over what the game has found."""
+        """Take over the labels of a snapshot."""
         if self.n_landmarks not in (0, n_landmarks):
             self._stop_counting_by_landmark()  # their numbers have moved up
         self.labels, self.n_landmarks, self.divide = labels, n_landmarks, divide
@@ -168,7 +168,7 @@ class Automatic:
         self._is_counted_by_landmark = False
 
     def _remember_named_landmarks(self, edits: Edits, shown: Clustering) -> None:
-        """Let a name given to a landmark wake where its points come together."""
+        """Restore a landmark's given name where its points form a cluster again."""
         for cluster in edits.given:
             rows = shown.rows(cluster)
             if len(rows) and cluster not in edits.by_hand:

@@ -1,4 +1,4 @@
-"""The clusters of a session: they follow the game, and a person edits them.
+"""The clusters of a session: automatic ones with a person's edits applied.
 
 What the game and the slider find is *automatic*; what a person decides lies
 over it and holds:
@@ -428,7 +428,7 @@ class ClusterBook:
 
 
 def clusters_of(edges: Any, labels: IntArray, n_landmarks: int) -> Clustering:
-    """Return the clusters of a finished game that nobody has watched or edited.
+    """Return the clusters of a finished run without any edits.
 
     They are those that a window shows at the end of the same game.
 

@@ -1,4 +1,4 @@
-"""Which cluster each point is in, and what a person made of the clusters."""
+"""The cluster of each point, and a person's edits of the clusters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READABLE, MANY = 20, 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAnnotation:
-    """What a person gave to a cluster; "" is not given."""
+    """Name, colour and note that a person gave to a cluster; "" is not given."""
 
     name: str = ""
     color: str = ""
@@ -116,7 +116,7 @@ def resolve_n_clusters(edits: Edits, n_landmarks: int) -> int | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Clustering:
-    """The clusters at one moment: what game and slider found, and the edits.
+    """The clusters at one moment: automatic clusters and the edits.
 
     Parameters
     ----------

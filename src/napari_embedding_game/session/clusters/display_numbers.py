@@ -1,4 +1,4 @@
-"""The numbers that name clusters while no name is given: 1 is the largest."""
+"""Display numbers of clusters without a given name; 1 is the largest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each edit of the clusters comes to: from clusters as they are, to new edits.
+"""Functions that return new :class:`Edits` for each action: merge, split, ...
 
 Nothing here changes anything; :class:`~.cluster_book.ClusterBook` takes the edits up.
 """

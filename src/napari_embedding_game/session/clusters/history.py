@@ -1,4 +1,4 @@
-"""Undo and redo, by keeping former values: they are immutable, so they are cheap."""
+"""Undo and redo, by keeping former immutable values."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Lasting numbers for clusters that come anew with every frame or slider stop.
+"""Keep the ids of clusters stable from frame to frame and slider stop to stop.
 
 A cluster is its points.  When the points are divided anew, a new cluster gets
 the number of the former one that it is most alike (points of both by points of
-either), the most alike first.  A number that finds no cluster falls asleep with
-the points it had last, and wakes when a cluster comes that is mostly these
-points: so a slider that goes from 8 to 5 clusters and back to 8 brings all back.
+either), the most alike first.  A number without a matching cluster becomes dormant
+with the points it had last, and active again when a cluster has mostly these points:
+so a slider that goes from 8 to 5 clusters and back to 8 brings all back.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 IntArray = NDArray[np.int32]
 
 ALIKE = 0.5
-"""Points of both by points of either, from which a sleeping number wakes."""
+"""Intersection over union from which a dormant id becomes active again."""
 MOST_DORMANT = 300
-"""Sleeping numbers that are remembered; the longest asleep are forgotten first."""
+"""Most dormant ids that are kept; the longest dormant are forgotten first."""
 MOST_ROWS = 2
-"""How many times all points the sleeping numbers may hold together."""
+"""Most points of all dormant ids together, in multiples of the number of points."""
 FEW = 1 << 20
 """Pairs up to which a table of all of them is quicker than sorting."""
 
@@ -88,14 +88,14 @@ class LastingIds:
         self._dormant: dict[int, NDArray[np.intp]] = {}
 
     def remember(self, number: int, rows: NDArray[np.intp]) -> None:
-        """Let a number sleep with these points until they come together again."""
+        """Make an id dormant with these points, until a cluster matches them again."""
         self._dormant.pop(number, None)
         self._dormant[number] = rows
         self._forget()
 
     @property
     def dormant(self) -> dict[int, NDArray[np.intp]]:
-        """Sleeping numbers with the points they had last."""
+        """Dormant ids with the points that they had last."""
         return dict(self._dormant)
 
     def set_active(self, active: IntArray) -> None:
@@ -104,7 +104,7 @@ class LastingIds:
         self._set_active(division, division.present())
 
     def make_all_dormant(self) -> None:
-        """Let all numbers sleep, as when a new game begins on the same points."""
+        """Make all ids dormant, as when a new run begins on the same points."""
         if self._active is not None:
             self._make_dormant(self._active, self._active.present())
         self._active = None
@@ -195,7 +195,7 @@ class LastingIds:
                 self.remember(number, rows)
 
     def _forget(self) -> None:
-        """Let go of those that slept longest, where they have become too many."""
+        """Forget the ids that were dormant longest, where there are too many."""
         n_rows = sum(map(len, self._dormant.values()))
         n_points = 0 if self._active is None else len(self._active.place)
         for oldest in [c for c in self._dormant if c not in self.pinned]:

@@ -1,4 +1,4 @@
-"""How the landmarks of one moment can be merged into fewer clusters."""
+"""Merge the landmarks of one snapshot into fewer clusters."""
 
 from __future__ import annotations
 

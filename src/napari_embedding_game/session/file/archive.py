@@ -1,4 +1,4 @@
-"""The session file: a .zip of JSON and plain arrays, without code of any kind.
+"""Save and load the session file: a .zip of JSON and plain arrays.
 
 ``session.json`` says what there is; each map has a folder with its texts and
 arrays.  Whatever is read is checked before it is used: see :mod:`zip_container` for

@@ -1,9 +1,9 @@
-"""Saving on the quiet, and finding what a crash left behind.
+"""Save the session automatically, and find the file of a crashed program.
 
 Each program writes one session file into a folder of the user's own, and holds
 a lock beside it for as long as it lives.  The operating system gives the lock
 up when the program ends, in whatever way: a file whose lock is free, and that
-was not closed in good order, is an orphan and is offered at the next start.
+was not closed in good order, is a recovery file and is offered at the next start.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KEPT = 6
 
 
 def folder() -> Path:
-    """Return the folder of the user's own; it is made where it is missing."""
+    """Return the user's folder for these files; make it where it is missing."""
     chosen = os.environ.get(FOLDER_VARIABLE)
     path = (
         Path(chosen)

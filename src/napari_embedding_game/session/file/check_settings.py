@@ -1,4 +1,4 @@
-"""Settings of a file, asked the engine's own questions before anything uses them."""
+"""Check the settings of a file with the engine's own checks."""
 
 from __future__ import annotations
 

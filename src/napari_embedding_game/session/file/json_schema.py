@@ -1,4 +1,4 @@
-"""What the texts of a session file hold; :mod:`json_codec` reads and writes them."""
+"""Dataclasses of the JSON texts in a session file; see :mod:`json_codec`."""
 
 from __future__ import annotations
 

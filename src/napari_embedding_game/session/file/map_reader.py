@@ -1,4 +1,4 @@
-"""A map from the parts of a session file, checked to fit together."""
+"""Read a map from a session file, and check that its parts fit together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A map at rest, as the text and the arrays that go into a session file."""
+"""Encode a saved map as the text and arrays of a session file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a dataset came from, precisely enough to read it again."""
+"""Record where a dataset came from, and read it again from there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session at rest: everything that was shown, as values that do not change."""
+"""Immutable values of everything that a session file stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts and arrays in one .zip file that nobody needs to trust.
+"""Write and read an untrusted .zip file of texts and arrays.
 
 Everything in it is stored as it is, without compression, so a file cannot hold
 more than its own size: what would unpack to more, a zip bomb, is refused before

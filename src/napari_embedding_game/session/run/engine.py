@@ -1,4 +1,4 @@
-"""The numbers room as a run sees it: neighbours, start layout, game.
+"""The engine's interface for a run: neighbours, start layout, iterations.
 
 The engine's modules load torch and compiled kernels, which takes seconds, so
 they are imported when they are first needed, in whatever thread needs them.

@@ -1,4 +1,4 @@
-"""What a run was started with and steered by, for the record in the file."""
+"""Parameters and steering of a run, as they are written into result files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run did, complete enough to do the same again.
+"""Record of a run that is complete enough to replay it.
 
 A game is determined by its data, its start settings, its first settings, and
 which settings it took up at which iteration: pauses, single steps and the

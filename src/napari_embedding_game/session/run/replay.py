@@ -1,4 +1,4 @@
-"""Doing once more what a run did: the same layout, bit for bit.
+"""Replay a recorded run: the same layout, bit for bit.
 
 On the same machine and with the same versions the result is the same to the last
 bit on the CPU, whatever the number of threads.  Elsewhere the start layout may differ

@@ -1,4 +1,4 @@
-"""One run, from the click on Run to its end, whoever iterates it.
+"""One run as a generator of frames: pause, resume, step, stop and steer it.
 
 A :class:`Run` is iterated in one thread (``frames``) and controlled from
 another (``pause``, ``resume``, ``step``, ``stop``, ``steer``).  Between two

@@ -1,4 +1,4 @@
-"""What a click or a line on the canvas selects."""
+"""Select clusters, points or objects by a click or a lasso on the canvas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of the clusters, written on the map."""
+"""Draw the names of the clusters over the map."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SOON_MS = 60
 
 @dataclass(frozen=True, eq=False)
 class LabelPlacement:
-    """What is written on the map, the most important first."""
+    """The labels to draw, the most important first."""
 
     clusters: tuple[Cluster, ...] = ()
     texts: tuple[str, ...] = ()
@@ -275,7 +275,7 @@ class ClusterLabels(QObject):
 
 
 class ClusterLabelOverlay(CanvasOverlay):
-    """A sheet over the canvas with the names on it."""
+    """Overlay of the canvas that paints the names."""
 
     def __init__(
         self,

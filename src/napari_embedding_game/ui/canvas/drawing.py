@@ -1,4 +1,4 @@
-"""What is drawn of a session, in which colours and sizes."""
+"""Draw the snapshots of a session: positions, colours and sizes of points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On which point of the map the mouse rests."""
+"""Watch the mouse: which point of the map it rests on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names of clusters find room on the map, where, and at which zoom."""
+"""Place cluster labels on the map without overlaps, by zoom."""
 
 from __future__ import annotations
 

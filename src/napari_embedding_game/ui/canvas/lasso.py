@@ -1,4 +1,4 @@
-"""Drawing around points: the line on the canvas, and which points it holds."""
+"""The lasso: an overlay that draws its line, and a test for points inside."""
 
 from __future__ import annotations
 

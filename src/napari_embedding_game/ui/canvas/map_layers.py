@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NEAR = 2.0
-"""Canvas pixels per thousandth of the map, at least, after a flight to a point."""
+"""Canvas pixels per thousandth of the map, at least, after going to a point."""
 FILLED = 0.95
 """Share of the canvas that the camera is fitted to."""
 FADED = 0.3

@@ -1,4 +1,4 @@
-"""Clicking on the map selects clusters, whatever layer is active."""
+"""Mouse clicks, Escape and lasso on the canvas, whatever layer is active."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLICK_REACH = 4.0
 
 @dataclass(frozen=True, eq=False)
 class CanvasClick:
-    """Where on the canvas the mouse was, as napari tells of it."""
+    """Position of the mouse on the canvas, from an event of napari."""
 
     pixel: NDArray[np.floating]
     """(x, y) on the canvas."""

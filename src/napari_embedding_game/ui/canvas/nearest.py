@@ -1,4 +1,4 @@
-"""Which point of the map is nearest to a pixel."""
+"""Find the point of the map that is nearest to a pixel."""
 
 from __future__ import annotations
 

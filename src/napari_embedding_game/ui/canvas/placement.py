@@ -1,4 +1,4 @@
-"""Where the map lies in the world that it shares with the images.
+"""Place the map in napari's world coordinates, beside the images.
 
 The map keeps filling one box of the world while it grows out of its start
 layout, so that the camera stays where the person has put it.  A few points far from

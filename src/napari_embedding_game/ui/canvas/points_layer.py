@@ -1,4 +1,4 @@
-"""How the points and the landmarks of a map look on the canvas."""
+"""The napari Points layers of the map: sizes, symbols, fading."""
 
 from __future__ import annotations
 

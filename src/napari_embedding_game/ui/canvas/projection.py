@@ -1,4 +1,4 @@
-"""Napari's canvas as Qt sees it: to lay something over it, in pixels.
+"""Project layer coordinates to canvas pixels, and put overlays on the canvas.
 
 Text on napari's own layers is laid out anew, letter by letter in Python, with each
 step of the wheel, and knows no outline.  A widget over the canvas costs nothing

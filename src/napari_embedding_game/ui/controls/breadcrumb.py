@@ -1,4 +1,4 @@
-"""The way from the whole map to the part that is open, back, and to its own parts."""
+"""Breadcrumb of the tree of maps: parents, the open map, its children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which space a part is laid out as a map of its own."""
+"""Choose the space in which selected points become a child map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns of the space are embedded, and whether one counts twice."""
+"""Choose the columns of a space that are embedded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data: what is loaded, which of its spaces is embedded, what was left out."""
+"""Data controls: choose the source, its space and its columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look: what colours and sizes of the points mean."""
+"""Display controls: what points are coloured and sized by; the legend."""
 
 from __future__ import annotations
 

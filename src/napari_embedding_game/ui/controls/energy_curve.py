@@ -1,4 +1,4 @@
-"""The energy of the game, iteration by iteration, drawn live."""
+"""Plot the energy by iteration, live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Game: how strongly it is played, with how many landmarks, and the fine print."""
+"""Method controls: method, repulsion, landmarks and all other parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipe from raw counts to principal components, with each number to edit."""
+"""Edit and apply the scanpy recipe for raw counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offers back, once and in a line, what a crash left behind."""
+"""Offer once to open the session that a crashed program autosaved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run: the buttons, the stage in words, the energy curve, the messages."""
+"""Run controls: buttons, progress, energy curve, messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be taken away: one button, and a menu of formats."""
+"""A button with the menu of formats to save in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selection: what is chosen, and what can be done with it."""
+"""Selection controls: what is selected, and actions on it."""
 
 from __future__ import annotations
 

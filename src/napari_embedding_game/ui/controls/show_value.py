@@ -1,4 +1,4 @@
-"""Shows a setting in its control, also one that the control would not offer."""
+"""Set the value of a widget without signals, widening its range if needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an image layer shows the objects of a Labels layer, and on which pixels."""
+"""Align an image layer with a Labels layer, and read its pixels on that grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The images in which objects are measured, each with a tick."""
+"""Checkable list of the image layers in which objects are measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layers that show the objects which are the rows of the map."""
+"""The napari layers whose objects are the rows of the map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures the objects of a Labels layer, or takes the table that it has."""
+"""Panel to measure the objects of a Labels layer, or to use its table."""
 
 from __future__ import annotations
 

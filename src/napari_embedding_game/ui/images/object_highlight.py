@@ -1,4 +1,4 @@
-"""Lights up the selected objects in the image."""
+"""Highlight the selected objects in the image."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NAME, COLOR = "selected objects", "#ffe14d"
 OPACITY = 0.8
 FADING = 0.4
-"""Of the opacity of the other objects, while some are lit."""
+"""Share of the opacity of the other objects, while some are selected."""
 FOLLOW_MS = 400
 """Between two looks at a running game."""
 FEW = 1000
@@ -39,12 +39,12 @@ LARGEST_LABEL = 20_000_000
 def draw_highlight(
     mask: NDArray[np.uint8], labels: Any, objects: Objects, selected: NDArray[np.bool_]
 ) -> None:
-    """Write 1 into the mask where a lit object is, 0 elsewhere.
+    """Write 1 into the mask where a selected object is, 0 elsewhere.
 
     Parameters
     ----------
     mask : array of the shape of `labels`, written in place
-    lit : (n,) whether each object is selected
+    selected : (n,) whether each object is selected
     """
     rows = np.flatnonzero(selected & objects.present)
     table = table_of(objects, selected) if len(rows) > FEW else None
@@ -59,7 +59,7 @@ def draw_highlight(
 
 
 def table_of(objects: Objects, selected: NDArray[np.bool_]) -> NDArray[np.uint8] | None:
-    """Return by label whether it is lit, (largest label + 2,); 0 at the end.
+    """Return by label whether it is selected, (largest label + 2,); 0 at the end.
 
     None where one label is several objects, as in a time series, or where labels
     are too large for a table.
@@ -78,7 +78,7 @@ def table_of(objects: Objects, selected: NDArray[np.bool_]) -> NDArray[np.uint8]
 
 
 class HighlightLevel:
-    """One level of a multiscale label image, lit: pixels are made as asked for.
+    """Mask of one level of a multiscale label image, computed on access.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class HighlightLevel:
         self.size = int(np.prod(self.shape))
 
     def __getitem__(self, key: Any) -> NDArray[np.uint8]:
-        """Return 1 where a lit object is, 0 elsewhere."""
+        """Return 1 where a selected object is, 0 elsewhere."""
         # Labels beyond the table, or below 0, come to its ends: no objects.
         return np.take(self._table, np.asarray(self._labels[key]), mode="clip")
 
@@ -107,7 +107,7 @@ class HighlightLevel:
 
 
 class HighlightColors:
-    """Shows which objects are lit in the colours of their own layer, for a while.
+    """Shows the selected objects by the colormap of their Labels layer.
 
     Parameters
     ----------

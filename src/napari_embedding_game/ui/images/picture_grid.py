@@ -1,4 +1,4 @@
-"""Pictures of a cluster's members in a grid, made when they are first to be seen."""
+"""Grid of pictures of a cluster's points, made when they scroll into view."""
 
 from __future__ import annotations
 

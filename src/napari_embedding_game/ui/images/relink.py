@@ -1,4 +1,4 @@
-"""Finds the image and the labels of a restored session again."""
+"""Find the image and Labels layers that a restored session refers to."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _which(layer: Mapping[str, Any]) -> str:
 
 
 def recorded_text(described: object, what: str) -> str:
-    """Return what a session file tells of its labels; "" where it does not."""
+    """Return a text that the session file has on its labels, or ""."""
     labels = described.get("labels") if isinstance(described, Mapping) else None
     value = labels.get(what) if isinstance(labels, Mapping) else None
     return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""Which picture each row of a dataset has."""
+"""The picture of each row: from the dataset, or cropped from image layers."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def channels_of(layer: Image, labels: Labels) -> list[Channel]:
 
 
 class AppearanceWatch(QObject):
-    """Calls back when an image layer looks otherwise, once it has come to rest.
+    """Calls back when the display of an image layer has changed.
 
     Parameters
     ----------

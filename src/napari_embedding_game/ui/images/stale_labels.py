@@ -1,4 +1,4 @@
-"""Notices that labels were edited after they were measured."""
+"""Detect that labels were edited after they were measured."""
 
 from __future__ import annotations
 

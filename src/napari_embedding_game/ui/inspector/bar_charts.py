@@ -1,4 +1,4 @@
-"""Bars of what is inside the selected clusters."""
+"""Bar charts of composition and contrasts of the selected clusters."""
 
 from __future__ import annotations
 

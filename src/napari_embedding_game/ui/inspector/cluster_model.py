@@ -1,4 +1,4 @@
-"""The clusters of one moment as a model that Qt's tables read."""
+"""Qt table model of the clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of all clusters, as a table shows them."""
+"""Statistics of all clusters for the table: size, pressure, purity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The right half of the inspector: what is inside the chosen clusters."""
+"""The right half of the inspector: details of the selected clusters."""
 
 from __future__ import annotations
 

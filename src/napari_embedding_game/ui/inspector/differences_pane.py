@@ -1,4 +1,4 @@
-"""In which columns the selected points differ most from the rest."""
+"""Bar chart of the columns in which the selected points differ most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sets the selected clusters apart: marker genes, or columns of any kind."""
+"""Table of the marker genes, or columns, of the selected clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks inside clusters in the background, one look at a time."""
+"""Compute cluster reports in a worker thread, one at a time."""
 
 from __future__ import annotations
 

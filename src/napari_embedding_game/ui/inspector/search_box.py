@@ -1,4 +1,4 @@
-"""A line to find a cluster, a gene, a column or a cell by its name."""
+"""Line edit with completions: clusters, genes, columns and cells by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the search box finds in a session, and where it leads."""
+"""Names that the search box searches, and what a chosen result does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts of a cluster's members, to be read and to be picked."""
+"""List of the texts of a cluster's points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT_LENGTH = 300
 
 
 class TextList(QListWidget):
-    """The texts of members drawn at random.
+    """The texts of points drawn at random.
 
     Parameters
     ----------

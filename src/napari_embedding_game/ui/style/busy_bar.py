@@ -1,4 +1,4 @@
-"""Progress bars that hardly have the window drawn, also where no end is known."""
+"""Progress bars without an end, redrawn seldom enough to cost little."""
 
 from __future__ import annotations
 

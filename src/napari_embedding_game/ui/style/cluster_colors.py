@@ -1,4 +1,4 @@
-"""The colour of every cluster: the same on the map, in the table, in the legend."""
+"""The colour of each cluster, on the map, in the table and in the legend."""
 
 from __future__ import annotations
 

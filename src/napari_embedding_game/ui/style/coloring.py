@@ -1,4 +1,4 @@
-"""What "Colour by" may be, and how each choice colours the points."""
+"""The choices of "Colour by", and the colours and legend of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table as text that a spreadsheet takes."""
+"""Copy a table to the clipboard as tab-separated text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the four parts of the dock have in common."""
+"""Widgets and helpers for forms: sections, labels, rows, folds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words over a picture, which are read on any colour."""
+"""Paint text with a halo, readable on any background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How to read the colours of the map."""
+"""Legend of the map's colours: levels or a colour scale."""
 
 from __future__ import annotations
 

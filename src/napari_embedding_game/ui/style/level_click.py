@@ -1,4 +1,4 @@
-"""A click on a value, in a legend or beside a bar, selects the points that have it."""
+"""Select the points of a level by a click in a legend or bar chart."""
 
 from __future__ import annotations
 

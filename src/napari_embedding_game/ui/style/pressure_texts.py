@@ -1,4 +1,4 @@
-"""Words for what the papers call otherwise, the same wherever they are read."""
+"""Texts of the window about pressure."""
 
 from __future__ import annotations
 

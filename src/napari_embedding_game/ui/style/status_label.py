@@ -1,4 +1,4 @@
-"""A line of text that changes many times a second."""
+"""Label for text that changes many times a second."""
 
 from __future__ import annotations
 

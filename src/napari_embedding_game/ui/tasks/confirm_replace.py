@@ -1,4 +1,4 @@
-"""Asks before other data take the place of what a person made."""
+"""Ask before other data replace a map with a person's edits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python's collections of garbage: in the window's thread, and no full one in a run."""
+"""Run Python's garbage collector in the window's thread, never full in a run."""
 
 from __future__ import annotations
 

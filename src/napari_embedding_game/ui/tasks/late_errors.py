@@ -1,4 +1,4 @@
-"""Tells of what went wrong after the dock that would have told it was closed."""
+"""Report errors of background tasks whose dock has been closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks where to save."""
+"""File dialogs for saving."""
 
 from __future__ import annotations
 

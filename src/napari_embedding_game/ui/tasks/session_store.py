@@ -1,4 +1,4 @@
-"""Session files: save, open, save on the quiet, offer back what a crash left."""
+"""Save, open and autosave session files; recover those of a crash."""
 
 from __future__ import annotations
 

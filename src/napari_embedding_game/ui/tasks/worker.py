@@ -1,4 +1,4 @@
-"""Threads that bring everything back to the window, exceptions included.
+"""Worker threads that return results and exceptions to the window.
 
 superqt's generator worker swallows a RuntimeError (the class that torch
 raises for nearly everything): neither an error nor an end arrives, and the
