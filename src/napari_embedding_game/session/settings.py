@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from psygnal import SignalGroupDescriptor
 
-from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.energy.compatibility import (
     affinities,
     choose,
@@ -19,6 +18,7 @@ from napari_embedding_game.core.energy.methods import (
     resolve,
     strength_of,
 )
+from napari_embedding_game.core.energy.optimizer_rules import RULES
 from napari_embedding_game.core.names import (
     AffinityChoice,
     Approximation,

@@ -31,7 +31,6 @@ from torch import Tensor
 from napari_embedding_game.core.dynamics.collapse import collapse_warning, far_warning
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
-from napari_embedding_game.core.dynamics.optimizer_rules import RULES
 from napari_embedding_game.core.dynamics.state import (
     Dynamic,
     Problem,
@@ -42,6 +41,7 @@ from napari_embedding_game.core.energy import game_kernels
 from napari_embedding_game.core.energy.compatibility import NO_CHANGE, check_optimizer
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import AllPairs
+from napari_embedding_game.core.energy.optimizer_rules import RULES
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
