@@ -76,10 +76,11 @@ class Twin:
         return self.attraction(y) + repulsion * self.bound(y, z)
 
     def pairs_sum(self, y, pairs, n_samples):
-        """``pairs``: the symmetric Edges of the draws, each in both of its rows."""
+        """``pairs``: the draws, each in both of its rows."""
         entries = pairs.matrix().tocoo()
         apart = (y[entries.row] - y[entries.col]).square().sum(dim=1)
-        return len(y) / n_samples * 0.5 * self.k(apart).sum()
+        sampled = 0.5 * (torch.as_tensor(entries.data) * self.k(apart)).sum()
+        return (len(y) - 1) / n_samples * sampled
 
     def sampled_edges(self, y, pairs, n_samples, repulsion):
         sampled = self.pairs_sum(y, pairs, n_samples)

@@ -6,13 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from napari_embedding_game.core.energy import game_kernels
+from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.objective import make_objective
-from napari_embedding_game.core.energy.pair_sums import (
-    CompiledForces,
-    FusedForces,
-    TorchForces,
-)
+from napari_embedding_game.core.energy.pair_functions import Cauchy, Log1p
+from napari_embedding_game.core.energy.pair_sums import CompiledForces, TorchForces
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.names import APPROXIMATIONS
@@ -20,10 +17,6 @@ from napari_embedding_game.core.threads import numba_threads
 
 REPULSION = 0.7
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
-
-
-def fused(edges):
-    return FusedForces(edges, n_jobs=1)
 
 
 def compiled(edges):
@@ -64,9 +57,9 @@ def evaluate(objective, y, z):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("affinity", ["uniform", "fuzzy"])
-@pytest.mark.parametrize("n", [200, game_kernels.CHUNK + 5])
+@pytest.mark.parametrize("n", [200, pair_loops.CHUNK + 5])
 @pytest.mark.parametrize("d", [2, 3])
-@pytest.mark.parametrize("make_forces", [fused, compiled, torch_whole, torch_in_blocks])
+@pytest.mark.parametrize("make_forces", [compiled, torch_whole, torch_in_blocks])
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
 def test_value_and_both_gradients_are_those_of_the_papers_formula(
     make_problem, approximation, make_forces, d, n, affinity, dtype
@@ -87,7 +80,7 @@ def test_value_and_both_gradients_are_those_of_the_papers_formula(
         assert difference(z_gradient, z.grad) < TOLERANCE[dtype]
 
 
-@pytest.mark.parametrize("make_forces", [fused, compiled, torch_whole])
+@pytest.mark.parametrize("make_forces", [compiled, torch_whole])
 def test_landmarks_beside_sampled_edges_climb_the_bound_of_the_game(
     make_problem, make_forces
 ):
@@ -221,7 +214,10 @@ def test_sampling_is_unbiased_for_the_sum_over_all_pairs(make_problem, approxima
         objective = make_objective(approximation, forces, REPULSION, 4, seed)
         return objective.evaluate(problem.y, problem.z, True)[0]
 
-    assert averages_to(energy, float(problem.twin.true_energy(problem.y, REPULSION)))
+    whole = float(problem.twin.true_energy(problem.y, REPULSION))
+    if approximation == "sampled_edges":  # of different points, each 1 from itself
+        whole -= REPULSION * len(problem.y)
+    assert averages_to(energy, whole)
 
 
 def test_every_point_draws_as_many_partners_as_there_are_landmarks(make_problem):
@@ -229,8 +225,30 @@ def test_every_point_draws_as_many_partners_as_there_are_landmarks(make_problem)
     objective = make_objective("sampled_edges", compiled(problem.edges), 1.0, 7)
     pairs = objective.repulsion_sources(problem.y, problem.z).pairs.matrix()
     assert pairs.sum() == 2 * 90 * 7
-    assert (pairs.sum(axis=1) >= 7).all()
+    assert (pairs.sum(axis=1) == 2 * 7).all()
     assert (pairs != pairs.T).nnz == 0
+    assert not pairs.diagonal().any()
+
+
+def test_all_partners_are_all_pairs(make_problem):
+    problem = make_problem(40, 2, 4, dtype=np.float64)
+    forces = compiled(problem.edges)
+    wanted = make_objective("exact", forces, 1.0, 4).evaluate(
+        problem.y, problem.z, True
+    )
+    for n_partners in (39, 100):
+        drawn = make_objective("sampled_edges", forces, 1.0, n_partners)
+        energy, gradient, _ = drawn.evaluate(problem.y, problem.z, True)
+        assert energy == pytest.approx(wanted[0], rel=1e-12)
+        assert torch.allclose(gradient, wanted[1], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("approximation", ["sampled_edges", "sampled_landmarks"])
+def test_one_point_alone_has_nobody_to_be_pushed_by(approximation):
+    alone = Edges(np.zeros(2, np.uint32), np.zeros(0, np.uint32), np.zeros(0))
+    y = torch.zeros(1, 2, dtype=torch.float64)
+    objective = make_objective(approximation, compiled(alone), 1.0, 5)
+    assert torch.equal(objective.evaluate(y, y.clone(), True)[1], y)
 
 
 def test_sampled_landmarks_stay_on_their_points(make_problem):
@@ -242,37 +260,57 @@ def test_sampled_landmarks_stay_on_their_points(make_problem):
     assert torch.equal(problem.z, problem.y[torch.as_tensor(members)])
 
 
-def kernel_results(name, problem, pairs):
-    """Every array that a kernel writes, for one call."""
-    rows = (problem.edges.indptr, problem.edges.indices, problem.edges.weights)
+F, K = Log1p(), Cauchy()
+FAR = np.zeros((0, 0), np.float32)
+
+
+def run(kind, name, problem):
+    """Every array that a loop writes, for one call."""
     y = problem.y.numpy()
+    columns = np.ascontiguousarray(y.T)
     z = np.ascontiguousarray(problem.z.numpy().T)
-    chunks = game_kernels.n_chunks(len(y))
-    sums = np.empty(chunks)
-    if name.startswith("forces"):
+    chunks = pair_loops.n_chunks(len(y))
+    sums, gradient = np.empty(chunks), np.empty_like(y)
+    edges = problem.edges.arrays
+    if name == "attract":
+        arguments, out = (chunks, F, edges, y, gradient), [gradient]
+    elif name == "edge_energy":
+        arguments, out = (F, edges, y, sums), [sums]
+    elif name == "repel":
         pull = np.zeros((chunks, *z.shape), y.dtype)
-        out = [np.empty_like(y), np.empty_like(y), pull, sums]
-        getattr(game_kernels, name)(*rows, y, z, *out)
-    elif name.startswith("edge_energy"):
-        out = [sums]
-        getattr(game_kernels, name)(*rows, y, *out)
+        out = [gradient, pull, sums]
+        arguments = (K, y, z, *out)
+    elif name == "nearest_landmark":
+        out = [np.empty(len(y), np.int32)]
+        arguments = (chunks, y, z, *out)
+    elif name == "all_pairs":
+        rows = pair_loops.triangle(len(y))
+        across = np.zeros((len(rows) - 1, *columns.shape), y.dtype)
+        out = [gradient, across, np.empty(len(across))]
+        arguments = (rows, K, FAR, y, columns, *out)
+    elif name == "push_of_all":
+        out = [np.empty(len(y)), sums]
+        arguments = (K, FAR, y, columns, *out)
     else:
-        out = [np.empty_like(y), sums]
-        getattr(game_kernels, name)(pairs.indptr, pairs.indices, pairs.weights, y, *out)
+        twice = np.ascontiguousarray(np.tile(columns, 2))
+        out = [np.empty_like(columns), sums]
+        arguments = (K, np.array([1, 7, len(y) - 1]), twice, *out)
+    getattr(pair_loops, f"{name}_{kind}")(*arguments)
     return out
 
 
-@pytest.mark.parametrize("n", [100, game_kernels.CHUNK, 3 * game_kernels.CHUNK + 1])
-@pytest.mark.parametrize("d", [2, 3])
-@pytest.mark.parametrize("name", ["forces", "edge_energy", "pair_repulsion"])
+@pytest.mark.parametrize("n", [100, pair_loops.CHUNK, 3 * pair_loops.CHUNK + 1])
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize(
+    "name",
+    [name.removesuffix("_serial") for name in vars(pair_loops) if "_serial" in name],
+)
 def test_serial_and_parallel_loops_give_the_same_bits(make_problem, name, d, n):
     problem = make_problem(n, d, 11)
-    drawn = make_objective("sampled_edges", compiled(problem.edges), 1.0, 5)
-    pairs = drawn.repulsion_sources(problem.y, problem.z).pairs
-    serial = kernel_results(f"{name}_serial", problem, pairs)
+    serial = run("serial", name, problem)
     for n_threads in (1, 2):
         with numba_threads(n_threads):
-            parallel = kernel_results(f"{name}_parallel", problem, pairs)
+            parallel = run("parallel", name, problem)
         for one, other in zip(serial, parallel, strict=True):
             np.testing.assert_array_equal(one, other)
 

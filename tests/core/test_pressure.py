@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.energy.objective import make_objective
-from napari_embedding_game.core.energy.pair_sums import FusedForces
+from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.names import APPROXIMATIONS
 from napari_embedding_game.core.types import GameSettings
@@ -64,7 +64,7 @@ def exact_pressure(problem, energy):
 
 
 def objective_of(problem, approximation):
-    forces = FusedForces(problem.edges, 1)
+    forces = CompiledForces(problem.edges, 1)
     return make_objective(approximation, forces, STRENGTH / N, L, random_state=1)
 
 
@@ -142,7 +142,7 @@ def test_with_a_landmark_on_every_point_it_is_that_of_all_pairs(played):
 
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
 def test_without_repulsion_nothing_is_pressured(played, approximation):
-    forces = FusedForces(played.edges, 1)
+    forces = CompiledForces(played.edges, 1)
     objective = make_objective(approximation, forces, 0.0, L)
     _, found = pressure(objective, played.y, played.z)
     assert (found == 0).all()

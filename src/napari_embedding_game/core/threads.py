@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
 
 _FIRST_PATIENCE = 8
 _MOST_PATIENCE = 256
@@ -111,6 +113,31 @@ class ThreadChoice:
                 min(2 * self._patience, _MOST_PATIENCE) if has_lost else _FIRST_PATIENCE
             )
             self._wait = self._patience
+
+
+class Loops:
+    """Compiled loops that stand in a module twice, serial and parallel.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Threads, see :func:`resolve_n_jobs`.
+    """
+
+    def __init__(self, n_jobs: int | None) -> None:
+        self.n_jobs = n_jobs
+        self._n_threads = resolve_n_jobs(n_jobs)
+        self._choices: dict[str, ThreadChoice] = {}
+
+    def run(self, module: ModuleType, name: str, work: int, *arguments: Any) -> None:
+        """Run ``name`` of a module, whichever of its two is faster now.
+
+        ``work``: its inner steps.
+        """
+        choice = self._choices.setdefault(name, ThreadChoice(self._n_threads))
+        with choice.threads_for(work) as n_threads:
+            kind = "serial" if n_threads == 1 else "parallel"
+            getattr(module, f"{name}_{kind}")(*arguments)
 
 
 def at_most_numba(n_threads: int) -> int:

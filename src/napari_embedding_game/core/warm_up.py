@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import Any
+
 import numpy as np
+import torch
 from scipy import sparse
 
-from napari_embedding_game.core.energy import game_kernels
+from napari_embedding_game.core.energy.objective import Landmarks, Objective
+from napari_embedding_game.core.energy.pair_sums import CompiledForces
+from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph import affinity_kernels
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.markers import markers
-from napari_embedding_game.core.threads import PARALLEL
+from napari_embedding_game.core.threads import PARALLEL, Loops
+
+
+class _BothWays(Loops):
+    """Runs a loop serially, and again in parallel."""
+
+    def run(self, module: ModuleType, name: str, work: int, *arguments: Any) -> None:
+        getattr(module, f"{name}_serial")(*arguments)
+        with PARALLEL:
+            getattr(module, f"{name}_parallel")(*arguments)
 
 
 def compile_kernels() -> None:
@@ -27,22 +42,14 @@ def compile_inspection() -> None:
 
 def compile_game() -> None:
     """Compile what is needed before anything moves."""
-    y = np.zeros((2, 2), np.float32)
-    z = np.zeros((2, 1), np.float32)
-    indptr = np.array([0, 1, 2], np.uint32)
-    indices = np.array([1, 0], np.uint32)
-    weights = np.ones(2, np.float32)
-    rows = (indptr, indices, weights, y)
-    labels, sums = np.zeros(2, np.int32), np.zeros(1)
-    pull = np.zeros((1, 2, 1), np.float32)
+    y = torch.tensor([[0.0, 0.0], [1.0, 0.0]])
     affinity_kernels.fuzzy_memberships(np.ones((2, 1), np.float32))
-    game_kernels.landmark_sum(z, z.copy())
-    game_kernels.landmark_pressure(*rows, z, 1.0, 0.0, labels, np.zeros(2, np.float32))
-    for kind in ("serial", "parallel"):
-        forces = getattr(game_kernels, f"forces_{kind}")
-        with PARALLEL:
-            forces(*rows, z, y.copy(), y.copy(), pull, sums)
-            getattr(game_kernels, f"edge_energy_{kind}")(*rows, sums)
+    two = np.array([[0, 1], [1, 0]], np.float32)
+    forces = CompiledForces(Edges.from_matrix(two))
+    objective = Objective(Landmarks(forces), 1.0)
+    forces.loops = _BothWays(None)
+    objective.evaluate(y, y[:1], value=True)
+    pressure(objective, y, y[:1])
 
 
 def _compile_clusters() -> None:

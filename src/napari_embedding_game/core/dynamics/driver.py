@@ -35,17 +35,15 @@ from napari_embedding_game.core.dynamics.state import (
     Dynamic,
     Problem,
     State,
-    in_the_plane,
 )
-from napari_embedding_game.core.energy import game_kernels
 from napari_embedding_game.core.energy.compatibility import NO_CHANGE, check_optimizer
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.energy.optimizer_rules import RULES
-from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.pressure import nearest_landmark, pressure
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.threads import one_torch_thread
+from napari_embedding_game.core.threads import Loops, one_torch_thread
 from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
 
 FrameIterations = int | Callable[[int], int] | None
@@ -215,6 +213,7 @@ class _Driver:
         frame_iterations: FrameIterations,
     ) -> None:
         self._problem = problem
+        self._loops = Loops(problem.n_jobs)
         self._diagnose = diagnose
         self._frame_iterations = frame_iterations
         self._n_components = problem.layout.shape[1]
@@ -315,7 +314,8 @@ class _Driver:
         landmarks = self._landmarks(embedding)
         is_looked_at = True
         if self._state.z is None:
-            self._labels = _nearest(embedding, landmarks)
+            places = torch.from_numpy(embedding), torch.from_numpy(landmarks)
+            self._labels = nearest_landmark(*places, self._loops)
             self._warning = self._state.warning
             is_looked_at = self._method.has_pressure
         must = self.finished or self._has_lost_landmarks(landmarks)
@@ -422,13 +422,3 @@ class _Driver:
         return far_warning(positions) or (
             "" if is_early else collapse_warning(positions, settings)
         )
-
-
-def _nearest(
-    embedding: NDArray[np.float32], landmarks: NDArray[np.float32]
-) -> NDArray[np.int32]:
-    """Return the index of each point's nearest landmark (Eq. 7)."""
-    labels = np.empty(len(embedding), np.int32)
-    columns = np.ascontiguousarray(in_the_plane(landmarks).T)
-    game_kernels.nearest_landmark(in_the_plane(embedding), columns, labels)
-    return labels

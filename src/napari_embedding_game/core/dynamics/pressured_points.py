@@ -36,9 +36,9 @@ from napari_embedding_game.core.dynamics.minimizers import (
     start_of,
 )
 from napari_embedding_game.core.dynamics.spectral_direction import SpectralDirection
-from napari_embedding_game.core.energy import pressured_kernels
+from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.objective import AllPairs, Objective
-from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS, SHAPE
+from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
 
@@ -175,7 +175,6 @@ class _Task:
         self._direct = direct or SpectralDirection(objective.forces.edges)
         self._matrix = objective.forces.edges.matrix()
         dtype = self._matrix.dtype
-        self._shape = np.array(SHAPE, dtype)
         weights = objective.pairs.weights
         self._far = np.empty((0, 0), dtype) if weights is None else weights
         # The degree of Edges is twice the paper's, whose weights sum to 1.
@@ -219,15 +218,13 @@ class _Task:
     def _forces_across(self, y: Points) -> tuple[float, Array, Array, float]:
         """Return the map's energy; d/du of attraction and sum, by point; the sum."""
         forces = self._objective.forces
-        push = np.empty(len(y))
-        total = pressured_kernels.push_of_all(
-            KERNELS[forces.kernel].number,
-            self._shape,
-            self._far,
-            y,
-            np.ascontiguousarray(y.T),
-            push,
+        push, sums = np.empty(len(y)), np.empty(pair_loops.n_chunks(len(y)))
+        columns = np.ascontiguousarray(y.T)
+        k = KERNELS[forces.kernel]
+        forces.loops.run(
+            pair_loops, "push_of_all", len(y) ** 2, k, self._far, y, columns, push, sums
         )
+        total = float(sums.sum())
         is_sum = self._objective.aggregate == "sum"
         aggregate = total if is_sum else math.log(total)
         attraction = forces.attraction_energy(torch.from_numpy(y))

@@ -1,12 +1,15 @@
-"""Sums over rows in an order that no compiler changes: :data:`LANES` at a time.
+"""Numbers side by side, and sums over rows in an order that no compiler changes.
+
+:class:`Lanes` are the numbers that a pair function is given while a loop is compiled:
+each operation on them writes the instruction for :data:`LANES` numbers at once, or for
+one.  So a formula is written once, see :mod:`pair_functions`.
 
 A sum of single numbers waits for each addition.  A compiler that may reorder it
 (``reassoc`` in numba's ``fastmath``) adds several at a time, but how many depends on
 what it has inlined: code that was just compiled ends in other last digits than the
 same code read back from numba's cache, and a game in another map.  So the sums that
 decide anything are written here as vectors: a term goes to the lane of its place, the
-lanes are added by halves, and what is left over follows in fewer lanes, in the end
-one by one.
+lanes are added by halves, and what is left over follows one by one.
 
 Divisions are exact, and not by an estimate of 1 / x as ``arcp`` and ``afn`` allow: that
 differs between vectors and single numbers, and between processors.  A product is fused
@@ -20,89 +23,259 @@ All arrays are C-contiguous and of one type, float32 or float64.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
-from numba import types
 from numba.core import cgutils
-from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-LANES = 8
+LANES = 16
 
 STRICT = {"nnan", "ninf", "nsz"}
 """numba's ``fastmath`` for loops that decide anything: nothing that changes digits."""
 
+# Library calls do not vectorise, these polynomials do.  exp(x) = 2^n 2^f with
+# |f| <= 1/2; log(x) = n log 2 + 2 atanh((m - 1) / (m + 1)) with x = 2^n m.
+_EXP = [math.log(2) ** k / math.factorial(k) for k in range(7)]
+_ATANH = [2 / k for k in (1, 3, 5, 7, 9)]
+_LARGEST_EXPONENT = 126.0
+_BIAS, _MANTISSA_BITS, _ROOT_HALF_BITS = 127, 23, 0x3F3504F3
 
-class _Place:
-    """Numbers at one place of a row, ``LANES`` of them or a single one."""
+
+class Lanes:
+    """Numbers of one type side by side, with the arithmetic of a formula.
+
+    ``exp``, ``log`` and ``log1p`` of float32 are good to 1e-6, and to |x|/10 units of
+    its precision; those of float64 are the C library's.
+    """
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self._builder = builder
+        self.value = value
+
+    def __add__(self, other: Any) -> Lanes:
+        return self._of(self._builder.fadd(self.value, self._like(other)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Lanes:
+        return self._of(self._builder.fsub(self.value, self._like(other)))
+
+    def __rsub__(self, other: Any) -> Lanes:
+        return self._of(self._builder.fsub(self._like(other), self.value))
+
+    def __mul__(self, other: Any) -> Lanes:
+        return self._of(self._builder.fmul(self.value, self._like(other)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Lanes:
+        return self._of(self._builder.fdiv(self.value, self._like(other)))
+
+    def __rtruediv__(self, other: Any) -> Lanes:
+        return self._of(self._builder.fdiv(self._like(other), self.value))
+
+    def __neg__(self) -> Lanes:
+        return self._of(self._builder.fneg(self.value))
+
+    def __pow__(self, power: int) -> Lanes:
+        """Return a whole power, at least 0."""
+        if power < 0 or power != int(power):
+            raise TypeError(f"Only powers 0, 1, 2, ... are compiled, not {power}.")
+        result = self._of(self._like(1))
+        for factor in range(power):
+            result = result * self if factor else self
+        return result
+
+    def fused(self, factor: Any, term: Any) -> Lanes:
+        """Return self * factor + term, rounded once where the processor can."""
+        return self._call("fmuladd", self._like(factor), self._like(term))
+
+    def double(self) -> Lanes:
+        """Return the numbers as float64."""
+        if self._is_double:
+            return self
+        wide = ir.DoubleType()
+        wide = wide if self._n_lanes == 1 else ir.VectorType(wide, self._n_lanes)
+        return self._of(self._builder.fpext(self.value, wide))
+
+    def exp(self) -> Lanes:
+        """Return e to the power of each."""
+        if self._is_double:
+            return self._call("exp")
+        bounded = (self * (1 / math.log(2)))._at_least(-_LARGEST_EXPONENT)
+        t = bounded._at_most(_LARGEST_EXPONENT)
+        whole = (t + 0.5)._call("floor")
+        power = self._polynomial(t - whole, _EXP)
+        exponent = self._builder.fptosi(whole.value, self._bits)
+        biased = self._builder.add(exponent, self._whole(_BIAS))
+        bits = self._builder.shl(biased, self._whole(_MANTISSA_BITS))
+        return power * self._of(self._builder.bitcast(bits, self.value.type))
+
+    def log(self) -> Lanes:
+        """Return the natural logarithm of each, all above 0."""
+        if self._is_double:
+            return self._call("log")
+        builder = self._builder
+        shift = self._whole(_MANTISSA_BITS)
+        bits = builder.bitcast(self.value, self._bits)
+        exponent = builder.ashr(builder.sub(bits, self._whole(_ROOT_HALF_BITS)), shift)
+        mantissa = builder.sub(bits, builder.shl(exponent, shift))
+        m = self._of(builder.bitcast(mantissa, self.value.type))
+        n = self._of(builder.sitofp(exponent, self.value.type))
+        w = (m - 1) / (m + 1)
+        return w.fused(self._polynomial(w * w, _ATANH), n * math.log(2))
+
+    def log1p(self) -> Lanes:
+        """Return log(1 + x) of each; of float32 to 1e-7, also where x is near 0."""
+        if not self._is_double:
+            return (1 + self).log()
+        return self._each("log1p")
+
+    @property
+    def _n_lanes(self) -> int:
+        kind = self.value.type
+        return kind.count if isinstance(kind, ir.VectorType) else 1
+
+    @property
+    def _number(self) -> Any:
+        kind = self.value.type
+        return kind.element if isinstance(kind, ir.VectorType) else kind
+
+    @property
+    def _is_double(self) -> bool:
+        return isinstance(self._number, ir.DoubleType)
+
+    @property
+    def _bits(self) -> Any:
+        whole = ir.IntType(32)
+        return whole if self._n_lanes == 1 else ir.VectorType(whole, self._n_lanes)
+
+    def _of(self, value: Any) -> Lanes:
+        return Lanes(self._builder, value)
+
+    def _like(self, other: Any) -> Any:
+        """Return other lanes, or a number in every lane."""
+        if isinstance(other, Lanes):
+            return other.value
+        return _everywhere(self.value.type, self._number(float(other)))
+
+    def _whole(self, number: int) -> Any:
+        return _everywhere(self._bits, ir.IntType(32)(number))
+
+    def _polynomial(self, x: Lanes, coefficients: Sequence[float]) -> Lanes:
+        total = self._of(self._like(coefficients[-1]))
+        for coefficient in reversed(coefficients[:-1]):
+            total = x.fused(total, coefficient)
+        return total
+
+    def _at_least(self, other: float) -> Lanes:
+        return self._choose(">", other)
+
+    def _at_most(self, other: float) -> Lanes:
+        return self._choose("<", other)
+
+    def _choose(self, comparison: str, other: float) -> Lanes:
+        bound = self._like(other)
+        is_it = self._builder.fcmp_ordered(comparison, self.value, bound)
+        return self._of(self._builder.select(is_it, self.value, bound))
+
+    def _call(self, name: str, *others: Any) -> Lanes:
+        """Call one of LLVM's own functions on these numbers and others like them."""
+        kind = self.value.type
+        suffix = "f64" if self._is_double else "f32"
+        suffix = suffix if self._n_lanes == 1 else f"v{self._n_lanes}{suffix}"
+        numbers = [self.value, *others]
+        function = cgutils.get_or_insert_function(
+            self._builder.module,
+            ir.FunctionType(kind, [kind] * len(numbers)),
+            f"llvm.{name}.{suffix}",
+        )
+        return self._of(self._builder.call(function, numbers))
+
+    def _each(self, name: str) -> Lanes:
+        """Call a function of the C library on each number."""
+        builder, number = self._builder, self._number
+        function = cgutils.insert_pure_function(
+            builder.module, ir.FunctionType(number, [number]), name
+        )
+        if self._n_lanes == 1:
+            return self._of(builder.call(function, [self.value]))
+        result = ir.Constant(self.value.type, ir.Undefined)
+        for lane in range(self._n_lanes):
+            at = ir.IntType(32)(lane)
+            one = builder.call(function, [builder.extract_element(self.value, at)])
+            result = builder.insert_element(result, one, at)
+        return self._of(result)
+
+
+def _everywhere(kind: Any, constant: Any) -> Any:
+    """Return a constant in every lane of a type."""
+    if not isinstance(kind, ir.VectorType):
+        return constant
+    return ir.Constant(kind, [constant] * kind.count)
+
+
+class Place:
+    """A place in rows: ``n_lanes`` numbers from an index on."""
 
     def __init__(self, builder: Any, index: Any, n_lanes: int) -> None:
-        self.builder = builder
+        self._builder = builder
         self._index = index
         self._n_lanes = n_lanes
 
-    def type_of(self, number: Any) -> Any:
-        """Return the type of so many numbers."""
-        return number if self._n_lanes == 1 else ir.VectorType(number, self._n_lanes)
-
-    def load(self, row: Any) -> Any:
+    def load(self, row: Any) -> Lanes:
         """Return the numbers of a row, given by the pointer to its first."""
         at, align = self._at(row)
-        return self.builder.load(at, align=align)
+        return Lanes(self._builder, self._builder.load(at, align=align))
 
-    def store(self, numbers: Any, row: Any) -> None:
+    def store(self, numbers: Lanes, row: Any) -> None:
         """Write the numbers of a row."""
         at, align = self._at(row)
-        self.builder.store(numbers, at, align=align)
+        self._builder.store(numbers.value, at, align=align)
 
-    def all(self, number: Any) -> Any:
+    def all(self, number: Any) -> Lanes:
         """Return a number in every lane."""
         if self._n_lanes == 1:
-            return number
-        builder, wide = self.builder, self.type_of(number.type)
+            return Lanes(self._builder, number)
+        builder, wide = self._builder, self._type_of(number.type)
         empty = ir.Constant(wide, ir.Undefined)
         first = builder.insert_element(empty, number, ir.IntType(32)(0))
         order = ir.Constant(ir.VectorType(ir.IntType(32), self._n_lanes), None)
-        return builder.shuffle_vector(first, empty, order)
-
-    def double(self, numbers: Any) -> Any:
-        """Return the numbers as float64."""
-        wide = self.type_of(ir.DoubleType())
-        return numbers if numbers.type == wide else self.builder.fpext(numbers, wide)
-
-    def fused(self, a: Any, b: Any, c: Any) -> Any:
-        """Return a * b + c."""
-        return _fused(self.builder, a, b, c)
+        return Lanes(builder, builder.shuffle_vector(first, empty, order))
 
     def _at(self, row: Any) -> tuple[Any, int]:
         number = row.type.pointee
-        at = self.builder.gep(row, [self._index])
-        at = self.builder.bitcast(at, self.type_of(number).as_pointer())
+        at = self._builder.gep(row, [self._index])
+        at = self._builder.bitcast(at, self._type_of(number).as_pointer())
         return at, 4 if isinstance(number, ir.FloatType) else 8
 
+    def _type_of(self, number: Any) -> Any:
+        return number if self._n_lanes == 1 else ir.VectorType(number, self._n_lanes)
 
-Terms = Callable[[_Place], Sequence[Any]]
+
+Terms = Callable[[Place], Sequence[Lanes]]
 """What each sum gains at a place."""
 
 
-def _sums(
-    builder: Any,
-    count: Any,
-    number: Any,
-    n_sums: int,
-    terms: Terms,
-    widths: Sequence[int] = (4 * LANES, LANES, 1),
-) -> Any:
-    """Build the loops over a row; return its sums, of the type ``number``."""
-    sums = [number(0.0)] * n_sums
+def row_sums(
+    builder: Any, count: Any, number: Any, n_sums: int, terms: Terms
+) -> list[Lanes]:
+    """Build the loops over rows of ``count`` numbers; return the sums of the terms.
+
+    ``number``: the terms' type.
+    """
+    sums = [Lanes(builder, number(0.0))] * n_sums
     begin = count.type(0)
-    for width in widths:
+    for width in (LANES, 1):
         end = builder.and_(count, count.type(-width))
         lanes = _loop(builder, (begin, end), number, width, n_sums, terms)
-        parts = (_across(builder, each, width) for each in lanes)
-        sums = [builder.fadd(*pair) for pair in zip(sums, parts, strict=True)]
+        sums = [
+            total + Lanes(builder, _across(builder, each, width))
+            for total, each in zip(sums, lanes, strict=True)
+        ]
         begin = end
     return sums
 
@@ -116,11 +289,11 @@ def _loop(
     terms: Terms,
 ) -> list[Any]:
     begin, end = reach
-    zero = _Place(builder, begin, n_lanes).all(number(0.0))
+    zero = Place(builder, begin, n_lanes).all(number(0.0)).value
     sums = [cgutils.alloca_once_value(builder, zero) for _ in range(n_sums)]
     with cgutils.for_range_slice(builder, begin, end, begin.type(n_lanes)) as (at, _):
-        for total, term in zip(sums, terms(_Place(builder, at, n_lanes)), strict=True):
-            builder.store(builder.fadd(builder.load(total), term), total)
+        for total, term in zip(sums, terms(Place(builder, at, n_lanes)), strict=True):
+            builder.store(builder.fadd(builder.load(total), term.value), total)
     return [builder.load(total) for total in sums]
 
 
@@ -143,175 +316,12 @@ def _part(builder: Any, lanes: Any, chosen: range) -> Any:
     return builder.shuffle_vector(lanes, ir.Constant(lanes.type, ir.Undefined), order)
 
 
-def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
-    kind = a.type
-    is_vector = isinstance(kind, ir.VectorType)
-    number = kind.element if is_vector else kind
-    name = "f32" if isinstance(number, ir.FloatType) else "f64"
-    name = f"v{kind.count}{name}" if is_vector else name
-    call = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fmuladd.{name}"
-    )
-    return builder.call(call, [a, b, c])
-
-
-def _rows(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
-    """Return the pointers to the numbers of arrays."""
-    if any(kind.layout != "C" for kind in signature):
-        raise TypingError("The rows must be C-contiguous.")
-    return [
-        context.make_array(kind)(context, builder, value).data
-        for kind, value in zip(signature, arguments, strict=True)
-    ]
-
-
-def _length(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    array = context.make_array(kind)(context, builder, value)
-    return cgutils.unpack_tuple(builder, array.shape, 1)[0]
-
-
 @intrinsic
 def fused(context, a, b, c):
     """Return a * b + c, rounded once where the processor can."""
 
     def code(context, builder, signature, arguments):
-        return _fused(builder, *arguments)
+        one, *others = (Lanes(builder, each) for each in arguments)
+        return one.fused(*others).value
 
     return a(a, a, a), code
-
-
-@intrinsic
-def row_sum(context, row):
-    """Return the sum of a row, in its own type."""
-
-    def code(context, builder, signature, arguments):
-        (values,) = _rows(context, builder, signature.args, arguments)
-        count = _length(context, builder, signature.args[0], arguments[0])
-
-        def terms(at):
-            return [at.load(values)]
-
-        return _sums(builder, count, values.type.pointee, 1, terms)[0]
-
-    return row.dtype(row), code
-
-
-@intrinsic
-def row_product(context, one, other):
-    """Return the sum of the products of two rows, float64; the first's length."""
-
-    def code(context, builder, signature, arguments):
-        rows = _rows(context, builder, signature.args, arguments)
-        count = _length(context, builder, signature.args[0], arguments[0])
-
-        def terms(at):
-            a, b = (at.double(at.load(row)) for row in rows)
-            return [builder.fmul(a, b)]
-
-        return _sums(builder, count, ir.DoubleType(), 1, terms)[0]
-
-    return types.float64(one, other), code
-
-
-@intrinsic
-def row_push(context, slope, x, row):
-    """Return the sum of slope_j (x - row_j); ``slope`` may be longer."""
-
-    def code(context, builder, signature, arguments):
-        slopes, _, rows = arguments
-        (steep,) = _rows(context, builder, signature.args[:1], [slopes])
-        (places,) = _rows(context, builder, signature.args[2:], [rows])
-        count = _length(context, builder, signature.args[2], rows)
-        here = arguments[1]
-
-        def terms(at):
-            apart = builder.fsub(at.all(here), at.load(places))
-            return [builder.fmul(at.load(steep), apart)]
-
-        return _sums(builder, count, here.type, 1, terms)[0]
-
-    return x(slope, x, row), code
-
-
-@intrinsic
-def row_push_both(context, slope, x, row, back):
-    """Return what :func:`row_push` does, and take each term from ``back``."""
-
-    def code(context, builder, signature, arguments):
-        slopes, here, rows, backs = arguments
-        kinds = signature.args[0], signature.args[2], signature.args[3]
-        steep, places, others = _rows(context, builder, kinds, [slopes, rows, backs])
-        count = _length(context, builder, signature.args[2], rows)
-
-        def terms(at):
-            apart = builder.fsub(at.all(here), at.load(places))
-            push = builder.fmul(at.load(steep), apart)
-            at.store(builder.fsub(at.load(others), push), others)
-            return [push]
-
-        return _sums(builder, count, here.type, 1, terms)[0]
-
-    return x(slope, x, row, back), code
-
-
-@intrinsic
-def row_powers(context, row, weights, u):
-    """Return the sums of w p, w p^2 and w p^3, p = 1 / (1 + row + u), all float64."""
-    result = types.UniTuple(types.float64, 3)
-
-    def code(context, builder, signature, arguments):
-        rows = _rows(context, builder, signature.args[:2], arguments[:2])
-        count = _length(context, builder, signature.args[0], arguments[0])
-        one = ir.DoubleType()(1.0)
-        base = builder.fadd(one, arguments[2])
-
-        def terms(at):
-            apart, weight = (at.double(at.load(row)) for row in rows)
-            p = builder.fdiv(at.all(one), builder.fadd(at.all(base), apart))
-            first = builder.fmul(weight, p)
-            second = builder.fmul(first, p)
-            return [first, second, builder.fmul(second, p)]
-
-        sums = _sums(builder, count, ir.DoubleType(), 3, terms, (LANES, 1))
-        return context.make_tuple(builder, result, sums)
-
-    return result(row, weights, types.float64), code
-
-
-@intrinsic
-def repel_row(context, here, landmarks, pull):
-    """Return s = sum_a q(|x - z_a|) of one point and ds/dx; add ds/dz to ``pull``.
-
-    q(u) = 1 / (1 + u^2).  ``here``: a tuple of d numbers; ``landmarks`` and ``pull``:
-    tuples of d rows.  Returns d + 1 numbers.
-    """
-    result = types.UniTuple(here.dtype, len(here) + 1)
-
-    def code(context, builder, signature, arguments):
-        d = len(signature.args[0])
-        x, rows, pulls = (cgutils.unpack_tuple(builder, part, d) for part in arguments)
-        kinds = [signature.args[1].dtype] * d
-        count = _length(context, builder, kinds[0], rows[0])
-        z = _rows(context, builder, kinds, rows)
-        kinds = [signature.args[2].dtype] * d
-        p = _rows(context, builder, kinds, pulls)
-        number = x[0].type
-        one = number(1.0)
-
-        def terms(at):
-            apart = [builder.fsub(at.all(x[k]), at.load(z[k])) for k in range(d)]
-            near = at.all(one)
-            for each in apart:
-                near = at.fused(each, each, near)
-            q = builder.fdiv(at.all(one), near)
-            steep = builder.fmul(q, builder.fadd(q, q))
-            pushes = [builder.fmul(steep, each) for each in apart]
-            for push, row in zip(pushes, p, strict=True):
-                at.store(builder.fadd(at.load(row), push), row)
-            return [q, *pushes]
-
-        s, *sums = _sums(builder, count, number, d + 1, terms, (LANES, 1))
-        down = [builder.fneg(each) for each in sums]
-        return context.make_tuple(builder, result, [s, *down])
-
-    return result(here, landmarks, pull), code

@@ -7,12 +7,12 @@ Every method of :mod:`methods` minimises
 where R is the sum itself or its logarithm (paper 1, Eq. 1, and paper 4, Eq. 1-4).
 S has N^2 terms.  Each class below puts something else in its place:
 
-================  =================================================  =====
-Landmarks         max over z of  S_yz^2 / S_zz, a lower bound        Eq. 3
-SampledEdges      N/L  sum over N L random pairs of k                Eq. 8
-SampledLandmarks  N/L  sum_i sum_(j in L points) k                   Eq. 9
+================  ==================================================  =====
+Landmarks         max over z of  S_yz^2 / S_zz, a lower bound         Eq. 3
+SampledEdges      (N-1)/L  sum over N L random pairs, i != j, of k    Eq. 8
+SampledLandmarks  N/L  sum_i sum_(j in L points) k                    Eq. 9
 AllPairs          S itself, without the pairs i = j
-================  =================================================  =====
+================  ==================================================  =====
 
 where S_yz = sum_ia k(|y_i - z_a|) and S_zz = sum_ab k(|z_a - z_b|).  The energy
 line of paper 1's Alg. 1 squares before it sums and lets the points fall onto
@@ -34,9 +34,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.energy import game_kernels
 from napari_embedding_game.core.energy.methods import Aggregate
 from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
+from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.names import APPROXIMATIONS, Approximation
@@ -84,8 +84,8 @@ class RepulsionSources:
         S, or what stands for it.
     landmarks : (L, d) Tensor or None
         Positions x that push every point.
-    pairs : Edges or None
-        Or: pushes between pairs of points, weighted.
+    pairs : SampledPairs or None
+        Or: pushes between random pairs of points.
     members : (L,) int array or None
         Points that are landmarks themselves, and so are pushed by all points too.
     weights : (N, N) array or None
@@ -98,7 +98,7 @@ class RepulsionSources:
     multiplicity: float
     total: float
     landmarks: Tensor | None = None
-    pairs: Edges | None = None
+    pairs: SampledPairs | None = None
     members: NDArray[np.intp] | None = None
     weights: NDArray[np.floating] | None = None
     own: float = 0.0
@@ -165,11 +165,9 @@ class SampledEdges(Repulsion):
     def __init__(self, forces: Forces, n_samples: int, random_state: int) -> None:
         super().__init__(forces)
         n = forces.edges.n_points
-        self._weight = n / n_samples
-        rng = np.random.default_rng(random_state)
-        partners = rng.integers(0, n, size=(n, n_samples), dtype=np.uint32)
-        one = forces.edges.weights.dtype.type(1)
-        self._pairs = Edges(*game_kernels.symmetric_pairs(partners, one))
+        self._pairs = SampledPairs.draw(n, n_samples, random_state)
+        # As many pairs of two different points as there are, for those drawn.
+        self._weight = (n - 1) / max(len(self._pairs.shifts), 1)
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
         attraction, landmark_gradient = self._tile(y, z)
@@ -338,4 +336,4 @@ def _tiling(forces: Forces) -> Forces:
     n = forces.edges.n_points
     empty = forces.edges.weights[:0]
     no_edges = Edges(np.zeros(n + 1, np.uint32), np.zeros(0, np.uint32), empty)
-    return make_forces(no_edges, forces.device, forces.n_jobs)
+    return make_forces(no_edges, forces.device, forces.loops.n_jobs)

@@ -1,97 +1,187 @@
-"""The attractions and kernels that a method can be put together from.
+"""Functions of the squared distance s of a pair, of which every method is made.
 
-Formulas are in :mod:`pair_function_kernels`, which holds the compiled ones; here each
-has its name, its number there, and itself once more in torch operations, for
-graphics cards.  Adding one is a branch there and a line here.
+An *attraction* f says what an edge of length sqrt(s) costs, a *kernel* k what it costs
+two points to stand as near as that.  Each is a class with its formula and its
+derivative, written once in operators, whole powers and the methods ``exp``, ``log``
+and ``log1p``.  torch's tensors have these, and so have the numbers of :mod:`lanes`:
+from the same lines torch evaluates a tensor and a compiled loop gets its machine code.
+
+A pair function of one's own is one class, here or elsewhere:
+
+    @dataclass(frozen=True)
+    class HeavyTails(PairFunction):
+        alpha: float = 0.5
+
+        def value(self, s):
+            return (-self.alpha * s.log1p()).exp()
+
+        def slope(self, s):
+            return -self.alpha * (-(self.alpha + 1) * s.log1p()).exp()
+
+    KERNELS["heavy_tails"] = HeavyTails()
+
+Fields are numbers; to change one compiles nothing.  Every kernel must be positive
+semi-definite: every matrix k(|x_i - x_j|^2) is where k is completely monotone in s,
+which also is all that the landmarks' bound (Eq. 3) asks for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
-
-from napari_embedding_game.core.energy import pair_function_kernels
+from typing import Any
 
 UMAP_A, UMAP_B = 1.5769434603113077, 0.8950608779109733
 """umap-learn's ``find_ab_params(spread=1.0, min_dist=0.1)``, its defaults."""
 NEAREST = 1e-3
 """Squared distance that keeps UMAP's forces finite, as in umap-learn."""
-SHAPE = (UMAP_A, UMAP_B, NEAREST)
 
-Elementwise = Callable[[Tensor], Tensor]
-
-
-@dataclass(frozen=True, slots=True)
-class Attraction:
-    """What an edge costs: f of the squared distance, and df/ds."""
-
-    number: int
-    value: Elementwise
-    slope: Elementwise
+Numbers = Any
+"""A torch tensor, or :class:`lanes.Lanes` while a loop is compiled."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """What a pair costs that stands near: k of the squared distance, and dk/ds.
+@dataclass(frozen=True)
+class PairFunction(ABC):
+    """A function of squared distances; all fields of a subclass are floats."""
 
-    All are positive semi-definite: every matrix k(|x_i - x_j|^2) is, for they are
-    completely monotone in s.
-    """
+    @abstractmethod
+    def value(self, s: Numbers) -> Numbers:
+        """Return the function at squared distances ``s``, in the shape of ``s``."""
 
-    number: int
-    value: Elementwise
-    slope: Elementwise
-
-
-def _cauchy(s: Tensor) -> Tensor:
-    return 1 / (1 + s)
+    @abstractmethod
+    def slope(self, s: Numbers) -> Numbers:
+        """Return the derivative in s at ``s``, in the shape of ``s``."""
 
 
-def _umap(s: Tensor) -> Tensor:
-    return UMAP_A * (s + NEAREST) ** UMAP_B
+# --- Attractions --------------------------------------------------------------------
 
 
-ATTRACTIONS = {
-    "log1p": Attraction(pair_function_kernels.LOG1P, torch.log1p, _cauchy),
-    "quadratic": Attraction(
-        pair_function_kernels.QUADRATIC, lambda s: s, torch.ones_like
-    ),
-    "kernel": Attraction(
-        pair_function_kernels.KERNEL, lambda s: -_cauchy(s), lambda s: _cauchy(s) ** 2
-    ),
-    "umap": Attraction(
-        pair_function_kernels.UMAP,
-        lambda s: torch.log1p(_umap(s)),
-        lambda s: UMAP_B * _umap(s) / ((s + NEAREST) * (1 + _umap(s))),
-    ),
-    "umap_exact": Attraction(
-        pair_function_kernels.UMAP_EXACT,
-        lambda s: torch.log(_umap(s)),
-        lambda s: UMAP_B / (s + NEAREST),
-    ),
+@dataclass(frozen=True)
+class Log1p(PairFunction):
+    """log(1 + s): embedding game, t-SNE."""
+
+    def value(self, s: Numbers) -> Numbers:
+        return s.log1p()
+
+    def slope(self, s: Numbers) -> Numbers:
+        return 1 / (1 + s)
+
+
+@dataclass(frozen=True)
+class Quadratic(PairFunction):
+    """s: EE, s-SNE."""
+
+    def value(self, s: Numbers) -> Numbers:
+        return s
+
+    def slope(self, s: Numbers) -> Numbers:
+        return s**0
+
+
+@dataclass(frozen=True)
+class NegativeCauchy(PairFunction):
+    """-1 / (1 + s): two-kernel LLE and PCA."""
+
+    def value(self, s: Numbers) -> Numbers:
+        return -1 / (1 + s)
+
+    def slope(self, s: Numbers) -> Numbers:
+        return (1 / (1 + s)) ** 2
+
+
+@dataclass(frozen=True)
+class _Umap(PairFunction):
+    """With t = s + nearest, which keeps forces from their pole at s = 0."""
+
+    a: float = UMAP_A
+    b: float = UMAP_B
+    nearest: float = NEAREST
+
+    def power(self, s: Numbers) -> Numbers:
+        """Return a t^b."""
+        return self.a * (self.b * (s + self.nearest).log()).exp()
+
+
+@dataclass(frozen=True)
+class UmapAttraction(_Umap):
+    """log(1 + a t^b): UMAP, repulsion from all points."""
+
+    def value(self, s: Numbers) -> Numbers:
+        return self.power(s).log1p()
+
+    def slope(self, s: Numbers) -> Numbers:
+        p = self.power(s)
+        return self.b * p / ((s + self.nearest) * (1 + p))
+
+
+@dataclass(frozen=True)
+class UmapExactAttraction(_Umap):
+    """log(a t^b): UMAP, repulsion weighted 1 - w."""
+
+    def value(self, s: Numbers) -> Numbers:
+        return self.power(s).log()
+
+    def slope(self, s: Numbers) -> Numbers:
+        return self.b / (s + self.nearest)
+
+
+# --- Kernels ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cauchy(PairFunction):
+    """1 / (1 + s): embedding game, t-SNE, two-kernel LLE."""
+
+    def value(self, s: Numbers) -> Numbers:
+        return 1 / (1 + s)
+
+    def slope(self, s: Numbers) -> Numbers:
+        return -((1 / (1 + s)) ** 2)
+
+
+@dataclass(frozen=True)
+class Gaussian(PairFunction):
+    """exp(-s): EE, s-SNE."""
+
+    def value(self, s: Numbers) -> Numbers:
+        return (-s).exp()
+
+    def slope(self, s: Numbers) -> Numbers:
+        return -(-s).exp()
+
+
+@dataclass(frozen=True)
+class SquaredCauchy(PairFunction):
+    """1 / (1 + s)^2: two-kernel PCA.  A product of two kernels is one (Schur)."""
+
+    def value(self, s: Numbers) -> Numbers:
+        return (1 / (1 + s)) ** 2
+
+    def slope(self, s: Numbers) -> Numbers:
+        return -2 * (1 / (1 + s)) ** 3
+
+
+@dataclass(frozen=True)
+class UmapRepulsion(_Umap):
+    """log(1 + 1 / (a t^b)): UMAP."""
+
+    def value(self, s: Numbers) -> Numbers:
+        return (1 / self.power(s)).log1p()
+
+    def slope(self, s: Numbers) -> Numbers:
+        return -self.b / ((s + self.nearest) * (1 + self.power(s)))
+
+
+ATTRACTIONS: dict[str, PairFunction] = {
+    "log1p": Log1p(),
+    "quadratic": Quadratic(),
+    "kernel": NegativeCauchy(),
+    "umap": UmapAttraction(),
+    "umap_exact": UmapExactAttraction(),
 }
-
-KERNELS = {
-    "cauchy": Kernel(
-        pair_function_kernels.CAUCHY, _cauchy, lambda s: -(_cauchy(s) ** 2)
-    ),
-    "gaussian": Kernel(
-        pair_function_kernels.GAUSSIAN,
-        lambda s: torch.exp(-s),
-        lambda s: -torch.exp(-s),
-    ),
-    # A product of two such kernels is one again (Schur).
-    "squared_cauchy": Kernel(
-        pair_function_kernels.SQUARED_CAUCHY,
-        lambda s: _cauchy(s) ** 2,
-        lambda s: -2 * _cauchy(s) ** 3,
-    ),
-    "umap": Kernel(
-        pair_function_kernels.UMAP_REPULSION,
-        lambda s: torch.log1p(1 / _umap(s)),
-        lambda s: -UMAP_B / ((s + NEAREST) * (1 + _umap(s))),
-    ),
+KERNELS: dict[str, PairFunction] = {
+    "cauchy": Cauchy(),
+    "gaussian": Gaussian(),
+    "squared_cauchy": SquaredCauchy(),
+    "umap": UmapRepulsion(),
 }

@@ -23,16 +23,21 @@ small maps.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.energy import game_kernels, pressure_root
+from napari_embedding_game.core.energy import pair_loops, pressure_root
 from napari_embedding_game.core.energy.objective import Objective, RepulsionSources
-from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS, SHAPE
-from napari_embedding_game.core.energy.pair_sums import FusedForces
+from napari_embedding_game.core.energy.pair_functions import (
+    ATTRACTIONS,
+    KERNELS,
+    PairFunction,
+)
+from napari_embedding_game.core.threads import Loops
 
 
 def pressure(
@@ -47,75 +52,71 @@ def pressure(
     pressure : (N,) float32
         In units of the map, 0 for points that are not pressured.
     """
+    by = objective.repulsion_sources(y, z)
     points = _rows(y)
     labels = np.empty(len(points), np.int32)
     heights = np.empty(len(points), np.float32)
-    by = objective.repulsion_sources(y, z)
-    if _is_default(objective, by):
-        _default_pressure(objective, points, by, labels, heights)
-    else:
-        game_kernels.nearest_landmark(points, _columns(z), labels)
-        _any_pressure(objective, points, by, heights)
+    _write_heights(objective, points, by, labels, heights)
+    if by.landmarks is not z:
+        labels = nearest_landmark(y, z, objective.forces.loops)
     return labels, heights
 
 
-def _is_default(objective: Objective, by: RepulsionSources) -> bool:
-    """Whether the quicker loop serves: the game's forces, under landmarks."""
-    fused = isinstance(objective.forces, FusedForces)
-    under_landmarks = by.landmarks is not None and by.members is None
-    return fused and under_landmarks and objective.aggregate == "sum"
+def nearest_landmark(y: Tensor, z: Tensor, loops: Loops) -> NDArray[np.int32]:
+    """Return the index of each point's nearest landmark (Eq. 7), (N,)."""
+    points, columns = _rows(y), _columns(z)
+    labels = np.empty(len(points), np.int32)
+    loops.run(
+        pair_loops,
+        "nearest_landmark",
+        len(points) * columns.shape[1],
+        pair_loops.n_chunks(len(points)),
+        points,
+        columns,
+        labels,
+    )
+    return labels
 
 
-def _default_pressure(
+def _write_heights(
     objective: Objective,
     points: NDArray[np.floating],
     by: RepulsionSources,
     labels: NDArray[np.int32],
     heights: NDArray[np.float32],
 ) -> None:
-    assert by.landmarks is not None
-    strength = objective.repulsion * by.multiplicity
-    edges = objective.forces.edges
-    rows = (edges.indptr, edges.indices, edges.weights)
-    game_kernels.landmark_pressure(
-        *rows, points, _columns(by.landmarks), strength, by.own, labels, heights
-    )
-
-
-def _any_pressure(
-    objective: Objective,
-    points: NDArray[np.floating],
-    by: RepulsionSources,
-    heights: NDArray[np.float32],
-) -> None:
-    edges = objective.forces.edges
-    rows = (*_profiles_of(objective), edges.indptr, edges.indices, edges.weights)
+    f, k = _functions_of(objective)
     law = _law(objective, by)
+    edges = objective.forces.edges.arrays
+    run = partial(objective.forces.loops.run, pressure_root)
+    chunks = pair_loops.n_chunks(len(points))
     if by.pairs is not None:
-        far = (by.pairs.indptr, by.pairs.indices, by.pairs.weights)
-        pressure_root.pairs_pressure(*rows, points, *far, *law, heights)
+        pairs = by.pairs.order, by.pairs.places, by.pairs.shifts
+        work = 2 * len(points) * len(by.pairs.shifts)
+        run("under_partners", work, chunks, f, edges, k, points, pairs, law, heights)
         return
     is_all = by.landmarks is None
     others = np.ascontiguousarray(points.T) if is_all else _columns(by.landmarks)
     weights = np.empty((0, 0), points.dtype) if by.weights is None else by.weights
-    pressure_root.field_pressure(
-        *rows, points, others, weights, is_all, by.own, *law, heights
-    )
+    work = len(points) * others.shape[1]
+    run(
+        "under_field", work, chunks, f, edges, k, points, others, weights, is_all,
+        by.own, law, labels, heights,
+    )  # fmt: skip
     if by.members is not None:
         heights[by.members] = _member_pressure(objective, points, by)
 
 
-def _profiles_of(objective: Objective) -> tuple[tuple[int, int], NDArray[np.floating]]:
+def _functions_of(objective: Objective) -> tuple[PairFunction, PairFunction]:
     forces = objective.forces
-    numbers = ATTRACTIONS[forces.attraction].number, KERNELS[forces.kernel].number
-    return numbers, np.array(SHAPE, forces.edges.weights.dtype)
+    return ATTRACTIONS[forces.attraction], KERNELS[forces.kernel]
 
 
 def _law(objective: Objective, by: RepulsionSources) -> tuple[float, float]:
     """Return (strength, base): see :mod:`pressure_root`."""
     if objective.aggregate == "sum":
-        return objective.repulsion * by.multiplicity, 0.0
-    return objective.repulsion, by.total / by.multiplicity
+        return float(objective.repulsion * by.multiplicity), 0.0
+    return float(objective.repulsion), float(by.total / by.multiplicity)
 
 
 def _rows(tensor: Tensor) -> NDArray[np.floating]:
@@ -136,20 +137,19 @@ def _member_pressure(
     """
     assert by.members is not None
     edges = objective.forces.edges
-    profiles, law = _profiles_of(objective), _law(objective, by)
+    (f, k), law = _functions_of(objective), _law(objective, by)
     times = np.ones(len(points), points.dtype)
     times[by.members] = 2
     heights = []
-    for k in by.members:
-        row = slice(edges.indptr[k], edges.indptr[k + 1])
-        near = _squared(points[edges.indices[row]], points[k])
-        far = _squared(points, points[k])
-        weight = times[k]
-        times[k] = 0
-        heights.append(
-            pressure_root.lift(*profiles, near, edges.weights[row], far, times, *law)
-        )
-        times[k] = weight
+    for i in by.members:
+        row = slice(edges.indptr[i], edges.indptr[i + 1])
+        near = _squared(points[edges.indices[row]], points[i])
+        far = _squared(points, points[i])
+        weight = times[i]
+        times[i] = 0
+        pull = f, near, edges.weights[row]
+        heights.append(pressure_root.lifted_height(*pull, k, far, times, *law))
+        times[i] = weight
     return heights
 
 

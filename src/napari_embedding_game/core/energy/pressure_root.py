@@ -7,69 +7,48 @@ energy is
 
 over its edges and over what repels it.  c is a constant where the energy adds
 the kernel up, and strength / (base + change of the sum) where it takes the
-logarithm of the sum.  See :mod:`pressure` for what the numbers are.
+logarithm of the sum.  See :mod:`pressure` for what the numbers are; and
+:mod:`pair_loops` for the arrays, and why each loop is there twice.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg,var-annotated"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
+# mypy: disable-error-code="call-arg,var-annotated"
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
-from napari_embedding_game.core.energy.game_kernels import _widest
-from napari_embedding_game.core.energy.lanes import STRICT, row_product
-from napari_embedding_game.core.energy.pair_function_kernels import (
-    attraction_row,
-    kernel_row,
-)
-from napari_embedding_game.core.energy.pair_kernels import (
-    _squared_to_all,
-    _squared_to_some,
+from napari_embedding_game.core.energy.compiled_functions import lifted_row
+from napari_embedding_game.core.energy.pair_loops import (
+    CHUNK,
+    OPTIONS,
+    PARALLEL_OPTIONS,
+    nearest,
+    squared_to_all,
 )
 
-_OPTIONS: dict[str, Any] = {
-    "fastmath": STRICT,
-    "nogil": True,
-    "cache": True,
-    "error_model": "numpy",
-}
 _HIGHEST = 1e12
 """u at which a point that nothing holds down is let go."""
 _MOST_STEPS = 100
+_TOLERANCE = 1e-7
+"""Of u, relative; of float32 as near as it gets."""
 
 
-@njit(**_OPTIONS)
-def _slope(u, profiles, shape, near, weights, far, strengths, strength, base, rest):
+@njit(**OPTIONS)
+def _slope(u, f, near, weights, k, far, strengths, strength, base, rest):
     """Return dE/du; ``rest`` is the sum of v k at u = 0."""
-    lifted = near + near.dtype.type(u)
-    slope = np.empty_like(lifted)
-    attraction_row(profiles[0], shape, lifted, slope)
-    pull = row_product(weights, slope)
-    lifted = far + far.dtype.type(u)
-    slope = np.empty_like(lifted)
-    value = np.empty_like(lifted)
-    kernel_row(profiles[1], shape, lifted, value, slope)
-    push = row_product(strengths, slope)
-    total = row_product(strengths, value)
+    _, pull = lifted_row(f, near, weights, u)
+    total, push = lifted_row(k, far, strengths, u)
     factor = strength if base <= 0.0 else strength / (base + total - rest)
     return pull + factor * push
 
 
-@njit(**_OPTIONS)
-def _sum_at_rest(profiles, shape, far, strengths):
-    slope = np.empty_like(far)
-    value = np.empty_like(far)
-    kernel_row(profiles[1], shape, far, value, slope)
-    return row_product(strengths, value)
-
-
-@njit(**_OPTIONS)
-def lift(profiles, shape, near, weights, far, strengths, strength, base):
+@njit(**OPTIONS)
+def lifted_height(f, near, weights, k, far, strengths, strength, base):
     """Return the height h >= 0 that minimises the energy of one lifted point.
 
     ``near``, ``weights``: squared distances along the point's edges, and their
@@ -77,26 +56,26 @@ def lift(profiles, shape, near, weights, far, strengths, strength, base):
     the v.  ``base``: the sum inside the logarithm, 0 where there is none.
     False position (Illinois) between heights where the slope changes its sign.
     """
-    rest = _sum_at_rest(profiles, shape, far, strengths)
-    own = (profiles, shape, near, weights, far, strengths, strength, base, rest)
-    low, below = 0.0, _slope(0.0, *own)
+    rest = lifted_row(k, far, strengths, 0.0)[0] if base > 0.0 else 0.0
+    terms = (f, near, weights, k, far, strengths, strength, base, rest)
+    low, below = 0.0, _slope(0.0, *terms)
     if below >= 0.0:
         return 0.0
     high = 1.0
-    above = _slope(high, *own)
+    above = _slope(high, *terms)
     while above < 0.0:
         low, below = high, above
         high *= 4.0
         if high > _HIGHEST:  # nothing holds this point down: no neighbours
             return math.sqrt(high)
-        above = _slope(high, *own)
+        above = _slope(high, *terms)
     for _ in range(_MOST_STEPS):
-        if high - low <= 1e-7 * (1e-6 + high):
+        if high - low <= _TOLERANCE * (1e-6 + high):
             break
         u = low - below * (high - low) / (above - below)
         if not low < u < high:
             u = 0.5 * (low + high)
-        value = _slope(u, *own)
+        value = _slope(u, *terms)
         if value == 0.0:
             return math.sqrt(u)
         if value < 0.0:
@@ -108,88 +87,111 @@ def lift(profiles, shape, near, weights, far, strengths, strength, base):
     return math.sqrt(0.5 * (low + high))
 
 
-@njit(**_OPTIONS)
-def field_pressure(
-    profiles,
-    shape,
-    indptr,
-    indices,
-    weights,
-    y,
-    others,
-    far_weights,
-    is_self,
-    own,
-    strength,
-    base,
-    pressure,
-):
-    """Write each point's pressure under all ``others`` (d, m).
+@njit(**OPTIONS)
+def _squared_to_some(i, y, indices, s):
+    """Write |y_i - y_j|^2 for the points j of an edge row."""
+    for e in range(indices.shape[0]):
+        squared = y.dtype.type(0)
+        for k in range(y.shape[1]):
+            d = y[i, k] - y[indices[e], k]
+            squared += d * d
+        s[e] = squared
 
-    ``far_weights``: (n, m) weights of the pairs, or (0, 0) where they are 1.
-    ``is_self``: whether other i is point i itself, which does not repel it.
-    ``own``: else, share of the nearest one's push that is the point's own.
-    """
-    near = np.empty(_widest(indptr), y.dtype)
-    far = np.empty(others.shape[1], y.dtype)
-    strengths = np.ones(others.shape[1], y.dtype)
-    for i in range(y.shape[0]):
+
+@njit(**OPTIONS)
+def _longest_row(c, indptr):
+    longest = 0
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, indptr.shape[0] - 1)):
+        longest = max(longest, np.int64(indptr[i + 1]) - np.int64(indptr[i]))
+    return longest
+
+
+@njit(**OPTIONS)
+def _under_field(
+    c, f, edges, k, y, z, far_weights, is_self, own, law, labels, pressure
+):
+    indptr, indices, weights = edges
+    near = np.empty(_longest_row(c, indptr), y.dtype)
+    far = np.empty(z.shape[1], y.dtype)
+    strengths = np.ones(z.shape[1], y.dtype)
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
         begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
-        _squared_to_some(i, y, y, indices[begin:end], near)
-        _squared_to_all(i, y, others, far)
+        s = near[: end - begin]
+        _squared_to_some(i, y, indices[begin:end], s)
+        squared_to_all(i, y, z, far)
         if far_weights.shape[0] > 0:
             strengths[:] = far_weights[i]
-        mine = i if is_self else far.argmin()
+        if not is_self:
+            labels[i] = nearest(far)
+        mine = i if is_self else labels[i]
         strengths[mine] = 0.0 if is_self else 1.0 - own
-        pressure[i] = lift(
-            profiles,
-            shape,
-            near[: end - begin],
-            weights[begin:end],
-            far,
-            strengths,
-            strength,
-            base,
-        )
+        pull = weights[begin:end]
+        pressure[i] = lifted_height(f, s, pull, k, far, strengths, law[0], law[1])
         strengths[mine] = 1.0
 
 
-@njit(**_OPTIONS)
-def pairs_pressure(
-    profiles,
-    shape,
-    indptr,
-    indices,
-    weights,
-    y,
-    far_indptr,
-    far_indices,
-    far_weights,
-    strength,
-    base,
-    pressure,
+@njit(**OPTIONS)
+def under_field_serial(
+    chunks, f, edges, k, y, z, far_weights, is_self, own, law, labels, pressure
 ):
-    """Write each point's pressure under the points it shares a sampled edge with."""
-    near = np.empty(_widest(indptr), y.dtype)
-    far = np.empty(_widest(far_indptr), y.dtype)
-    for i in range(y.shape[0]):
-        begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
-        first, last = np.int64(far_indptr[i]), np.int64(far_indptr[i + 1])
-        partners = far_indices[first:last]
-        _squared_to_some(i, y, y, indices[begin:end], near)
-        _squared_to_some(i, y, y, partners, far)
-        strengths = far_weights[first:last].copy()
-        for e in range(partners.shape[0]):
-            if partners[e] == i:
-                # A point drawn for itself rises with itself: their distance stays 0.
-                strengths[e] = 0.0
-        pressure[i] = lift(
-            profiles,
-            shape,
-            near[: end - begin],
-            weights[begin:end],
-            far[: last - first],
-            strengths,
-            strength,
-            base,
+    """Write each point's pressure under all ``z`` (d, M), and the nearest of them.
+
+    ``far_weights``: (N, M) weights of the pairs, or (0, 0) where they are 1.
+    ``is_self``: whether other i is point i itself, which does not repel it; then
+    ``labels`` stay as they are.
+    ``own``: else, share of the nearest one's push that is the point's own.
+    ``law``: the tuple of strength and base.
+    """
+    for c in range(chunks):
+        _under_field(
+            c, f, edges, k, y, z, far_weights, is_self, own, law, labels, pressure
         )
+
+
+@njit(**PARALLEL_OPTIONS)
+def under_field_parallel(
+    chunks, f, edges, k, y, z, far_weights, is_self, own, law, labels, pressure
+):
+    """Like :func:`under_field_serial`."""
+    for c in prange(chunks):
+        _under_field(
+            c, f, edges, k, y, z, far_weights, is_self, own, law, labels, pressure
+        )
+
+
+@njit(**OPTIONS)
+def _under_partners(c, f, edges, k, y, pairs, law, pressure):
+    indptr, indices, weights = edges
+    order, places, shifts = pairs
+    n = y.shape[0]
+    near = np.empty(_longest_row(c, indptr), y.dtype)
+    partners = np.empty(2 * shifts.shape[0], np.int64)
+    far = np.empty(partners.shape[0], y.dtype)
+    ones = np.ones_like(far)
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, n)):
+        begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        s = near[: end - begin]
+        _squared_to_some(i, y, indices[begin:end], s)
+        for draw in range(shifts.shape[0]):
+            partners[2 * draw] = order[(places[i] + shifts[draw]) % n]
+            partners[2 * draw + 1] = order[(places[i] - shifts[draw]) % n]
+        _squared_to_some(i, y, partners, far)
+        pull = weights[begin:end]
+        pressure[i] = lifted_height(f, s, pull, k, far, ones, law[0], law[1])
+
+
+@njit(**OPTIONS)
+def under_partners_serial(chunks, f, edges, k, y, pairs, law, pressure):
+    """Write each point's pressure under its random partners.
+
+    ``pairs``: order, places and shifts of :class:`sampled_pairs.SampledPairs`.
+    """
+    for c in range(chunks):
+        _under_partners(c, f, edges, k, y, pairs, law, pressure)
+
+
+@njit(**PARALLEL_OPTIONS)
+def under_partners_parallel(chunks, f, edges, k, y, pairs, law, pressure):
+    """Like :func:`under_partners_serial`."""
+    for c in prange(chunks):
+        _under_partners(c, f, edges, k, y, pairs, law, pressure)

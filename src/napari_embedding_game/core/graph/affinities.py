@@ -41,7 +41,7 @@ class Edges:
 
     Attributes
     ----------
-    indptr : (N + 1,) uint32
+    indptr : (N + 1,) uint32, or uint64 where there are more entries than that
     indices : (E,) uint32
         Column of each entry; sorted within a row.
     weights : (E,) float32
@@ -52,7 +52,7 @@ class Edges:
         The data, where their inner products attract instead of the edges.
     """
 
-    indptr: NDArray[np.uint32]
+    indptr: NDArray[np.uint32] | NDArray[np.uint64]
     indices: NDArray[np.uint32]
     weights: NDArray[np.floating]
     scale: float = 1.0
@@ -63,15 +63,18 @@ class Edges:
         """N."""
         return len(self.indptr) - 1
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """``indptr``, ``indices`` and ``weights``, as compiled loops take them."""
+        return self.indptr, self.indices, self.weights
+
     def matrix(self) -> sparse.csr_matrix:
         """Return the edges as a scipy matrix that shares the weights."""
         shape = (self.n_points, self.n_points)
-        parts = (
-            self.weights,
-            self.indices.astype(np.int32),
-            self.indptr.astype(np.int32),
-        )
-        return sparse.csr_matrix(parts, shape=shape)
+        # scipy has one signed type for both.
+        index = np.int32 if len(self.indices) <= np.iinfo(np.int32).max else np.int64
+        indices, indptr = self.indices.astype(index), self.indptr.astype(index)
+        return sparse.csr_matrix((self.weights, indices, indptr), shape=shape)
 
     def in_order(self, order: NDArray[np.intp]) -> Edges:
         """Return the edges between points in another order; without ``rows``."""
@@ -85,8 +88,9 @@ class Edges:
         """Take a symmetric scipy matrix."""
         matrix = sparse.csr_matrix(matrix)
         matrix.sum_duplicates()
+        fits = matrix.nnz <= np.iinfo(np.uint32).max
         return cls(
-            matrix.indptr.astype(np.uint32),
+            matrix.indptr.astype(np.uint32 if fits else np.uint64),
             matrix.indices.astype(np.uint32),
             np.ascontiguousarray(matrix.data),
             scale,

@@ -84,16 +84,17 @@ def true_energy(
     random_state : int
         Seed of the draw.
     """
-    from napari_embedding_game.core.energy import game_kernels
+    from napari_embedding_game.core.energy import pair_loops
+    from napari_embedding_game.core.energy.pair_functions import Cauchy, Log1p
 
     points = np.ascontiguousarray(embedding, dtype=np.float64)
-    sums = np.empty(game_kernels.n_chunks(len(points)))
-    game_kernels.edge_energy_serial(
-        edges.indptr, edges.indices, edges.weights.astype(np.float64), points, sums
-    )
-    rows = np.arange(len(points))
+    sums = np.empty(pair_loops.n_chunks(len(points)))
+    rows = (edges.indptr, edges.indices, edges.weights.astype(np.float64))
+    pair_loops.edge_energy_serial(Log1p(), rows, points, sums)
+    chosen = np.arange(len(points))
     if n_rows is not None and n_rows < len(points):
         rng = np.random.default_rng(random_state)
-        rows = rng.choice(len(points), n_rows, replace=False)
-    pairs = game_kernels.kernel_rows(points, rows) * (len(points) / len(rows))
+        chosen = rng.choice(len(points), n_rows, replace=False)
+    drawn = pair_loops.kernel_rows(Cauchy(), points, chosen)
+    pairs = drawn * (len(points) / len(chosen))
     return float(0.5 * sums.sum() + repulsion * pairs)

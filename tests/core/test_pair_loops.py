@@ -1,7 +1,8 @@
 import numpy as np
 
 from napari_embedding_game.core.dynamics.driver import play, warm_up
-from napari_embedding_game.core.energy import game_kernels
+from napari_embedding_game.core.energy import pair_loops, pressure_root
+from napari_embedding_game.core.energy.pair_functions import Cauchy, Log1p
 from napari_embedding_game.core.types import GameSettings
 from napari_embedding_game.core.warm_up import compile_kernels
 
@@ -10,7 +11,7 @@ def compiled():
     """How many versions of every kernel there are in this process."""
     return {
         name: len(kernel.signatures)
-        for name, kernel in vars(game_kernels).items()
+        for name, kernel in (vars(pair_loops) | vars(pressure_root)).items()
         if hasattr(kernel, "signatures")
     }
 
@@ -34,12 +35,17 @@ def test_warm_up_can_be_called_again():
 
 
 def test_chunks_cover_every_point():
-    sizes = [1, game_kernels.CHUNK - 1, game_kernels.CHUNK, game_kernels.CHUNK + 1]
-    assert [game_kernels.n_chunks(n) for n in sizes] == [1, 1, 1, 2]
+    sizes = [1, pair_loops.CHUNK - 1, pair_loops.CHUNK, pair_loops.CHUNK + 1]
+    assert [pair_loops.n_chunks(n) for n in sizes] == [1, 1, 1, 2]
 
 
 def test_a_point_that_nothing_holds_is_lifted_very_high():
     none = np.zeros(0, np.float32)
-    far = np.zeros(3, np.float32)
-    assert game_kernels.lift(none, none, far, np.ones(3, np.float32)) > 1e5
-    assert game_kernels.lift(none, none, none, none) == 0
+    far, ones = np.zeros(3, np.float32), np.ones(3, np.float32)
+
+    def height(far, ones):
+        pull = Log1p(), none, none
+        return pressure_root.lifted_height(*pull, Cauchy(), far, ones, 1.0, 0.0)
+
+    assert height(far, ones) > 1e5
+    assert height(none, none) == 0

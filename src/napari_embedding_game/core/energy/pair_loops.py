@@ -1,0 +1,358 @@
+"""The compiled loops over pairs: edges, landmarks, all points, random partners.
+
+A loop sees plain arrays and pair functions and returns plain sums; what they mean is
+said in :mod:`objective` (the energy) and :mod:`pressure`.
+
+* **Any pair function.** A loop is compiled for the class of the function that it is
+  given, see :mod:`compiled_functions`, and is as quick as one written for it.
+* **Chunks.** Loops over points run in chunks.  The chunks, not the threads, own the
+  partial sums, so a result is the same to the last bit for every number of threads.
+* **Twice, with one body.** ``*_serial`` is for small problems, where a parallel
+  region costs more than it saves and where a thread that waits for a core held
+  by the window would stall the game; ``*_parallel`` for the others.
+* **Sums in one order.** What is added up in a row goes through :mod:`lanes`, and
+  ``fastmath`` leaves out all that changes digits: a game is the same whether its
+  loops were just compiled or read back, and alone or beside others.
+* **Up to three dimensions.** ``flat`` and ``line`` do not change inside a loop, so the
+  compiler takes the questions out of it.
+* **Unsigned indices.** With signed ones numba tests each for being negative,
+  which doubles the time of the edge loop.
+* **Edges one by one.** Vectors of points gathered from all over memory are slower
+  than one point after the other.
+* **No logarithm.** It costs three times the rest of the edge loop, and the
+  gradient does not need it: :func:`edge_energy_serial` is a loop of its own,
+  run only when the number is wanted.
+
+Arrays: ``y`` (N, d) points; ``z`` (d, L) landmarks, a row per coordinate; ``edges``:
+the tuple ``indptr`` (N+1,), ``indices``, both unsigned, and ``weights`` of ``y``'s type
+of the symmetric :class:`affinities.Edges`.  ``f`` and ``k``: pair functions.
+"""
+
+# The compiler finds the types of these functions; annotations tell it nothing.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
+# mypy: disable-error-code="call-arg,var-annotated"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.energy.compiled_functions import (
+    lifted_row,
+    pair_slope,
+    pair_value,
+    repel_row,
+    repel_shifted,
+    weighted_repel_row,
+)
+from napari_embedding_game.core.energy.lanes import STRICT, fused
+
+CHUNK = 1024
+_TRIANGLE_CHUNKS = 16
+
+OPTIONS: dict[str, Any] = {
+    "fastmath": STRICT,
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+}
+PARALLEL_OPTIONS: dict[str, Any] = {**OPTIONS, "parallel": True}
+
+
+def n_chunks(n_points: int) -> int:
+    """Return the number of chunks that ``n_points`` points fall into."""
+    return -(-n_points // CHUNK)
+
+
+def triangle(n_points: int) -> NDArray[np.int64]:
+    """Return where chunks of rows begin that hold about as many pairs each, and N.
+
+    Row i holds the pairs of point i with the points before it.
+    """
+    shares = np.sqrt(np.linspace(0, 1, _TRIANGLE_CHUNKS + 1))
+    return np.round(n_points * shares).astype(np.int64)
+
+
+# --- Along edges --------------------------------------------------------------------
+
+
+@njit(**OPTIONS)
+def _attract(c, f, edges, y, gradient):
+    indptr, indices, weights = edges
+    zero = y.dtype.type(0)
+    line = y.shape[1] == 1
+    flat = y.shape[1] <= 2
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        x0 = y[i, 0]
+        x1 = zero if line else y[i, 1]
+        x2 = zero if flat else y[i, 2]
+        g0 = zero
+        g1 = zero
+        g2 = zero
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            d0 = x0 - y[j, 0]
+            d1 = zero if line else x1 - y[j, 1]
+            d2 = zero if flat else x2 - y[j, 2]
+            s = fused(d2, d2, fused(d1, d1, d0 * d0))
+            pull = weights[e] * pair_slope(f, s)
+            g0 = fused(pull, d0, g0)
+            g1 = fused(pull, d1, g1)
+            g2 = fused(pull, d2, g2)
+        gradient[i, 0] = g0 + g0
+        if not line:
+            gradient[i, 1] = g1 + g1
+        if not flat:
+            gradient[i, 2] = g2 + g2
+
+
+@njit(**OPTIONS)
+def attract_serial(chunks, f, edges, y, gradient):
+    """Write the (N, d) gradient of the sum over directed edges of w f."""
+    for c in range(chunks):
+        _attract(c, f, edges, y, gradient)
+
+
+@njit(**PARALLEL_OPTIONS)
+def attract_parallel(chunks, f, edges, y, gradient):
+    """Like :func:`attract_serial`."""
+    for c in prange(chunks):
+        _attract(c, f, edges, y, gradient)
+
+
+@njit(**OPTIONS)
+def _edge_energy(c, f, edges, y, sums):
+    indptr, indices, weights = edges
+    total = 0.0
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            squared = 0.0
+            for k in range(y.shape[1]):
+                difference = y[i, k] - y[j, k]
+                squared += difference * difference
+            total += weights[e] * pair_value(f, squared)
+    sums[c] = total
+
+
+@njit(**OPTIONS)
+def edge_energy_serial(f, edges, y, sums):
+    """Write the sum of w f over all entries, a partial sum a chunk, float64."""
+    for c in range(sums.shape[0]):
+        _edge_energy(c, f, edges, y, sums)
+
+
+@njit(**PARALLEL_OPTIONS)
+def edge_energy_parallel(f, edges, y, sums):
+    """Like :func:`edge_energy_serial`."""
+    for c in prange(sums.shape[0]):
+        _edge_energy(c, f, edges, y, sums)
+
+
+# --- Points and landmarks -----------------------------------------------------------
+
+
+@njit(**OPTIONS)
+def _repel(c, k, y, z, gradient, pull, sums):
+    total = 0.0
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        total += repel_row(k, i, z.shape[1], y, z, y, gradient, pull[c])
+    sums[c] = total
+
+
+@njit(**OPTIONS)
+def repel_serial(k, y, z, gradient, pull, sums):
+    """Write d/dy of S_yz = sum_ia k(|y_i - z_a|^2), and add d/dz to ``pull``.
+
+    ``gradient`` (N, d); ``pull`` (chunks, d, L), 0 before; ``sums`` (chunks,): S_yz.
+    """
+    for c in range(sums.shape[0]):
+        _repel(c, k, y, z, gradient, pull, sums)
+
+
+@njit(**PARALLEL_OPTIONS)
+def repel_parallel(k, y, z, gradient, pull, sums):
+    """Like :func:`repel_serial`."""
+    for c in prange(sums.shape[0]):
+        _repel(c, k, y, z, gradient, pull, sums)
+
+
+@njit(**OPTIONS)
+def _nearest_landmark(c, y, z, labels):
+    squared = np.empty(z.shape[1], y.dtype)
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        squared_to_all(i, y, z, squared)
+        labels[i] = nearest(squared)
+
+
+@njit(**OPTIONS)
+def nearest_landmark_serial(chunks, y, z, labels):
+    """Write each point's nearest landmark (Eq. 7); of equals, the first."""
+    for c in range(chunks):
+        _nearest_landmark(c, y, z, labels)
+
+
+@njit(**PARALLEL_OPTIONS)
+def nearest_landmark_parallel(chunks, y, z, labels):
+    """Like :func:`nearest_landmark_serial`."""
+    for c in prange(chunks):
+        _nearest_landmark(c, y, z, labels)
+
+
+@njit(**OPTIONS)
+def squared_to_all(i, y, z, squared):
+    """Write |y_i - z_a|^2 for all a."""
+    x0 = y[i, 0]
+    z0 = z[0]
+    if z.shape[0] == 1:
+        for a in range(squared.shape[0]):
+            d0 = x0 - z0[a]
+            squared[a] = d0 * d0
+        return
+    x1 = y[i, 1]
+    z1 = z[1]
+    for a in range(squared.shape[0]):
+        d0 = x0 - z0[a]
+        d1 = x1 - z1[a]
+        squared[a] = fused(d1, d1, d0 * d0)
+    if z.shape[0] == 3:
+        x2 = y[i, 2]
+        z2 = z[2]
+        for a in range(squared.shape[0]):
+            d2 = x2 - z2[a]
+            squared[a] = fused(d2, d2, squared[a])
+
+
+@njit(**OPTIONS)
+def nearest(squared):
+    """Return the place of the least of a row; of equals, the first."""
+    # Two passes, a minimum and a look-up, vectorise; one pass with both does not.
+    least = squared.dtype.type(np.inf)
+    for a in range(squared.shape[0]):
+        least = min(least, squared[a])
+    for a in range(squared.shape[0]):
+        if squared[a] == least:
+            return a
+    return 0
+
+
+# --- Every point and all others -----------------------------------------------------
+
+
+@njit(**OPTIONS)
+def _all_pairs(c, rows, k, far, y, z, gradient, across, sums):
+    across[c, :, : rows[c + 1]] = 0
+    total = 0.0
+    for i in range(rows[c], rows[c + 1]):
+        if far.shape[0] > 0:
+            total += weighted_repel_row(k, i, i, y, z, far, gradient, across[c])
+        else:
+            total += repel_row(k, i, i, y, z, far, gradient, across[c])
+    sums[c] = total
+
+
+@njit(**OPTIONS)
+def all_pairs_serial(rows, k, far, y, z, gradient, across, sums):
+    """Write the sum of k over unordered pairs of points and its gradient, in two parts.
+
+    A pair is looked at once and moves both of its points: the one of the higher
+    number in ``gradient`` (N, d), the other in ``across`` (chunks, d, N), of which a
+    chunk fills what its rows can reach.  ``rows``: where the chunks begin, and N;
+    ``z``: the points by coordinate; ``far``: (N, N) weights of the pairs, or (0, 0)
+    where they are 1.
+    """
+    for c in range(sums.shape[0]):
+        _all_pairs(c, rows, k, far, y, z, gradient, across, sums)
+
+
+@njit(**PARALLEL_OPTIONS)
+def all_pairs_parallel(rows, k, far, y, z, gradient, across, sums):
+    """Like :func:`all_pairs_serial`."""
+    for c in prange(sums.shape[0]):
+        _all_pairs(c, rows, k, far, y, z, gradient, across, sums)
+
+
+@njit(**OPTIONS)
+def _push_of_all(c, k, far, y, z, push, sums):
+    s = np.empty(y.shape[0], y.dtype)
+    weights = np.ones_like(s)
+    total = 0.0
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        squared_to_all(i, y, z, s)
+        if far.shape[0] > 0:
+            weights[:] = far[i]
+        weights[i] = 0
+        value, slope = lifted_row(k, s, weights, 0.0)
+        weights[i] = 1
+        push[i] = -slope
+        total += value
+    sums[c] = total
+
+
+@njit(**OPTIONS)
+def push_of_all_serial(k, far, y, z, push, sums):
+    """Write -sum_j v_ij k'(|y_i - y_j|^2) over j != i, and the sums of v_ij k.
+
+    Paper 4's d-.  ``y`` (N, d), ``z`` the same by coordinate, ``push`` (N,) float64,
+    ``sums`` (chunks,), ``far`` (N, N) the weights v, or (0, 0) where they are 1.
+    """
+    for c in range(sums.shape[0]):
+        _push_of_all(c, k, far, y, z, push, sums)
+
+
+@njit(**PARALLEL_OPTIONS)
+def push_of_all_parallel(k, far, y, z, push, sums):
+    """Like :func:`push_of_all_serial`."""
+    for c in prange(sums.shape[0]):
+        _push_of_all(c, k, far, y, z, push, sums)
+
+
+@njit(**OPTIONS)
+def kernel_rows(k, y, rows):
+    """Return the sum over i in ``rows`` and all j of k(|y_i - y_j|^2), float64."""
+    z = y.T.copy()
+    s = np.empty(y.shape[0], y.dtype)
+    ones = np.ones_like(s)
+    total = 0.0
+    for i in rows:
+        squared_to_all(i, y, z, s)
+        total += lifted_row(k, s, ones, 0.0)[0]
+    return total
+
+
+# --- Random partners (Eq. 8) --------------------------------------------------------
+
+
+@njit(**OPTIONS)
+def _repel_partners(c, k, shifts, y, gradient, sums):
+    n = gradient.shape[1]
+    begin = c * CHUNK
+    count = min(CHUNK, n - begin)
+    gradient[:, begin : begin + count] = 0
+    total = 0.0
+    for shift in shifts:
+        total += repel_shifted(k, begin, count, shift, y, gradient)
+        repel_shifted(k, begin, count, n - shift, y, gradient)
+    sums[c] = total
+
+
+@njit(**OPTIONS)
+def repel_partners_serial(k, shifts, y, gradient, sums):
+    """Write the sum of k over random pairs of points and its gradient.
+
+    ``y`` (d, 2 N): the points in the order of :class:`sampled_pairs.SampledPairs`, by
+    coordinate, twice, so that no partner lies beyond the end; ``gradient`` (d, N);
+    ``sums`` (chunks,).
+    """
+    for c in range(sums.shape[0]):
+        _repel_partners(c, k, shifts, y, gradient, sums)
+
+
+@njit(**PARALLEL_OPTIONS)
+def repel_partners_parallel(k, shifts, y, gradient, sums):
+    """Like :func:`repel_partners_serial`."""
+    for c in prange(sums.shape[0]):
+        _repel_partners(c, k, shifts, y, gradient, sums)
