@@ -7,6 +7,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
+from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 
@@ -40,7 +41,7 @@ class Twin:
         self.tails = torch.as_tensor(np.asarray(tails, np.int64))
         self.weights = torch.as_tensor(np.asarray(weights, np.float64))
         self.f = F[attraction]
-        self.k = K[kernel]
+        self.k = K[kernel] if kernel in K else KERNELS[kernel].value
 
     @classmethod
     def of_graph(cls, graph: NeighborGraph):

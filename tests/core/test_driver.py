@@ -10,6 +10,7 @@ import torch
 from napari_embedding_game.core.dynamics import driver
 from napari_embedding_game.core.dynamics.driver import FITTING, play
 from napari_embedding_game.core.dynamics.state import ANYWHERE, State
+from napari_embedding_game.core.energy import compatibility
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import GameSettings
 
@@ -131,3 +132,16 @@ def test_without_diagnosis_only_the_last_energy_is_told(drifting):
     *rest, last = playing
     assert all(math.isnan(s.energy) for s in rest)
     assert last.energy == -N_STEPS
+
+
+@pytest.mark.parametrize("method", ["game", "umap_exact"])
+def test_all_pairs_of_too_many_points_are_refused(make_problem, monkeypatch, method):
+    problem = make_problem(60, 2, 3, "fuzzy")
+    start = problem.y.numpy()
+    settings = GameSettings(method=method, approximation="exact", max_iter=2)
+    for _ in play(problem.edges, start, settings):
+        pass
+    monkeypatch.setattr(compatibility, "MOST_EXACT", 59)
+    way = "landmarks" if method == "game" else "another method"
+    with pytest.raises(InputError, match=rf"too long for 60 .*choose .*{way}"):
+        next(play(problem.edges, start, settings))

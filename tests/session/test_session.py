@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from napari_embedding_game.core.energy import compatibility
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.data.errors import DataError
@@ -264,3 +265,16 @@ def test_a_new_run_has_no_record_before_its_first_frame(session):
     session.begin()
     assert session.played == shown
     assert session.energies[-1][0] == 50
+
+
+def test_all_pairs_of_too_many_points_wait_for_the_next_run(
+    session, engine, monkeypatch
+):
+    monkeypatch.setattr(compatibility, "MOST_EXACT", len(session.dataset.X) - 1)
+    _, frames = play(session, until=10)
+    session.settings.approximation = "exact"
+    assert session.stale
+    next(frames)
+    assert engine.games[-1].approximation != "exact"
+    session.settings.approximation = "landmarks"
+    assert not session.stale

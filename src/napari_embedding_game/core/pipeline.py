@@ -51,7 +51,7 @@ def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
         check_fits(start.init, X)
     if method.moved_by:
         external.check(method, settings, start.n_components)
-    check_size(settings.optimizer, X.shape[0], start.n_components)
+    check_size(settings, X.shape[0], start.n_components)
 
 
 def neighbors(X: Any, start: StartSettings) -> NeighborGraph:

@@ -15,6 +15,7 @@ import numpy as np
 from psygnal import EmissionInfo, Signal
 
 from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.compatibility import fits_exactly
 from napari_embedding_game.core.energy.optimizer_rules import RULES
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import Snapshot
@@ -342,7 +343,7 @@ class Session:
         """Whether what is played cannot become what is chosen.
 
         The method has other edges, or something else than the game moves the points
-        of either, or a minimiser those of one.
+        of either, or a minimiser those of one, or all pairs are too many.
         """
         if self.run is None:
             return False
@@ -352,7 +353,9 @@ class Session:
         methods = self.run.game.method, self.settings.method
         if any(get_method(method).moved_by for method in methods):
             return self.run.game != self.settings.game()
-        return self.run.start.affinity != self.settings.start().affinity
+        if self.run.start.affinity != self.settings.start().affinity:
+            return True
+        return not fits_exactly(self.settings.game(), len(self.run.X))
 
     def _check_staleness(self) -> None:
         stale = (

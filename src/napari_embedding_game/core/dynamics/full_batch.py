@@ -98,7 +98,7 @@ class FullBatch:
     def _check(self, settings: GameSettings) -> None:
         resolve_schedule(settings)
         check_numbers(settings)
-        check_size(settings.optimizer, len(self._y), self._n_components)
+        check_size(settings, len(self._y), self._n_components)
 
     def _states(self, steps: Iterator[Step]) -> Iterator[State]:
         yield State(self._iteration, 0, torch.from_numpy(self._y))

@@ -17,7 +17,7 @@ from napari_embedding_game.core.dynamics.optimizer import (
     resolve_schedule,
 )
 from napari_embedding_game.core.dynamics.state import Problem, State, in_the_plane
-from napari_embedding_game.core.energy.compatibility import choose
+from napari_embedding_game.core.energy.compatibility import check_size, choose
 from napari_embedding_game.core.energy.methods import Method, check_numbers, strength_of
 from napari_embedding_game.core.energy.objective import Objective, make_objective
 from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
@@ -77,6 +77,7 @@ class Game:
     def _apply(self, settings: GameSettings) -> None:
         schedule = resolve_schedule(settings)
         check_numbers(settings)
+        check_size(settings, *self._y.shape)
         self._settings = settings
         self._schedule: Schedule = schedule
         self._set_landmarks(min(settings.n_landmarks, len(self._y)))

@@ -18,6 +18,12 @@ from napari_embedding_game.core.types import GameSettings
 
 NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
 """Kernels for which landmarks (Eq. 3) bound nothing, and why."""
+MOST_EXACT = 50_000
+"""Points up to which the game's own steps go through all pairs.
+
+So many take 0.2 to 1.5 s a step on one core, by the kernel
+(``python benchmarks/pair_loops.py``).
+"""
 NO_CHANGE = (
     "The game's own steps and a minimiser cannot take turns in one run: begin a new "
     "run to use another optimizer."
@@ -120,8 +126,9 @@ def check_optimizer(spec: Method, optimizer: OptimizerName) -> None:
         )
 
 
-def check_size(optimizer: OptimizerName, n_points: int, n_components: int) -> None:
-    """Raise InputError for a map that is too large or too flat for the optimiser."""
+def check_size(settings: GameSettings, n_points: int, n_components: int) -> None:
+    """Raise InputError for a map too large or too flat for what optimises it."""
+    optimizer = settings.optimizer
     rules = RULES[optimizer]
     if rules.most_points is not None and n_points > rules.most_points:
         raise InputError(
@@ -134,6 +141,21 @@ def check_size(optimizer: OptimizerName, n_points: int, n_components: int) -> No
             f"The optimizer {optimizer} needs a map of 2 or 3 dimensions, as it "
             "shakes the points off a line: choose one of the others."
         )
+    if not fits_exactly(settings, n_points):
+        method = get_method(settings.method)
+        others = tuple(x for x in method.approximations if x != "exact")
+        way = f"the approximation {_or(others)}" if others else "another method"
+        raise InputError(
+            "The approximation exact goes through all pairs of points, which takes "
+            f"too long for {n_points:,} of them: choose {way}, or embed at most "
+            f"{MOST_EXACT:,} rows."
+        )
+
+
+def fits_exactly(settings: GameSettings, n_points: int) -> bool:
+    """Return False if the sum is over all pairs of too many points to wait for."""
+    is_exact = is_played(settings) and approximation_of(settings) == "exact"
+    return not is_exact or n_points <= MOST_EXACT
 
 
 def _objection(spec: Method, optimizer: OptimizerName) -> str:

@@ -6,23 +6,10 @@ derivative, written once in operators, whole powers and the methods ``exp``, ``l
 and ``log1p``.  torch's tensors have these, and so have the numbers of :mod:`lanes`:
 from the same lines torch evaluates a tensor and a compiled loop gets its machine code.
 
-A pair function of one's own is one class, here or elsewhere:
-
-    @dataclass(frozen=True)
-    class HeavyTails(PairFunction):
-        alpha: float = 0.5
-
-        def value(self, s):
-            return (-self.alpha * s.log1p()).exp()
-
-        def slope(self, s):
-            return -self.alpha * (-(self.alpha + 1) * s.log1p()).exp()
-
-    KERNELS["heavy_tails"] = HeavyTails()
-
-Fields are numbers; to change one compiles nothing.  Every kernel must be positive
-semi-definite: every matrix k(|x_i - x_j|^2) is where k is completely monotone in s,
-which also is all that the landmarks' bound (Eq. 3) asks for.
+A pair function of one's own is one class and a line in one of the tables below, see
+``docs/methods.md``.  Fields are numbers; to change one compiles nothing.  Every kernel
+must be positive semi-definite: every matrix k(|x_i - x_j|^2) is where k is completely
+monotone in s, which also is all that the landmarks' bound (Eq. 3) asks for.
 """
 
 from __future__ import annotations

@@ -1,0 +1,210 @@
+"""What is asked of every pair function, and of the one in the documents."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numba import njit
+
+from napari_embedding_game.core.energy.compiled_functions import (
+    PairFunctionType,
+    lifted_row,
+    pair_slope,
+    pair_value,
+)
+from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.energy.pair_functions import (
+    ATTRACTIONS,
+    KERNELS,
+    PairFunction,
+)
+from napari_embedding_game.core.energy.pair_sums import CompiledForces, TorchForces
+from napari_embedding_game.core.energy.pressure import pressure
+
+METHODS_PAGE = Path(__file__).parents[2] / "docs" / "methods.md"
+ALL = {f"attraction {name}": f for name, f in ATTRACTIONS.items()} | {
+    f"kernel {name}": k for name, k in KERNELS.items()
+}
+S = np.concatenate([[0.0], np.geomspace(1e-6, 1e6, 60)])
+
+
+@njit
+def values_and_slopes(function, s, out):
+    for i in range(len(s)):
+        out[0, i] = pair_value(function, s[i])
+        out[1, i] = pair_slope(function, s[i])
+
+
+@njit
+def of_row(function, s, weights, u):
+    return lifted_row(function, s, weights, u)
+
+
+def by_torch(function, s):
+    s = torch.as_tensor(s, dtype=torch.float64).requires_grad_()
+    value = function.value(s)
+    (slope,) = torch.autograd.grad(value.sum(), s)
+    return value.detach().numpy(), slope.numpy()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ALL)
+def test_compiled_numbers_are_those_of_the_formula(name, dtype):
+    function = ALL[name]
+    s = S.astype(dtype)
+    out = np.empty((2, len(s)), dtype)
+    values_and_slopes(function, s, out)
+    wanted = by_torch(function, s.astype(np.float64))
+    # In float32 a logarithm is good to 1e-6 of 1, not of itself.
+    precise = {"rtol": 1e-12} if dtype is np.float64 else {"rtol": 4e-6, "atol": 1e-6}
+    np.testing.assert_allclose(out[0], wanted[0], **precise)
+    precise["atol"] = 1e-37  # as near to 0 as the compiled exponential comes
+    np.testing.assert_allclose(out[1], wanted[1], **precise)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 100])
+def test_rows_of_any_length_are_summed(name, n):
+    rng = np.random.default_rng(n)
+    s, weights = rng.uniform(0, 9, n), rng.uniform(0, 1, n)
+    found = of_row(ALL[name], s, weights, 0.5)
+    wanted = [(weights * each).sum() for each in by_torch(ALL[name], s + 0.5)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("width", [0.1, 1.0, 10.0])
+def test_kernels_are_positive_semi_definite(name, width):
+    points = torch.tensor(np.random.default_rng(0).normal(size=(80, 2)) * width)
+    matrix = KERNELS[name].value(torch.cdist(points, points).square())
+    assert torch.linalg.eigvalsh(matrix).min() > -1e-10
+
+
+def test_what_cannot_be_compiled_is_named():
+    @dataclass(frozen=True)
+    class Root(PairFunction):
+        def value(self, s):
+            return s**0.5
+
+        def slope(self, s):
+            return 0.5 * s**-0.5
+
+    with pytest.raises(Exception, match="Only powers 0, 1, 2"):
+        of_row(Root(), np.ones(3), np.ones(3), 0.0)
+
+
+# --- A formula that was edited is compiled again
+
+
+def test_a_formula_that_was_edited_has_another_type():
+    class Before(PairFunction):
+        def value(self, s):
+            return 1 / (1 + s)
+
+        def slope(self, s):
+            return -1 / (1 + s) ** 2
+
+    class After(Before):
+        def value(self, s):
+            return 1 / (2 + s)
+
+    After.__qualname__ = Before.__qualname__
+    assert PairFunctionType(Before).name != PairFunctionType(After).name
+    assert PairFunctionType(Before).name == PairFunctionType(Before).name
+
+
+READS_BACK = """
+import numpy as np
+from napari_embedding_game.core.energy import pair_loops
+from napari_embedding_game.core.energy.pair_functions import Gaussian
+y, sums = np.zeros((3, 2), np.float32), np.empty(1)
+pull = np.zeros((1, 2, 3), np.float32)
+pair_loops.repel_serial(Gaussian(), y, y.T.copy(), y.copy(), pull, sums)
+print(sum(pair_loops.repel_serial.stats.cache_misses.values()), sums[0])
+"""
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", READS_BACK],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(2)
+    ]
+    assert answers == ["1 9.0\n", "0 9.0\n"]
+
+
+# --- The one of the documents
+
+
+@pytest.fixture(scope="module")
+def heavy(digits):
+    """Run the page's examples; return the method's name when the pair is there."""
+    page = METHODS_PAGE.read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    own = [block for block in blocks if "METHODS[" in block]
+    before = dict(METHODS), dict(KERNELS)
+    scope = {"X": digits[0][:200]}
+    for block in own:
+        # exec alone would make a class that belongs to no module.
+        exec(f"__name__ = 'the_page'\n{block}", scope)
+    yield "heavy_tsne"
+    METHODS.clear()
+    METHODS.update(before[0])
+    KERNELS.clear()
+    KERNELS.update(before[1])
+
+
+@pytest.mark.parametrize("approximation", ["landmarks", "sampled_edges", "exact"])
+def test_the_one_of_the_documents_has_all_sums(heavy, make_problem, approximation):
+    member = METHODS[heavy]
+    problem = make_problem(70, 2, 9, member.affinity, np.float64, profiles=(
+        member.attraction, member.kernel,
+    ))  # fmt: skip
+    energies = []
+    for forces in (
+        CompiledForces(problem.edges, 1, member.attraction, member.kernel),
+        TorchForces(problem.edges, torch.device("cpu"), "log1p", member.kernel),
+    ):
+        objective = make_objective(approximation, forces, 2.0, 9, 0, "log")
+        energies.append(objective.evaluate(problem.y, problem.z, True))
+    for one, other in zip(*energies, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_its_bound_holds_and_its_pressure_is_a_minimum(heavy, make_problem):
+    kernel = METHODS[heavy].kernel
+    problem = make_problem(50, 2, 9, "fuzzy", np.float64, profiles=("log1p", kernel))
+    forces = CompiledForces(problem.edges, 1, "log1p", kernel)
+    y = 0.3 * problem.y
+    exact = forces.all_pairs(y)[0] + len(y)
+    bound = forces.landmark_forces(y, problem.z)
+    assert bound.ratio**2 * bound.s_zz <= exact
+    objective = make_objective("exact", forces, 0.5, 9)
+    _, heights = pressure(objective, y, problem.z)
+    assert (heights > 0).any()
+    k = int(heights.argmax())
+
+    def energy(height):
+        across = torch.zeros(len(y), 1, dtype=torch.float64)
+        across[k] = height
+        lifted = torch.hstack([y, across])
+        sum_of_all = problem.twin.others_sum(lifted)
+        return float(problem.twin.attraction(lifted) + 0.5 * sum_of_all)
+
+    best = energy(float(heights[k]))
+    assert best < energy(0.0)
+    assert best < min(
+        energy(float(heights[k]) * step) for step in (0.9, 0.99, 1.01, 1.1)
+    )
