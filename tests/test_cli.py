@@ -658,8 +658,22 @@ def test_replay_tells_another_map(session_file, out):
     )
     result = run("replay", session_file, "--out", out)
     assert result.exit_code == 1
-    assert "ANOTHER map than recorded" in result.stdout
+    assert result.stdout.strip().endswith("ANOTHER map than recorded.")
     assert (anndata.read_h5ad(out).obsm["X_embedding_game"] != snapshot.embedding).any()
+
+
+def test_replay_names_the_versions_that_wrote_another_map(session_file, monkeypatch):
+    from napari_embedding_game.session.file import archive
+
+    saved, written = archive.load(session_file), archive.versions()
+    saved.maps[0].snapshot.embedding[0, 0] += 1e-6
+    old = written | {"numpy": "1.0"}
+    with monkeypatch.context() as former:
+        former.setattr(archive, "versions", lambda: old)
+        archive.save(saved, session_file)
+    told = run("replay", session_file).stdout
+    here = written["numpy"]
+    assert f"recorded. The file was written by numpy 1.0 (here {here})." in told
 
 
 def test_replay_without_its_data(session_file, table):

@@ -1,6 +1,9 @@
 """Draw the folders of the package and the imports between them, read from the code.
 
     python tools/draw_folders.py [--out docs/images/folders.png]
+    python tools/draw_folders.py --figures [--checkout ../before]
+
+The second prints a table: files, the most files in one folder, floors and lines.
 
 A box is a folder, with its number of files; above the folders of a room stand its
 files that import them, below those that they import.  An arrow points from who
@@ -41,11 +44,11 @@ PLACES = {
 Edges = Counter[tuple[str, str]]
 
 
-def modules() -> dict[str, Path]:
+def modules(source: Path = SOURCE) -> dict[str, Path]:
     """Return the file of every module, by its name inside the package."""
     files = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).with_suffix("").parts
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         if name:
             files[name] = path
@@ -241,6 +244,35 @@ def draw(out: Path) -> None:
     plt.close(figure)
 
 
+def figures(source: Path) -> None:
+    """Print files, the most files in one folder, floors and lines of each room.
+
+    The floors of a room are the modules in the longest chain of its imports.
+    """
+    known = modules(source)
+    after = {name: set(imported(name, path, known)) for name, path in known.items()}
+
+    def chain(name: str, above: tuple[str, ...] = ()) -> int:
+        if name not in longest:
+            inside = {o for o in after[name] if room_of(o) == room_of(name)}
+            inner = (chain(o, (*above, name)) for o in inside - {*above, name})
+            longest[name] = 1 + max(inner, default=0)
+        return longest[name]
+
+    longest: dict[str, int] = {}
+    n_lines = {n: len(p.read_text().splitlines()) for n, p in known.items()}
+    print("| room | files | most in one folder | floors | lines |")
+    print("|---|---|---|---|---|")
+    for room in ROOMS:
+        inside = [name for name in known if room_of(name) == room]
+        files = [known[n] for n in inside if known[n].name != "__init__.py"]
+        most = max(Counter(path.parent for path in files).values())
+        floors_of_room = max(map(chain, inside))
+        lines = sum(n_lines[name] for name in inside)
+        print(f"| {room} | {len(files)} | {most} | {floors_of_room} | {lines:,} |")
+    print(f"| all | {len(known)} | | | {sum(n_lines.values()):,} |")
+
+
 def _lines(names: list[str], most: int = 6) -> str:
     """Return names in lines of a few each."""
     if len(names) > 14:
@@ -253,4 +285,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     default = SOURCE.parents[1] / "docs" / "images" / "folders.png"
     parser.add_argument("--out", type=Path, default=default)
-    draw(parser.parse_args().out)
+    parser.add_argument("--figures", action="store_true")
+    parser.add_argument("--checkout", type=Path, default=SOURCE.parents[1])
+    given = parser.parse_args()
+    if given.figures:
+        figures(given.checkout / "src" / PACKAGE)
+    else:
+        draw(given.out)

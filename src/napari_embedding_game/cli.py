@@ -563,9 +563,11 @@ def replay(
             }
         )
     elif not quiet:
-        verdict = (
-            "the same map, bit for bit." if is_same else "ANOTHER map than recorded."
-        )
+        verdict = "the same map, bit for bit."
+        if not is_same:
+            verdict = "ANOTHER map than recorded."
+            if others := archive.other_versions(session):
+                verdict += f" The file was written by {', '.join(others)}."
         typer.echo(
             f"{saved.title}: {_state(snapshot)}, steered {steered} "
             f"time{'' if steered == 1 else 's'}: {verdict}"

@@ -204,6 +204,20 @@ def recorded_map(path: str | Path, title: str | None = None) -> SavedMap:
     return saved
 
 
+def other_versions(path: str | Path) -> list[str]:
+    """Return what wrote a session file in another version than that at hand.
+
+    Each as "numpy 2.3.1 (here 2.4.6)"; with them a run may come out otherwise.
+    """
+    file = Container(Path(path))
+    written = loads(SessionText, file.text("session.json"), file.name).versions
+    return [
+        f"{package} {written[package]} (here {here})"
+        for package, here in versions().items()
+        if package in written and written[package] != here
+    ]
+
+
 def now() -> str:
     """Return the present time as text."""
     return datetime.now(UTC).isoformat(timespec="seconds")
