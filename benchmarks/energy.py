@@ -10,12 +10,12 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from napari_embedding_game.core.dynamics.driver import warm_up
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.metrics import true_energy
 from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.warm_up import compile_kernels
 from shared import arguments, finish, load, median, report, timed
 
 STRENGTH = 0.001 * 70_000
@@ -39,7 +39,7 @@ def main() -> None:
     data = load("mnist pixels", args)
     if data is None:
         return
-    warm_up()
+    compile_kernels()
     n_points = len(data.X)
     graph = knn_graph(data.X, 15)
     uniform = edges(graph, "uniform")

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from napari_embedding_game.core.dynamics.driver import warm_up
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.core.warm_up import compile_kernels
 from shared import Input, arguments, finish, load, median, report, timed
 
 
@@ -87,7 +87,7 @@ def main() -> None:
     args = arguments(__doc__)
     data = load("mnist", args)
     if data is not None:
-        warm_up()
+        compile_kernels()
         title = f"Layout alone, {len(data.X):,} points, L = 200"
         report(title, measure(data, args.repeats), args)
 

@@ -29,7 +29,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from napari_embedding_game.core.dynamics.driver import warm_up
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
 from napari_embedding_game.core.energy.methods import strength_of
 from napari_embedding_game.core.energy.objective import make_objective
@@ -49,6 +48,7 @@ from napari_embedding_game.core.inspect.metrics import (
 )
 from napari_embedding_game.core.names import DEFAULT_AFFINITY
 from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.warm_up import compile_kernels
 from napari_embedding_game.reproduction.learners import OptimisticDescent
 from shared import Input, arguments, load_all, report
 
@@ -241,7 +241,7 @@ def _row(
 def main() -> None:
     """Print a table for each input."""
     args = arguments(__doc__, repeats=1, **OPTIONS)
-    warm_up()
+    compile_kernels()
     for data in load_all(args.inputs, args):
         some = data.some(args.rows)
         title = f"Ways to move, {data.name}, {len(some.X):,} points"

@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from napari_embedding_game.core.dynamics.driver import warm_up
 from napari_embedding_game.core.energy import pair_sums
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.threads import numba_threads
+from napari_embedding_game.core.warm_up import compile_kernels
 from shared import Input, arguments, finish, load_all, median, report, timed
 
 
@@ -87,7 +87,7 @@ def measure(data: Input, load: str, repeats: int) -> list[dict[str, Any]]:
 def main() -> None:
     """Print the table."""
     args = arguments(__doc__)
-    warm_up()
+    compile_kernels()
     inputs = list(load_all(("pbmc", "mnist"), args))
     rows = [row for data in inputs for row in measure(data, "none", args.repeats)]
     with one_core_busy():

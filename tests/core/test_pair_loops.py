@@ -1,6 +1,6 @@
 import numpy as np
 
-from napari_embedding_game.core.dynamics.driver import play, warm_up
+from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.energy import pair_loops, pressure_root
 from napari_embedding_game.core.energy.pair_functions import Cauchy, Log1p
 from napari_embedding_game.core.types import GameSettings
@@ -28,9 +28,9 @@ def test_after_the_warm_up_a_run_compiles_nothing(make_problem):
 
 
 def test_warm_up_can_be_called_again():
-    warm_up()
+    compile_kernels()
     before = compiled()
-    warm_up()
+    compile_kernels()
     assert compiled() == before
 
 

@@ -180,13 +180,6 @@ def resolve_device(device: str) -> torch.device:
     return found
 
 
-def warm_up() -> None:
-    """Compile the loops or read them from numba's cache, so that a run starts fast."""
-    from napari_embedding_game.core.warm_up import compile_kernels
-
-    compile_kernels()
-
-
 class Throttle:
     """Work that is done now and then, for a small share of the time."""
 
