@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-Approximation = Literal["landmarks", "sampled_edges", "sampled_landmarks", "exact"]
+Approximation = Literal[
+    "landmarks", "mesh", "sampled_edges", "sampled_landmarks", "exact"
+]
 OptimizerName = Literal[
     "game", "spectral_direction", "lbfgs", "homotopy", "pressured_points"
 ]

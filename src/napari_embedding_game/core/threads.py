@@ -126,7 +126,7 @@ class Loops:
 
     def __init__(self, n_jobs: int | None) -> None:
         self.n_jobs = n_jobs
-        self._n_threads = resolve_n_jobs(n_jobs)
+        self.n_threads = resolve_n_jobs(n_jobs)
         self._choices: dict[str, ThreadChoice] = {}
 
     def run(self, module: ModuleType, name: str, work: int, *arguments: Any) -> None:
@@ -134,7 +134,7 @@ class Loops:
 
         ``work``: its inner steps.
         """
-        choice = self._choices.setdefault(name, ThreadChoice(self._n_threads))
+        choice = self._choices.setdefault(name, ThreadChoice(self.n_threads))
         with choice.threads_for(work) as n_threads:
             kind = "serial" if n_threads == 1 else "parallel"
             getattr(module, f"{name}_{kind}")(*arguments)

@@ -230,7 +230,13 @@ METHODS: dict[str, Method] = {
         lambda_scale=squared_difference,
         strength=1.0,
         affinity="fuzzy",
-        approximations=("exact", "landmarks", "sampled_edges", "sampled_landmarks"),
+        approximations=(
+            "exact",
+            "landmarks",
+            "mesh",
+            "sampled_edges",
+            "sampled_landmarks",
+        ),
         source="paper 3, Eq. 6",
     ),
     "umap_learn": Method(

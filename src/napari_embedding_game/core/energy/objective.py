@@ -209,6 +209,22 @@ class SampledLandmarks(Repulsion):
         return RepulsionSources(self._weight, total, members, members=self._members)
 
 
+class MeshSum(Repulsion):
+    """The sum itself, over all pairs of different points, by a grid in the plane."""
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums:
+        attraction, landmark_gradient = self._tile(y, z)
+        total, repulsion = self.forces.mesh(y)
+        return Sums(attraction, total, repulsion, 1.0, landmark_gradient)
+
+    def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
+        # For the push of a single point the landmarks stand for the points near them.
+        total, _ = self.forces.mesh(y)
+        points_each = total / self.forces.landmark_forces(y, z).s_yz
+        own_share = min(1.0, 1 / points_each)
+        return RepulsionSources(2 * points_each, total, landmarks=z, own=own_share)
+
+
 class AllPairs(Repulsion):
     """The sum itself, over all pairs of different points: N^2 terms.
 
@@ -322,6 +338,8 @@ def _make_pairs(
         return SampledEdges(forces, n_landmarks, random_state)
     if approximation == "sampled_landmarks":
         return SampledLandmarks(forces, n_landmarks, random_state)
+    if approximation == "mesh":
+        return MeshSum(forces)
     if approximation == "exact":
         return AllPairs(forces)
     raise InputError(

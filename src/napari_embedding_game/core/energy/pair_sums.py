@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy import pair_loops
+from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
 from napari_embedding_game.core.graph.affinities import Edges
@@ -70,6 +71,9 @@ class Forces(Protocol):
     def pair_repulsion(self, y: Tensor, pairs: SampledPairs) -> tuple[float, Tensor]:
         """Return the sum of k over random pairs, each once, and its gradient (N, d)."""
 
+    def mesh(self, y: Tensor) -> tuple[float, Tensor]:
+        """Return the sum of k over all pairs i != j by a grid, its gradient (N, d)."""
+
     def all_pairs(
         self, y: Tensor, weights: NDArray[np.floating] | None = None
     ) -> tuple[float, Tensor]:
@@ -99,6 +103,7 @@ class CompiledForces:
         self.loops = Loops(n_jobs)
         self._f = ATTRACTIONS[attraction]
         self._k = KERNELS[kernel]
+        self._mesh = Mesh(self._k, self.loops)
 
     def landmark_forces(self, y: Tensor, z: Tensor) -> LandmarkForces:
         s_yz, repulsion, pull = self._repel(y, z)
@@ -140,6 +145,10 @@ class CompiledForces:
         by_point = np.empty_like(points)
         by_point[pairs.order] = gradient.T
         return float(sums.sum()), torch.from_numpy(by_point)
+
+    def mesh(self, y: Tensor) -> tuple[float, Tensor]:
+        total, gradient = self._mesh(y.detach().numpy())
+        return total, torch.from_numpy(gradient)
 
     def all_pairs(
         self, y: Tensor, weights: NDArray[np.floating] | None = None

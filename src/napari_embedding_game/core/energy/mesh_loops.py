@@ -1,0 +1,206 @@
+"""The compiled loops between points and a grid: spread, and read back.
+
+A point at x, in units of the grid, stands on the 4 x 4 nodes around it by cubic
+B-splines.  Points are taken in the order of their rows of cells.  Rows are cut into
+bands, as thick as a spline is wide: bands of even number never touch the same node, nor
+do those of odd number, so each kind may be spread in parallel, and every node gains its
+parts in one order whatever the number of threads.
+
+Arrays: ``x`` (N, 2) points in units of the grid, at least 0; ``order`` (N,) points by
+row; ``starts`` (rows + 1,) where each row of ``order`` begins; ``grid`` (rows, columns).
+"""
+
+# The compiler finds the types of these functions; annotations tell it nothing.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
+# mypy: disable-error-code="call-arg,var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from napari_embedding_game.core.energy.pair_loops import OPTIONS, PARALLEL_OPTIONS
+
+WIDTH = 4
+"""Nodes that a point stands on along each axis."""
+BAND = 8
+"""Rows in a band: at least ``WIDTH``."""
+
+
+@njit(**OPTIONS)
+def bounds(y, low, high):
+    """Write the least and the greatest coordinates of points (N, d)."""
+    low[:] = y[0]
+    high[:] = y[0]
+    for i in range(y.shape[0]):
+        for k in range(y.shape[1]):
+            low[k] = min(low[k], y[i, k])
+            high[k] = max(high[k], y[i, k])
+
+
+@njit(**OPTIONS)
+def sort_by_row(x, starts, order):
+    """Write which points lie in each row of cells: a counting sort."""
+    starts[:] = 0
+    for i in range(x.shape[0]):
+        starts[np.int64(x[i, 0]) + 1] += 1
+    for row in range(starts.shape[0] - 1):
+        starts[row + 1] += starts[row]
+    free = starts.copy()
+    for i in range(x.shape[0]):
+        row = np.int64(x[i, 0])
+        order[free[row]] = i
+        free[row] += 1
+
+
+@njit(**OPTIONS)
+def _spline(t):
+    """Return the weights of the four nodes for a point at t past the second's cell."""
+    kind = type(t)
+    six = kind(6)
+    r = kind(1) - t
+    return (
+        r * r * r / six,
+        (t * t * (kind(3) * t - six) + kind(4)) / six,
+        (r * r * (kind(3) * r - six) + kind(4)) / six,
+        t * t * t / six,
+    )
+
+
+@njit(**OPTIONS)
+def _spline_slope(t):
+    """Return the derivatives of :func:`_spline`."""
+    kind = type(t)
+    half = kind(0.5)
+    r = kind(1) - t
+    return (
+        -half * r * r,
+        t * (kind(1.5) * t - kind(2)),
+        -r * (kind(1.5) * r - kind(2)),
+        half * t * t,
+    )
+
+
+# --- Spread -------------------------------------------------------------------------
+
+
+@njit(**OPTIONS)
+def _spread(band, x, order, starts, grid):
+    first = band * BAND
+    last = min(first + BAND, starts.shape[0] - 1)
+    for p in range(starts[first], starts[last]):
+        i = order[p]
+        row, column = np.int64(x[i, 0]), np.int64(x[i, 1])
+        down = _spline(x[i, 0] - x.dtype.type(row))
+        across = _spline(x[i, 1] - x.dtype.type(column))
+        for a in range(WIDTH):
+            for b in range(WIDTH):
+                grid[row + a, column + b] += down[a] * across[b]
+
+
+@njit(**OPTIONS)
+def spread_serial(n_bands, x, order, starts, grid):
+    """Add the points to the nodes of ``grid``, which is 0 before."""
+    for parity in range(2):
+        for band in range(parity, n_bands, 2):
+            _spread(band, x, order, starts, grid)
+
+
+@njit(**PARALLEL_OPTIONS)
+def spread_parallel(n_bands, x, order, starts, grid):
+    """Like :func:`spread_serial`."""
+    for parity in range(2):
+        for half in prange((n_bands - parity + 1) // 2):
+            _spread(parity + 2 * half, x, order, starts, grid)
+
+
+# --- Read back ----------------------------------------------------------------------
+
+
+@njit(**OPTIONS)
+def _overlap(one, other):
+    """Return the sums of products of four weights with those 0 to 3 nodes further."""
+    return (
+        one[0] * other[0] + one[1] * other[1] + one[2] * other[2] + one[3] * other[3],
+        one[0] * other[1] + one[1] * other[2] + one[2] * other[3],
+        one[0] * other[2] + one[1] * other[3],
+        one[0] * other[3],
+    )
+
+
+@njit(**OPTIONS)
+def _product(down, near, across):
+    total = near.dtype.type(0)
+    for a in range(WIDTH):
+        row = near.dtype.type(0)
+        for b in range(WIDTH):
+            row += across[b] * near[a, b]
+        total += down[a] * row
+    return total
+
+
+@njit(**OPTIONS)
+def _both_ways(weights, steep):
+    """Return half the derivative of ``_overlap(weights, weights)``, either way."""
+    ahead, back = _overlap(weights, steep), _overlap(steep, weights)
+    half = type(ahead[0])(0.5)
+    return (
+        ahead[0],
+        half * (ahead[1] + back[1]),
+        half * (ahead[2] + back[2]),
+        half * (ahead[3] + back[3]),
+    )
+
+
+@njit(**OPTIONS)
+def _read(band, x, order, starts, potential, near, gradient, sums):
+    first = band * BAND
+    last = min(first + BAND, starts.shape[0] - 1)
+    zero = x.dtype.type(0)
+    total = 0.0
+    for p in range(starts[first], starts[last]):
+        i = order[p]
+        row, column = np.int64(x[i, 0]), np.int64(x[i, 1])
+        t0, t1 = x[i, 0] - x.dtype.type(row), x[i, 1] - x.dtype.type(column)
+        down, across = _spline(t0), _spline(t1)
+        steep_down, steep_across = _spline_slope(t0), _spline_slope(t1)
+        value, g0, g1 = zero, zero, zero
+        for a in range(WIDTH):
+            here, along = zero, zero
+            for b in range(WIDTH):
+                field = potential[row + a, column + b]
+                here += across[b] * field
+                along += steep_across[b] * field
+            value += down[a] * here
+            g0 += steep_down[a] * here
+            g1 += down[a] * along
+        # What it adds to its own potential, by how far apart two of its nodes are.
+        rows, columns = _overlap(down, down), _overlap(across, across)
+        value -= _product(rows, near, columns)
+        g0 -= _product(_both_ways(down, steep_down), near, columns)
+        g1 -= _product(rows, near, _both_ways(across, steep_across))
+        total += value
+        # The point is at both ends of each pair.
+        gradient[i, 0] = g0 + g0
+        gradient[i, 1] = g1 + g1
+    sums[band] = total
+
+
+@njit(**OPTIONS)
+def read_serial(x, order, starts, potential, near, gradient, sums):
+    """Write the sum over all pairs i != j, and its (N, 2) gradient in ``x``.
+
+    ``potential``: the kernel summed over all points, at the nodes.  ``near`` (4, 4): the
+    kernel between nodes 0 to 3 nodes apart along each axis, twice where that is not 0
+    (four times where neither is): what a point adds to its own potential is found from
+    it and taken off.  ``sums``: one number for each band.
+    """
+    for band in range(sums.shape[0]):
+        _read(band, x, order, starts, potential, near, gradient, sums)
+
+
+@njit(**PARALLEL_OPTIONS)
+def read_parallel(x, order, starts, potential, near, gradient, sums):
+    """Like :func:`read_serial`."""
+    for band in prange(sums.shape[0]):
+        _read(band, x, order, starts, potential, near, gradient, sums)
