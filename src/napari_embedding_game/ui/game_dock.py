@@ -22,13 +22,13 @@ from napari_embedding_game.ui.controls.method import MethodControls
 from napari_embedding_game.ui.controls.run import RunControls
 from napari_embedding_game.ui.controls.selection import SelectionControls
 from napari_embedding_game.ui.dock_corner import DockCorner
-from napari_embedding_game.ui.program_deletion import keep_deleted_programs
 from napari_embedding_game.ui.style.form_widgets import (
     ignore_idle_wheel,
     skip_what_is_folded,
     take_numbers_once_typed,
 )
 from napari_embedding_game.ui.style.theme import theme_colors
+from napari_embedding_game.ui.vispy_fixes import mend_vispy
 from napari_embedding_game.ui.workspace import leave_workspace
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class GameDock(QWidget):
         self, viewer: napari.Viewer, workspace: Workspace, *, warm_up: bool = True
     ) -> None:
         super().__init__()
-        keep_deleted_programs()
+        mend_vispy()
         self._viewer = viewer
         self.workspace = workspace
         workspace.docks.add(self)
