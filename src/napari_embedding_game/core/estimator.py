@@ -105,9 +105,9 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank";
         with the extra ``peers`` "umap_learn" and "opentsne".
     approximation : str, optional
-        How the repulsion of all pairs is found: by "landmarks" (Eq. 3), "sampled_edges"
-        (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is the method's own, and
-        "exact" under a minimiser.
+        How the repulsion of all pairs is found: by "landmarks" (Eq. 3), a "mesh",
+        "sampled_edges" (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is the
+        method's own, and "exact" under a minimiser.
     optimizer : str, default="game"
         Who moves the points: "game", their own steps, or a minimiser over all pairs,
         "spectral_direction", "lbfgs", "homotopy" or "pressured_points", for some

@@ -152,7 +152,7 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
         if update not in UPDATES:
             raise InputError(f"The update must be one of {UPDATES}, not {update!r}.")
     if settings.schedule == "fast":
-        schedule = _suited(schedule, settings.method)
+        schedule = _suited(schedule, settings)
     chosen: dict[str, Any] = {
         "n_iter": settings.max_iter,
         "learning_rate": settings.learning_rate,
@@ -164,9 +164,11 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
     return schedule
 
 
-def _suited(schedule: Schedule, method: str) -> Schedule:
+def _suited(schedule: Schedule, settings: GameSettings) -> Schedule:
     """Return the schedule with the learning rates that the method asks for."""
-    spec = get_method(method)
+    spec = get_method(settings.method)
+    if settings.approximation not in (None, spec.approximations[0]):
+        return schedule
     return replace(
         schedule,
         learning_rate=spec.learning_rate or schedule.learning_rate,

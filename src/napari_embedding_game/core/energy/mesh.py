@@ -1,14 +1,15 @@
-"""The sum of a kernel over all pairs of points in the plane, by a grid (particle-mesh).
+"""The sum of a kernel over all pairs of points, by a grid (particle-mesh).
 
 The sum over j of k(|x - y_j|^2) is the convolution of the points with the kernel.  The
 points are spread on a grid by cubic B-splines, convolved by one pair of Fourier
 transforms, and the potential is read back at the points by the same splines; its
 derivative is taken of the splines, so that the force is the gradient of the very sum
-that is returned.  Time: N + G log G for a grid of G nodes, whatever the number of pairs.
+that is returned.  Time: N + G log G for a grid of G nodes, whatever the number of
+pairs.
 
-Between nodes the kernel is then its interpolating cubic spline: its values at the nodes
-are divided by the splines' own transfer function, (2 + cos q) / 3 for each axis and each
-of the two splines.  What a point adds to its own potential is taken off exactly.
+Between nodes the kernel is then its interpolating cubic spline: its values at the
+nodes are divided by the splines' own transfer function, (2 + cos q) / 3 for each axis
+and each of the two splines.  What a point adds to its own potential is taken off.
 
 Known as particle-mesh in physics (Hockney and Eastwood, 1988); FIt-SNE is of the same
 family (Linderman and others, 2019).
@@ -16,6 +17,7 @@ family (Linderman and others, 2019).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,14 +29,21 @@ from napari_embedding_game.core.energy import mesh_loops
 from napari_embedding_game.core.energy.pair_functions import PairFunction
 from napari_embedding_game.core.threads import Loops
 
-SPACING = 0.5
-"""Between nodes, where the grid is not too large; kernels are about 1 wide."""
-FEWEST, MOST = 32, 2048
-"""Nodes along the longer side of the points."""
+SPACING = 1 / 3
+"""Between nodes, where the grid is not too large; kernels are about 1 wide.
+
+The error of the force falls with its fourth power, see ``tests/core/test_mesh.py``.
+"""
+FEWEST, MOST, MOST_IN_SPACE = 32, 2048, 96
+"""Nodes along the longest side of the points, the last on a map of three dimensions."""
+_STEPS_OF_A_POINT = 64
+"""What a point costs in a loop between it and the grid, in pairs of points."""
 _NEAR = 16.0
 """Span below which the grid, small then, has float64."""
 _STEP = 16
 """Sides of the grid are whole multiples of it, so that they seldom change."""
+AXES = ((0,), (0, 2), (0, 2, 1))
+"""Axes of the grid (rows, layers, columns) for maps of 1, 2 and 3 dimensions."""
 
 
 @dataclass(frozen=True)
@@ -44,37 +53,52 @@ class Grid:
     Attributes
     ----------
     spacing : float
-    shape : tuple of int
-        Nodes along both axes, those between images of the points included.
-    transfer : (shape[0], shape[1] // 2 + 1) array
+    sides : (3,) tuple of int
+        Nodes along each axis that points may stand on.
+    shape : (3,) tuple of int
+        All nodes: twice as many, so that no point feels the images of the others.
+    transfer : (shape[0], shape[1], shape[2] // 2 + 1) array
         What the Fourier transform of the points is multiplied by.
-    near : (4, 4) array
-        The kernel between nodes that are 0 to 3 nodes apart along each axis, as often as
-        there are such: twice where that is not 0, four times where neither is.
+    near : (4, 4, 4) array, or (4, 1, 4) in the plane
+        The kernel between nodes that are 0 to 3 nodes apart along each axis, doubled
+        for each axis along which that is not 0.
     """
 
     spacing: float
-    shape: tuple[int, int]
+    sides: tuple[int, int, int]
+    shape: tuple[int, int, int]
     transfer: NDArray[np.floating]
     near: NDArray[np.floating]
 
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """Type of the numbers on it."""
+        return self.near.dtype
+
 
 def make_grid(
-    kernel: PairFunction, spacing: float, sides: tuple[int, int], dtype: np.dtype
+    kernel: PairFunction,
+    spacing: float,
+    sides: tuple[int, int, int],
+    dtype: np.dtype[np.floating],
 ) -> Grid:
-    """Return the grid for points that cover ``sides`` cells."""
-    # Twice as long, so that no point feels the images of the others.
-    shape = fft.next_fast_len(2 * sides[0]), fft.next_fast_len(2 * sides[1], real=True)
+    """Return a grid with so many nodes along each axis for points to stand on."""
+    rows, layers, columns = (1 if n == 1 else 2 * n for n in sides)
+    shape = (
+        fft.next_fast_len(rows),
+        fft.next_fast_len(layers),
+        fft.next_fast_len(columns, real=True),
+    )
     steps = [np.minimum(np.arange(n), n - np.arange(n)) * spacing for n in shape]
-    squared = steps[0][:, None] ** 2 + steps[1] ** 2
-    values = kernel.value(torch.from_numpy(squared)).numpy()
-    across = fft.fftfreq(shape[0]), fft.rfftfreq(shape[1])
-    splines = [((2 + np.cos(2 * np.pi * q)) / 3) ** 2 for q in across]
-    transfer = fft.rfft2(values).real / (splines[0][:, None] * splines[1])
-    between = fft.irfft2(transfer, s=shape)
-    often = np.array([1, 2, 2, 2])
-    near = (between[:4, :4] * often[:, None] * often).astype(dtype)
-    return Grid(spacing, shape, transfer.astype(dtype), near)
+    squared = sum(step**2 for step in np.ix_(*steps))
+    transfer = fft.rfftn(kernel.value(torch.from_numpy(squared)).numpy()).real
+    waves = fft.fftfreq(shape[0]), fft.fftfreq(shape[1]), fft.rfftfreq(shape[2])
+    for spline in np.ix_(*(((2 + np.cos(2 * np.pi * q)) / 3) ** 2 for q in waves)):
+        transfer /= spline
+    near = fft.irfftn(transfer, s=shape)[:4, :4, :4]
+    for often in np.ix_(*(np.minimum(np.arange(n) + 1, 2) for n in near.shape)):
+        near = near * often
+    return Grid(spacing, sides, shape, transfer.astype(dtype), near.astype(dtype))
 
 
 class Mesh:
@@ -91,64 +115,63 @@ class Mesh:
         self._kernel = kernel
         self._loops = loops
         self._grid: Grid | None = None
-        self._sides = 0, 0
 
     def __call__(self, y: NDArray[np.floating]) -> tuple[float, NDArray[np.floating]]:
-        """Return the sum of k over all pairs i != j and its gradient.
+        """Return the sum of k over all pairs i != j and its (N, d) gradient.
 
         Parameters
         ----------
-        y : (N, 1) or (N, 2) float32 or float64, C-contiguous
+        y : (N, d) float32 or float64
+            C-contiguous; d is 1, 2 or 3.
         """
         n, d = y.shape
         low, high = np.empty(d, y.dtype), np.empty(d, y.dtype)
         mesh_loops.bounds(y, low, high)
-        span = float((high - low).max())
-        spacing = max(min(SPACING, span / FEWEST), span / MOST, 1e-12)
-        if spacing != SPACING:  # by steps, for the same reason
-            spacing = SPACING * 2 ** (np.ceil(8 * np.log2(spacing / SPACING)) / 8)
-        # Where the points are near each other, their potentials hardly differ.
-        dtype = np.dtype(float) if span < _NEAR else y.dtype
-        x = np.zeros((n, 2), dtype)
-        x[:, :d] = (y - low) / dtype.type(spacing)
-        grid = self._grid_for(spacing, (high - low) / spacing, dtype)
-        rows = self._sides[0]
-        starts, order = np.empty(rows + 1, np.int64), np.empty(n, np.int64)
+        grid = self._grid = self.grid_for((high - low).astype(float), y.dtype)
+        x = np.zeros((n, 3), grid.dtype)
+        x[:, AXES[d - 1]] = (y - low) / grid.dtype.type(grid.spacing)
+        starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
         mesh_loops.sort_by_row(x, starts, order)
-        n_bands = -(-rows // mesh_loops.BAND)
-        mass = np.zeros(grid.shape, dtype)
-        work = 64 * n
-        run = self._loops.run
-        run(mesh_loops, "spread", work, n_bands, x, order, starts, mass)
-        workers = self._loops.n_threads
-        spectrum = fft.rfft2(mass, workers=workers, overwrite_x=True)
-        spectrum *= grid.transfer
-        potential = fft.irfft2(
-            spectrum, s=grid.shape, workers=workers, overwrite_x=True
+        n_bands = -(-grid.sides[0] // mesh_loops.BAND)
+        potential = np.zeros(grid.shape, grid.dtype)
+        gradient, sums = np.empty_like(x), np.empty(n_bands)
+        points = x, order, starts
+        work = _STEPS_OF_A_POINT * n
+        self._loops.run(mesh_loops, "spread", work, n_bands, *points, potential)
+        potential = self._convolved(potential, grid)
+        self._loops.run(
+            mesh_loops, "read", work, *points, potential, grid.near, gradient, sums
         )
-        gradient, sums = np.empty((n, 2), dtype), np.empty(n_bands)
-        run(
-            mesh_loops, "read", 8 * work, x, order, starts, potential, grid.near,
-            gradient, sums,
-        )  # fmt: skip
-        gradient = (gradient[:, :d] / dtype.type(spacing)).astype(y.dtype)
-        return float(sums.sum()), np.ascontiguousarray(gradient)
+        by_axis = gradient[:, AXES[d - 1]] / grid.dtype.type(grid.spacing)
+        return float(sums.sum()), np.ascontiguousarray(by_axis, y.dtype)
 
-    def _grid_for(
-        self, spacing: float, reach: NDArray[np.floating], dtype: np.dtype
+    def grid_for(
+        self, spans: NDArray[np.floating], dtype: np.dtype[np.floating]
     ) -> Grid:
-        """Return a grid for points that reach so far, in nodes; the last one if it is."""
-        cells = np.zeros(2, int)
-        cells[: len(reach)] = reach
-        cells += mesh_loops.WIDTH + 1
-        sides = int(-(-cells[0] // _STEP) * _STEP), int(-(-cells[1] // _STEP) * _STEP)
+        """Return a grid for points that span so much; the last one if it is right."""
+        span = float(spans.max())
+        most = MOST_IN_SPACE if len(spans) == 3 else MOST
+        spacing = max(min(SPACING, span / FEWEST), span / most, 1e-12)
+        if spacing != SPACING:  # in steps, for the same reason
+            spacing = SPACING * 2 ** (math.ceil(8 * math.log2(spacing / SPACING)) / 8)
+        dtype = np.dtype(float) if span < _NEAR else dtype
+        sides = [mesh_loops.WIDTH + 1, 1, mesh_loops.WIDTH + 1]
+        for axis, one in zip(AXES[len(spans) - 1], spans, strict=True):
+            nodes = int(one / spacing) + mesh_loops.WIDTH + 1
+            sides[axis] = -(-nodes // _STEP) * _STEP
+        wanted = spacing, (sides[0], sides[1], sides[2]), dtype
         known = self._grid
-        if known is None or (known.spacing, self._sides, known.near.dtype) != (
-            spacing,
-            sides,
-            dtype,
-        ):
-            self._sides = sides
-            known = make_grid(self._kernel, spacing, sides, dtype)
-        self._grid = known
-        return known
+        if known is not None and (known.spacing, known.sides, known.dtype) == wanted:
+            return known
+        return make_grid(self._kernel, *wanted)
+
+    def _convolved(
+        self, points: NDArray[np.floating], grid: Grid
+    ) -> NDArray[np.floating]:
+        n_threads = self._loops.n_threads
+        spectrum = fft.rfftn(points, workers=n_threads, overwrite_x=True)
+        spectrum *= grid.transfer
+        potential: NDArray[np.floating] = fft.irfftn(
+            spectrum, s=grid.shape, workers=n_threads, overwrite_x=True
+        )
+        return potential

@@ -1,13 +1,14 @@
 """The compiled loops between points and a grid: spread, and read back.
 
-A point at x, in units of the grid, stands on the 4 x 4 nodes around it by cubic
-B-splines.  Points are taken in the order of their rows of cells.  Rows are cut into
-bands, as thick as a spline is wide: bands of even number never touch the same node, nor
-do those of odd number, so each kind may be spread in parallel, and every node gains its
-parts in one order whatever the number of threads.
+A point at x, in units of the grid, stands on the four nodes around it along each axis
+by cubic B-splines.  Points are taken in the order of their rows of cells.  Rows are cut
+into bands, at least as thick as a spline is wide: bands of even number never touch the
+same node, nor do those of odd number, so each kind may be spread in parallel, and every
+node gains its parts in one order whatever the number of threads.
 
-Arrays: ``x`` (N, 2) points in units of the grid, at least 0; ``order`` (N,) points by
-row; ``starts`` (rows + 1,) where each row of ``order`` begins; ``grid`` (rows, columns).
+Arrays: ``x`` (N, 3) points in units of the grid, at least 0; ``order`` (N,) points by
+row; ``starts`` (rows + 1,) where each row of ``order`` begins; ``grid`` (rows, layers,
+columns).  The grid of a plane has one layer, on which all points stand.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
@@ -81,6 +82,23 @@ def _spline_slope(t):
     )
 
 
+@njit(**OPTIONS)
+def _on_layers(t, layers):
+    """Return the weights of the layers, and how many: of one layer it is all there."""
+    if layers > 1:
+        return _spline(t), WIDTH
+    zero = type(t)(0)
+    return (type(t)(1), zero, zero, zero), 1
+
+
+@njit(**OPTIONS)
+def _on_layers_slope(t, layers):
+    if layers > 1:
+        return _spline_slope(t)
+    zero = type(t)(0)
+    return (zero, zero, zero, zero)
+
+
 # --- Spread -------------------------------------------------------------------------
 
 
@@ -90,12 +108,15 @@ def _spread(band, x, order, starts, grid):
     last = min(first + BAND, starts.shape[0] - 1)
     for p in range(starts[first], starts[last]):
         i = order[p]
-        row, column = np.int64(x[i, 0]), np.int64(x[i, 1])
+        row, layer, column = np.int64(x[i, 0]), np.int64(x[i, 1]), np.int64(x[i, 2])
         down = _spline(x[i, 0] - x.dtype.type(row))
-        across = _spline(x[i, 1] - x.dtype.type(column))
+        deep, n_deep = _on_layers(x[i, 1] - x.dtype.type(layer), grid.shape[1])
+        across = _spline(x[i, 2] - x.dtype.type(column))
         for a in range(WIDTH):
-            for b in range(WIDTH):
-                grid[row + a, column + b] += down[a] * across[b]
+            for c in range(n_deep):
+                weight = down[a] * deep[c]
+                for b in range(WIDTH):
+                    grid[row + a, layer + c, column + b] += weight * across[b]
 
 
 @njit(**OPTIONS)
@@ -129,13 +150,14 @@ def _overlap(one, other):
 
 
 @njit(**OPTIONS)
-def _product(down, near, across):
+def _product(down, deep, across, near):
     total = near.dtype.type(0)
-    for a in range(WIDTH):
-        row = near.dtype.type(0)
-        for b in range(WIDTH):
-            row += across[b] * near[a, b]
-        total += down[a] * row
+    for a in range(near.shape[0]):
+        for c in range(near.shape[1]):
+            row = near.dtype.type(0)
+            for b in range(near.shape[2]):
+                row += across[b] * near[a, c, b]
+            total += down[a] * deep[c] * row
     return total
 
 
@@ -156,43 +178,57 @@ def _both_ways(weights, steep):
 def _read(band, x, order, starts, potential, near, gradient, sums):
     first = band * BAND
     last = min(first + BAND, starts.shape[0] - 1)
+    layers = potential.shape[1]
     zero = x.dtype.type(0)
     total = 0.0
     for p in range(starts[first], starts[last]):
         i = order[p]
-        row, column = np.int64(x[i, 0]), np.int64(x[i, 1])
-        t0, t1 = x[i, 0] - x.dtype.type(row), x[i, 1] - x.dtype.type(column)
-        down, across = _spline(t0), _spline(t1)
-        steep_down, steep_across = _spline_slope(t0), _spline_slope(t1)
-        value, g0, g1 = zero, zero, zero
+        row, layer, column = np.int64(x[i, 0]), np.int64(x[i, 1]), np.int64(x[i, 2])
+        t0, t2 = x[i, 0] - x.dtype.type(row), x[i, 2] - x.dtype.type(column)
+        t1 = x[i, 1] - x.dtype.type(layer)
+        down, across = _spline(t0), _spline(t2)
+        deep, n_deep = _on_layers(t1, layers)
+        steep_down, steep_across = _spline_slope(t0), _spline_slope(t2)
+        steep_deep = _on_layers_slope(t1, layers)
+        value, g0, g1, g2 = zero, zero, zero, zero
         for a in range(WIDTH):
-            here, along = zero, zero
-            for b in range(WIDTH):
-                field = potential[row + a, column + b]
-                here += across[b] * field
-                along += steep_across[b] * field
-            value += down[a] * here
-            g0 += steep_down[a] * here
-            g1 += down[a] * along
+            flat, upward, along = zero, zero, zero
+            for c in range(n_deep):
+                here, steep = zero, zero
+                for b in range(WIDTH):
+                    field = potential[row + a, layer + c, column + b]
+                    here += across[b] * field
+                    steep += steep_across[b] * field
+                flat += deep[c] * here
+                upward += steep_deep[c] * here
+                along += deep[c] * steep
+            value += down[a] * flat
+            g0 += steep_down[a] * flat
+            g1 += down[a] * upward
+            g2 += down[a] * along
         # What it adds to its own potential, by how far apart two of its nodes are.
         rows, columns = _overlap(down, down), _overlap(across, across)
-        value -= _product(rows, near, columns)
-        g0 -= _product(_both_ways(down, steep_down), near, columns)
-        g1 -= _product(rows, near, _both_ways(across, steep_across))
+        depths = _overlap(deep, deep)
+        value -= _product(rows, depths, columns, near)
+        g0 -= _product(_both_ways(down, steep_down), depths, columns, near)
+        g2 -= _product(rows, depths, _both_ways(across, steep_across), near)
+        if layers > 1:
+            g1 -= _product(rows, _both_ways(deep, steep_deep), columns, near)
         total += value
         # The point is at both ends of each pair.
         gradient[i, 0] = g0 + g0
         gradient[i, 1] = g1 + g1
+        gradient[i, 2] = g2 + g2
     sums[band] = total
 
 
 @njit(**OPTIONS)
 def read_serial(x, order, starts, potential, near, gradient, sums):
-    """Write the sum over all pairs i != j, and its (N, 2) gradient in ``x``.
+    """Write the sum over all pairs i != j, and its (N, 3) gradient in ``x``.
 
-    ``potential``: the kernel summed over all points, at the nodes.  ``near`` (4, 4): the
-    kernel between nodes 0 to 3 nodes apart along each axis, twice where that is not 0
-    (four times where neither is): what a point adds to its own potential is found from
+    ``potential``: the kernel summed over all points, at the nodes.  ``near`` (4, 1 or
+    4, 4): the kernel between nodes 0 to 3 nodes apart along each axis, doubled for each
+    axis along which that is not 0: what a point adds to its own potential is found from
     it and taken off.  ``sums``: one number for each band.
     """
     for band in range(sums.shape[0]):

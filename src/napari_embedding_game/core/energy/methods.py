@@ -6,7 +6,8 @@ All of them minimise
 
 with an *attraction* f along weighted edges, a *kernel* k between all pairs, and
 an *aggregate* R: the sum itself, or its logarithm.  An *approximation* says how
-the sum over all pairs is found; see :mod:`objective`.
+the sum over all pairs is found; see :mod:`objective`.  A grid (:mod:`mesh`) shows the
+kernels that are about 1 wide, not those of UMAP and of two-kernel PCA.
 
 A method of one's own is a declaration and a line:
 
@@ -79,7 +80,8 @@ class Method:
     approximations : tuple
         Those it is offered with; the first is its own.
     learning_rate, landmark_learning_rate : float, optional
-        Of the fast schedule, where they are not the schedule's.
+        Of the fast schedule under the method's own approximation, where they are not
+        the schedule's.
     moved_by : str
         What moves the points in place of the game, by a name that :mod:`external`
         knows.  Such a method cannot be steered.
@@ -192,6 +194,16 @@ METHODS: dict[str, Method] = {
         lambda_scale=all_attraction,
         strength=1.0,
         affinity="entropic",
+        approximations=(
+            "mesh",
+            "landmarks",
+            "sampled_edges",
+            "sampled_landmarks",
+            "exact",
+        ),
+        # Its maps are wide, and grow as long as the points move.
+        learning_rate=2.0,
+        landmark_learning_rate=1.0,
         source="paper 4, Eq. 3",
     ),
     "umap": Method(
@@ -233,7 +245,6 @@ METHODS: dict[str, Method] = {
         approximations=(
             "exact",
             "landmarks",
-            "mesh",
             "sampled_edges",
             "sampled_landmarks",
         ),

@@ -9,6 +9,7 @@ S has N^2 terms.  Each class below puts something else in its place:
 
 ================  ==================================================  =====
 Landmarks         max over z of  S_yz^2 / S_zz, a lower bound         Eq. 3
+MeshSum           S itself, without the pairs i = j, on a grid
 SampledEdges      (N-1)/L  sum over N L random pairs, i != j, of k    Eq. 8
 SampledLandmarks  N/L  sum_i sum_(j in L points) k                    Eq. 9
 AllPairs          S itself, without the pairs i = j
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy.methods import Aggregate
+from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
 from napari_embedding_game.core.errors import InputError
@@ -220,7 +222,9 @@ class MeshSum(Repulsion):
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
         # For the push of a single point the landmarks stand for the points near them.
         total, _ = self.forces.mesh(y)
-        points_each = total / self.forces.landmark_forces(y, z).s_yz
+        at_zero = float(KERNELS[self.forces.kernel].value(torch.zeros(())))
+        with_itself = total + len(y) * at_zero
+        points_each = with_itself / self.forces.landmark_forces(y, z).s_yz
         own_share = min(1.0, 1 / points_each)
         return RepulsionSources(2 * points_each, total, landmarks=z, own=own_share)
 

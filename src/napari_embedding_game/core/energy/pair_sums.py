@@ -20,6 +20,7 @@ from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
+from napari_embedding_game.core.energy.torch_mesh import TorchMesh
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.threads import Loops
 
@@ -210,6 +211,7 @@ class TorchForces:
         self._k = KERNELS[kernel]
         self.device = device
         self.loops = Loops(None)
+        self._mesh = TorchMesh(Mesh(self._k, self.loops), device)
         self._block_elements = block_elements
         ends = edges.indptr.astype(np.int64)
         heads = np.repeat(np.arange(edges.n_points), ends[1:] - ends[:-1])
@@ -252,6 +254,9 @@ class TorchForces:
             slope = 2 * self._k.slope(squared)
             gradient[order[part]] = (slope[:, :, None] * apart).sum(dim=1)
         return total, gradient
+
+    def mesh(self, y: Tensor) -> tuple[float, Tensor]:
+        return self._mesh(y.detach())
 
     def all_pairs(
         self, y: Tensor, weights: NDArray[np.floating] | None = None

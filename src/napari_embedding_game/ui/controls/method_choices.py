@@ -21,6 +21,7 @@ from napari_embedding_game.session.settings import Settings
 
 APPROXIMATIONS = [
     ("Landmarks that move", "landmarks"),
+    ("All pairs, by a grid", "mesh"),
     ("Random pairs", "sampled_edges"),
     ("Random landmarks", "sampled_landmarks"),
     ("All pairs (slow)", "exact"),
@@ -62,8 +63,9 @@ DEVICES = [
 AUTOMATIC = "automatic"
 REPELLED_BY = (
     "What keeps points apart: landmarks that fit themselves to the map (the game, "
-    "Eq. 3), pairs drawn at random (Eq. 8), points drawn at random (Eq. 9), or all "
-    "pairs of points, for a few thousand at most."
+    "Eq. 3), all other points, added up on a grid, pairs drawn at random (Eq. 8), "
+    "points drawn at random (Eq. 9), or all pairs of points one by one, for a few "
+    "thousand at most."
 )
 LABELS = {
     "method": "Method",

@@ -1,0 +1,107 @@
+"""The same sum by a grid as :mod:`mesh`, in torch operations, for any torch device.
+
+A device may add the points to the grid in any order, and so end in other last digits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from napari_embedding_game.core.energy.mesh import AXES, Grid, Mesh
+
+
+class TorchMesh:
+    """The sum of one kernel over all pairs of points, again and again.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        Makes the grids.
+    device : torch.device
+    """
+
+    def __init__(self, mesh: Mesh, device: torch.device) -> None:
+        self._mesh = mesh
+        self._device = device
+
+    def __call__(self, y: Tensor) -> tuple[float, Tensor]:
+        """Return the sum of k over all pairs i != j and its (N, d) gradient."""
+        low, high = y.amin(dim=0), y.amax(dim=0)
+        spans = (high - low).cpu().numpy().astype(float)
+        grid = self._mesh.grid_for(spans, np.dtype(str(y.dtype).removeprefix("torch.")))
+        near = torch.as_tensor(grid.near, device=self._device)
+        axes = list(AXES[y.shape[1] - 1])
+        x = near.new_zeros((len(y), 3))
+        x[:, axes] = (y - low).to(near.dtype) / grid.spacing
+        first = x.floor()
+        weights, slopes = _splines(x - first, grid)
+        places = _places(first.long(), weights, grid)
+        spread = torch.einsum("na,nc,nb->nacb", *weights)
+        mass = near.new_zeros(grid.shape).flatten()
+        mass.index_add_(0, places.flatten(), spread.flatten())
+        potential = self._convolved(mass.reshape(grid.shape), grid)
+        here = potential.flatten()[places]
+        overlaps = [_overlap(one, one) for one in weights]
+        total = (spread * here).sum() - _self_energy(overlaps, near).sum()
+        gradient = torch.zeros_like(x)
+        for axis in axes:
+            steep = [*weights]
+            steep[axis] = slopes[axis]
+            gradient[:, axis] = torch.einsum("nacb,na,nc,nb->n", here, *steep)
+            own = [*overlaps]
+            ahead = _overlap(weights[axis], slopes[axis])
+            own[axis] = 0.5 * (ahead + _overlap(slopes[axis], weights[axis]))
+            gradient[:, axis] -= _self_energy(own, near)
+        by_axis = 2 * gradient[:, axes] / grid.spacing
+        return float(total), by_axis.to(y.dtype)
+
+    def _convolved(self, mass: Tensor, grid: Grid) -> Tensor:
+        transfer = torch.as_tensor(grid.transfer, device=self._device)
+        spectrum = torch.fft.rfftn(mass) * transfer
+        potential: Tensor = torch.fft.irfftn(spectrum, s=grid.shape)
+        return potential
+
+
+def _splines(t: Tensor, grid: Grid) -> tuple[list[Tensor], list[Tensor]]:
+    """Return weights and slopes of the nodes along each axis, three of (N, 1 or 4)."""
+    r = 1 - t
+    weights = torch.stack(
+        [
+            r**3 / 6,
+            (t * t * (3 * t - 6) + 4) / 6,
+            (r * r * (3 * r - 6) + 4) / 6,
+            t**3 / 6,
+        ],
+        dim=2,
+    )
+    slopes = torch.stack(
+        [-r * r / 2, t * (1.5 * t - 2), -r * (1.5 * r - 2), t * t / 2], dim=2
+    )
+    all_weights, all_slopes = list(weights.unbind(1)), list(slopes.unbind(1))
+    if grid.shape[1] == 1:
+        all_weights[1] = torch.ones_like(all_weights[1][:, :1])
+        all_slopes[1] = torch.zeros_like(all_weights[1])
+    return all_weights, all_slopes
+
+
+def _places(first: Tensor, weights: list[Tensor], grid: Grid) -> Tensor:
+    """Return the flat index of every node that a point stands on, (N, 4, 1 or 4, 4)."""
+    rows, layers, columns = (
+        first[:, axis, None] + torch.arange(one.shape[1], device=first.device)
+        for axis, one in enumerate(weights)
+    )
+    flat = rows[:, :, None] * grid.shape[1] + layers[:, None, :]
+    return flat[..., None] * grid.shape[2] + columns[:, None, None, :]
+
+
+def _overlap(one: Tensor, other: Tensor) -> Tensor:
+    """Return the sums of products of weights with those 0, 1, ... nodes further."""
+    n = one.shape[1]
+    shifted = [(one[:, : n - by] * other[:, by:]).sum(dim=1) for by in range(n)]
+    return torch.stack(shifted, dim=1)
+
+
+def _self_energy(overlaps: list[Tensor], near: Tensor) -> Tensor:
+    return torch.einsum("na,nc,nb,acb->n", *overlaps, near)

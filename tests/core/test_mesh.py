@@ -1,0 +1,213 @@
+"""Sums by a grid beside the sums over all pairs of the points themselves."""
+
+import numpy as np
+import pytest
+import torch
+
+from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.energy import mesh_loops
+from napari_embedding_game.core.energy.mesh import MOST, SPACING, Mesh
+from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.energy.pair_functions import KERNELS
+from napari_embedding_game.core.energy.pair_sums import CompiledForces
+from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.torch_mesh import TorchMesh
+from napari_embedding_game.core.threads import Loops, numba_threads
+from napari_embedding_game.core.types import GameSettings
+
+N = 500
+OFFERED = sorted({m.kernel for m in METHODS.values() if "mesh" in m.approximations})
+
+
+def shapes():
+    rng = np.random.default_rng(0)
+    angles = rng.uniform(0, 2 * np.pi, N)
+    ring = np.column_stack([np.cos(angles), np.sin(angles)])
+    clusters = rng.integers(0, 8, N)
+    return {
+        "cloud": rng.normal(size=(N, 2)) * 3,
+        "wide cloud": rng.normal(size=(N, 2)) * 15,
+        "tiny cloud": rng.normal(size=(N, 2)) * 1e-4,
+        "clusters": rng.normal(size=(8, 2))[clusters] * 20 + rng.normal(size=(N, 2)),
+        "ring": 10 * ring,
+        "line": np.column_stack([np.linspace(0, 40, N), np.zeros(N)]),
+        "far away": 1e3 + rng.normal(size=(N, 2)) * 3,
+        "one far out": np.vstack([rng.normal(size=(N - 1, 2)) * 3, [[100.0, 0.0]]]),
+        "on a line": rng.normal(size=(N, 1)) * 10,
+        "in space": rng.normal(size=(N, 3)) * 4,
+        "in space, flat": rng.normal(size=(N, 3)) * [5, 0.1, 2],
+    }
+
+
+SHAPES = shapes()
+
+
+def all_pairs(kernel, y):
+    y = torch.tensor(y, dtype=torch.float64, requires_grad=True)
+    total = kernel.value(torch.pdist(y).square()).sum() * 2
+    total.backward()
+    return float(total.detach()), y.grad.numpy()
+
+
+def off(found, wanted):
+    return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
+
+
+def test_it_is_offered_where_a_kernel_is_smooth():
+    assert OFFERED == ["cauchy", "gaussian"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", OFFERED)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sum_and_gradient_are_those_of_all_pairs(shape, kernel, dtype):
+    y = SHAPES[shape]
+    wanted, slope = all_pairs(KERNELS[kernel], y)
+    total, gradient = Mesh(KERNELS[kernel], Loops(1))(y.astype(dtype))
+    assert gradient.dtype == dtype
+    assert total == pytest.approx(wanted, rel=5e-4)
+    assert off(gradient, slope) < 0.03
+
+
+@pytest.mark.parametrize("kernel", OFFERED)
+def test_a_grid_twice_as_fine_is_ten_times_as_exact(kernel, monkeypatch):
+    y = SHAPES["clusters"]
+    wanted, slope = all_pairs(KERNELS[kernel], y)
+    errors = []
+    for spacing in (SPACING, SPACING / 2):
+        monkeypatch.setattr("napari_embedding_game.core.energy.mesh.SPACING", spacing)
+        total, gradient = Mesh(KERNELS[kernel], Loops(1))(y)
+        errors.append((abs(total / wanted - 1), off(gradient, slope)))
+    assert errors[1][0] < errors[0][0] / 10
+    assert errors[1][1] < errors[0][1] / 10
+
+
+@pytest.mark.parametrize("shape", ["clusters", "on a line", "in space"])
+@pytest.mark.parametrize("kernel", OFFERED)
+def test_the_gradient_is_the_slope_of_the_sum(shape, kernel):
+    y, mesh = SHAPES[shape], Mesh(KERNELS[kernel], Loops(1))
+    # The outermost points hold the grid, and so stay where they are.
+    inner = np.abs(y - y.mean(axis=0)).max(axis=1) < 0.5 * np.ptp(y) / 2
+    way = np.random.default_rng(1).normal(size=y.shape) * inner[:, None]
+    _, gradient = mesh(y)
+    h = 1e-6
+    slope = (mesh(y + h * way)[0] - mesh(y - h * way)[0]) / (2 * h)
+    assert slope == pytest.approx((gradient * way).sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_points_and_points_in_one_place(n, dtype):
+    kernel = KERNELS["cauchy"]
+    total, gradient = Mesh(kernel, Loops(1))(np.ones((n, 2), dtype))
+    assert total == pytest.approx(n * (n - 1), abs=1e-9)
+    np.testing.assert_allclose(gradient, 0, atol=1e-6)
+
+
+def test_a_map_too_wide_for_the_finest_grid_has_a_coarser_one():
+    y = SHAPES["cloud"] * 1e4
+    mesh = Mesh(KERNELS["cauchy"], Loops(1))
+    grid = mesh.grid_for(np.ptp(y, axis=0), y.dtype)
+    assert grid.spacing > SPACING
+    assert max(grid.sides) <= MOST + 32
+    assert np.isfinite(mesh(y)[1]).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_torch_does_the_same(shape):
+    y, kernel = SHAPES[shape], KERNELS["cauchy"]
+    mesh = Mesh(kernel, Loops(1))
+    total, gradient = mesh(y)
+    found = TorchMesh(Mesh(kernel, Loops(1)), torch.device("cpu"))(torch.tensor(y))
+    assert found[0] == pytest.approx(total, rel=1e-10)
+    assert off(found[1].numpy(), gradient) < 1e-7
+
+
+def test_serial_and_parallel_loops_give_the_same_bits():
+    rng = np.random.default_rng(0)
+    y = (rng.normal(size=(20_000, 2)) * 20).astype(np.float32)
+    answers = []
+    for kind, n_threads in (("serial", 1), ("parallel", 1), ("parallel", 2)):
+        with numba_threads(n_threads):
+            answers.append(Mesh(KERNELS["cauchy"], OneKind(kind))(y))
+    for total, gradient in answers[1:]:
+        assert total == answers[0][0]
+        np.testing.assert_array_equal(gradient, answers[0][1])
+
+
+class OneKind(Loops):
+    def __init__(self, kind):
+        super().__init__(1)
+        self.kind = kind
+
+    def run(self, module, name, work, *arguments):
+        getattr(module, f"{name}_{self.kind}")(*arguments)
+
+
+def test_no_flag_may_change_digits():
+    loops = [x for x in vars(mesh_loops).values() if hasattr(x, "targetoptions")]
+    assert any(loop.targetoptions.get("parallel") for loop in loops)
+    for loop in loops:
+        assert set(loop.targetoptions["fastmath"]) <= {"nnan", "ninf", "nsz"}
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, m in METHODS.items() if "mesh" in m.approximations]
+)
+def test_the_energy_is_that_of_all_pairs(make_problem, name):
+    member = METHODS[name]
+    functions = member.attraction, member.kernel
+    problem = make_problem(200, 2, 9, member.affinity, np.float64, profiles=functions)
+    forces = CompiledForces(problem.edges, 1, *functions)
+    repulsion = member.lambda_scale(problem.edges) * member.strength
+    found, wanted = (
+        make_objective(way, forces, repulsion, 9, 0, member.aggregate).evaluate(
+            problem.y, problem.z, True
+        )
+        for way in ("mesh", "exact")
+    )
+    assert found[0] == pytest.approx(wanted[0], rel=1e-3)
+    assert off(found[1].numpy(), wanted[1].numpy()) < 0.05
+
+
+def test_landmarks_beside_a_grid_climb_the_bound_of_the_game(make_problem):
+    problem = make_problem(100, 2, 9, dtype=np.float64)
+    forces = CompiledForces(problem.edges, 1)
+    beside, playing = (
+        make_objective(way, forces, 0.7, 9).evaluate(problem.y, problem.z, False)[2]
+        for way in ("mesh", "landmarks")
+    )
+    assert torch.allclose(beside, playing)
+
+
+def test_pressure_is_near_that_of_all_pairs(make_problem):
+    """Landmarks stand for the points near them: with one on each it is the same."""
+    problem = make_problem(150, 2, 9, "fuzzy", np.float64)
+    forces = CompiledForces(problem.edges, 1)
+    y = 0.7 * problem.y
+    found, wanted = (
+        pressure(make_objective(way, forces, 0.1, 150), y, y.clone())[1]
+        for way in ("mesh", "exact")
+    )
+    assert 0 < (wanted > 0).mean() < 1
+    np.testing.assert_allclose(found, wanted, atol=5e-3)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_a_game_on_the_grid_ends_where_one_over_all_pairs_does(digits_start, d):
+    edges, layout = digits_start
+    start = np.column_stack([layout, layout[:, :1] ** 2])[:, :d]
+    energies = []
+    for approximation in ("mesh", "exact"):
+        settings = GameSettings(
+            method="tsne",
+            approximation=approximation,
+            learning_rate=1.0,
+            n_landmarks=20,
+            max_iter=60,
+        )
+        for snapshot in play(edges, start, settings, n_jobs=1):
+            last = snapshot
+        energies.append(last.energy)
+    assert energies[0] == pytest.approx(energies[1], rel=0.01)
