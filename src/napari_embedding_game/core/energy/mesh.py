@@ -154,7 +154,8 @@ class Mesh:
         spacing = max(min(SPACING, span / FEWEST), span / most, 1e-12)
         if spacing != SPACING:  # in steps, for the same reason
             spacing = SPACING * 2 ** (math.ceil(8 * math.log2(spacing / SPACING)) / 8)
-        dtype = np.dtype(float) if span < _NEAR else dtype
+        if span < _NEAR:
+            dtype = np.dtype(np.float64)
         sides = [mesh_loops.WIDTH + 1, 1, mesh_loops.WIDTH + 1]
         for axis, one in zip(AXES[len(spans) - 1], spans, strict=True):
             nodes = int(one / spacing) + mesh_loops.WIDTH + 1
