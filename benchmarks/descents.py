@@ -19,11 +19,11 @@ import numpy as np
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.minimizers import lbfgs, spectral_direction
 from napari_embedding_game.core.dynamics.pressured_points import pressured_points
-from napari_embedding_game.core.energy.compatibility import optimizers
 from napari_embedding_game.core.energy.methods import METHODS, resolve
 from napari_embedding_game.core.energy.objective import AllPairs, Objective
-from napari_embedding_game.core.energy.optimizer_rules import RULES
+from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
+from napari_embedding_game.core.energy.valid_combinations import optimizers
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.names import OptimizerName
 from napari_embedding_game.core.types import GameSettings, StartSettings

@@ -285,8 +285,8 @@ def fit(
         dataset = _read(source, space, recipe, reading)
         if not quiet:
             _tell_notes(dataset)
-        from napari_embedding_game.core.energy.compatibility import choose
         from napari_embedding_game.core.energy.methods import n_searched, per_point
+        from napari_embedding_game.core.energy.valid_combinations import choose
 
         how = None if approximation == "auto" else approximation.value
         chosen, _ = choose(method, how, optimizer.value)
@@ -610,8 +610,8 @@ def warm_up() -> None:
 
 
 def _every_kind_of_run() -> Iterator[dict[str, Any]]:
-    from napari_embedding_game.core.energy.compatibility import optimizers
     from napari_embedding_game.core.energy.methods import METHODS
+    from napari_embedding_game.core.energy.valid_combinations import optimizers
 
     for n_components in (2, 3):
         for affinity in ("uniform", "mixed"):

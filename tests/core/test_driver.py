@@ -10,7 +10,6 @@ import torch
 from napari_embedding_game.core.dynamics import driver
 from napari_embedding_game.core.dynamics.driver import FITTING, play
 from napari_embedding_game.core.dynamics.state import ANYWHERE, State
-from napari_embedding_game.core.energy import compatibility
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import GameSettings
 
@@ -141,7 +140,7 @@ def test_all_pairs_of_too_many_points_are_refused(make_problem, monkeypatch, met
     settings = GameSettings(method=method, approximation="exact", max_iter=2)
     for _ in play(problem.edges, start, settings):
         pass
-    monkeypatch.setattr(compatibility, "MOST_EXACT", 59)
+    monkeypatch.setattr(valid_combinations, "MOST_EXACT", 59)
     way = "landmarks" if method == "game" else "another method"
     with pytest.raises(InputError, match=rf"too long for 60 .*choose .*{way}"):
         next(play(problem.edges, start, settings))

@@ -15,12 +15,12 @@ from napari_embedding_game.core.dynamics.driver import FITTING
 from napari_embedding_game.core.dynamics.homotopy import homotopy
 from napari_embedding_game.core.dynamics.minimizers import lbfgs, spectral_direction
 from napari_embedding_game.core.dynamics.pressured_points import pressured_points
-from napari_embedding_game.core.energy.compatibility import choose, optimizers
 from napari_embedding_game.core.energy.methods import METHODS, resolve
 from napari_embedding_game.core.energy.objective import AllPairs, Objective
-from napari_embedding_game.core.energy.optimizer_rules import RULES, OptimizerRules
+from napari_embedding_game.core.energy.optimizer_needs import RULES, OptimizerRules
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.energy.valid_combinations import choose, optimizers
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import OPTIMIZERS
 from napari_embedding_game.core.types import GameSettings, StartSettings

@@ -139,15 +139,19 @@ def test_the_same_seed_gives_the_same_bits(problem, approximation):
     other = last_of(game_of(problem, settings, random_state=6))
     np.testing.assert_array_equal(first.embedding, again.embedding)
     np.testing.assert_array_equal(first.landmarks, again.landmarks)
-    own = first.landmarks if approximation == "exact" else first.embedding
-    others = other.landmarks if approximation == "exact" else other.embedding
+    is_drawn = approximation not in ("exact", "mesh")
+    own = first.embedding if is_drawn else first.landmarks
+    others = other.embedding if is_drawn else other.landmarks
     assert not np.array_equal(own, others)
 
 
-def test_the_number_of_threads_does_not_change_a_bit(make_problem, monkeypatch):
+@pytest.mark.parametrize("approximation", ["landmarks", "mesh", "sampled_edges"])
+def test_the_number_of_threads_does_not_change_a_bit(
+    make_problem, monkeypatch, approximation
+):
     monkeypatch.setattr("napari_embedding_game.core.threads.PARALLEL_WORK", 0)
     problem = make_problem(3000, 2, 1, "fuzzy")
-    settings = steered(SHORT, max_iter=30)
+    settings = steered(SHORT, max_iter=30, approximation=approximation)
     one = last_of(game_of(problem, settings, n_jobs=1))
     two = last_of(game_of(problem, settings, n_jobs=2))
     np.testing.assert_array_equal(one.embedding, two.embedding)

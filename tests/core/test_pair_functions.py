@@ -12,7 +12,7 @@ import pytest
 import torch
 from numba import njit
 
-from napari_embedding_game.core.energy.compiled_functions import (
+from napari_embedding_game.core.energy.compiled_pairs import (
     PairFunctionType,
     lifted_row,
     pair_slope,

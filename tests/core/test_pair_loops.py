@@ -1,7 +1,7 @@
 import numpy as np
 
 from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.energy import pair_loops, pressure_root
+from napari_embedding_game.core.energy import pair_loops, pressure_solver
 from napari_embedding_game.core.energy.pair_functions import Cauchy, Log1p
 from napari_embedding_game.core.types import GameSettings
 from napari_embedding_game.core.warm_up import compile_kernels
@@ -11,7 +11,7 @@ def compiled():
     """How many versions of every kernel there are in this process."""
     return {
         name: len(kernel.signatures)
-        for name, kernel in (vars(pair_loops) | vars(pressure_root)).items()
+        for name, kernel in (vars(pair_loops) | vars(pressure_solver)).items()
         if hasattr(kernel, "signatures")
     }
 
@@ -45,7 +45,7 @@ def test_a_point_that_nothing_holds_is_lifted_very_high():
 
     def height(far, ones):
         pull = Log1p(), none, none
-        return pressure_root.lifted_height(*pull, Cauchy(), far, ones, 1.0, 0.0)
+        return pressure_solver.lifted_height(*pull, Cauchy(), far, ones, 1.0, 0.0)
 
     assert height(far, ones) > 1e5
     assert height(none, none) == 0

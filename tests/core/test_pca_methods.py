@@ -10,8 +10,8 @@ from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.dynamics.pca_frames import LOW_RANK, SPREAD
-from napari_embedding_game.core.energy.compatibility import affinities
 from napari_embedding_game.core.energy.methods import METHODS, resolve
+from napari_embedding_game.core.energy.valid_combinations import affinities
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from napari_embedding_game.core import threads
-from napari_embedding_game.core.energy import pair_loops, pressure_root
+from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.threads import (
     PARALLEL_WORK,
     ThreadChoice,
@@ -134,7 +134,7 @@ def test_two_fits_in_threads_are_each_as_alone():
     assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
 
 
-@pytest.mark.parametrize("module", [pair_loops, pressure_root])
+@pytest.mark.parametrize("module", [pair_loops, pressure_solver])
 def test_loops_that_take_turns_may_not_change_digits(module):
     """Without these flags a compiler keeps the order of sums and each rounding."""
     loops = [loop for loop in vars(module).values() if hasattr(loop, "targetoptions")]

@@ -3,7 +3,6 @@ import json
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.energy import compatibility
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.data.errors import DataError
@@ -270,7 +269,7 @@ def test_a_new_run_has_no_record_before_its_first_frame(session):
 def test_all_pairs_of_too_many_points_wait_for_the_next_run(
     session, engine, monkeypatch
 ):
-    monkeypatch.setattr(compatibility, "MOST_EXACT", len(session.dataset.X) - 1)
+    monkeypatch.setattr(valid_combinations, "MOST_EXACT", len(session.dataset.X) - 1)
     _, frames = play(session, until=10)
     session.settings.approximation = "exact"
     assert session.stale

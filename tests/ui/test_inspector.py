@@ -10,7 +10,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel
 
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.ui.inspector.cluster_model import ID_ROLE
+from napari_embedding_game.ui.inspector.cluster_table_model import ID_ROLE
 
 
 @pytest.fixture

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.dynamics import external
 from napari_embedding_game.core.dynamics.driver import play, resolve_device
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
-from napari_embedding_game.core.energy.compatibility import (
+from napari_embedding_game.core.energy.methods import check_numbers, n_searched
+from napari_embedding_game.core.energy.valid_combinations import (
     check_affinity,
     check_size,
     choose,
 )
-from napari_embedding_game.core.energy.methods import check_numbers, n_searched
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.classical import CLASSICAL, check_fits
 from napari_embedding_game.core.graph.initialization import (

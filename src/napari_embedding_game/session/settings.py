@@ -7,18 +7,18 @@ from typing import ClassVar
 
 from psygnal import SignalGroupDescriptor
 
-from napari_embedding_game.core.energy.compatibility import (
-    affinities,
-    choose,
-    optimizers,
-)
 from napari_embedding_game.core.energy.methods import (
     get_method,
     per_point,
     resolve,
     strength_of,
 )
-from napari_embedding_game.core.energy.optimizer_rules import RULES
+from napari_embedding_game.core.energy.optimizer_needs import RULES
+from napari_embedding_game.core.energy.valid_combinations import (
+    affinities,
+    choose,
+    optimizers,
+)
 from napari_embedding_game.core.names import (
     AffinityChoice,
     Approximation,

@@ -22,7 +22,7 @@ from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
-from napari_embedding_game.ui.canvas.click_selection import ClickSelection
+from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
 from napari_embedding_game.ui.canvas.drawing import Drawing
 from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
 from napari_embedding_game.ui.connections import Connections

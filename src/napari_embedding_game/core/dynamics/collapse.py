@@ -15,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
-from napari_embedding_game.core.energy.compatibility import approximation_of, is_played
-from napari_embedding_game.core.energy.optimizer_rules import RULES
+from napari_embedding_game.core.energy.optimizer_needs import RULES
+from napari_embedding_game.core.energy.valid_combinations import (
+    approximation_of,
+    is_played,
+)
 from napari_embedding_game.core.types import GameSettings
 
 CELLS = 64

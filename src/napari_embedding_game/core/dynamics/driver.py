@@ -36,11 +36,14 @@ from napari_embedding_game.core.dynamics.state import (
     Problem,
     State,
 )
-from napari_embedding_game.core.energy.compatibility import NO_CHANGE, check_optimizer
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import AllPairs
-from napari_embedding_game.core.energy.optimizer_rules import RULES
+from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.pressure import nearest_landmark, pressure
+from napari_embedding_game.core.energy.valid_combinations import (
+    NO_CHANGE,
+    check_optimizer,
+)
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.threads import Loops, one_torch_thread

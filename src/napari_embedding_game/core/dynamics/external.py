@@ -29,7 +29,6 @@ from napari_embedding_game.core.dynamics.state import (
     State,
     as_points,
 )
-from napari_embedding_game.core.energy.compatibility import choose
 from napari_embedding_game.core.energy.methods import (
     Method,
     check_numbers,
@@ -39,6 +38,7 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.energy.objective import Objective, make_objective
 from napari_embedding_game.core.energy.pair_functions import UMAP_A, UMAP_B
 from napari_embedding_game.core.energy.pair_sums import make_forces
+from napari_embedding_game.core.energy.valid_combinations import choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.types import GameSettings

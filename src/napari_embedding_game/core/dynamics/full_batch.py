@@ -43,10 +43,10 @@ from napari_embedding_game.core.dynamics.state import (
     State,
     in_the_plane,
 )
-from napari_embedding_game.core.energy.compatibility import check_size, choose
 from napari_embedding_game.core.energy.methods import check_numbers, strength_of
 from napari_embedding_game.core.energy.objective import AllPairs, Objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
+from napari_embedding_game.core.energy.valid_combinations import check_size, choose
 from napari_embedding_game.core.names import OptimizerName
 from napari_embedding_game.core.types import GameSettings
 

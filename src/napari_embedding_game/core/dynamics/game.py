@@ -17,10 +17,10 @@ from napari_embedding_game.core.dynamics.optimizer import (
     resolve_schedule,
 )
 from napari_embedding_game.core.dynamics.state import Problem, State, in_the_plane
-from napari_embedding_game.core.energy.compatibility import check_size, choose
 from napari_embedding_game.core.energy.methods import Method, check_numbers, strength_of
 from napari_embedding_game.core.energy.objective import Objective, make_objective
 from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
+from napari_embedding_game.core.energy.valid_combinations import check_size, choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import GameSettings
 

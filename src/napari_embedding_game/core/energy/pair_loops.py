@@ -4,7 +4,7 @@ A loop sees plain arrays and pair functions and returns plain sums; what they me
 said in :mod:`objective` (the energy) and :mod:`pressure`.
 
 * **Any pair function.** A loop is compiled for the class of the function that it is
-  given, see :mod:`compiled_functions`, and is as quick as one written for it.
+  given, see :mod:`compiled_pairs`, and is as quick as one written for it.
 * **Chunks.** Loops over points run in chunks.  The chunks, not the threads, own the
   partial sums, so a result is the same to the last bit for every number of threads.
 * **Twice, with one body.** ``*_serial`` is for small problems, where a parallel
@@ -40,7 +40,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.energy.compiled_functions import (
+from napari_embedding_game.core.energy.compiled_pairs import (
     lifted_row,
     pair_slope,
     pair_value,

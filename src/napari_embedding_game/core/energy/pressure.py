@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.energy import pair_loops, pressure_root
+from napari_embedding_game.core.energy import pair_loops, pressure_solver
 from napari_embedding_game.core.energy.objective import Objective, RepulsionSources
 from napari_embedding_game.core.energy.pair_functions import (
     ATTRACTIONS,
@@ -88,7 +88,7 @@ def _write_heights(
     f, k = _functions_of(objective)
     law = _law(objective, by)
     edges = objective.forces.edges.arrays
-    run = partial(objective.forces.loops.run, pressure_root)
+    run = partial(objective.forces.loops.run, pressure_solver)
     chunks = pair_loops.n_chunks(len(points))
     if by.pairs is not None:
         pairs = by.pairs.order, by.pairs.places, by.pairs.shifts
@@ -113,7 +113,7 @@ def _functions_of(objective: Objective) -> tuple[PairFunction, PairFunction]:
 
 
 def _law(objective: Objective, by: RepulsionSources) -> tuple[float, float]:
-    """Return (strength, base): see :mod:`pressure_root`."""
+    """Return (strength, base): see :mod:`pressure_solver`."""
     if objective.aggregate == "sum":
         return float(objective.repulsion * by.multiplicity), 0.0
     return float(objective.repulsion), float(by.total / by.multiplicity)
@@ -148,7 +148,7 @@ def _member_pressure(
         weight = times[i]
         times[i] = 0
         pull = f, near, edges.weights[row]
-        heights.append(pressure_root.lifted_height(*pull, k, far, times, *law))
+        heights.append(pressure_solver.lifted_height(*pull, k, far, times, *law))
         times[i] = weight
     return heights
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from napari_embedding_game.core.energy.compatibility import check_affinity, choose
 from napari_embedding_game.core.energy.methods import (
     METHODS,
     check_numbers,
@@ -10,6 +9,7 @@ from napari_embedding_game.core.energy.methods import (
     n_searched,
     resolve,
 )
+from napari_embedding_game.core.energy.valid_combinations import check_affinity, choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.data.errors import DataError

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from napari_embedding_game.core.energy.compatibility import is_played
+from napari_embedding_game.core.energy.valid_combinations import is_played
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.session.clusters.clustering import Grouping

@@ -10,8 +10,11 @@ from magicgui.widgets import FloatSlider, FloatSpinBox
 from magicgui.widgets.bases import ValueWidget
 from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QWidget
 
-from napari_embedding_game.core.energy.compatibility import NO_BOUND, approximation_of
 from napari_embedding_game.core.energy.methods import get_method, strength_of
+from napari_embedding_game.core.energy.valid_combinations import (
+    NO_BOUND,
+    approximation_of,
+)
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import Approximation
 from napari_embedding_game.data.dataset import Dataset

@@ -9,12 +9,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from magicgui.widgets import Container, create_widget
 from magicgui.widgets.bases import ValueWidget
 
-from napari_embedding_game.core.energy.compatibility import (
+from napari_embedding_game.core.energy.methods import METHODS, is_installed
+from napari_embedding_game.core.energy.valid_combinations import (
     affinities,
     choose,
     optimizers,
 )
-from napari_embedding_game.core.energy.methods import METHODS, is_installed
 from napari_embedding_game.core.graph.classical import CLASSICAL
 from napari_embedding_game.core.names import AffinityChoice
 from napari_embedding_game.session.settings import Settings

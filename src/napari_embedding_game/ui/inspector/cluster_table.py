@@ -11,7 +11,8 @@ from qtpy.QtWidgets import QHeaderView, QTableView, QWidget
 
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.inspector.cluster_model import (
+from napari_embedding_game.ui.inspector.cluster_statistics import ClusterStatistics
+from napari_embedding_game.ui.inspector.cluster_table_model import (
     ID_ROLE,
     NAME,
     PRESSURE,
@@ -20,7 +21,6 @@ from napari_embedding_game.ui.inspector.cluster_model import (
     SIZE,
     ClusterModel,
 )
-from napari_embedding_game.ui.inspector.cluster_statistics import ClusterStatistics
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
 from napari_embedding_game.ui.style.legend import SWATCH
 

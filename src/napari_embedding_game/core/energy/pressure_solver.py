@@ -22,7 +22,7 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from napari_embedding_game.core.energy.compiled_functions import lifted_row
+from napari_embedding_game.core.energy.compiled_pairs import lifted_row
 from napari_embedding_game.core.energy.pair_loops import (
     CHUNK,
     OPTIONS,

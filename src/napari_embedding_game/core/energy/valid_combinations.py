@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from napari_embedding_game.core.energy.methods import METHODS, Method, get_method
-from napari_embedding_game.core.energy.optimizer_rules import RULES
+from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import (
     AFFINITIES,

@@ -9,7 +9,7 @@ import numpy as np
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.lasso import inside
+from napari_embedding_game.ui.canvas.lasso_overlay import inside
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.mouse import CanvasClick, Picker
 from napari_embedding_game.ui.canvas.nearest import nearest
