@@ -10,6 +10,7 @@ import torch
 from napari_embedding_game.core.dynamics import driver
 from napari_embedding_game.core.dynamics.driver import FITTING, play
 from napari_embedding_game.core.dynamics.state import ANYWHERE, State
+from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import GameSettings
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from numba import njit
+from numba import njit, typeof
 
 from napari_embedding_game.core.energy.compiled_pairs import (
-    PairFunctionType,
     lifted_row,
     pair_slope,
     pair_value,
@@ -116,8 +115,8 @@ def test_a_formula_that_was_edited_has_another_type():
             return 1 / (2 + s)
 
     After.__qualname__ = Before.__qualname__
-    assert PairFunctionType(Before).name != PairFunctionType(After).name
-    assert PairFunctionType(Before).name == PairFunctionType(Before).name
+    assert typeof(Before()) != typeof(After())
+    assert typeof(Before()) == typeof(Before())
 
 
 READS_BACK = """
@@ -143,6 +142,38 @@ def test_a_second_process_compiles_nothing(tmp_path):
         for _ in range(2)
     ]
     assert answers == ["1 9.0\n", "0 9.0\n"]
+
+
+OF_A_FILE = """
+from dataclasses import dataclass
+from napari_embedding_game.core.energy.pair_functions import Gaussian
+@dataclass(frozen=True)
+class Own(Gaussian):
+    pass
+"""
+
+
+def test_a_class_that_is_gone_keeps_no_loop_from_being_read_back(tmp_path):
+    own = tmp_path / "own_function.py"
+    own.write_text(OF_A_FILE)
+    cached = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    both = READS_BACK.replace("Gaussian()", "Own()"), READS_BACK
+
+    def answer(program):
+        return subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | cached,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    with_own = "from own_function import Own" + both[0]
+    assert [answer(with_own), answer(both[1])] == ["1 9.0\n", "1 9.0\n"]
+    assert answer(with_own) == "0 9.0\n"
+    own.unlink()
+    assert answer(both[1]) == "0 9.0\n"
 
 
 # --- The one of the documents

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from napari_embedding_game.core import threads
-from napari_embedding_game.core.energy import pair_loops
+from napari_embedding_game.core.energy import pair_loops, pressure_solver
 from napari_embedding_game.core.threads import (
     PARALLEL_WORK,
     ThreadChoice,

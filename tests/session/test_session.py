@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.data.errors import DataError

@@ -44,17 +44,26 @@ from napari_embedding_game.core.energy.pair_functions import PairFunction
 
 
 class PairFunctionType(types.Type):
-    """The type of a class of pair functions."""
+    """The type of a class of pair functions.
 
-    def __init__(self, function_class: type[PairFunction]) -> None:
-        self.function_class = function_class
-        of = f"{function_class.__module__}.{function_class.__qualname__}"
-        super().__init__(name=f"{of}<{_digest(function_class)}>")
+    Equal where the name is, which numba's cache asks for.  It is stored there as its
+    name alone: a class that is gone, with a file of the user's own, would else keep all
+    loops from being read back.
+    """
+
+    function_class: type[PairFunction]
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
+        return PairFunctionType, (self.name,)
 
 
 @cache
 def _type_of(function_class: type[PairFunction]) -> PairFunctionType:
-    return PairFunctionType(function_class)
+    of = f"{function_class.__module__}.{function_class.__qualname__}"
+    kind = PairFunctionType(name=f"{of}<{_digest(function_class)}>")
+    # The same type may have been read back from the cache, without a class.
+    kind.function_class = function_class
+    return kind
 
 
 def _digest(function_class: type[PairFunction]) -> str:
