@@ -8,11 +8,17 @@ from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.energy import mesh_loops
 from napari_embedding_game.core.energy.mesh import MOST, SPACING, Mesh
 from napari_embedding_game.core.energy.methods import METHODS
-from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.energy.objective import (
+    AllPairs,
+    MeshSum,
+    Objective,
+    make_objective,
+)
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.energy.torch_mesh import TorchMesh
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.threads import Loops, numba_threads
 from napari_embedding_game.core.types import GameSettings
 
@@ -181,17 +187,30 @@ def test_landmarks_beside_a_grid_climb_the_bound_of_the_game(make_problem):
     assert torch.allclose(beside, playing)
 
 
-def test_pressure_is_near_that_of_all_pairs(make_problem):
-    """Landmarks stand for the points near them: with one on each it is the same."""
-    problem = make_problem(150, 2, 9, "fuzzy", np.float64)
-    forces = CompiledForces(problem.edges, 1)
-    y = 0.7 * problem.y
+@pytest.mark.parametrize("most", [0, 10_000])
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("name", ["game", "tsne", "ee"])
+def test_pressure_is_that_of_all_pairs(make_problem, name, d, most):
+    member = METHODS[name]
+    functions = member.attraction, member.kernel
+    problem = make_problem(600, d, 9, member.affinity, np.float32, profiles=functions)
+    forces = CompiledForces(problem.edges, 1, *functions)
+    repulsion = member.lambda_scale(problem.edges) * member.strength
     found, wanted = (
-        pressure(make_objective(way, forces, 0.1, 150), y, y.clone())[1]
-        for way in ("mesh", "exact")
+        pressure(Objective(sums, repulsion, member.aggregate), problem.y, problem.z)
+        for sums in (MeshSum(forces, most), AllPairs(forces))
     )
-    assert 0 < (wanted > 0).mean() < 1
-    np.testing.assert_allclose(found, wanted, atol=5e-3)
+    np.testing.assert_array_equal(found[0], wanted[0])  # nearest landmarks
+    assert 0.005 < (wanted[1] > 0).mean() < 1
+    assert np.abs(found[1] - wanted[1]).mean() < 0.01 * wanted[1].mean()
+
+
+def test_points_that_nothing_holds_are_let_go():
+    none = np.zeros(51, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.float32)
+    forces = CompiledForces(Edges(*none), 1)
+    y = torch.tensor(np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32))
+    _, found = pressure(Objective(MeshSum(forces, 0), 1.0), y, y[:5].clone())
+    assert (found > 1e5).all()
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

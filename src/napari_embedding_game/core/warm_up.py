@@ -9,7 +9,13 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from napari_embedding_game.core.energy.objective import Landmarks, Objective
+from napari_embedding_game.core.energy.mesh import Mesh
+from napari_embedding_game.core.energy.objective import (
+    Landmarks,
+    MeshSum,
+    Objective,
+)
+from napari_embedding_game.core.energy.pair_functions import Cauchy
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph import affinity_kernels
@@ -50,6 +56,19 @@ def compile_game() -> None:
     forces.loops = _BothWays(None)
     objective.evaluate(y, y[:1], value=True)
     pressure(objective, y, y[:1])
+
+
+def compile_grid() -> None:
+    """Compile what else a large t-SNE needs."""
+    two = np.array([[0, 1], [1, 0]], np.float32)
+    forces = CompiledForces(Edges.from_matrix(two))
+    forces.loops = _BothWays(None)
+    forces.grid = Mesh(Cauchy(), forces.loops)
+    objective = Objective(MeshSum(forces, most_one_by_one=0), 1.0)
+    for width in (1.0, 100.0):  # the grid of a small map has float64
+        y = torch.tensor([[0.0, 0.0], [width, 0.0]])
+        objective.evaluate(y, y[:1], value=True)
+        pressure(objective, y, y[:1])
 
 
 def _compile_clusters() -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -101,6 +102,24 @@ def make_grid(
     return Grid(spacing, sides, shape, transfer.astype(dtype), near.astype(dtype))
 
 
+@dataclass(frozen=True)
+class _LiftedSlope(PairFunction):
+    """The derivative of a kernel at s + u."""
+
+    kernel: PairFunction
+    u: float
+
+    def value(self, s: Any) -> Any:
+        return self.kernel.slope(s + self.u)
+
+    def slope(self, s: Any) -> Any:
+        raise NotImplementedError
+
+
+def _n_bands(grid: Grid) -> int:
+    return -(-grid.sides[0] // mesh_loops.BAND)
+
+
 class Mesh:
     """The sum of one kernel over all pairs of points, again and again.
 
@@ -115,6 +134,8 @@ class Mesh:
         self._kernel = kernel
         self._loops = loops
         self._grid: Grid | None = None
+        self._lifted_for: Any = None
+        self._lifted_grids: dict[float, Grid] = {}
 
     def __call__(self, y: NDArray[np.floating]) -> tuple[float, NDArray[np.floating]]:
         """Return the sum of k over all pairs i != j and its (N, d) gradient.
@@ -124,6 +145,47 @@ class Mesh:
         y : (N, d) float32 or float64
             C-contiguous; d is 1, 2 or 3.
         """
+        grid, points = self._placed(y)
+        x, n_bands = points[0], _n_bands(grid)
+        potential = self._convolved(self._spectrum(grid, points), grid)
+        gradient, sums = np.empty_like(x), np.empty(n_bands)
+        work = _STEPS_OF_A_POINT * len(x)
+        self._loops.run(
+            mesh_loops, "read", work, *points, potential, grid.near, gradient, sums
+        )
+        axes = AXES[y.shape[1] - 1]
+        by_axis = gradient[:, axes] / grid.dtype.type(grid.spacing)
+        return float(sums.sum()), np.ascontiguousarray(by_axis, y.dtype)
+
+    def slopes_across(
+        self, y: NDArray[np.floating], squared: NDArray[np.float64]
+    ) -> NDArray[np.float32]:
+        """Return the sum of k'(|y_i - y_j|^2 + u) over j != i for each u, (U, N).
+
+        That is how hard a point is pushed that stands off the map, across it.
+
+        Parameters
+        ----------
+        y : (N, d) float32 or float64
+        squared : (U,) float64
+            Squared heights u.
+        """
+        grid, points = self._placed(y)
+        spectrum = self._spectrum(grid, points)
+        table = np.empty((len(squared), len(y)), np.float32)
+        values = np.empty(len(y), grid.dtype)
+        work = _STEPS_OF_A_POINT * len(y)
+        for row, u in zip(table, squared, strict=True):
+            lifted = self._lifted(float(u), grid)
+            self._loops.run(
+                mesh_loops, "read_values", work, _n_bands(grid), *points,
+                self._convolved(spectrum, lifted), lifted.near, values,
+            )  # fmt: skip
+            row[:] = values
+        return table
+
+    def _placed(self, y: NDArray[np.floating]) -> tuple[Grid, tuple[Any, Any, Any]]:
+        """Return the grid, and the points in its units with their order by row."""
         n, d = y.shape
         low, high = np.empty(d, y.dtype), np.empty(d, y.dtype)
         mesh_loops.bounds(y, low, high)
@@ -132,18 +194,40 @@ class Mesh:
         x[:, AXES[d - 1]] = (y - low) / grid.dtype.type(grid.spacing)
         starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
         mesh_loops.sort_by_row(x, starts, order)
-        n_bands = -(-grid.sides[0] // mesh_loops.BAND)
-        potential = np.zeros(grid.shape, grid.dtype)
-        gradient, sums = np.empty_like(x), np.empty(n_bands)
-        points = x, order, starts
-        work = _STEPS_OF_A_POINT * n
-        self._loops.run(mesh_loops, "spread", work, n_bands, *points, potential)
-        potential = self._convolved(potential, grid)
-        self._loops.run(
-            mesh_loops, "read", work, *points, potential, grid.near, gradient, sums
+        return grid, (x, order, starts)
+
+    def _spectrum(
+        self, grid: Grid, points: tuple[Any, Any, Any]
+    ) -> NDArray[np.complexfloating]:
+        """Return the Fourier transform of the points on the grid."""
+        mass = np.zeros(grid.shape, grid.dtype)
+        work = _STEPS_OF_A_POINT * len(points[0])
+        self._loops.run(mesh_loops, "spread", work, _n_bands(grid), *points, mass)
+        spectrum: NDArray[np.complexfloating] = fft.rfftn(
+            mass, workers=self._loops.n_threads, overwrite_x=True
         )
-        by_axis = gradient[:, AXES[d - 1]] / grid.dtype.type(grid.spacing)
-        return float(sums.sum()), np.ascontiguousarray(by_axis, y.dtype)
+        return spectrum
+
+    def _convolved(
+        self, spectrum: NDArray[np.complexfloating], grid: Grid
+    ) -> NDArray[np.floating]:
+        potential: NDArray[np.floating] = fft.irfftn(
+            spectrum * grid.transfer,
+            s=grid.shape,
+            workers=self._loops.n_threads,
+            overwrite_x=True,
+        )
+        return potential
+
+    def _lifted(self, u: float, like: Grid) -> Grid:
+        """Return the grid of the kernel's derivative at s + u, kept while it serves."""
+        key = like.spacing, like.sides, like.dtype
+        if self._lifted_for != key:
+            self._lifted_for, self._lifted_grids = key, {}
+        if u not in self._lifted_grids:
+            slope = _LiftedSlope(self._kernel, u)
+            self._lifted_grids[u] = make_grid(slope, *key)
+        return self._lifted_grids[u]
 
     def grid_for(
         self, spans: NDArray[np.floating], dtype: np.dtype[np.floating]
@@ -165,14 +249,3 @@ class Mesh:
         if known is not None and (known.spacing, known.sides, known.dtype) == wanted:
             return known
         return make_grid(self._kernel, *wanted)
-
-    def _convolved(
-        self, points: NDArray[np.floating], grid: Grid
-    ) -> NDArray[np.floating]:
-        n_threads = self._loops.n_threads
-        spectrum = fft.rfftn(points, workers=n_threads, overwrite_x=True)
-        spectrum *= grid.transfer
-        potential: NDArray[np.floating] = fft.irfftn(
-            spectrum, s=grid.shape, workers=n_threads, overwrite_x=True
-        )
-        return potential

@@ -240,3 +240,39 @@ def read_parallel(x, order, starts, potential, near, gradient, sums):
     """Like :func:`read_serial`."""
     for band in prange(sums.shape[0]):
         _read(band, x, order, starts, potential, near, gradient, sums)
+
+
+@njit(**OPTIONS)
+def _read_values(band, x, order, starts, potential, near, values):
+    first = band * BAND
+    last = min(first + BAND, starts.shape[0] - 1)
+    for p in range(starts[first], starts[last]):
+        i = order[p]
+        row, layer, column = np.int64(x[i, 0]), np.int64(x[i, 1]), np.int64(x[i, 2])
+        down = _spline(x[i, 0] - x.dtype.type(row))
+        deep, n_deep = _on_layers(x[i, 1] - x.dtype.type(layer), potential.shape[1])
+        across = _spline(x[i, 2] - x.dtype.type(column))
+        value = x.dtype.type(0)
+        for a in range(WIDTH):
+            for c in range(n_deep):
+                weight = down[a] * deep[c]
+                for b in range(WIDTH):
+                    field = potential[row + a, layer + c, column + b]
+                    value += weight * across[b] * field
+        rows, columns = _overlap(down, down), _overlap(across, across)
+        value -= _product(rows, _overlap(deep, deep), columns, near)
+        values[i] = value
+
+
+@njit(**OPTIONS)
+def read_values_serial(n_bands, x, order, starts, potential, near, values):
+    """Write the potential at each point (N,) that all other points make."""
+    for band in range(n_bands):
+        _read_values(band, x, order, starts, potential, near, values)
+
+
+@njit(**PARALLEL_OPTIONS)
+def read_values_parallel(n_bands, x, order, starts, potential, near, values):
+    """Like :func:`read_values_serial`."""
+    for band in prange(n_bands):
+        _read_values(band, x, order, starts, potential, near, values)

@@ -36,12 +36,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy.methods import Aggregate
-from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.names import APPROXIMATIONS, Approximation
+
+MOST_ONE_BY_ONE = 5_000
+"""Points beside a grid whose pressure is still found from all pairs one by one."""
 
 
 class _Energy(torch.autograd.Function):
@@ -92,6 +94,8 @@ class RepulsionSources:
         Points that are landmarks themselves, and so are pushed by all points too.
     weights : (N, N) array or None
         Where all points push one another: weights of the pairs, if not 1.
+    on_grid : bool
+        Where all points push one another: whether a grid says how hard.
     own : float
         Share of the push of a point's nearest landmark that stands for the point
         itself, 0 to 1.
@@ -103,6 +107,7 @@ class RepulsionSources:
     pairs: SampledPairs | None = None
     members: NDArray[np.intp] | None = None
     weights: NDArray[np.floating] | None = None
+    on_grid: bool = False
     own: float = 0.0
 
 
@@ -212,7 +217,14 @@ class SampledLandmarks(Repulsion):
 
 
 class MeshSum(Repulsion):
-    """The sum itself, over all pairs of different points, by a grid in the plane."""
+    """The sum itself, over all pairs of different points, by a grid.
+
+    ``most_one_by_one``: points up to which pressure is found without it.
+    """
+
+    def __init__(self, forces: Forces, most_one_by_one: int = MOST_ONE_BY_ONE) -> None:
+        super().__init__(forces)
+        self._most_one_by_one = most_one_by_one
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
         attraction, landmark_gradient = self._tile(y, z)
@@ -220,13 +232,8 @@ class MeshSum(Repulsion):
         return Sums(attraction, total, repulsion, 1.0, landmark_gradient)
 
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
-        # For the push of a single point the landmarks stand for the points near them.
         total, _ = self.forces.mesh(y)
-        at_zero = float(KERNELS[self.forces.kernel].value(torch.zeros(())))
-        with_itself = total + len(y) * at_zero
-        points_each = with_itself / self.forces.landmark_forces(y, z).s_yz
-        own_share = min(1.0, 1 / points_each)
-        return RepulsionSources(2 * points_each, total, landmarks=z, own=own_share)
+        return RepulsionSources(2.0, total, on_grid=len(y) > self._most_one_by_one)
 
 
 class AllPairs(Repulsion):

@@ -59,6 +59,8 @@ class Forces(Protocol):
     kernel: str
     device: torch.device
     loops: Loops
+    grid: Mesh
+    """On the CPU."""
 
     def landmark_forces(self, y: Tensor, z: Tensor) -> LandmarkForces:
         """Return attraction along the edges and the landmark sum, with gradients."""
@@ -104,7 +106,7 @@ class CompiledForces:
         self.loops = Loops(n_jobs)
         self._f = ATTRACTIONS[attraction]
         self._k = KERNELS[kernel]
-        self._mesh = Mesh(self._k, self.loops)
+        self.grid = Mesh(self._k, self.loops)
 
     def landmark_forces(self, y: Tensor, z: Tensor) -> LandmarkForces:
         s_yz, repulsion, pull = self._repel(y, z)
@@ -148,7 +150,7 @@ class CompiledForces:
         return float(sums.sum()), torch.from_numpy(by_point)
 
     def mesh(self, y: Tensor) -> tuple[float, Tensor]:
-        total, gradient = self._mesh(y.detach().numpy())
+        total, gradient = self.grid(y.detach().numpy())
         return total, torch.from_numpy(gradient)
 
     def all_pairs(
@@ -211,6 +213,7 @@ class TorchForces:
         self._k = KERNELS[kernel]
         self.device = device
         self.loops = Loops(None)
+        self.grid = Mesh(self._k, self.loops)
         self._mesh = TorchMesh(Mesh(self._k, self.loops), device)
         self._block_elements = block_elements
         ends = edges.indptr.astype(np.int64)

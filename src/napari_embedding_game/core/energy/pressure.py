@@ -12,6 +12,7 @@ negative at u = 0 for a pressured point; the pressure is its root.  A point held
 in place by a near neighbour is not pressured, even where a lower energy lies
 beyond.  For EE the root is paper 4's closed form, u = log(repulsion / attraction).
 
+On a grid the push is known at some heights, and between them by interpolation.
 Under landmarks S = S_yz^2 / S_zz, so m = 2 S_yz / S_zz, which itself changes
 with h, through point k alone: its share is of the order of one point in N, and
 is left out (``tests/core/test_pressure.py`` measures what that costs).  A landmark
@@ -38,6 +39,9 @@ from napari_embedding_game.core.energy.pair_functions import (
     PairFunction,
 )
 from napari_embedding_game.core.threads import Loops
+
+SQUARED_HEIGHTS = np.concatenate([[0.0], 0.05 * 2.2 ** np.arange(13)])
+"""u, up to 25 units off the map, at which a grid says how hard points are pushed."""
 
 
 def pressure(
@@ -94,6 +98,14 @@ def _write_heights(
         pairs = by.pairs.order, by.pairs.places, by.pairs.shifts
         work = 2 * len(points) * len(by.pairs.shifts)
         run("under_partners", work, chunks, f, edges, k, points, pairs, law, heights)
+        return
+    if by.on_grid:
+        # A point's own height hardly changes the sum of so many.
+        strength = law[0] / (law[1] or 1.0)
+        table = objective.forces.grid.slopes_across(points, SQUARED_HEIGHTS)
+        work = len(edges[1]) * len(SQUARED_HEIGHTS)
+        heights_of = SQUARED_HEIGHTS, table, strength, heights
+        run("under_table", work, chunks, f, edges, points, *heights_of)
         return
     is_all = by.landmarks is None
     others = np.ascontiguousarray(points.T) if is_all else _columns(by.landmarks)

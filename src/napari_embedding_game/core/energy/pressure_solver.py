@@ -34,6 +34,9 @@ from napari_embedding_game.core.energy.pair_loops import (
 _HIGHEST = 1e12
 """u at which a point that nothing holds down is let go."""
 _MOST_STEPS = 100
+_HALVINGS = 20
+"""Of an interval between two heights of a table."""
+_LEAST_PUSH = 1e-30
 _TOLERANCE = 1e-7
 """Of u, relative; of float32 as near as it gets."""
 
@@ -195,3 +198,83 @@ def under_partners_parallel(chunks, f, edges, k, y, pairs, law, pressure):
     """Like :func:`under_partners_serial`."""
     for c in prange(chunks):
         _under_partners(c, f, edges, k, y, pairs, law, pressure)
+
+
+@njit(**OPTIONS)
+def _push_at(u, node, squared, table, i):
+    """Return the table's column i at u, between ``squared[node]`` and the next.
+
+    Cubic in log(u + the first step) through the logarithms of four neighbours.
+    """
+    step = squared[1]
+    last = squared.shape[0] - 1
+    total = 0.0
+    begin = min(max(node - 1, 0), last - 3)
+    x = math.log(u + step)
+    for a in range(begin, begin + 4):
+        share = 1.0
+        xa = math.log(squared[a] + step)
+        for b in range(begin, begin + 4):
+            if b != a:
+                xb = math.log(squared[b] + step)
+                share *= (x - xb) / (xa - xb)
+        total += share * math.log(max(-float(table[a, i]), _LEAST_PUSH))
+    return -math.exp(total)
+
+
+@njit(**OPTIONS)
+def _pull_at(u, f, near, weights):
+    return lifted_row(f, near, weights, u)[1]
+
+
+@njit(**OPTIONS)
+def _under_table(c, f, edges, y, squared, table, strength, pressure):
+    indptr, indices, weights = edges
+    near = np.empty(_longest_row(c, indptr), y.dtype)
+    last = squared.shape[0] - 1
+    for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
+        begin, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        s, pull = near[: end - begin], weights[begin:end]
+        _squared_to_some(i, y, indices[begin:end], s)
+        node = 0
+        below = _pull_at(0.0, f, s, pull) + strength * table[0, i]
+        if below >= 0.0:
+            pressure[i] = 0.0
+            continue
+        above = below
+        while node < last:
+            u = squared[node + 1]
+            above = _pull_at(u, f, s, pull) + strength * table[node + 1, i]
+            if above >= 0.0:
+                break
+            node += 1
+        if node == last:  # nothing holds this point down
+            pressure[i] = math.sqrt(_HIGHEST)
+            continue
+        low, high = squared[node], squared[node + 1]
+        for _ in range(_HALVINGS):
+            u = 0.5 * (low + high)
+            push = strength * _push_at(u, node, squared, table, i)
+            if _pull_at(u, f, s, pull) + push < 0.0:
+                low = u
+            else:
+                high = u
+        pressure[i] = math.sqrt(0.5 * (low + high))
+
+
+@njit(**OPTIONS)
+def under_table_serial(chunks, f, edges, y, squared, table, strength, pressure):
+    """Write each point's pressure, given how hard it is pushed at some heights.
+
+    ``squared`` (U,) squared heights from 0 up; ``table`` (U, N) the sums of k' there,
+    see :meth:`mesh.Mesh.slopes_across`; ``strength``: what they are multiplied by.
+    """
+    for c in range(chunks):
+        _under_table(c, f, edges, y, squared, table, strength, pressure)
+
+
+@njit(**PARALLEL_OPTIONS)
+def under_table_parallel(chunks, f, edges, y, squared, table, strength, pressure):
+    """Like :func:`under_table_serial`."""
+    for c in prange(chunks):
+        _under_table(c, f, edges, y, squared, table, strength, pressure)
