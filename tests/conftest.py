@@ -18,12 +18,12 @@ from napari_embedding_game.session.clusters.merging import Merging
 
 LONGEST = (
     "test_random_user",
-    "test_graph",
+    "test_neighbors",
     "test_scene",
     "test_packaging",
     "test_cold_start",
     "test_markers",
-    "test_family",
+    "test_methods",
 )
 """Files that take longest, in seconds; two processes then end at the same time."""
 WINDOWS = Path(__file__).parent / "ui"
