@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from psygnal import EmissionInfo, Signal
 
-from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.compatibility import fits_exactly
+from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.optimizer_rules import RULES
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import Snapshot
