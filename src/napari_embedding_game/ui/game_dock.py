@@ -29,6 +29,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     take_numbers_once_typed,
 )
 from napari_embedding_game.ui.style.theme import theme_colors
+from napari_embedding_game.ui.wiring import connect_views
 from napari_embedding_game.ui.workspace import leave_workspace
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ class GameDock(QWidget):
         self.look = DisplayControls(self.controller)
         self.select = SelectionControls(self.controller)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
-        self.hover = Hover(viewer, self.controller, self)
+        self.hover = Hover(viewer, workspace, self.controller.layers, self)
+        views = connect_views(self.controller, self.hover)
         self._build()
         self._on_theme()
         self._connections = Connections()
@@ -188,6 +190,7 @@ class GameDock(QWidget):
             self.game,
             self.data,
             self._corner,
+            views,
         )
         self._closing = Closing(self, self._release)
         if warm_up:
