@@ -167,14 +167,15 @@ class GameDock(QWidget):
         self.controller = Controller(viewer, workspace)
         self.controller.replacing.parent_widget = self
         self.controller.pointing.draw_on(lambda: canvas_widget(self))
+        session = workspace.session
         self.data = DataControls(viewer, self.controller)
-        self.game = MethodControls(workspace.session)
+        self.game = MethodControls(session)
         self.run = RunControls(self.controller)
         self.look = DisplayControls(self.controller)
-        self.select = SelectionControls(self.controller)
+        self.select = SelectionControls(session, workspace.maps, workspace.linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
         self.hover = Hover(viewer, workspace, self.controller.layers, self)
-        views = connect_views(self.controller, self.hover)
+        views = connect_views(self.controller, self.select, self.hover)
         self._build()
         self._on_theme()
         self._connections = Connections()

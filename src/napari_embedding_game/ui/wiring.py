@@ -14,12 +14,17 @@ from napari_embedding_game.ui.connections import Connections
 if TYPE_CHECKING:
     from napari_embedding_game.ui.canvas.hover import Hover
     from napari_embedding_game.ui.controller import Controller
+    from napari_embedding_game.ui.controls.selection import SelectionControls
 
 Pairs = Iterator[tuple[Any, Callable[..., Any]]]
 """Signals, each with its slot."""
 
 
-def connect_views(controller: Controller, hover: Hover) -> Connections:
+def connect_views(
+    controller: Controller,
+    select: SelectionControls,
+    hover: Hover,
+) -> Connections:
     """Connect the views with the controller, and tell them what there is already.
 
     Returns
@@ -28,10 +33,22 @@ def connect_views(controller: Controller, hover: Hover) -> Connections:
         To be closed before the controller is.
     """
     connections = Connections()
-    for pairs in (_of_hover(controller, hover),):
+    for pairs in (
+        _of_selection(controller, select),
+        _of_hover(controller, hover),
+    ):
         for signal, slot in pairs:
             connections.connect(signal, slot)
     return connections
+
+
+def _of_selection(controller: Controller, select: SelectionControls) -> Pairs:
+    yield select.lasso_toggled, controller.pointing.set_lasso
+    yield select.embed_requested, controller.embed_selection
+    yield select.show_objects_requested, controller.show_objects
+    yield select.trouble, controller.trouble
+    yield controller.reading.asked, select.note_asked
+    yield controller.reading.loaded, select.note_loaded
 
 
 def _of_hover(controller: Controller, hover: Hover) -> Pairs:
