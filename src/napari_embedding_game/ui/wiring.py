@@ -14,6 +14,7 @@ from napari_embedding_game.ui.connections import Connections
 if TYPE_CHECKING:
     from napari_embedding_game.ui.canvas.hover import Hover
     from napari_embedding_game.ui.controller import Controller
+    from napari_embedding_game.ui.controls.display import DisplayControls
     from napari_embedding_game.ui.controls.selection import SelectionControls
 
 Pairs = Iterator[tuple[Any, Callable[..., Any]]]
@@ -22,6 +23,7 @@ Pairs = Iterator[tuple[Any, Callable[..., Any]]]
 
 def connect_views(
     controller: Controller,
+    look: DisplayControls,
     select: SelectionControls,
     hover: Hover,
 ) -> Connections:
@@ -34,12 +36,19 @@ def connect_views(
     """
     connections = Connections()
     for pairs in (
+        _of_look(controller, look),
         _of_selection(controller, select),
         _of_hover(controller, hover),
     ):
         for signal, slot in pairs:
             connections.connect(signal, slot)
+    controller.drawing.tell_legend()
     return connections
+
+
+def _of_look(controller: Controller, look: DisplayControls) -> Pairs:
+    yield look.level_picked, controller.select_level
+    yield controller.legend_changed, look.set_legend
 
 
 def _of_selection(controller: Controller, select: SelectionControls) -> Pairs:
