@@ -170,12 +170,14 @@ class GameDock(QWidget):
         session = workspace.session
         self.data = DataControls(viewer, self.controller)
         self.game = MethodControls(session)
-        self.run = RunControls(self.controller)
+        self.run = RunControls(session, workspace.linked)
         self.look = DisplayControls(session)
         self.select = SelectionControls(session, workspace.maps, workspace.linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
         self.hover = Hover(viewer, workspace, self.controller.layers, self)
-        views = connect_views(self.controller, self.look, self.select, self.hover)
+        views = connect_views(
+            self.controller, self.run, self.look, self.select, self.hover
+        )
         self._build()
         self._on_theme()
         self._connections = Connections()

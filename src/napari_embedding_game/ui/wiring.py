@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.ui.canvas.hover import Hover
     from napari_embedding_game.ui.controller import Controller
     from napari_embedding_game.ui.controls.display import DisplayControls
+    from napari_embedding_game.ui.controls.run import RunControls
     from napari_embedding_game.ui.controls.selection import SelectionControls
 
 Pairs = Iterator[tuple[Any, Callable[..., Any]]]
@@ -23,6 +24,7 @@ Pairs = Iterator[tuple[Any, Callable[..., Any]]]
 
 def connect_views(
     controller: Controller,
+    run: RunControls,
     look: DisplayControls,
     select: SelectionControls,
     hover: Hover,
@@ -36,6 +38,7 @@ def connect_views(
     """
     connections = Connections()
     for pairs in (
+        _of_run(controller, run),
         _of_look(controller, look),
         _of_selection(controller, select),
         _of_hover(controller, hover),
@@ -44,6 +47,15 @@ def connect_views(
             connections.connect(signal, slot)
     controller.drawing.tell_legend()
     return connections
+
+
+def _of_run(controller: Controller, run: RunControls) -> Pairs:
+    writing = controller.writing
+    yield run.play_requested, controller.play
+    yield run.save_requested, writing.save
+    yield run.save_session_requested, writing.save_session
+    yield run.write_features_requested, writing.write_features
+    yield writing.saved, run.tell_saved
 
 
 def _of_look(controller: Controller, look: DisplayControls) -> Pairs:
