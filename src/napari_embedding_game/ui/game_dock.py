@@ -168,7 +168,7 @@ class GameDock(QWidget):
         self.controller.replacing.parent_widget = self
         self.controller.pointing.draw_on(lambda: canvas_widget(self))
         session = workspace.session
-        self.data = DataControls(viewer, self.controller)
+        self.data = DataControls(viewer, workspace)
         self.game = MethodControls(session)
         self.run = RunControls(session, workspace.linked)
         self.look = DisplayControls(session)
@@ -176,7 +176,7 @@ class GameDock(QWidget):
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
         self.hover = Hover(viewer, workspace, self.controller.layers, self)
         views = connect_views(
-            self.controller, self.run, self.look, self.select, self.hover
+            self.controller, self.data, self.run, self.look, self.select, self.hover
         )
         self._build()
         self._on_theme()
