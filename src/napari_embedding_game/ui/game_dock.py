@@ -167,12 +167,12 @@ class GameDock(QWidget):
         self.controller = Controller(viewer, workspace)
         self.controller.replacing.parent_widget = self
         self.controller.pointing.draw_on(lambda: canvas_widget(self))
-        session = workspace.session
-        self.data = DataControls(viewer, workspace)
+        session, maps, linked = workspace.session, workspace.maps, workspace.linked
+        self.data = DataControls(viewer, session, maps, workspace.loading, linked)
         self.game = MethodControls(session)
-        self.run = RunControls(session, workspace.linked)
+        self.run = RunControls(session, linked)
         self.look = DisplayControls(session)
-        self.select = SelectionControls(session, workspace.maps, workspace.linked)
+        self.select = SelectionControls(session, maps, linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
         self.hover = Hover(viewer, workspace, self.controller.layers, self)
         views = connect_views(

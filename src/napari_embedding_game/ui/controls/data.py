@@ -20,6 +20,9 @@ from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.file.autosave import RecoveryFile
+from napari_embedding_game.session.loading import Loading
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import (
     SAMPLES,
     FeaturesSource,
@@ -35,7 +38,12 @@ from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.controls.columns_panel import ColumnsPanel
 from napari_embedding_game.ui.controls.recipe_panel import RecipePanel
 from napari_embedding_game.ui.controls.recovery_banner import RecoveryBanner
-from napari_embedding_game.ui.images.linked_layers import Linked, Table, finest
+from napari_embedding_game.ui.images.linked_layers import (
+    Linked,
+    LinkedLayers,
+    Table,
+    finest,
+)
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel, measured_source
 from napari_embedding_game.ui.images.stale_labels import StaleLabels
 from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
@@ -49,8 +57,6 @@ from napari_embedding_game.ui.style.form_widgets import (
 
 if TYPE_CHECKING:
     import napari
-
-    from napari_embedding_game.ui.workspace import Workspace
 
 HINT = "Open a table of cells, images or texts (one in each row), or try a sample."
 MEASURED_DEED = ("measured", "Measure again")
@@ -67,7 +73,10 @@ class DataControls(ControlsSection):
     Parameters
     ----------
     viewer : napari.Viewer
-    workspace : Workspace
+    session : Session
+    maps : MapTree
+    loading : Loading
+    linked_layers : LinkedLayers
     """
 
     load_requested = Signal(object, object, object)
@@ -84,12 +93,20 @@ class DataControls(ControlsSection):
     map_requested = Signal(str)
     """The key of another map of the session."""
 
-    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        session: Session,
+        maps: MapTree,
+        loading: Loading,
+        linked_layers: LinkedLayers,
+    ) -> None:
         super().__init__("Data")
         self._viewer = viewer
-        self._workspace = workspace
-        self._session = workspace.session
-        self._loading = workspace.loading
+        self._session = session
+        self._maps = maps
+        self._loading = loading
+        self._linked_layers = linked_layers
         self._linked: Linked | None = None
         self._table: Table | None = None
         self._busy = ""
@@ -97,7 +114,7 @@ class DataControls(ControlsSection):
         self._make()
         self._build()
         self._connect()
-        self._show(workspace.session.dataset)
+        self._show(session.dataset)
         self.go_back()
 
     def choose_file(self) -> None:
@@ -179,8 +196,8 @@ class DataControls(ControlsSection):
 
     def go_back(self) -> None:
         """Go back to what is on show, as it was read."""
-        linked = self._workspace.linked
-        self._linked, self._table = linked.current, linked.table
+        present = self._linked_layers
+        self._linked, self._table = present.current, present.table
         self._set_drop(self._loading.options.missing == "drop")
         if self._loading.shown is not None:
             self._show_read(self._loading.shown.loaded)
@@ -246,11 +263,11 @@ class DataControls(ControlsSection):
             "unassigned.",
         )
         self.recovery_banner = RecoveryBanner(self._session)
-        self.way = Breadcrumb(self._session, self._workspace.maps)
+        self.way = Breadcrumb(self._session, self._maps)
         self.recipe = RecipePanel()
         self.columns = ColumnsPanel()
         self.measure = MeasurePanel(self._viewer)
-        self.stale = StaleLabels(self._workspace.linked)
+        self.stale = StaleLabels(self._linked_layers)
         self.open_button = PushButton(
             text="Open",
             tooltip="Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz.",
@@ -337,7 +354,7 @@ class DataControls(ControlsSection):
 
     def _read_labels_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""
-        linked, table = self._workspace.linked.current, self._workspace.linked.table
+        linked, table = self._linked_layers.current, self._linked_layers.table
         if linked is None:
             return
         images = [image for image in linked.images if image in self._viewer.layers]
