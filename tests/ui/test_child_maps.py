@@ -149,7 +149,8 @@ def test_the_space_of_a_restored_map_can_be_chosen_too(
     offered = list(dock.select.space.choice.choices)
     saved = dock.controller.session_store.capture()
     session.load(dataset)
-    dock.controller.reading.asked.emit(None, dock.workspace.loading.ask(None))
+    is_other = dock.workspace.loading.ask(None)
+    dock.controller.reading.asked.emit(None, is_other, None, None)
     dock.controller.workspace.maps.restore(saved)
     qtbot.waitUntil(lambda: list(dock.select.space.choice.choices) == offered)
     assert CHOSEN in offered

@@ -29,6 +29,8 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import go_to
 from napari_embedding_game.ui.images.object_highlight import ObjectHighlight
 from napari_embedding_game.ui.images.relink import Relinker
+from napari_embedding_game.ui.style.coloring import CLUSTER
+from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.tasks.confirm_replace import Replacing
 from napari_embedding_game.ui.tasks.gc_guard import GcGuard
 from napari_embedding_game.ui.tasks.reading import ReadingTask
@@ -171,6 +173,18 @@ class Controller(QObject):
             return
         if len(rows):
             go_to(self._viewer, linked.labels, dataset.objects.take(rows))
+
+    def select_level(self, place: int, is_added: bool) -> None:
+        """Select the points of one level of the legend, or its cluster."""
+        session, levels = self.session, self.drawing.levels()
+        if session.snapshot is None or levels is None:
+            return
+        selection = session.selection
+        if session.look.color_by == CLUSTER:
+            cluster = session.clusters.clusters[place].id
+            (selection.toggle if is_added else selection.select)(cluster)
+        else:
+            select_rows(selection, levels.codes == place, is_added=is_added)
 
     def embed_selection(
         self, source: Source | None = None, options: ReadOptions | None = None

@@ -29,6 +29,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 )
 from napari_embedding_game.ui.style.theme import theme_colors
 from napari_embedding_game.ui.vispy_fixes import mend_vispy
+from napari_embedding_game.ui.wiring import connect_views
 from napari_embedding_game.ui.workspace import leave_workspace
 
 if TYPE_CHECKING:
@@ -166,13 +167,17 @@ class GameDock(QWidget):
         self.controller = Controller(viewer, workspace)
         self.controller.replacing.parent_widget = self
         self.controller.pointing.draw_on(lambda: canvas_widget(self))
-        self.data = DataControls(viewer, self.controller)
-        self.game = MethodControls(workspace.session)
-        self.run = RunControls(self.controller)
-        self.look = DisplayControls(self.controller)
-        self.select = SelectionControls(self.controller)
+        session, maps, linked = workspace.session, workspace.maps, workspace.linked
+        self.data = DataControls(viewer, session, maps, workspace.loading, linked)
+        self.game = MethodControls(session)
+        self.run = RunControls(session, linked)
+        self.look = DisplayControls(session)
+        self.select = SelectionControls(session, maps, linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
-        self.hover = Hover(viewer, self.controller, self)
+        self.hover = Hover(viewer, workspace, self.controller.layers, self)
+        views = connect_views(
+            self.controller, self.data, self.run, self.look, self.select, self.hover
+        )
         self._build()
         self._on_theme()
         self._connections = Connections()
@@ -188,6 +193,7 @@ class GameDock(QWidget):
             self.game,
             self.data,
             self._corner,
+            views,
         )
         self._closing = Closing(self, self._release)
         if warm_up:

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from qtpy.QtCore import QEvent, QObject, QPoint
+from qtpy.QtCore import QEvent, QObject, QPoint, Signal
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.row_details import row_details
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.hover_card import HoverCard
 from napari_embedding_game.ui.canvas.hover_watch import HoverWatch, point_at
+from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.compat import camera_of, canvas_widget
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.images.picture_grid import PICTURE_ROLE, PictureModel
 from napari_embedding_game.ui.images.row_pictures import AppearanceWatch, pictures_of
 from napari_embedding_game.ui.style.coloring import (
@@ -31,6 +30,8 @@ from napari_embedding_game.ui.style.theme import theme_colors
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
 
 LEAVING = frozenset(
     {
@@ -48,26 +49,35 @@ class Hover(QObject):
     Parameters
     ----------
     viewer : napari.Viewer
-    controller : Controller
+    workspace : Workspace
+    layers : MapLayers
     dock : QWidget
         Any widget in napari's window.
     """
 
+    trouble = Signal(str)
+    """A sentence about what failed."""
+
     def __init__(
-        self, viewer: napari.Viewer, controller: Controller, dock: QWidget
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        layers: MapLayers,
+        dock: QWidget,
     ) -> None:
         super().__init__(dock)
         self._viewer = viewer
-        self._controller = controller
-        self._linked = controller.workspace.linked
+        self._workspace = workspace
+        self._linked = workspace.linked
+        self._layers = layers
         self._connections = Connections()
-        self._session: Session = controller.session
-        self._palette = controller.workspace.palette
+        self._session = workspace.session
+        self._palette = workspace.palette
         self._dock = dock
         self.card: HoverCard | None = None
         self._pictures = PictureModel()
         self._pictures.dataChanged.connect(self._show_picture)
-        self._pictures.failed.connect(controller.trouble)
+        self._pictures.failed.connect(self.trouble)
         self._looks = AppearanceWatch(self._on_linked)
         self.hovering = HoverWatch(viewer, self._find, self)
         self.hovering.changed.connect(self._on_row)
@@ -99,7 +109,7 @@ class Hover(QObject):
         return (*moves, self._session.state_changed)
 
     def _find(self, pixel: Any) -> int | None:
-        return point_at(self._session, self._controller.layers, pixel)
+        return point_at(self._session, self._layers, pixel)
 
     def _on_linked(self, event: object = None) -> None:
         linked = self._linked.current
@@ -131,10 +141,7 @@ class Hover(QObject):
         clustering = self._session.clusters.clustering
         cluster = clustering.by_id[int(clustering.labels[row])]
         choice = self._session.look.color_by
-        chosen = (
-            name_of(choice, dataset),
-            self._controller.workspace.composition_column,
-        )
+        chosen = (name_of(choice, dataset), self._workspace.composition_column)
         names = [*filter(None, chosen), *told_first(dataset)]
         facts = row_details(dataset, row, cluster, names, self._worked_out(row))
         color = self._palette.of((cluster,))[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -11,21 +12,30 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.session.maps import Place
+from napari_embedding_game.session.maps import MapTree, Place
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controller import Controller
 
 LONGEST = 18
 """Letters of a title; the tooltip has all of them."""
 
 
 class Breadcrumb(QWidget):
-    """A click goes to a map above or to a map of a part; hidden where there is none."""
+    """A click goes to a map above or to a map of a part; hidden where there is none.
 
-    def __init__(self, controller: Controller) -> None:
+    Parameters
+    ----------
+    session : Session
+    maps : MapTree
+    """
+
+    map_requested = Signal(str)
+    """The key of a map."""
+
+    def __init__(self, session: Session, maps: MapTree) -> None:
         super().__init__()
-        self._controller = controller
-        self._maps = controller.workspace.maps
+        self._session = session
+        self._maps = maps
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 2)
         self._row.setSpacing(4)
@@ -46,7 +56,7 @@ class Breadcrumb(QWidget):
             widget = self._row.takeAt(0).widget()
             if widget is not None:
                 widget.deleteLater()
-        path = self._maps.path if self._controller.session.dataset is not None else []
+        path = self._maps.path if self._session.dataset is not None else []
         self.buttons = [self._button(place) for place in path[:-1]]
         for button in self.buttons:
             self._row.addWidget(button)
@@ -72,18 +82,19 @@ class Breadcrumb(QWidget):
         menu = QMenu(button)
         for place in parts:
             action = menu.addAction(f"{place.title} ({place.n_points:,} points)")
-            action.triggered.connect(lambda _=False, key=place.key: self._open(key))
+            action.triggered.connect(
+                lambda _=False, key=place.key: self.map_requested.emit(key)
+            )
         button.setMenu(menu)
         return button
 
     def _button(self, place: Place) -> QPushButton:
         button = QPushButton(f"‹ {_short(place.title)}")
         button.setToolTip(f"Back to {place.title} ({place.n_points:,} points).")
-        button.clicked.connect(lambda _=False, key=place.key: self._open(key))
+        button.clicked.connect(
+            lambda _=False, key=place.key: self.map_requested.emit(key)
+        )
         return button
-
-    def _open(self, key: str) -> None:
-        self._controller.session_store.open(key)
 
 
 def _short(title: str) -> str:

@@ -10,6 +10,8 @@ from qtpy.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import (
     FileSource,
     LoadResult,
@@ -17,7 +19,6 @@ from napari_embedding_game.session.sources import (
     Source,
 )
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.columns_panel import MOST, ColumnsPanel
 from napari_embedding_game.ui.style.form_widgets import add_row, form
 from napari_embedding_game.ui.tasks.worker import Worker
@@ -30,12 +31,14 @@ class ChildSpace(QWidget):
 
     Parameters
     ----------
-    controller : Controller
+    session : Session
+    maps : MapTree
     """
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, session: Session, maps: MapTree) -> None:
         super().__init__()
-        self._controller = controller
+        self._session = session
+        self._maps = maps
         self._worker: Worker | None = None
         self.source: Source | None = None
         """What is read where another space is chosen."""
@@ -50,13 +53,8 @@ class ChildSpace(QWidget):
         add_row(rows, "Its space", self.choice)
         self.setLayout(rows)
         self._connections = Connections()
-        for signal, slot in (
-            (controller.reading.asked, self._on_asked),
-            (controller.reading.loaded, self._on_loaded),
-            (controller.session.dataset_changed, self._on_dataset),
-            (controller.session.restored, self._on_restored),
-        ):
-            self._connections.connect(signal, slot)
+        self._connections.connect(session.dataset_changed, self._on_dataset)
+        self._connections.connect(session.restored, self._on_restored)
         self._offer()
 
     def close(self) -> None:
@@ -65,6 +63,17 @@ class ChildSpace(QWidget):
         if self._worker is not None:
             self._worker.close()
             self._worker = None
+
+    def note_asked(self, source: Source | None) -> None:
+        """Follow what is going to be read; None: a session file was taken up."""
+        if source is None:
+            self.source, self._spaces, self._columns = None, (), ()
+
+    def note_loaded(self, source: Source, loaded: LoadResult) -> None:
+        """Offer the spaces of the source that was taken up."""
+        self.source = source
+        self._spaces, self._columns = loaded.spaces, loaded.columns
+        self._offer()
 
     def ask(self) -> tuple[bool, ReadOptions | None]:
         """Return whether to go on, and how to read the data; None: as they are.
@@ -83,25 +92,16 @@ class ChildSpace(QWidget):
 
     # Inside
 
-    def _on_asked(self, source: Source | None) -> None:
-        if source is None:  # a session is opened
-            self.source, self._spaces, self._columns = None, (), ()
-
-    def _on_loaded(self, source: Source, loaded: LoadResult) -> None:
-        self.source = source
-        self._spaces, self._columns = loaded.spaces, loaded.columns
-        self._offer()
-
     def _on_dataset(self, dataset: Dataset | None) -> None:
         """Forget the choice, and the source where the data are of another one."""
-        is_same = dataset is not None and self._controller.workspace.maps.is_moving
+        is_same = dataset is not None and self._maps.is_moving
         if not is_same:
             self.source, self._spaces, self._columns = None, (), ()
         self._offer()
 
     def _on_restored(self, saved: object) -> None:
         """Look what else is in the file of a session that was opened."""
-        dataset = self._controller.session.dataset
+        dataset = self._session.dataset
         path = None if dataset is None else dataset.source
         if self.source is not None or path is None or not path.exists():
             return
@@ -112,7 +112,7 @@ class ChildSpace(QWidget):
 
     def _on_looked(self, path: Path, spaces: list[str], columns: list[str]) -> None:
         self._worker = None
-        dataset = self._controller.session.dataset
+        dataset = self._session.dataset
         if self.source is None and dataset is not None and dataset.source == path:
             self.source = FileSource(path)
             self._spaces, self._columns = spaces, columns
@@ -132,13 +132,13 @@ class ChildSpace(QWidget):
 
     def _present(self) -> str | None:
         """Return the space of the open map, if it is one of the source's."""
-        dataset = self._controller.session.dataset
+        dataset = self._session.dataset
         space = None if dataset is None else dataset.space
         return space if space in self._spaces else None
 
     def _choose_columns(self) -> tuple[str, ...]:
         """Ask for columns; none when it was called off."""
-        dataset = self._controller.session.dataset
+        dataset = self._session.dataset
         dialog = ColumnsDialog(
             self._columns, dataset.var_names if dataset else (), self
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import CheckBox, ComboBox, ProgressBar, PushButton
 from napari.layers import Labels
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
@@ -18,6 +19,10 @@ from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.file.archive import ENDING
+from napari_embedding_game.session.file.autosave import RecoveryFile
+from napari_embedding_game.session.loading import Loading
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import (
     SAMPLES,
     FeaturesSource,
@@ -29,12 +34,16 @@ from napari_embedding_game.session.sources import (
     Source,
 )
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.controls.columns_panel import ColumnsPanel
 from napari_embedding_game.ui.controls.recipe_panel import RecipePanel
 from napari_embedding_game.ui.controls.recovery_banner import RecoveryBanner
-from napari_embedding_game.ui.images.linked_layers import Linked, Table, finest
+from napari_embedding_game.ui.images.linked_layers import (
+    Linked,
+    LinkedLayers,
+    Table,
+    finest,
+)
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel, measured_source
 from napari_embedding_game.ui.images.stale_labels import StaleLabels
 from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
@@ -59,13 +68,45 @@ NO_TABLE = (
 
 
 class DataControls(ControlsSection):
-    """Chooses the source and tells what came of it."""
+    """Chooses the source and tells what came of it.
 
-    def __init__(self, viewer: napari.Viewer, controller: Controller) -> None:
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    session : Session
+    maps : MapTree
+    loading : Loading
+    linked_layers : LinkedLayers
+    """
+
+    load_requested = Signal(object, object, object)
+    """A source, the layers that show its objects, and the one whose table it is."""
+    reload_requested = Signal(object, object, object)
+    """:class:`ReadOptions` for the source that was asked for last, and its layers."""
+    cancel_requested = Signal()
+    open_session_requested = Signal(object)
+    """The path of a session file."""
+    recovery_requested = Signal(object)
+    """The :class:`RecoveryFile` to go on with."""
+    recent_requested = Signal()
+    """The menu of recent maps is opened: ``set_recent`` is to fill it."""
+    map_requested = Signal(str)
+    """The key of another map of the session."""
+
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        session: Session,
+        maps: MapTree,
+        loading: Loading,
+        linked_layers: LinkedLayers,
+    ) -> None:
         super().__init__("Data")
         self._viewer = viewer
-        self._controller = controller
-        self._loading = controller.workspace.loading
+        self._session = session
+        self._maps = maps
+        self._loading = loading
+        self._linked_layers = linked_layers
         self._linked: Linked | None = None
         self._table: Table | None = None
         self._busy = ""
@@ -73,8 +114,8 @@ class DataControls(ControlsSection):
         self._make()
         self._build()
         self._connect()
-        self._show(controller.session.dataset)
-        self._go_back()
+        self._show(session.dataset)
+        self.go_back()
 
     def choose_file(self) -> None:
         """Ask for a file and load it."""
@@ -83,7 +124,7 @@ class DataControls(ControlsSection):
             self, "Open a table of cells, images or texts", "", f"Data ({patterns})"
         )
         if name:
-            self._controller.reading.load(FileSource(Path(name)))
+            self._load(FileSource(Path(name)))
 
     def choose_folder(self) -> None:
         """Ask for a .zarr folder, or one of 10x counts, and load it."""
@@ -91,7 +132,7 @@ class DataControls(ControlsSection):
             self, "Open a .zarr folder, or the folder of a 10x matrix"
         )
         if name:
-            self._controller.reading.load(FileSource(Path(name)))
+            self._load(FileSource(Path(name)))
 
     def choose_session(self) -> None:
         """Ask for a session file and go on where it was saved."""
@@ -99,7 +140,7 @@ class DataControls(ControlsSection):
             self, "Go on with a session", "", f"Embedding game session (*{ENDING})"
         )
         if name:
-            self._controller.reading.open_session(Path(name))
+            self.open_session_requested.emit(Path(name))
 
     def use_layer(self) -> None:
         """Load the features table of the selected layer."""
@@ -109,14 +150,95 @@ class DataControls(ControlsSection):
             show_text(self.trouble, NO_TABLE)
             return
         if isinstance(layer, Labels):
-            self._load_layers(*self.measure.table_of(layer))
+            self._load(*self.measure.table_of(layer))
         else:
             source = FeaturesSource(features.copy(), layer.name)
-            self._load_layers(source, None, Table(layer, source.features))
+            self._load(source, table=Table(layer, source.features))
 
     def close(self) -> None:
-        """Undo the connections to viewer, session and controller."""
+        """Undo the connections to viewer and session."""
         self._connections.close()
+
+    # What is told
+
+    def note_asked(
+        self,
+        source: Source | None,
+        is_other: bool,
+        linked: Linked | None,
+        table: Table | None,
+    ) -> None:
+        """Follow what is going to be read; None: a session file was taken up.
+
+        Parameters
+        ----------
+        is_other : bool
+            Whether it is another source than before.
+        linked, table
+            The layers that show its objects, and the one whose table it is.
+        """
+        pixels = getattr(source, "labels", None)
+        if linked is not None and (is_other or pixels is finest(linked.labels)):
+            self.stale.expect(linked.labels)
+        self._linked, self._table = linked, table
+        if is_other:
+            self._offer_spaces([])
+            self._set_drop(False)
+            self.drop.native.hide()
+            self.recipe.hide()
+            self.columns.hide()
+
+    def note_loaded(self, source: Source, loaded: LoadResult) -> None:
+        """Offer what else could come of the source that was taken up."""
+        is_table = isinstance(source, FeaturesSource)
+        self.stale.taken(*(LINKED_DEED if is_table else MEASURED_DEED))
+        self._show_read(loaded)
+
+    def go_back(self) -> None:
+        """Go back to what is on show, as it was read."""
+        present = self._linked_layers
+        self._linked, self._table = present.current, present.table
+        self._set_drop(self._loading.options.missing == "drop")
+        if self._loading.shown is not None:
+            self._show_read(self._loading.shown.loaded)
+        else:
+            self.drop.native.hide()
+
+    def offer_to_drop_rows(self) -> None:
+        """Offer to read the complete rows only."""
+        self.drop.native.show()
+
+    def offer_recovery(self, recovery_files: list[RecoveryFile]) -> None:
+        """Offer what a crash left behind."""
+        self.recovery_banner.offer(recovery_files)
+
+    def set_recent(self, recent: Sequence[tuple[Path, str]]) -> None:
+        """List the maps that were closed, each with a click to open it."""
+        self.recent.clear()
+        for path, words in recent:
+            self.recent.addAction(words).triggered.connect(
+                lambda _=False, path=path: self.open_session_requested.emit(path)
+            )
+        self.recent.setEnabled(bool(self.recent.actions()))
+
+    def set_busy(self, what: str) -> None:
+        """Tell what is being read or written, "" when nothing is."""
+        self._busy = what
+        show_text(self.summary, what or _summary(self._session.dataset))
+
+    def set_stage(self, stage: Stage | None) -> None:
+        """Show how far reading is, None when nothing is read."""
+        self._progress.setVisible(stage is not None)
+        share = None if stage is None else stage.share
+        if stage is not None and share is None:
+            self._busy_bar.begin()
+        else:
+            self._busy_bar.end()
+            move_bar(self.bar.native, round(100 * (share or 0.0)), 100)
+
+    def set_trouble(self, sentence: str) -> None:
+        """Tell what failed, "" when it is over."""
+        show_text(self.trouble, sentence)
 
     # Inside
 
@@ -140,12 +262,12 @@ class DataControls(ControlsSection):
             tooltip="Map the complete rows only; the others stay in the saved file, "
             "unassigned.",
         )
-        self.recovery_banner = RecoveryBanner(self._controller)
-        self.way = Breadcrumb(self._controller)
+        self.recovery_banner = RecoveryBanner(self._session)
+        self.way = Breadcrumb(self._session, self._maps)
         self.recipe = RecipePanel()
         self.columns = ColumnsPanel()
         self.measure = MeasurePanel(self._viewer)
-        self.stale = StaleLabels(self._controller.workspace.linked)
+        self.stale = StaleLabels(self._linked_layers)
         self.open_button = PushButton(
             text="Open",
             tooltip="Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz.",
@@ -167,14 +289,12 @@ class DataControls(ControlsSection):
         self.open_menu.addSeparator()
         self.open_menu.addAction("Session…").triggered.connect(self.choose_session)
         self.recent = self.open_menu.addMenu("Recent maps")
-        self.open_menu.aboutToShow.connect(self._list_recent)
+        self.open_menu.aboutToShow.connect(self.recent_requested)
         self.open_button.native.setMenu(self.open_menu)
         menu = QMenu(self)
         for key, words in SAMPLES.items():
             menu.addAction(words).triggered.connect(
-                lambda _=False, key=key: self._controller.reading.load(
-                    SampleSource(key)
-                )
+                lambda _=False, key=key: self._load(SampleSource(key))
             )
         self.sample_button.native.setMenu(menu)
         self._form = form()
@@ -210,49 +330,31 @@ class DataControls(ControlsSection):
         return self._progress
 
     def _connect(self) -> None:
-        controller = self._controller
         self.layer_button.changed.connect(self.use_layer)
-        self.cancel.changed.connect(controller.reading.cancel)
+        self.cancel.changed.connect(lambda: self.cancel_requested.emit())
         self.space.changed.connect(self._on_space)
         self.columns.once.changed.connect(self._on_once)
         self.drop.changed.connect(self._on_drop)
         self.recipe.wanted.connect(self._on_recipe)
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
-        self.measure.wanted.connect(self._load_layers)
+        self.measure.wanted.connect(self.load_requested)
         self.stale.wanted.connect(self._read_labels_again)
-        self._connections.connect(controller.reading.asked, self._on_objects_asked)
-        self._connections.connect(controller.reading.loaded, self._on_objects_loaded)
-        for signal, slot in (
-            (controller.reading.asked, self._on_asked),
-            (controller.reading.loaded, self._on_loaded),
-            (controller.reading.cancelled, self._go_back),
-            (controller.reading.failed, self._go_back),
-            (controller.busy_changed, self._on_busy),
-            (controller.reading.stage_changed, self._on_stage),
-            (controller.trouble, self._on_trouble),
-            (controller.reading.incomplete, self.drop.native.show),
-            (controller.session.dataset_changed, self._show),
-            (controller.workspace.loading.changed, self._go_back),
-        ):
-            self._connections.connect(signal, slot)
+        self.way.map_requested.connect(self.map_requested)
+        self.recovery_banner.recovery_requested.connect(self.recovery_requested)
+        self._connections.connect(self._session.dataset_changed, self._show)
+        self._connections.connect(self._loading.changed, self.go_back)
         self._connections.add(self.measure, self.stale, self.way, self.recovery_banner)
 
     # Asking
 
-    def _load_layers(
-        self, source: Source, linked: Linked | None, table: Table | None = None
+    def _load(
+        self, source: Source, linked: Linked | None = None, table: Table | None = None
     ) -> None:
-        if self._controller.reading.load(source, linked=linked, table=table):
-            self._linked, self._table = linked, table
-            if linked is not None:
-                self.stale.expect(linked.labels)
+        self.load_requested.emit(source, linked, table)
 
     def _read_labels_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""
-        linked, table = (
-            self._controller.workspace.linked.current,
-            self._controller.workspace.linked.table,
-        )
+        linked, table = self._linked_layers.current, self._linked_layers.table
         if linked is None:
             return
         images = [image for image in linked.images if image in self._viewer.layers]
@@ -265,41 +367,22 @@ class DataControls(ControlsSection):
         else:
             source = measured_source(self._linked, self._first_axis())
             if not isinstance(taken, MeasuredSource):
-                self._loading.options = (
-                    ReadOptions()
-                )  # that was for what a file or sample holds
+                # The present options are for what a file or sample holds.
+                self._loading.options = ReadOptions()
         self._loading.ask_again_as(source)
         self._reload()
 
-    def _on_objects_asked(self, source: Source | None, is_other: bool) -> None:
-        """Note that labels are read again as they are, whatever for."""
-        linked, pixels = self._linked, getattr(source, "labels", None)
-        if linked is None or pixels is None or is_other:
-            return
-        if pixels is finest(linked.labels):
-            self.stale.expect(linked.labels)
-
-    def _on_objects_loaded(self, source: Source, loaded: LoadResult) -> None:
-        is_table = isinstance(source, FeaturesSource)
-        self.stale.taken(*(LINKED_DEED if is_table else MEASURED_DEED))
-
     def _first_axis(self) -> FirstAxis:
         """Return what the first axis of the measured labels was."""
-        dataset = self._controller.session.dataset
+        dataset = self._session.dataset
         known = {} if dataset is None else dataset.provenance.get("measured")
         is_time = isinstance(known, Mapping) and known.get("first_axis") == "time"
         return "time" if is_time else "z"
 
     def _reload(self, **changes: Any) -> None:
-        loading = self._loading
-        if loading.source is not None:
-            self._controller.reading.load(
-                loading.source,
-                loading.change(**changes),
-                linked=self._linked,
-                table=self._table,
-                is_again=loading.is_again,
-            )
+        if self._loading.source is not None:
+            options = self._loading.change(**changes)
+            self.reload_requested.emit(options, self._linked, self._table)
 
     def _on_space(self, space: str) -> None:
         self._reload(space=space, columns=None, recipe=None)
@@ -314,19 +397,6 @@ class DataControls(ControlsSection):
         self._reload(recipe=recipe)
 
     # What came of it
-
-    def _on_asked(self, source: Source | None, is_other: bool) -> None:
-        if not is_other:
-            return
-        self._linked = self._table = None
-        self._offer_spaces([])
-        self._set_drop(False)
-        self.drop.native.hide()
-        self.recipe.hide()
-        self.columns.hide()
-
-    def _on_loaded(self, source: Source, loaded: LoadResult) -> None:
-        self._show_read(loaded)
 
     def _show_read(self, loaded: LoadResult) -> None:
         """Offer what else could come of the source."""
@@ -343,25 +413,6 @@ class DataControls(ControlsSection):
         self.columns.set_columns(columns, dataset.var_names)
         self.columns.offer_once(loaded.counts_twice, options.duplicates == "drop")
 
-    def _go_back(self) -> None:
-        """Go back to what is on show, as it was read."""
-        self._linked = self._controller.workspace.linked.current
-        self._table = self._controller.workspace.linked.table
-        self._set_drop(self._loading.options.missing == "drop")
-        if self._loading.shown is not None:
-            self._show_read(self._loading.shown.loaded)
-        else:
-            self.drop.native.hide()
-
-    def _list_recent(self) -> None:
-        """List the maps that were closed, each with a click to open it."""
-        self.recent.clear()
-        for path, words in self._controller.session_store.recent():
-            self.recent.addAction(words).triggered.connect(
-                lambda _=False, path=path: self._controller.reading.open_session(path)
-            )
-        self.recent.setEnabled(bool(self.recent.actions()))
-
     def _set_drop(self, drops: bool) -> None:
         with self.drop.changed.blocked():
             self.drop.value = drops
@@ -372,22 +423,6 @@ class DataControls(ControlsSection):
             if present in spaces:
                 self.space.value = present
         self._form.setRowVisible(0, len(spaces) > 1)
-
-    def _on_busy(self, what: str) -> None:
-        self._busy = what
-        show_text(self.summary, what or _summary(self._controller.session.dataset))
-
-    def _on_stage(self, stage: Stage | None) -> None:
-        self._progress.setVisible(stage is not None)
-        share = None if stage is None else stage.share
-        if stage is not None and share is None:
-            self._busy_bar.begin()
-        else:
-            self._busy_bar.end()
-            move_bar(self.bar.native, round(100 * (share or 0.0)), 100)
-
-    def _on_trouble(self, sentence: str) -> None:
-        show_text(self.trouble, sentence)
 
     def _show(self, dataset: Dataset | None) -> None:
         show_text(self.title, dataset.name if dataset else "")

@@ -8,13 +8,11 @@ from qtpy.QtWidgets import QHBoxLayout
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.session import ALIVE
+from napari_embedding_game.session.session import ALIVE, Session
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controller import Controller
-from napari_embedding_game.ui.style.coloring import CLUSTER, PRESSURE, choices
+from napari_embedding_game.ui.style.coloring import PRESSURE, Legend, choices
 from napari_embedding_game.ui.style.form_widgets import ControlsSection, add_row, form
 from napari_embedding_game.ui.style.legend import LegendView
-from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.style.pressure_texts import (
     PRESSURE_CHOICE,
     PRESSURE_MEANS,
@@ -22,16 +20,22 @@ from napari_embedding_game.ui.style.pressure_texts import (
 
 
 class DisplayControls(ControlsSection):
-    """Edits ``session.look``; everything applies at once."""
+    """Edits ``session.look``; everything applies at once.
+
+    Parameters
+    ----------
+    session : Session
+    """
 
     answered = Signal()
     """A colouring that was chosen elsewhere, as a gene, has got its legend."""
+    level_picked = Signal(int, bool)
+    """The place of a level of the legend, and whether it is added to the selection."""
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__("Look")
-        self._controller = controller
-        self._session = controller.session
-        self._look = controller.session.look
+        self._session = session
+        self._look = session.look
         self.color_by = ComboBox(
             choices=self._choices,
             value=self._look.color_by,
@@ -78,13 +82,15 @@ class DisplayControls(ControlsSection):
         ):
             self._connections.connect(signal, slot)
         self.legend.limits_changed.connect(self._set_limits)
-        self.legend.picked.connect(self._on_level)
-        controller.legend_changed.connect(self.legend.set_legend)
-        controller.drawing.tell_legend()
+        self.legend.picked.connect(self.level_picked)
 
     def close(self) -> None:
         """Undo the connections to the session."""
         self._connections.close()
+
+    def set_legend(self, legend: Legend) -> None:
+        """Show how to read the colours."""
+        self.legend.set_legend(legend)
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._offer()
@@ -142,18 +148,6 @@ class DisplayControls(ControlsSection):
             with widget.changed.blocked():
                 widget.reset_choices()
                 widget.value = value
-
-    def _on_level(self, place: int, is_added: bool) -> None:
-        """Select the points of one level of the legend, or its cluster."""
-        session, levels = self._session, self._controller.drawing.levels()
-        if session.snapshot is None or levels is None:
-            return
-        selection = session.selection
-        if self._look.color_by == CLUSTER:
-            cluster = session.clusters.clusters[place].id
-            (selection.toggle if is_added else selection.select)(cluster)
-        else:
-            select_rows(selection, levels.codes == place, is_added=is_added)
 
     def _set_limits(self, limits: tuple[float, float]) -> None:
         self._look.limits = limits

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from magicgui.widgets import PushButton
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.session.file.autosave import RecoveryFile
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.tasks.session_store import describe_recovery_file
 
 
 class RecoveryBanner(QWidget):
-    """Shown when the dock opens and the last program did not close its map."""
+    """Shown when the dock opens and the last program did not close its map.
 
-    def __init__(self, controller: Controller) -> None:
+    Parameters
+    ----------
+    session : Session
+    """
+
+    recovery_requested = Signal(object)
+    """The :class:`RecoveryFile` to go on with."""
+
+    def __init__(self, session: Session) -> None:
         super().__init__()
-        self._controller = controller
         self._recovery_files: list[RecoveryFile] = []
         self.text = text_label(role="warning")
         self.back = PushButton(
@@ -37,15 +45,15 @@ class RecoveryBanner(QWidget):
         self.back.changed.connect(self._bring_back)
         self.forget.changed.connect(self._forget)
         self._connections = Connections()
-        self._connections.connect(controller.session.dataset_changed, self._on_dataset)
-        is_fresh = controller.session.dataset is None
-        self._offer(controller.session_store.recovery_files() if is_fresh else [])
+        self._connections.connect(session.dataset_changed, self._on_dataset)
+        self.offer([])
 
     def close(self) -> None:
         """Undo the connections to the session."""
         self._connections.close()
 
-    def _offer(self, recovery_files: list[RecoveryFile]) -> None:
+    def offer(self, recovery_files: list[RecoveryFile]) -> None:
+        """Offer the first of these files, hidden where there is none."""
         self._recovery_files = recovery_files
         show_text(
             self.text,
@@ -55,11 +63,11 @@ class RecoveryBanner(QWidget):
 
     def _on_dataset(self) -> None:
         """Offer nothing beside other data: the next start does again."""
-        self._offer([])
+        self.offer([])
 
     def _bring_back(self) -> None:
-        self._controller.reading.bring_back(self._recovery_files[0])
+        self.recovery_requested.emit(self._recovery_files[0])
 
     def _forget(self) -> None:
         self._recovery_files[0].discard()
-        self._offer(self._recovery_files[1:])
+        self.offer(self._recovery_files[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from magicgui.widgets import ProgressBar, PushButton
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QGridLayout
 
 from napari_embedding_game.core.energy.methods import get_method
@@ -10,9 +11,9 @@ from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.run.run import Progress
 from napari_embedding_game.session.session import ALIVE, Session, State
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.energy_curve import EnergyCurve
 from napari_embedding_game.ui.controls.save_menu import SaveMenu
+from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
 from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
@@ -36,12 +37,26 @@ STOPPED_EARLY = "Stopped before there was a map."
 
 
 class RunControls(ControlsSection):
-    """Drives the controller and tells where the run stands."""
+    """Drives the run and tells where it stands.
 
-    def __init__(self, controller: Controller) -> None:
+    Parameters
+    ----------
+    session : Session
+    linked : LinkedLayers
+    """
+
+    play_requested = Signal()
+    """A new run, in place of the present one."""
+    save_requested = Signal(object)
+    """The path of a file for the map, in the format that its ending says."""
+    save_session_requested = Signal(object)
+    """The path of a session file."""
+    write_features_requested = Signal()
+    """Columns of the map in the features of the layer."""
+
+    def __init__(self, session: Session, linked: LinkedLayers) -> None:
         super().__init__("Run")
-        self._controller = controller
-        self._session: Session = controller.session
+        self._session = session
         self.run = PushButton(text="Run", tooltip="Lay out the map from its start.")
         self.pause = PushButton(
             text="Pause", tooltip="Hold the game, or play on where it was held."
@@ -50,7 +65,7 @@ class RunControls(ControlsSection):
             text="Step", tooltip="Play a few iterations and hold again."
         )
         self.stop = PushButton(text="Stop", tooltip="End the game and keep the map.")
-        self.save = SaveMenu(controller)
+        self.save = SaveMenu(session, linked)
         self.bar = ProgressBar(min=0, max=100, value=0)
         self._busy_bar = BusyBar(self.bar.native)
         self.stage = text_label()
@@ -70,8 +85,12 @@ class RunControls(ControlsSection):
         self._on_message(self._session.message)
 
     def close(self) -> None:
-        """Undo the connections to session and controller."""
+        """Undo the connections to the session."""
         self._connections.close()
+
+    def tell_saved(self, name: str) -> None:
+        """Tell what was written."""
+        show_text(self.stage, f"Saved {name}.")
 
     def _build(self) -> None:
         self.run.native.setProperty("role", "main")
@@ -96,24 +115,30 @@ class RunControls(ControlsSection):
         self.column.addWidget(self.save.native)
 
     def _connect(self) -> None:
-        session, controller = self._session, self._controller
+        session, save = self._session, self.save
         self.run.changed.connect(self._play)
         self.pause.changed.connect(self._pause_or_resume)
         self.step.changed.connect(session.step)
         self.stop.changed.connect(session.stop)
+        save.save_requested.connect(lambda path: self.save_requested.emit(path))
+        save.save_session_requested.connect(
+            lambda path: self.save_session_requested.emit(path)
+        )
+        save.write_features_requested.connect(
+            lambda: self.write_features_requested.emit()
+        )
         for signal, slot in (
             (session.restored, self._on_restored),
             (session.state_changed, self._on_state),
             (session.progressed, self._on_progress),
             (session.message_changed, self._on_message),
             (session.dataset_changed, self._on_dataset),
-            (controller.writing.saved, self._on_saved),
         ):
             self._connections.connect(signal, slot)
 
     def _play(self) -> None:
         finish_typing()
-        self._controller.play()
+        self.play_requested.emit()
 
     def _pause_or_resume(self) -> None:
         if self._session.state == "paused":
@@ -198,9 +223,6 @@ class RunControls(ControlsSection):
         self.status.setText(_status_text(snapshot))
         self.squeezed.setText(_squeezed_text(snapshot))
         self.curve.set_energies(self._session.energies)
-
-    def _on_saved(self, name: str) -> None:
-        show_text(self.stage, f"Saved {name}.")
 
     def _on_message(self, message: str) -> None:
         failed = self._session.state == "failed"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from magicgui.widgets import PushButton
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QGridLayout
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.sources import LoadResult, Source
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.child_space import ChildSpace
+from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
     show_text,
@@ -19,13 +23,30 @@ HINT = "Click a cluster on the map, or drag around points with Shift held."
 
 
 class SelectionControls(ControlsSection):
-    """Tells what is selected, and offers the tools for it."""
+    """Tells what is selected, and offers the tools for it.
 
-    def __init__(self, controller: Controller) -> None:
+    Parameters
+    ----------
+    session : Session
+    maps : MapTree
+    linked : LinkedLayers
+    """
+
+    lasso_toggled = Signal(bool)
+    """Whether every drag on the canvas is to draw around points."""
+    embed_requested = Signal(object, object)
+    """Source and :class:`ReadOptions` of a map of the selected points alone.
+
+    The data are read again where there are options, and are as here without.
+    """
+    show_objects_requested = Signal()
+    trouble = Signal(str)
+    """A sentence about what failed."""
+
+    def __init__(self, session: Session, maps: MapTree, linked: LinkedLayers) -> None:
         super().__init__("Selection")
-        self._controller = controller
-        self._session = controller.session
-        self._linked = controller.workspace.linked
+        self._session = session
+        self._linked = linked
         self._connections = Connections()
         self.text = text_label()
         self.lasso = PushButton(
@@ -53,7 +74,7 @@ class SelectionControls(ControlsSection):
             grid.addWidget(button.native, *divmod(number, 2))
         self.column.addWidget(self.text)
         self.column.addLayout(grid)
-        self.space = ChildSpace(controller)
+        self.space = ChildSpace(session, maps)
         self.column.addWidget(self.space)
         self._connect()
         self.refresh()
@@ -74,6 +95,14 @@ class SelectionControls(ControlsSection):
         self.show_objects.native.setVisible(self._linked.current is not None)
         self.show_objects.enabled = is_some
 
+    def note_asked(self, source: Source | None) -> None:
+        """Follow what is going to be read; None: a session file was taken up."""
+        self.space.note_asked(source)
+
+    def note_loaded(self, source: Source, loaded: LoadResult) -> None:
+        """Offer the spaces of the source that was taken up."""
+        self.space.note_loaded(source, loaded)
+
     def _connect(self) -> None:
         session = self._session
         changes = (
@@ -83,10 +112,10 @@ class SelectionControls(ControlsSection):
         )
         self._connections.connect_all(changes, self.refresh)
         self._connections.add(self.space)
-        self.lasso.native.toggled.connect(self._controller.pointing.set_lasso)
+        self.lasso.native.toggled.connect(self.lasso_toggled)
         self.make.changed.connect(self._make_cluster)
         self.embed.changed.connect(self._embed)
-        self.show_objects.changed.connect(self._controller.show_objects)
+        self.show_objects.changed.connect(lambda: self.show_objects_requested.emit())
 
     def _told(self) -> str:
         selection = self._session.selection
@@ -98,13 +127,13 @@ class SelectionControls(ControlsSection):
     def _embed(self) -> None:
         goes_on, options = self.space.ask()
         if goes_on:
-            self._controller.embed_selection(self.space.source, options)
+            self.embed_requested.emit(self.space.source, options)
 
     def _make_cluster(self) -> None:
         clusters, selection = self._session.clusters, self._session.selection
         try:
             cluster = clusters.make_cluster(selection.points)
         except DataError as error:
-            self._controller.trouble.emit(str(error))
+            self.trouble.emit(str(error))
         else:
             selection.select(cluster)

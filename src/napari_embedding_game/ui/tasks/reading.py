@@ -40,10 +40,11 @@ class ReadingTask(QObject):
         Return whether a source or file may take the place of the open maps.
     """
 
-    asked = Signal(object, bool)
-    """A source is going to be read, and whether it is another one than before.
+    asked = Signal(object, bool, object, object)
+    """A source is going to be read; None: a session file was taken up.
 
-    None: a session file was taken up.
+    Whether it is another one than before, the layers that show its objects, and the
+    one whose table it is.
     """
     loaded = Signal(object, object)
     """The source that was taken up, and the :class:`LoadResult` that came of it."""
@@ -110,7 +111,7 @@ class ReadingTask(QObject):
         """
         if not is_again and not self._may_replace(source):
             return False
-        self.asked.emit(source, self._loading.ask(source))
+        self.asked.emit(source, self._loading.ask(source), linked, table)
 
         def take_up(loaded: LoadResult) -> None:
             is_reading = is_again and self._workspace.maps.fits(loaded.dataset)
@@ -127,6 +128,20 @@ class ReadingTask(QObject):
         self.stage_changed.emit(Stage(f"Reading {source.name}"))
         return True
 
+    def reload(
+        self, options: ReadOptions, linked: Linked | None, table: Table | None
+    ) -> None:
+        """Read what was asked for last in another way, with these layers."""
+        loading = self._loading
+        if loading.source is not None:
+            self.load(
+                loading.source,
+                options,
+                linked=linked,
+                table=table,
+                is_again=loading.is_again,
+            )
+
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Take up a session file as it was saved; ``then`` is called afterwards."""
         if not self._may_replace(path):
@@ -137,7 +152,7 @@ class ReadingTask(QObject):
                 return
             saved, troubles = result
             self._keeper.begin_anew()
-            self.asked.emit(None, self._loading.ask(None))
+            self.asked.emit(None, self._loading.ask(None), None, None)
             self._workspace.linked.set(None)
             self._workspace.maps.restore(saved)
             told = [*troubles, self._relink.sentence]

@@ -1,0 +1,106 @@
+"""Connect the views of the main dock with its controller.
+
+Views know no controller: what they ask for goes up as a signal, and what they are
+told comes by a setter.  Here is the one place that knows both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from napari_embedding_game.ui.connections import Connections
+
+if TYPE_CHECKING:
+    from napari_embedding_game.session.sources import Source
+    from napari_embedding_game.ui.canvas.hover import Hover
+    from napari_embedding_game.ui.controller import Controller
+    from napari_embedding_game.ui.controls.data import DataControls
+    from napari_embedding_game.ui.controls.display import DisplayControls
+    from napari_embedding_game.ui.controls.run import RunControls
+    from napari_embedding_game.ui.controls.selection import SelectionControls
+    from napari_embedding_game.ui.images.linked_layers import Linked, Table
+
+Pairs = Iterator[tuple[Any, Callable[..., Any]]]
+"""Signals, each with its slot."""
+
+
+def connect_views(
+    controller: Controller,
+    data: DataControls,
+    run: RunControls,
+    look: DisplayControls,
+    select: SelectionControls,
+    hover: Hover,
+) -> Connections:
+    """Connect the views with the controller, and tell them what there is already.
+
+    Returns
+    -------
+    Connections
+        To be closed before the controller is.
+    """
+    connections = Connections()
+    for pairs in (
+        _of_data(controller, data),
+        _of_run(controller, run),
+        _of_look(controller, look),
+        _of_selection(controller, select),
+        _of_hover(controller, hover),
+    ):
+        for signal, slot in pairs:
+            connections.connect(signal, slot)
+    if controller.session.dataset is None:
+        data.offer_recovery(controller.session_store.recovery_files())
+    controller.drawing.tell_legend()
+    return connections
+
+
+def _of_data(controller: Controller, data: DataControls) -> Pairs:
+    reading, store = controller.reading, controller.session_store
+
+    def load(source: Source, linked: Linked | None, table: Table | None) -> None:
+        reading.load(source, linked=linked, table=table)
+
+    yield data.load_requested, load
+    yield data.reload_requested, reading.reload
+    yield data.cancel_requested, reading.cancel
+    yield data.open_session_requested, reading.open_session
+    yield data.recovery_requested, reading.bring_back
+    yield data.recent_requested, lambda: data.set_recent(store.recent())
+    yield data.map_requested, store.open
+    yield reading.asked, data.note_asked
+    yield reading.loaded, data.note_loaded
+    yield reading.cancelled, data.go_back
+    yield reading.failed, data.go_back
+    yield reading.incomplete, data.offer_to_drop_rows
+    yield reading.stage_changed, data.set_stage
+    yield controller.busy_changed, data.set_busy
+    yield controller.trouble, data.set_trouble
+
+
+def _of_run(controller: Controller, run: RunControls) -> Pairs:
+    writing = controller.writing
+    yield run.play_requested, controller.play
+    yield run.save_requested, writing.save
+    yield run.save_session_requested, writing.save_session
+    yield run.write_features_requested, writing.write_features
+    yield writing.saved, run.tell_saved
+
+
+def _of_look(controller: Controller, look: DisplayControls) -> Pairs:
+    yield look.level_picked, controller.select_level
+    yield controller.legend_changed, look.set_legend
+
+
+def _of_selection(controller: Controller, select: SelectionControls) -> Pairs:
+    yield select.lasso_toggled, controller.pointing.set_lasso
+    yield select.embed_requested, controller.embed_selection
+    yield select.show_objects_requested, controller.show_objects
+    yield select.trouble, controller.trouble
+    yield controller.reading.asked, select.note_asked
+    yield controller.reading.loaded, select.note_loaded
+
+
+def _of_hover(controller: Controller, hover: Hover) -> Pairs:
+    yield hover.trouble, controller.trouble
