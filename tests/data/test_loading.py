@@ -1,11 +1,18 @@
 import os
+import subprocess
+import sys
 
+import anndata as ad
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
+from scipy.io import mmwrite
 
+from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import anndata_store
-from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.loading import load, load_with_choices
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import finish
@@ -63,3 +70,71 @@ def test_options_and_errors_are_those_of_read(counts_file, tmp_path):
     assert dataset.var_names == read(counts_file, columns=["gene1", "gene3"]).var_names
     with pytest.raises(DataError, match="does not exist"):
         finish(load(tmp_path / "nothing.csv"))
+
+
+def written(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4)).astype(np.float32)
+    path = tmp_path / f"cells.{kind}"
+    if kind == "npz":
+        np.savez(path, pca=X[:, :3], X=X, label=np.arange(30) % 3)
+    elif kind == "csv":
+        pd.DataFrame(X, columns=list("abcd")).assign(same=1).to_csv(path)
+    elif kind == "mtx":
+        tenx = tmp_path / "tenx"
+        tenx.mkdir()
+        mmwrite(tenx / "matrix.mtx", sp.csr_matrix(rng.poisson(1, (5, 30))))
+        names = "\n".join(f"id{i}\tgene{i}\tGene Expression" for i in range(5))
+        (tenx / "features.tsv").write_text(names)
+        (tenx / "barcodes.tsv").write_text("\n".join(f"cell{i}" for i in range(30)))
+        return tenx
+    else:
+        cells = pd.Index([f"cell{i}" for i in range(30)])
+        adata = ad.AnnData(X, obs=pd.DataFrame({"age": np.arange(30.0)}, index=cells))
+        adata.obsm["X_pca"] = X[:, :3]
+        adata.write_h5ad(path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["npz", "csv", "mtx", "h5ad"])
+def test_what_else_could_be_read_is_told_by_reading(kind, tmp_path):
+    path = written(kind, tmp_path)
+    for space in readers.spaces(path):
+        result = finish(load_with_choices(path, space=space))
+        assert result.dataset.space == space
+        assert result.spaces == readers.spaces(path)
+        assert result.columns == readers.columns(path, space)
+        chosen = result.columns[:2]
+        fewer = finish(load_with_choices(path, space=space, columns=chosen))
+        assert fewer.dataset.var_names == tuple(chosen)
+        assert fewer.columns == result.columns
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux")
+@pytest.mark.parametrize("kind", ["npz", "csv", "h5ad"])
+def test_a_source_opens_its_file_once(kind, tmp_path):
+    path = written(kind, tmp_path)
+    source = f"""
+import builtins, sys
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.sources import FileSource, ReadOptions
+import h5py
+opened = []
+sys.addaudithook(
+    lambda event, args: opened.append(args[0])
+    if event == "open" and str(args[0]) == {str(path)!r} else None
+)
+of_h5py = h5py.File
+class Counted(of_h5py):
+    def __init__(self, name, *args, **more):
+        opened.append(name)
+        super().__init__(name, *args, **more)
+h5py.File = Counted
+from pathlib import Path
+finish(FileSource(Path({str(path)!r})).read(ReadOptions()))
+print(len(opened))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split()[-1] == "1"

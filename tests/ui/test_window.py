@@ -5,7 +5,7 @@ import pytest
 from qtpy.compat import isalive
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
+from qtpy.QtWidgets import QDockWidget, QLabel, QMainWindow, QWidget
 
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.game_dock import Closing, GameDock
@@ -81,10 +81,15 @@ def test_a_dock_that_is_opened_again_goes_on_with_the_map(
     click_run, window, session, docked
 ):
     points = click_run(docked).points
+    told = {label.text() for label in docked.look.legend._body.findChildren(QLabel)}
+    assert len(told) > 2
     window.window.remove_dock_widget(docked)
     again = GameDock(window, docked.workspace, warm_up=False)
     window.window.add_dock_widget(again, name="again")
     assert again.controller.layers.points is points
+    assert {
+        label.text() for label in again.look.legend._body.findChildren(QLabel)
+    } == told
     assert again.run.run.text == "Restart"
     click_run(again)
     assert len(window.layers) == 2

@@ -193,6 +193,9 @@ class Wired:
             hover=HoverView(),
         )
         self.connections = connect_views(controller, **vars(self.views))
+        self.first = list(self.views.look.calls.mock_calls)
+        """What the look was told before anything happened."""
+        self.views.look.calls.reset_mock()
 
 
 @pytest.fixture
@@ -260,8 +263,8 @@ def test_what_a_crash_left_behind_is_offered_where_there_are_no_data(wired):
 
 def test_the_legend_that_there_is_already_is_shown(qapp):
     controller = MockController()
-    controller.drawing.tell_legend = lambda: controller.legend_changed.emit(LEGEND)
-    Wired(controller).views.look.set_legend.assert_called_once_with(LEGEND)
+    controller.drawing.legend.return_value = LEGEND
+    assert Wired(controller).first == [call.set_legend(LEGEND)]
 
 
 def test_once_closed_neither_side_hears_of_the_other(wired):

@@ -8,9 +8,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.recipe import Recipe, apply_recipe
 from napari_embedding_game.data.stages import Stages
@@ -45,14 +48,23 @@ def load(
     DataError
         One sentence that names the file and the way out.
     """
-    dataset = yield from read_stages(
+    result = yield from load_with_choices(
         path,
         space=space,
         columns=columns,
         missing=missing,
         duplicates=duplicates,
         several=several,
+        recipe=recipe,
     )
+    return result.dataset
+
+
+def load_with_choices(
+    path: str | Path, *, recipe: Recipe | None = None, **options: Any
+) -> Stages[ReadResult]:
+    """Do what :func:`load` does, and tell what else there is in the file."""
+    result = yield from read_stages(path, **options)
     if recipe is None:
-        return dataset
-    return (yield from apply_recipe(dataset, recipe))
+        return result
+    return replace(result, dataset=(yield from apply_recipe(result.dataset, recipe)))

@@ -30,6 +30,7 @@ from napari_embedding_game.data.formats.tenx import (
     tenx_spaces,
     tenx_stages,
 )
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stages, finish
 from napari_embedding_game.data.validation import (
     Duplicates,
@@ -45,7 +46,7 @@ from napari_embedding_game.data.validation import (
 class _Kind:
     """How files of a kind are read, and what is in them to choose from."""
 
-    stages: Callable[..., Stages[Dataset]]
+    stages: Callable[..., Stages[ReadResult]]
     spaces: Callable[[Path], list[str]]
     columns: Callable[[Path, str | None], list[str]]
     has_duplicates: bool = False
@@ -117,7 +118,7 @@ def read(
             duplicates=duplicates,
             several=several,
         )
-    )
+    ).dataset
 
 
 def read_stages(
@@ -128,8 +129,12 @@ def read_stages(
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
     several: Several = "first",
-) -> Stages[Dataset]:
-    """Do what :func:`read` does, in stages: a generator that may be closed."""
+) -> Stages[ReadResult]:
+    """Do what :func:`read` does, in stages: a generator that may be closed.
+
+    The file is read once: the result also tells what :func:`spaces` and
+    :func:`columns` would.
+    """
     path = Path(path)
     kind = _kind(path)
     check_missing(missing)

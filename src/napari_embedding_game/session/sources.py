@@ -13,7 +13,7 @@ from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.images.label_column import Match, linked, match_rows
 from napari_embedding_game.data.images.measure import FirstAxis, measure_stages
 from napari_embedding_game.data.images.nuclei import nuclei_stages
-from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import Stage, Stages
@@ -91,7 +91,7 @@ class FileSource:
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it, and apply the recipe if there is one."""
-        dataset = yield from load(
+        result = yield from load_with_choices(
             self.path,
             space=options.space,
             columns=options.columns,
@@ -99,11 +99,11 @@ class FileSource:
             duplicates=options.duplicates,
             recipe=options.recipe,
         )
-        yield Stage("Looking what else is in it")
+        dataset = result.dataset
         return LoadResult(
             dataset=dataset,
-            spaces=readers.spaces(self.path),
-            columns=readers.columns(self.path, options.space),
+            spaces=result.spaces,
+            columns=result.columns,
             counts_twice=readers.can_drop_duplicates(self.path)
             and _counts_twice(dataset),
             is_counts=options.recipe is not None or looks_like_counts(dataset),

@@ -52,7 +52,7 @@ def connect_views(
             connections.connect(signal, slot)
     if controller.session.dataset is None:
         data.offer_recovery(controller.session_store.recovery_files())
-    controller.drawing.tell_legend()
+    look.set_legend(controller.drawing.legend())
     return connections
 
 

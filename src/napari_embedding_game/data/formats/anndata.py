@@ -33,6 +33,7 @@ from napari_embedding_game.data.formats.anndata_parts import (
     RAW_HOLDS_COUNTS,
     AnnDataParts,
     Genes,
+    column_names,
     dataset_of,
     goes_below_0,
 )
@@ -52,6 +53,7 @@ from napari_embedding_game.data.formats.anndata_zarr import (
     table_names,
 )
 from napari_embedding_game.data.raw_counts import are_counts
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import Missing, Several
 
@@ -76,7 +78,9 @@ def read_anndata(
     SpatialData folder with several tables the name of the table stands before it:
     ``tables['cells'] X``.  `columns` keeps only these columns of the space.
     """
-    return finish(anndata_stages(path, space=space, columns=columns, missing=missing))
+    return finish(
+        anndata_stages(path, space=space, columns=columns, missing=missing)
+    ).dataset
 
 
 def anndata_stages(
@@ -86,7 +90,7 @@ def anndata_stages(
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
     several: Several = "first",
-) -> Stages[Dataset]:
+) -> Stages[ReadResult]:
     """Do what :func:`read_anndata` does, in stages."""
     yield Stage(f"Opening {path.name}")
     with explain_damage(path, _kind(path)):
@@ -98,12 +102,17 @@ def anndata_stages(
             legacy = is_legacy(group, path.name)
             if not legacy:
                 parts = yield from _stored_parts(group, space, path.name)
+                spaces = _all_spaces(root, path)
         if legacy:
             yield Stage(f"Reading {path.name}")
-            parts = _object_parts(read_legacy(path), space, path.name)
+            adata = read_legacy(path)
+            parts = _object_parts(adata, space, path.name)
+            spaces = _spaces(object_contents(adata), path.name)
         yield Stage("Checking the numbers")
         dataset = dataset_of(parts, path.name, path.name, path, missing, columns)
-    return dataset.named_space(prefix + dataset.space)
+    return ReadResult(
+        dataset.named_space(prefix + dataset.space), spaces, column_names(parts)
+    )
 
 
 def from_anndata(
@@ -123,15 +132,7 @@ def from_anndata(
 def anndata_spaces(path: Path) -> list[str]:
     """Spaces that can be embedded, the default first."""
     with explain_damage(path, _kind(path)), open_store(path) as root:
-        names = table_names(root)
-        if not names:
-            return _spaces(_contents(root, path), path.name)
-        prefixes = [f"tables['{name}'] " if len(names) > 1 else "" for name in names]
-        return [
-            prefix + space
-            for name, prefix in zip(names, prefixes, strict=True)
-            for space in _spaces(file_contents(root["tables"][name]), path.name)
-        ]
+        return _all_spaces(root, path)
 
 
 def anndata_columns(path: Path, space: str | None = None) -> list[str]:
@@ -225,6 +226,18 @@ def _contents(group: Any, path: Path) -> Contents:
     if is_legacy(group, path.name):
         return object_contents(read_legacy(path))
     return file_contents(group)
+
+
+def _all_spaces(root: Any, path: Path) -> list[str]:
+    names = table_names(root)
+    if not names:
+        return _spaces(_contents(root, path), path.name)
+    prefixes = [f"tables['{name}'] " if len(names) > 1 else "" for name in names]
+    return [
+        prefix + space
+        for name, prefix in zip(names, prefixes, strict=True)
+        for space in _spaces(file_contents(root["tables"][name]), path.name)
+    ]
 
 
 def _spaces(contents: Contents, where: str) -> list[str]:

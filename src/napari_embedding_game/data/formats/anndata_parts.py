@@ -177,18 +177,26 @@ def goes_below_0(X: Matrix) -> bool:
     return bool(np.fmin.reduce(values, axis=None, initial=0) < 0)
 
 
+def column_names(parts: AnnDataParts) -> list[str]:
+    """Return the names of all columns of the space; of ``obs``, the numbers."""
+    values, place = parts.values, split_space(parts.space)
+    if parts.space == OBS:
+        kinds = parts.obs.dtypes
+        return [str(name) for name, kind in kinds.items() if kind.kind in "uif"]
+    if isinstance(values, pd.DataFrame):
+        return list(map(str, values.select_dtypes("number").columns))
+    if place and place[0] == "obsm":
+        label = place[1].removeprefix("X_")
+        return [f"{label} {i + 1}" for i in range(values.shape[1])]
+    return unique_names(parts.var_names)
+
+
 def _matrix(parts: AnnDataParts, where: str) -> tuple[Matrix, list[str]]:
     """Return the space as a float32 matrix, and the names of its columns."""
-    values = parts.values
-    place = split_space(parts.space)
-    names = unique_names(parts.var_names)
+    values, names = parts.values, column_names(parts)
     if isinstance(values, pd.DataFrame):
         values = values.select_dtypes("number")
-        names = list(map(str, values.columns))
         values = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    elif place and place[0] == "obsm":
-        label = place[1].removeprefix("X_")
-        names = [f"{label} {i + 1}" for i in range(values.shape[1])]
     check_shape(values.shape, f"{where} ({parts.space})")
     if values.dtype.kind not in "buif":
         raise DataError(

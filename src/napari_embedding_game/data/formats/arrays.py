@@ -17,6 +17,7 @@ from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError, SeveralError
 from napari_embedding_game.data.formats.companion_tables import add_table, companion_of
 from napari_embedding_game.data.formats.numpy_files import Arrays, load
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import (
     Missing,
@@ -50,7 +51,9 @@ def read_array(
     beside it, such as ``letters_text.csv`` of ``letters.npz``, adds texts and
     metadata.
     """
-    return finish(array_stages(path, space=space, columns=columns, missing=missing))
+    return finish(
+        array_stages(path, space=space, columns=columns, missing=missing)
+    ).dataset
 
 
 def array_stages(
@@ -60,7 +63,7 @@ def array_stages(
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
     several: Several = "first",
-) -> Stages[Dataset]:
+) -> Stages[ReadResult]:
     """Do what :func:`read_array` does, in stages."""
     check_missing(missing)
     arrays, notes = yield from load(path)
@@ -68,11 +71,13 @@ def array_stages(
     chosen = _to_embed(arrays, path.name, space)
     if space is None:
         notes = [*notes, *_others(arrays, chosen, path.name, several)]
+    spaces = _in_order(arrays, path.name)
     values = arrays.pop(chosen)
     n_rows = values.shape[0]
     check_shape((n_rows, int(np.prod(values.shape[1:]))), path.name)
     pictures = None if sp.issparse(values) else row_images.thumbnails(values)
-    X, var_names = _matrix(values, pictures)
+    X, all_columns = _matrix(values, pictures)
+    var_names = all_columns
     if columns is not None:
         places = chosen_places(var_names, columns, path.name)
         X, var_names = X[:, places], [var_names[place] for place in places]
@@ -95,17 +100,16 @@ def array_stages(
     )
     check_values(dataset.X, path.name)
     beside = companion_of(path)
-    if beside is None:
-        return dataset
-    yield Stage(f"Reading {beside.name}")
-    return add_table(dataset, beside)
+    if beside is not None:
+        yield Stage(f"Reading {beside.name}")
+        dataset = add_table(dataset, beside)
+    return ReadResult(dataset, spaces, all_columns)
 
 
 def array_spaces(path: Path) -> list[str]:
     """Names of the arrays in the file that can be embedded, the default first."""
     arrays, _ = finish(load(path))
-    default = _to_embed(arrays, path.name, None)
-    return [default, *(a for a in arrays if a != default and _embeddable(arrays[a]))]
+    return _in_order(arrays, path.name)
 
 
 def array_columns(path: Path, space: str | None = None) -> list[str]:
@@ -114,6 +118,12 @@ def array_columns(path: Path, space: str | None = None) -> list[str]:
     values = arrays[_to_embed(arrays, path.name, space)]
     pictures = None if sp.issparse(values) else row_images.thumbnails(values)
     return _matrix(values, pictures)[1]
+
+
+def _in_order(arrays: Arrays, where: str) -> list[str]:
+    """Names of the arrays that can be embedded, the default first."""
+    default = _to_embed(arrays, where, None)
+    return [default, *(a for a in arrays if a != default and _embeddable(arrays[a]))]
 
 
 def _embeddable(array: Any) -> bool:

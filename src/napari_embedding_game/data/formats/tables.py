@@ -24,6 +24,7 @@ from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.table_files import NOTES, read_frame
 from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import (
     Duplicates,
@@ -63,7 +64,7 @@ def read_table(
         table_stages(
             path, space=space, columns=columns, missing=missing, duplicates=duplicates
         )
-    )
+    ).dataset
 
 
 def table_stages(
@@ -73,12 +74,12 @@ def table_stages(
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
-) -> Stages[Dataset]:
+) -> Stages[ReadResult]:
     """Do what :func:`read_table` does, in stages."""
     yield Stage(f"Reading {path.name}")
     frame = read_frame(path)
     yield Stage("Checking the numbers")
-    return from_frame(
+    dataset = from_frame(
         frame,
         path.name,
         path.name,
@@ -87,6 +88,9 @@ def table_stages(
         chosen=columns,
         missing=missing,
         duplicates=duplicates,
+    )
+    return ReadResult(
+        dataset, [_space_name(path.name)], number_columns(frame, path.name)
     )
 
 

@@ -15,9 +15,12 @@ import pandas as pd
 import scipy.sparse as sp
 
 from napari_embedding_game.data.columns import numbered_names
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
-from napari_embedding_game.data.formats.anndata_parts import AnnDataParts, dataset_of
+from napari_embedding_game.data.formats.anndata_parts import (
+    AnnDataParts,
+    column_names,
+    dataset_of,
+)
 from napari_embedding_game.data.formats.anndata_store import (
     check_links,
     check_part,
@@ -31,6 +34,7 @@ from napari_embedding_game.data.limits.memory import (
     check_inflates,
     check_shape_fits,
 )
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import Missing
 
@@ -46,7 +50,7 @@ def tenx_stages(
     space: str | None = None,
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
-) -> Stages[Dataset]:
+) -> Stages[ReadResult]:
     """Read the counts of all cells and genes, in stages.
 
     `path` is an .h5 file, the folder of ``matrix.mtx``, or that file.
@@ -57,7 +61,8 @@ def tenx_stages(
     with explain_damage(path, kind):
         parts = yield from tenx_parts(path)
     yield Stage("Checking the numbers")
-    return dataset_of(parts, path.name, path.name, path, missing, columns)
+    dataset = dataset_of(parts, path.name, path.name, path, missing, columns)
+    return ReadResult(dataset, tenx_spaces(path), column_names(parts))
 
 
 def tenx_parts(path: Path) -> Stages[AnnDataParts]:
@@ -92,7 +97,7 @@ def tenx_spaces(path: Path) -> list[str]:
 
 def tenx_columns(path: Path, space: str | None = None) -> list[str]:
     """Names of the genes."""
-    return list(finish(tenx_stages(path)).var_names)
+    return list(finish(tenx_stages(path)).columns)
 
 
 def matrix_file(path: Path) -> Path | None:

@@ -174,9 +174,13 @@ class Drawing(QObject):
         """Return the group that each point is coloured by; None of a scale."""
         return self._coloring.levels()
 
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        return self._coloring.legend()
+
     def tell_legend(self) -> None:
         """Say how to read the colours, if that has changed."""
-        legend = self._coloring.legend()
+        legend = self.legend()
         if not legend.is_as(self._legend):
             self._legend = legend
             self.legend_changed.emit(legend)

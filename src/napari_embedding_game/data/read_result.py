@@ -1,0 +1,19 @@
+"""What comes of reading a file once: its data, and what else it could have given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from napari_embedding_game.data.dataset import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """A dataset with the choices that its file offers."""
+
+    dataset: Dataset
+    spaces: Sequence[str]
+    """What can be embedded, the default first."""
+    columns: Sequence[str]
+    """All columns of the space that was read, of which some may be chosen."""
