@@ -101,6 +101,7 @@ def snapshot(iteration=0, n_iter=50, n_points=40, n_landmarks=4, **changes):
         "energy": 1000.0 / (1 + iteration),
         "labels": labels.astype(np.int32),
         "pressure": pressure.astype(np.float32),
+        "stretch": np.where(np.arange(n_points) % 20 == 3, 8.0, 1.0).astype(np.float32),
         "finished": iteration >= n_iter,
     }
     return Snapshot(**(values | changes))

@@ -226,6 +226,7 @@ def test_json_is_one_object_of_plain_values(table, out):
     assert told["n_clusters"] == anndata.read_h5ad(out).obs[CLUSTER].nunique()
     assert (told["n_iter"], told["finished"], told["warning"]) == (5, True, "")
     assert 0 <= told["pressured_share"] <= 1
+    assert 0 <= told["stretched_share"] < 0.5
     assert told["parameters"]["n_neighbors"] == 5
     assert told["parameters"]["max_iter"] == 5
     pca = run("fit", table, "-o", out, "--json", "--force", "--method", "pca", *FEW)

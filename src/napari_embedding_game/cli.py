@@ -474,6 +474,7 @@ def _summary(
         "n_iter": snapshot.iteration,
         "finished": snapshot.finished,
         "energy": snapshot.energy,
+        "stretched_share": snapshot.stretched_share,
         "pressured_share": snapshot.pressured_share,
         "warning": snapshot.warning,
         "parameters": dict(result.parameters),
@@ -500,10 +501,11 @@ def _plain(value: Any) -> Any:
 
 def _report(dataset: Dataset, snapshot: Snapshot, out: Path) -> None:
     """Tell what was written."""
+    far = f"{snapshot.stretched_share:.1%} far from points like them"
     pressured = f"{snapshot.pressured_share:.0%} under pressure"
     typer.echo(
         f"{out}: {len(snapshot.embedding):,} points of {dataset.name} "
-        f"({dataset.space}), {_state(snapshot)}, "
+        f"({dataset.space}), {_state(snapshot)}, {far}, "
         f"{pressured if snapshot.has_pressure else 'no pressure in this method'}"
     )
 

@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
     session.clusters.make_cluster(np.arange(9), "doublets")
     session.clusters.set_n_clusters(4)
     session.selection.select_points(np.array([1, 5, 77]))
-    session.look.size_by_pressure = True
+    session.look.size_by = "Pressure"
     session.look.color_by, session.look.limits = "a", (-2.5, 4.0)
     session.settings.n_neighbors = 9
     saved = session.capture(view={"camera": {"zoom": 2.5, "center": [0, 1.5]}})
@@ -74,7 +74,7 @@ def assert_same_map(found, expected):
     assert found.look == expected.look
     assert found.view == expected.view
     assert found.selected == expected.selected
-    for name in ("embedding", "landmarks", "labels", "pressure"):
+    for name in ARRAYS:
         one, other = getattr(found.snapshot, name), getattr(expected.snapshot, name)
         np.testing.assert_array_equal(one, other)
         assert one.dtype == other.dtype
@@ -87,7 +87,8 @@ def assert_same_map(found, expected):
     np.testing.assert_array_equal(found.book.automatic, expected.book.automatic)
 
 
-NO_ARRAYS = dict.fromkeys(("embedding", "landmarks", "labels", "pressure"))
+ARRAYS = ("embedding", "landmarks", "labels", "pressure", "stretch")
+NO_ARRAYS = dict.fromkeys(ARRAYS)
 
 
 def test_everything_comes_back(folder):
@@ -138,6 +139,29 @@ def test_a_file_from_before_there_were_optimisers_is_opened(folder, tmp_path):
 
     old = rewritten(path / "work.zip", tmp_path / "x.zip", {"maps/0/map.json": without})
     assert_same_map(archive.load(old).maps[0], saved)
+
+
+def test_a_file_from_before_there_was_stretch_is_opened(folder, tmp_path):
+    path, _, saved = folder
+
+    def old_look(content):
+        values = json.loads(content)
+        assert values["look"].pop("size_by") == "Pressure"
+        values["look"]["size_by_pressure"] = True
+        return json.dumps(values).encode()
+
+    changes = {"maps/0/map.json": old_look, "maps/0/stretch.npy": lambda content: None}
+    old = rewritten(path / "work.zip", tmp_path / "x.zip", changes)
+    found = archive.load(old).maps[0]
+    assert found.snapshot.stretch is None
+    assert np.isnan(found.snapshot.stretched_share)
+    assert found.look == saved.look
+    assert_same_map(
+        replace(
+            found, snapshot=replace(found.snapshot, stretch=saved.snapshot.stretch)
+        ),
+        saved,
+    )
 
 
 def test_the_recorded_run_can_be_replayed(folder):
@@ -464,6 +488,8 @@ def put(value):
         ("tree_born", array(lambda a: np.full_like(a, 5))),
         ("tree_levels", put(-1)),
         ("of_landmarks", array(lambda a: a[1:])),
+        ("stretch", array(lambda a: a[1:])),
+        ("stretch", put(np.nan)),
     ],
 )
 def test_arrays_that_do_not_fit(folder, tmp_path, name, change):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from napari_embedding_game.core.types import FAR
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
     ColumnSums,
@@ -31,6 +32,15 @@ def test_size_share_pressure_and_draw(dataset, labels, pressure):
     assert (report.mean_pressure, report.pressured_share) == (0.25, 0.5)
     assert len(set(report.draw)) == 7
     assert set(labels[report.draw]) <= {1, 3}
+
+
+def test_the_share_of_points_that_lie_far(dataset, labels, pressure):
+    reporter = Reporter(dataset)
+    assert np.isnan(reporter.describe((1,), labels, pressure).stretched_share)
+    stretch = np.where(np.arange(len(labels)) % 2 == 0, FAR, FAR + 0.1)
+    far = reporter.describe((1, 3), labels, pressure, stretch=stretch)
+    chosen = np.isin(labels, (1, 3))
+    assert far.stretched_share == (stretch[chosen] > FAR).mean() > 0
 
 
 def test_no_number_tells_a_pressure_that_is_not_defined(dataset, labels, pressure):

@@ -13,6 +13,13 @@ from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QScrollArea
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.inspector.cluster_table import WIDE
+from napari_embedding_game.ui.inspector.cluster_table_model import (
+    PRESSURE,
+    PURITY,
+    STRETCH,
+)
+from napari_embedding_game.ui.style.stretch_texts import STRETCH_CHOICE
 from napari_embedding_game.ui.workspace import open_workspace
 
 LEFT = Qt.MouseButton.LeftButton
@@ -307,6 +314,9 @@ def test_a_map_coloured_by_a_column_shows_nothing_else(docks, qtbot):
     docks.game.look.color_by.value = "Pressure"
     docks.game.hover._on_row(0)
     assert card_text(docks)[0] == "Squeezed (pressure)"
+    docks.game.look.color_by.value = "Stretch"
+    docks.game.hover._on_row(3)
+    assert card_text(docks)[0] == STRETCH_CHOICE
     docks.game.look.color_by.value = "Cluster"
     docks.inspector.details.column.value = "counts"  # what clusters are told by
     docks.game.hover._on_row(0)
@@ -319,10 +329,10 @@ def test_the_table_says_what_its_figures_are_of(docks, qtbot):
     table, session = docks.inspector.clusters.table, docks.session
     docks.choose(0)
     across = Qt.Orientation.Horizontal
-    assert table.model().headerData(4, across) == "Purity (kind)"
-    tip = table.model().headerData(4, across, Qt.ItemDataRole.ToolTipRole)
+    assert table.model().headerData(PURITY, across) == "Purity (kind)"
+    tip = table.model().headerData(PURITY, across, Qt.ItemDataRole.ToolTipRole)
     assert "most frequent value of kind" in tip
-    assert table.model().index(0, 4).data(Qt.ItemDataRole.ToolTipRole) == "50% B"
+    assert table.model().index(0, PURITY).data(Qt.ItemDataRole.ToolTipRole) == "50% B"
     slider = docks.inspector.clusters.slider
     assert slider.shown.isHidden()
     session.selection.select_points(np.array([1, 2, 3]))
@@ -368,24 +378,41 @@ def test_markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
     assert len(lines) == 5
 
 
+def test_the_share_of_points_that_lie_far_is_told(docks):
+    table, numbers = docks.inspector.clusters.table, docks.inspector.details.numbers
+    assert docks.game.run.far.text() == "5.0% of points lie far from points like them"
+    model = table.model()
+    far = {model.index(row, STRETCH).data() for row in range(model.rowCount())}
+    assert far == {"10%", "0%"}
+    table.sortByColumn(STRETCH, Qt.SortOrder.DescendingOrder)
+    assert model.index(0, STRETCH).data() == "10%"
+    docks.choose(0)
+    assert "10% far from points like them" in numbers.text()
+    across, tip = Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole
+    assert "lie far from points like them" in model.headerData(STRETCH, across, tip)
+
+
 def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     look, table = docks.game.look, docks.inspector.clusters.table
     docks.choose(0)
     assert "Pressure" in look.color_by.choices
-    assert not table.isColumnHidden(3)
+    table.resize(WIDE + 50, 300)
+    assert not table.isColumnHidden(PRESSURE)
     assert "squeezed" in docks.inspector.details.numbers.text()
     look.color_by.value = "Pressure"
-    look.size_by.value = True
+    look.size_by.value = "Pressure"
     docks.game.game.controls["method"].value = "pca"
     docks.click_run()
     legend = look.legend._body
     assert legend.text() == "This method does not define pressure."
     look.color_by.value = "Cluster"
-    look.size_by.value = False
+    look.size_by.value = "Same"
     look._offer()
     assert "Pressure" not in look.color_by.choices
-    assert look.size_by.choices == (False,)
+    assert look.size_by.choices == ("Same", "Stretch")
     docks.choose(0)
-    assert table.isColumnHidden(3)
+    table.resize(WIDE + 50, 300)
+    assert table.isColumnHidden(PRESSURE)
+    assert not table.isColumnHidden(STRETCH)
     assert "squeezed" not in docks.inspector.details.numbers.text()
     assert docks.game.run.squeezed.text() == "This method does not define pressure."

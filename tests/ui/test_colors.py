@@ -116,13 +116,14 @@ def test_what_can_colour_names_before_numbers(dataset):
     dataset.obs["empty"] = np.nan
     assert choices(dataset) == [
         "Cluster",
+        "Stretch",
         "Pressure",
         "barcode",
         "kind",
         "many",
         "counts",
     ]
-    assert choices(None) == ["Cluster", "Pressure"]
+    assert choices(None) == ["Cluster", "Stretch", "Pressure"]
 
 
 def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
@@ -132,6 +133,7 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     listed = choices(from_features(table, "nuclei"))
     assert listed == [
         "Cluster",
+        "Stretch",
         "Pressure",
         "kind",
         "area",
@@ -140,7 +142,7 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     ]
     assert "a" not in choices(dataset)  # of X itself, such as a component
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
-    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 2
+    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 3
 
 
 def test_columns_called_as_what_is_built_in_are_those_of_the_file(
@@ -151,8 +153,8 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
     obs["Cluster (file)"] = ["u", "v"] * 20
     genes = ("a", "Pressure", "kind", "d", "Cluster")
     both = replace(dataset, obs=obs, profile_names=genes)
-    assert choices(both)[:2] == ["Cluster", "Pressure"]
-    assert sorted(choices(both)[2:]) == [
+    assert choices(both)[:3] == ["Cluster", "Stretch", "Pressure"]
+    assert sorted(choices(both)[3:]) == [
         "Cluster (file)",
         "Cluster (file) (file)",
         "Pressure (file)",

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from napari_embedding_game.core.types import FAR
 from napari_embedding_game.ui.canvas.drawing import MAX_MAGNIFICATION, magnification
+from napari_embedding_game.ui.style.stretch_texts import NO_STRETCH
 
 
 def test_colour_by_acts_on_the_running_game(
@@ -23,12 +25,38 @@ def test_colour_by_acts_on_the_running_game(
 def test_size_by_pressure_and_back(play, session, dock):
     layers = play()
     plain = layers.points.size[0]
-    dock.look.size_by.value = True
+    dock.look.size_by.value = "Pressure"
     sizes = layers.points.size / plain
     np.testing.assert_allclose(sizes[session.snapshot.pressure == 0], 1)
     assert sizes.max() == pytest.approx(MAX_MAGNIFICATION)
-    dock.look.size_by.value = False
+    dock.look.size_by.value = "Same"
     np.testing.assert_allclose(layers.points.size, plain)
+
+
+def test_size_and_colour_by_stretch(play, session, dock):
+    layers = play()
+    plain = layers.points.size[0]
+    far = session.snapshot.stretch > FAR
+    assert 0 < far.sum() < len(far)
+    dock.look.size_by.value = "Stretch"
+    np.testing.assert_allclose(layers.points.size[~far], plain)
+    np.testing.assert_allclose(layers.points.size[far], MAX_MAGNIFICATION * plain)
+    dock.look.color_by.value = "Stretch"
+    colors = layers.points.face_color
+    assert len(np.unique(colors[far], axis=0)) == 1
+    assert not np.array_equal(colors[far][0], colors[~far][0])
+    scale = dock.look.legend._body
+    assert [scale._low.text(), scale._high.text()] == ["0", f"{FAR:.3g}"]
+
+
+def test_a_map_of_an_older_file_says_that_its_stretch_is_not_known(play, session, dock):
+    play()
+    old = replace(session.snapshot, stretch=None)
+    session.restore(replace(session.capture(), snapshot=old))
+    dock.look.color_by.value = "Stretch"
+    assert dock.look.legend._body.text() == NO_STRETCH
+    dock.look.size_by.value = "Stretch"  # nothing to go by: all the same
+    assert dock.run.far.text() == ""
 
 
 def test_magnification_is_capped():
@@ -100,8 +128,8 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
 
 def test_a_restored_look_is_shown(dock, session):
     saved = session.capture()
-    look = replace(saved.look, show_names=False, size_by_pressure=True)
+    look = replace(saved.look, show_names=False, size_by="Pressure")
     session.restore(replace(saved, look=look))
     assert not dock.look.names.value
-    assert dock.look.size_by.value
+    assert dock.look.size_by.value == "Pressure"
     assert dock.look.landmarks.value

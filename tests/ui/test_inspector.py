@@ -10,7 +10,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel
 
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.ui.inspector.cluster_table_model import ID_ROLE
+from napari_embedding_game.ui.inspector.cluster_table_model import ID_ROLE, PURITY
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def test_purity_is_that_of_the_chosen_column(qtbot, played, session, dataset):
     played.details.column.value = "side"
     model = played.clusters.table.clusters
     qtbot.waitUntil(lambda: model.rowCount() == 4)
-    purities = [model.data(model.index(row, 4)) for row in range(4)]
+    purities = [model.data(model.index(row, PURITY)) for row in range(4)]
     assert purities == ["100%", "100%", "50%", "100%"]
 
 

@@ -125,6 +125,10 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     pressure_ : (N,) float32
         How far each point would be moved out of the plane, in units of the map; 0 is
         not at all.  All NaN under methods that do not define it.
+    stretch_ : (N,) float32
+        How far each point lies from its neighbours in the data, 1 as usual on this
+        map: large where a place cannot be believed, see
+        :func:`~napari_embedding_game.core.inspect.stretch.stretch`.
     energy_ : float
         The energy that the method minimises; for the game the bound of Eq. 3.
     affinity_matrix_ : (N, N) sparse matrix, float32
@@ -348,6 +352,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.landmarks_ = snapshot.landmarks
         self.labels_ = snapshot.labels
         self.pressure_ = snapshot.pressure
+        self.stretch_ = snapshot.stretch
         self.energy_ = snapshot.energy
         self.n_iter_ = snapshot.iteration
 

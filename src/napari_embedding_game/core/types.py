@@ -26,6 +26,9 @@ from napari_embedding_game.core.names import (
 FloatArray = NDArray[np.floating]
 IntArray = NDArray[np.integer]
 
+FAR = 5.0
+"""Stretch above which a point is told to lie far from its neighbours in the data."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartSettings:
@@ -100,6 +103,9 @@ class Snapshot:
     """(N,) pressure of each point, in units of the map; 0 where there is none.  All
     NaN while it is not worked out, and under methods that do not define it: see
     :attr:`methods.Method.has_pressure`."""
+    stretch: NDArray[np.float32] | None = None
+    """(N,) how far each point lies from its neighbours in the data, 1 as usual; None
+    where nobody knows: in maps of older files.  See :mod:`inspect.stretch`."""
     warning: str = ""
     """A sentence when the picture cannot be trusted (the points collapse, or are
     still on their way)."""
@@ -117,6 +123,21 @@ class Snapshot:
         if not self.has_pressure:
             return math.nan
         return float(np.count_nonzero(self.pressure) / max(len(self.pressure), 1))
+
+    @property
+    def stretched_share(self) -> float:
+        """Share of points that lie far from their neighbours; NaN if not known."""
+        return stretched_share(self.stretch)
+
+
+def stretched_share(stretch: NDArray[np.floating] | None) -> float:
+    """Return the share of points that lie ``FAR`` from their neighbours, 0 to 1.
+
+    NaN where the stretch is not known.
+    """
+    if stretch is None:
+        return math.nan
+    return float(np.count_nonzero(stretch > FAR) / max(len(stretch), 1))
 
 
 def undefined(n_points: int) -> NDArray[np.float32]:

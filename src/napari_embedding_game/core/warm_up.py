@@ -22,6 +22,7 @@ from napari_embedding_game.core.graph import affinity_kernels
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.markers import markers
+from napari_embedding_game.core.inspect.stretch import stretch
 from napari_embedding_game.core.threads import PARALLEL, Loops
 
 
@@ -56,6 +57,7 @@ def compile_game() -> None:
     forces.loops = _BothWays(None)
     objective.evaluate(y, y[:1], value=True)
     pressure(objective, y, y[:1])
+    stretch(forces.edges, y.numpy(), forces.loops)
 
 
 def compile_grid() -> None:

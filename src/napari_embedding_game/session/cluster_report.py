@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import is_defined
+from napari_embedding_game.core.types import is_defined, stretched_share
 from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
@@ -69,6 +69,8 @@ class ClusterReport:
     pressured_share: float
     has_pressure: bool
     """Whether the method defines pressure."""
+    stretched_share: float
+    """Share of points that lie far from their neighbours; NaN where not known."""
     column: str = ""
     composition: tuple[Share, ...] = ()
     draw: NDArray[np.intp]
@@ -166,6 +168,7 @@ class Reporter:
         labels: NDArray[np.integer],
         pressure: NDArray[np.floating],
         *,
+        stretch: NDArray[np.floating] | None = None,
         column: str = "",
         n_draw: int = 24,
         seed: int = 0,
@@ -178,6 +181,8 @@ class Reporter:
             Ids of clusters.
         labels, pressure : array, shape (n,)
             All pressures are NaN where the method does not define it.
+        stretch : array, shape (n,), optional
+            None where it is not known.
         column : str
             Metadata column to compose by; "" for none.
         n_draw : int
@@ -196,6 +201,7 @@ class Reporter:
             mean_pressure=float(chosen.mean()) if len(rows) else 0.0,
             pressured_share=_pressured_share(chosen),
             has_pressure=is_defined(pressure),
+            stretched_share=stretched_share(None if stretch is None else stretch[rows]),
             column=column,
             composition=self._composition(rows, column),
             draw=draw,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from psygnal import SignalGroupDescriptor
+
+SizeBy: TypeAlias = Literal["Same", "Stretch", "Pressure"]
 
 
 @dataclass
@@ -15,11 +17,11 @@ class DisplaySettings:
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 
     color_by: str = "Cluster"
-    """"Cluster", "Pressure", the name of a metadata column, or of a gene."""
+    """"Cluster", "Stretch", "Pressure", the name of a metadata column, or of a gene."""
     limits: tuple[float, float] | None = None
     """Values that get the first and the last colour; None: those that suit them."""
-    size_by_pressure: bool = False
-    """Whether points under pressure are drawn larger."""
+    size_by: SizeBy = "Same"
+    """Which points are drawn larger: stretched ones, or those under pressure."""
     show_landmarks: bool = True
     show_names: bool = True
     """Whether the names of the clusters are written on the map."""

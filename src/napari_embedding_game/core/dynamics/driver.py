@@ -46,6 +46,7 @@ from napari_embedding_game.core.energy.valid_combinations import (
 )
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.inspect.stretch import stretch
 from napari_embedding_game.core.threads import Loops, one_torch_thread
 from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
 
@@ -56,6 +57,8 @@ FRAME_SECONDS = 0.04
 """Longest stretch of iterations between two snapshots."""
 SHARE_OF_TIME = 0.2
 """Share of the time that labels and pressure may take while the points move."""
+STRETCH_SHARE = 0.1
+"""And that their stretch may take."""
 FITTING = 100
 """Iterations in which landmarks are fitted to a finished map."""
 _SETTLED = 0.6
@@ -186,7 +189,8 @@ def resolve_device(device: str) -> torch.device:
 class Throttle:
     """Work that is done now and then, for a small share of the time."""
 
-    def __init__(self) -> None:
+    def __init__(self, share: float = SHARE_OF_TIME) -> None:
+        self._share = share
         self._next = 0.0
 
     def __call__(self, work: Callable[[], None], must: bool = False) -> None:
@@ -195,7 +199,7 @@ class Throttle:
         if begin >= self._next or must:
             work()
             now = time.perf_counter()
-            self._next = now + (now - begin) / SHARE_OF_TIME
+            self._next = now + (now - begin) / self._share
 
 
 class _Driver:
@@ -216,8 +220,10 @@ class _Driver:
         n = len(problem.layout)
         self._labels: NDArray[np.int32] = np.zeros(n, np.int32)
         self._pressure = undefined(n)
+        self._stretch: NDArray[np.float32] | None = None
         self._warning = ""
         self._throttle = Throttle()
+        self._stretch_throttle = Throttle(STRETCH_SHARE)
         self._dynamic = make_dynamic(problem, settings)
         self._take_up(settings, 0)
 
@@ -317,6 +323,8 @@ class _Driver:
         must = self.finished or self._has_lost_landmarks(landmarks)
         if is_looked_at and (must or self._diagnose):
             self._throttle(lambda: self._look(embedding), must)
+        if self._diagnose or self.finished:
+            self._stretch_throttle(lambda: self._measure_stretch(embedding), must)
         return Snapshot(
             iteration=self.iteration,
             n_iter=self._n_iter,
@@ -325,6 +333,7 @@ class _Driver:
             energy=self._energy() if self._diagnose or self.finished else math.nan,
             labels=self._labels,
             pressure=self._pressure,
+            stretch=self._stretch,
             warning=self._warning,
             finished=self.finished,
         )
@@ -405,6 +414,9 @@ class _Driver:
         self._pressure = pressures if places is None else pressures[places]
         if state.z is not None:
             self._warning = self._map_warning(positions)
+
+    def _measure_stretch(self, positions: NDArray[np.float32]) -> None:
+        self._stretch = stretch(self._problem.edges, positions, self._loops)
 
     def _map_warning(self, positions: NDArray[np.float32]) -> str:
         """Return a sentence that says why the map cannot be trusted, or ""."""

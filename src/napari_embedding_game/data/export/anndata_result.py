@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
 UNASSIGNED = "unassigned"
 _COLORS = f"{KEY}_cluster_colors"
-_PRESSURE = f"{KEY}_pressure"
+_PRESSURE, _STRETCH = f"{KEY}_pressure", f"{KEY}_stretch"
 GREY = "#b0b0b0"
 
 
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
-    """Cluster and pressure of all rows of the source, by the name of the column.
+    """Cluster, pressure and stretch of all rows of the source, by name of the column.
 
-    Pressure is left out where the method does not define it.
+    Pressure is left out where the method does not define it, stretch where it is not
+    known.
     """
     clusters = dataset.expand(result.point_names(), UNASSIGNED)
     columns = {
@@ -44,6 +45,8 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     }
     if result.has_pressure:
         columns[_PRESSURE] = dataset.expand(result.pressure, np.nan)
+    if result.stretch is not None:
+        columns[_STRETCH] = dataset.expand(result.stretch, np.nan)
     if result.clusters is not None:
         columns[f"{KEY}_landmark"] = dataset.expand(result.labels, -1)
     return columns
@@ -159,7 +162,7 @@ def copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) ->
     with h5py.File(target, "r+") as file:
         obs = read_elem(file["obs"])
         _check_unchanged(dataset, len(obs))
-        obs = obs.drop(columns=_PRESSURE, errors="ignore")
+        obs = obs.drop(columns=[_PRESSURE, _STRETCH], errors="ignore")
         write_elem(file, "obs", obs.assign(**result_columns(dataset, result)))
         for group in ("obsm", "uns"):
             if group not in file:
@@ -252,7 +255,7 @@ def _storable_column(column: pd.Series) -> pd.Series:
 def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> None:
     _check_unchanged(dataset, adata.n_obs)
     # A former map's, that this one may not have.
-    adata.obs = adata.obs.drop(columns=_PRESSURE, errors="ignore")
+    adata.obs = adata.obs.drop(columns=[_PRESSURE, _STRETCH], errors="ignore")
     for name, column in result_columns(dataset, result).items():
         adata.obs[name] = column
     adata.obsm[f"X_{KEY}"] = dataset.expand(result.embedding, np.nan)

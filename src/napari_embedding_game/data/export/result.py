@@ -38,6 +38,9 @@ class EmbeddingResult:
     under methods that do not define it."""
     energy: float
     """Energy of the layout."""
+    stretch: NDArray[np.float32] | None = None
+    """(n,) how far each point lies from its neighbours in the data, 1 as usual; None
+    where it is not known."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Everything the run was started with and steered by."""
     clusters: NDArray[np.int32] | None = None

@@ -31,6 +31,9 @@ from napari_embedding_game.session.file.zip_container import Container
 from napari_embedding_game.session.json_codec import loads
 from napari_embedding_game.session.run import replay
 
+OLD_SIZE = b'"size_by_pressure": true', b'"size_by": "Pressure"'
+"""What points are sized by, as version 0.2 wrote it, and as it is written now."""
+
 
 class MapReader:
     """Reads one map of a file and checks that its parts fit together."""
@@ -38,7 +41,8 @@ class MapReader:
     def __init__(self, file: Container, number: int) -> None:
         self._file = file
         self._folder = f"maps/{number}"
-        self._text = loads(MapText, file.text(f"{self._folder}/map.json"), file.name)
+        text = file.text(f"{self._folder}/map.json")
+        self._text = loads(MapText, text.replace(*OLD_SIZE), file.name)
         self._n = self._text.n_points
 
     def map(self) -> SavedMap:
@@ -117,6 +121,7 @@ class MapReader:
             energy=shot.energy,
             labels=labels,
             pressure=self._pressure(),
+            stretch=self._stretch(),
             warning=shot.warning,
             finished=shot.finished,
         )
@@ -127,6 +132,13 @@ class MapReader:
         record = self._text.record
         game = self._text.game if record is None else record.game
         return pressure if get_method(game.method).has_pressure else undefined(self._n)
+
+    def _stretch(self) -> NDArray[np.float32] | None:
+        if f"{self._folder}/stretch.npy" not in self._file:
+            return None  # an older file
+        stretch: NDArray[np.float32] = self._array("stretch", "<f4", self._n)
+        self._expect(bool((stretch >= 0).all()), "its stretch")
+        return stretch
 
     def _book(self, n_landmarks: int) -> BookState:
         text = self._text

@@ -94,6 +94,8 @@ def map_arrays(one: SavedMap) -> Arrays:
             "labels": shot.labels.astype("<i4"),
             "pressure": shot.pressure.astype("<f4"),
         }
+        if shot.stretch is not None:
+            arrays["stretch"] = shot.stretch.astype("<f4")
     if one.drawn is not None:
         arrays["drawn"] = one.drawn
     if one.merging is not None:

@@ -77,6 +77,7 @@ def result_of(
         landmarks=snapshot.landmarks,
         labels=snapshot.labels,
         pressure=snapshot.pressure,
+        stretch=snapshot.stretch,
         energy=snapshot.energy,
         parameters=parameters,
         clusters=clustering.labels,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, QTimer, Signal
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.types import FAR, Snapshot
 from napari_embedding_game.data.export.figure import Levels
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
@@ -219,7 +219,7 @@ class Drawing(QObject):
         elif name in ("color_by", "limits"):
             self._choose_coloring()
             self.redraw()
-        elif name == "size_by_pressure":
+        elif name == "size_by":
             self.redraw()
 
     def _on_axes(self, event: object = None) -> None:
@@ -280,9 +280,10 @@ class Drawing(QObject):
         if dataset is None or snapshot is None:
             return
         names = pd.Categorical(self._session.clusters.clustering.names)
-        table = pd.DataFrame(
-            {"cluster": names, "pressure": snapshot.pressure}, index=dataset.obs.index
-        )
+        columns = {"cluster": names, "pressure": snapshot.pressure}
+        if snapshot.stretch is not None:
+            columns["stretch"] = snapshot.stretch
+        table = pd.DataFrame(columns, index=dataset.obs.index)
         of_file = {name: f"{name} (file)" for name in table}
         obs = dataset.obs.rename(columns=of_file)
         self.layers.set_features(pd.concat([obs, table], axis=1))
@@ -309,17 +310,30 @@ class Drawing(QObject):
         return None if selection.is_empty else selection.points
 
     def _magnification(self, snapshot: Snapshot) -> NDArray[np.floating] | float:
-        if self._session.look.size_by_pressure:
+        size_by = self._session.look.size_by
+        if size_by == "Pressure":
             return magnification(snapshot.pressure)
+        if size_by == "Stretch" and snapshot.stretch is not None:
+            return magnification(np.maximum(snapshot.stretch - 1.0, 0.0), FAR - 1.0)
         if self._session.selection.is_empty:
             return 1.0
         return np.where(self._session.selection.points, SELECTED_MAGNIFICATION, 1.0)
 
 
-def magnification(pressure: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return 1 for no pressure up to ``MAX_MAGNIFICATION`` for the highest: (N,)."""
-    under = pressure[pressure > 0]
-    if not len(under):
-        return np.ones(len(pressure))
-    cap = max(float(np.percentile(under, 95)), np.finfo(np.float32).tiny)
-    return 1.0 + (MAX_MAGNIFICATION - 1.0) * np.clip(pressure / cap, 0, 1)
+def magnification(
+    values: NDArray[np.floating], most: float | None = None
+) -> NDArray[np.floating]:
+    """Return 1 for 0 up to ``MAX_MAGNIFICATION`` for high values, such as pressures.
+
+    Parameters
+    ----------
+    values : (N,) float, 0 and more
+    most : float, optional
+        What counts as high; by default few of those above 0 are higher.
+    """
+    above = values[values > 0]
+    if not len(above):
+        return np.ones(len(values))
+    if most is None:
+        most = max(float(np.percentile(above, 95)), np.finfo(np.float32).tiny)
+    return 1.0 + (MAX_MAGNIFICATION - 1.0) * np.clip(values / most, 0, 1)

@@ -21,11 +21,13 @@ from napari_embedding_game.ui.images.row_pictures import AppearanceWatch, pictur
 from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     PRESSURE,
+    STRETCH,
     composition_columns,
     name_of,
 )
 from napari_embedding_game.ui.style.legend import swatch
 from napari_embedding_game.ui.style.pressure_texts import PRESSURE_CHOICE
+from napari_embedding_game.ui.style.stretch_texts import STRETCH_CHOICE
 from napari_embedding_game.ui.style.theme import theme_colors
 
 if TYPE_CHECKING:
@@ -150,12 +152,15 @@ class Hover(QObject):
         self._show_picture()
 
     def _worked_out(self, row: int) -> dict[str, float]:
-        """Return what the map is coloured by and no file has: the pressure."""
-        snapshot = self._session.snapshot
-        is_shown = self._session.look.color_by == PRESSURE
-        if not is_shown or snapshot is None or not snapshot.has_pressure:
+        """Return what the map is coloured by and no file has: stretch, pressure."""
+        snapshot, choice = self._session.snapshot, self._session.look.color_by
+        if snapshot is None:
             return {}
-        return {PRESSURE_CHOICE: float(snapshot.pressure[row])}
+        if choice == PRESSURE and snapshot.has_pressure:
+            return {PRESSURE_CHOICE: float(snapshot.pressure[row])}
+        if choice == STRETCH and snapshot.stretch is not None:
+            return {STRETCH_CHOICE: float(snapshot.stretch[row])}
+        return {}
 
     def _show_picture(self) -> None:
         pictures = self._pictures

@@ -8,6 +8,7 @@ from qtpy.QtWidgets import QHBoxLayout
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.display import SizeBy
 from napari_embedding_game.session.session import ALIVE, Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import PRESSURE, Legend, choices
@@ -17,6 +18,14 @@ from napari_embedding_game.ui.style.pressure_texts import (
     PRESSURE_CHOICE,
     PRESSURE_MEANS,
 )
+from napari_embedding_game.ui.style.stretch_texts import STRETCH_CHOICE, STRETCH_MEANS
+
+LONG_NAMES = {
+    "Same": "All the same",
+    "Stretch": STRETCH_CHOICE,
+    "Pressure": PRESSURE_CHOICE,
+}
+"""What the built-in choices are called in the window."""
 
 
 class DisplayControls(ControlsSection):
@@ -39,13 +48,15 @@ class DisplayControls(ControlsSection):
         self.color_by = ComboBox(
             choices=self._choices,
             value=self._look.color_by,
-            tooltip="What the colour of a point tells: its cluster, how squeezed it "
-            "is, or what is known of it. For a gene, press / and type its name.",
+            tooltip="What the colour of a point tells: its cluster, how far it lies "
+            "from points like it, how squeezed it is, or what is known of it. For a "
+            "gene, press / and type its name.",
         )
         self.size_by = ComboBox(
             choices=self._sizes,
-            value=self._look.size_by_pressure,
-            tooltip=f"Large points are the most squeezed: {PRESSURE_MEANS}",
+            value=self._look.size_by,
+            tooltip=f"Stretched: large points have the highest {STRETCH_MEANS}\n\n"
+            f"Squeezed: large points have the highest {PRESSURE_MEANS}",
         )
         self.landmarks = CheckBox(
             text="Show landmarks",
@@ -99,7 +110,7 @@ class DisplayControls(ControlsSection):
         """Show the look as it is, when a session file has changed it."""
         self._offer()
         for widget, value in (
-            (self.size_by, self._look.size_by_pressure),
+            (self.size_by, self._look.size_by),
             (self.landmarks, self._look.show_landmarks),
             (self.names, self._look.show_names),
         ):
@@ -123,12 +134,14 @@ class DisplayControls(ControlsSection):
             names = [name for name in names if name != PRESSURE]
         if choice not in names:
             names = [*names, choice]
-        return [(PRESSURE_CHOICE if n == PRESSURE else n, n) for n in names]
+        return [(LONG_NAMES.get(name, name), name) for name in names]
 
-    def _sizes(self, widget: object) -> list[tuple[str, bool]]:
-        has_pressure = self._has_pressure or self._look.size_by_pressure
-        squeezed = [(PRESSURE_CHOICE, True)] if has_pressure else []
-        return [("All the same", False), *squeezed]
+    def _sizes(self, widget: object) -> list[tuple[str, SizeBy]]:
+        has_pressure = self._has_pressure or self._look.size_by == PRESSURE
+        sizes: list[SizeBy] = ["Same", "Stretch"]
+        if has_pressure:
+            sizes.append("Pressure")
+        return [(LONG_NAMES.get(size, size), size) for size in sizes]
 
     @property
     def _has_pressure(self) -> bool:
@@ -143,7 +156,7 @@ class DisplayControls(ControlsSection):
     def _offer(self) -> None:
         for widget, value in (
             (self.color_by, self._look.color_by),
-            (self.size_by, self._look.size_by_pressure),
+            (self.size_by, self._look.size_by),
         ):
             with widget.changed.blocked():
                 widget.reset_choices()
@@ -155,8 +168,8 @@ class DisplayControls(ControlsSection):
     def _set_color(self, choice: str) -> None:
         self._look.color_by = choice
 
-    def _set_size(self, by_pressure: bool) -> None:
-        self._look.size_by_pressure = by_pressure
+    def _set_size(self, size_by: SizeBy) -> None:
+        self._look.size_by = size_by
 
     def _set_landmarks(self, shown: bool) -> None:
         self._look.show_landmarks = shown

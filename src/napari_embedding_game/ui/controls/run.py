@@ -23,6 +23,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 )
 from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE, PRESSURE_MEANS
 from napari_embedding_game.ui.style.status_label import StatusLabel
+from napari_embedding_game.ui.style.stretch_texts import STRETCH_MEANS, far_text
 from napari_embedding_game.ui.tasks.throttle import throttled
 
 WORDS_MS = 250
@@ -70,6 +71,8 @@ class RunControls(ControlsSection):
         self._busy_bar = BusyBar(self.bar.native)
         self.stage = text_label()
         self.status = StatusLabel()
+        self.far = StatusLabel()
+        self.far.setToolTip(f"By {STRETCH_MEANS}")
         self.squeezed = StatusLabel()
         self.squeezed.setToolTip(f"Share of the points with {PRESSURE_MEANS}")
         self.message = text_label(role="warning")
@@ -107,6 +110,7 @@ class RunControls(ControlsSection):
             self.stage,
             self.bar.native,
             self.status,
+            self.far,
             self.squeezed,
             self.message,
         ):
@@ -176,6 +180,7 @@ class RunControls(ControlsSection):
             show_text(self.stage, self._last_words(state))
         if state in ("idle", "preparing"):
             self.status.setText("")
+            self.far.setText("")
             self.squeezed.setText("")
         elif self._session.snapshot is not None:
             self._tell_snapshot(self._session.snapshot)
@@ -221,6 +226,7 @@ class RunControls(ControlsSection):
     def _tell_snapshot(self, snapshot: Snapshot) -> None:
         self._move_bar(snapshot)
         self.status.setText(_status_text(snapshot))
+        self.far.setText(far_text(snapshot.stretched_share))
         self.squeezed.setText(_squeezed_text(snapshot))
         self.curve.set_energies(self._session.energies)
 

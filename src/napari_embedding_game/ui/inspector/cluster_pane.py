@@ -75,6 +75,7 @@ class ClusterPane(QWidget):
             self._palette.of(clusters),
             session.clusters.labels,
             snapshot.pressure,
+            snapshot.stretch,
             self._levels_of(column),
             is_colored=session.look.color_by == CLUSTER,
         )

@@ -1,4 +1,4 @@
-"""Statistics of all clusters for the table: size, pressure, purity."""
+"""Statistics of all clusters for the table: size, stretch, pressure, purity."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.types import FAR
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.colors import Colors
@@ -23,6 +24,8 @@ class ClusterStatistics:
     """(C, 4)"""
     pressure: NDArray[np.floating]
     """(C,) mean of its points; NaN where the method does not define it."""
+    stretched: NDArray[np.floating]
+    """(C,) share of points far from their neighbours; NaN where it is not known."""
     purity: NDArray[np.floating]
     """(C,) share of its most frequent value; NaN where there is no column."""
     column: str = ""
@@ -37,6 +40,11 @@ class ClusterStatistics:
         """Whether pressure is defined."""
         return not np.isnan(self.pressure).any()
 
+    @property
+    def has_stretch(self) -> bool:
+        """Whether the stretch of the points is known."""
+        return not np.isnan(self.stretched).any()
+
     @cached_property
     def sizes(self) -> NDArray[np.integer]:
         """(C,) number of points."""
@@ -49,6 +57,7 @@ class ClusterStatistics:
         colors: Colors,
         labels: NDArray[np.integer],
         pressure: NDArray[np.floating],
+        stretch: NDArray[np.floating] | None,
         levels: pd.Series | None,
         *,
         is_colored: bool = True,
@@ -62,6 +71,7 @@ class ClusterStatistics:
         labels : (n,) int
             Cluster id of each point.
         pressure : (n,) float
+        stretch : (n,) float, or None where it is not known
         levels : (n,) categorical series, optional
             Each point's value of a metadata column, none missing.
         is_colored : bool
@@ -76,6 +86,7 @@ class ClusterStatistics:
             clusters=clusters,
             colors=colors,
             pressure=np.bincount(place, pressure, len(ids)) / sizes,
+            stretched=_stretched(place, stretch, len(ids)) / sizes,
             purity=_purity(counts, sizes),
             column="" if levels is None else str(levels.name),
             most_frequent=_most_frequent(counts, levels),
@@ -84,8 +95,20 @@ class ClusterStatistics:
 
 
 NO_CLUSTERS = ClusterStatistics(
-    colors=np.empty((0, 4)), pressure=np.empty(0), purity=np.empty(0)
+    colors=np.empty((0, 4)),
+    pressure=np.empty(0),
+    stretched=np.empty(0),
+    purity=np.empty(0),
 )
+
+
+def _stretched(
+    place: NDArray[np.integer], stretch: NDArray[np.floating] | None, n_clusters: int
+) -> NDArray[np.floating]:
+    """Return how many points of each cluster lie far from their neighbours: (C,)."""
+    if stretch is None:
+        return np.full(n_clusters, np.nan)
+    return np.bincount(place, stretch > FAR, n_clusters)
 
 
 def _counts(

@@ -1,4 +1,4 @@
-"""All clusters in a table: colour and name, size, pressure, purity."""
+"""All clusters in a table: colour and name, size, stretch, pressure, purity."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from napari_embedding_game.ui.inspector.cluster_table_model import (
     PURITY,
     SHARE,
     SIZE,
+    STRETCH,
     ClusterModel,
 )
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
@@ -26,6 +27,8 @@ from napari_embedding_game.ui.style.legend import SWATCH
 
 NARROW = 330
 """Pixels below which the share makes room: it follows from the points."""
+WIDE = 400
+"""Pixels from which there is room for the pressure as well."""
 LONGEST_HEADING, SHORTEST_HEADING = 150, 70
 """Pixels for the heading that has the name of a column in it; its tooltip has all."""
 ALL, MARGIN = "100.0%", 14
@@ -51,6 +54,7 @@ class ClusterTable(QTableView):
         super().__init__(parent)
         self._selection = selection
         self._following = False
+        self._has_pressure = False
         self.clusters = ClusterModel(rename)
         self.setModel(self.clusters)
         self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
@@ -78,13 +82,15 @@ class ClusterTable(QTableView):
         self._following = False
         self._follow()
         self.setColumnHidden(PURITY, bool(np.isnan(rows.purity).all()))
-        self.setColumnHidden(PRESSURE, not rows.has_pressure)
+        self.setColumnHidden(STRETCH, not rows.has_stretch)
+        self._has_pressure = rows.has_pressure
+        self._hide_columns()
         self._fit_columns(f"{rows.sizes.sum():,}")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave a column out where there is no room for all."""
         super().resizeEvent(event)
-        self.setColumnHidden(SHARE, event.size().width() < NARROW)
+        self._hide_columns()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy the table with Ctrl+C; letters look for a cluster."""
@@ -116,10 +122,17 @@ class ClusterTable(QTableView):
         self.setIconSize(QSize(SWATCH, SWATCH))
         self.setMinimumWidth(250)
 
+    def _hide_columns(self) -> None:
+        """Leave out what there is no room for."""
+        width = self.viewport().width()
+        self.setColumnHidden(SHARE, width < NARROW)
+        self.setColumnHidden(PRESSURE, width < WIDE or not self._has_pressure)
+
     def _fit_columns(self, total: str) -> None:
         """Give each column the width of its heading or of the longest number."""
         header, metrics = self.horizontalHeader(), self.fontMetrics()
-        for column, longest in ((SIZE, total), (SHARE, ALL), (PRESSURE, ALL)):
+        numbers = ((SIZE, total), (SHARE, ALL), (STRETCH, ALL), (PRESSURE, ALL))
+        for column, longest in numbers:
             text = metrics.horizontalAdvance(longest) + MARGIN
             header.resizeSection(column, max(header.sectionSizeHint(column), text))
         width = header.sectionSizeHint(PURITY)

@@ -15,17 +15,19 @@ from napari_embedding_game.ui.inspector.cluster_statistics import (
 )
 from napari_embedding_game.ui.style.legend import swatch
 from napari_embedding_game.ui.style.pressure_texts import PRESSURE_MEANS
+from napari_embedding_game.ui.style.stretch_texts import STRETCH_MEANS, share_text
 
-HEADINGS = ("Cluster", "Points", "Share", "Squeezed", "Purity")
+HEADINGS = ("Cluster", "Points", "Share", "Far", "Squeezed", "Purity")
 TIPS = (
     "Name of the cluster, or its number. Double-click to rename it.",
     "How many points it has.",
     "Share of all points.",
+    f"Share of its points that lie far from points like them. By {STRETCH_MEANS}",
     f"How squeezed its points are: mean {PRESSURE_MEANS}",
     "Share of its points that have its most frequent value of {}, the column chosen "
     "at the right.",
 )
-NAME, SIZE, SHARE, PRESSURE, PURITY = range(5)
+NAME, SIZE, SHARE, STRETCH, PRESSURE, PURITY = range(6)
 ID_ROLE = int(Qt.ItemDataRole.UserRole)
 _TOP = QModelIndex()
 
@@ -181,6 +183,8 @@ class ClusterModel(QAbstractTableModel):
         rows = self._rows
         if column == NAME:
             return np.arange(len(rows.clusters))
+        if column == STRETCH:
+            return np.nan_to_num(rows.stretched, nan=-1)
         if column == PRESSURE:
             return rows.pressure
         return np.nan_to_num(rows.purity, nan=-1) if column == PURITY else rows.sizes
@@ -191,6 +195,8 @@ class ClusterModel(QAbstractTableModel):
             return f"{rows.sizes[row]:,}"
         if column == SHARE:
             return f"{rows.sizes[row] / rows.sizes.sum():.1%}"
+        if column == STRETCH:
+            return share_text(rows.stretched[row]) if rows.has_stretch else ""
         if column == PRESSURE:
             return f"{rows.pressure[row]:.2f}" if rows.has_pressure else ""
         return "" if np.isnan(rows.purity[row]) else f"{rows.purity[row]:.0%}"

@@ -31,6 +31,7 @@ from napari_embedding_game.ui.inspector.differences_pane import DifferencesPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.text_list import TextList
 from napari_embedding_game.ui.style.form_widgets import scrolled, show_text, text_label
+from napari_embedding_game.ui.style.stretch_texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 N_TEXTS = 200
@@ -195,6 +196,8 @@ class DetailsPane(QWidget):
 
 def _numbers(report: ClusterReport) -> str:
     said = f"{_count(report.size)}, {report.share:.1%} of all"
+    if report.stretched_share > 0:
+        said += f"  ·  {share_text(report.stretched_share)} far from points like them"
     if report.has_pressure:
         said += f"  ·  {report.pressured_share:.0%} squeezed (under pressure)"
     return said

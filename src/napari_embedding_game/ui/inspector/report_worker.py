@@ -55,8 +55,8 @@ class ReportWorker(QObject):
             self._is_outdated = True
             return
         session, reporter = self._session, self._reporter
-        assert session.snapshot is not None
-        pressure, labels = session.snapshot.pressure, session.clusters.labels
+        snapshot, labels = session.snapshot, session.clusters.labels
+        assert snapshot is not None
         wanted = clusters
         if not clusters:
             wanted, labels = (1,), session.selection.points.astype(np.int8)
@@ -64,7 +64,13 @@ class ReportWorker(QObject):
         def describe() -> Any:
             assert reporter is not None
             return reporter.describe(
-                wanted, labels, pressure, column=column, n_draw=len(labels), seed=seed
+                wanted,
+                labels,
+                snapshot.pressure,
+                stretch=snapshot.stretch,
+                column=column,
+                n_draw=len(labels),
+                seed=seed,
             )
 
         self._worker = Worker(describe)

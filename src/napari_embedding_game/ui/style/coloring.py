@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.types import FAR, Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.figure import Levels, PointColors
 from napari_embedding_game.data.images.label_column import label_column
@@ -27,8 +27,9 @@ from napari_embedding_game.ui.style.colors import (
     value_limits,
 )
 from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
+from napari_embedding_game.ui.style.stretch_texts import NO_STRETCH
 
-CLUSTER, PRESSURE = BUILT_IN = "Cluster", "Pressure"
+CLUSTER, STRETCH, PRESSURE = BUILT_IN = "Cluster", "Stretch", "Pressure"
 OF_FILE = " (file)"
 GENE, COLUMN, MEASURE = "gene", "column", "measure"
 PLACES = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
@@ -205,10 +206,36 @@ class ByPressure:
         """Return None: these are numbers."""
 
 
+class ByStretch:
+    """Viridis by the stretch of each point as it is now; yellow ones lie far."""
+
+    def __init__(self, limits: tuple[float, float] | None = None) -> None:
+        self._limits = limits or (0.0, FAR)
+        self._extent = (0.0, FAR)
+        self._is_known = True
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point."""
+        self._is_known = snapshot.stretch is not None
+        if snapshot.stretch is None:
+            return np.tile(MISSING, (len(snapshot.embedding), 1))
+        self._extent = (0.0, max(FAR, value_extent(snapshot.stretch)[1]))
+        return value_colors(snapshot.stretch, self._limits)
+
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        if not self._is_known:
+            return Legend(NO_STRETCH)
+        return Legend(STRETCH, limits=self._limits, extent=self._extent)
+
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
+
 def choices(dataset: Dataset | None) -> list[str]:
     """Return what the points of a dataset can be coloured by, best known first.
 
-    A column that is called as one of the first two is "(file)".
+    A column that is called as one of the built-in ones is "(file)".
     """
     if dataset is None:
         return list(BUILT_IN)
@@ -342,6 +369,8 @@ def coloring(
     """Return the colouring for one of the ``choices``, or for a gene."""
     if choice == CLUSTER:
         return by_cluster
+    if choice == STRETCH:
+        return ByStretch(limits)
     if choice == PRESSURE:
         return ByPressure(limits)
     column = _looked_at(dataset).by_choice.get(choice)

@@ -1,0 +1,32 @@
+"""Texts of the window about stretch."""
+
+from __future__ import annotations
+
+import math
+
+from napari_embedding_game.core.types import FAR, Snapshot
+
+STRETCH_CHOICE = "Stretched (far from its like)"
+STRETCH_MEANS = (
+    "stretch: how far a point lies from its nearest neighbours in the data, where 1 is "
+    f"usual on this map. From {FAR:.0f} on, a point lies far from points like it: its "
+    "place, and what it seems to be near to, is not to be believed."
+)
+NO_STRETCH = "The stretch of this map is not known: it is of an older file."
+
+
+def far_text(share: float) -> str:
+    """Return what is told of a share of points that lie far; "" where it is unknown."""
+    if math.isnan(share):
+        return ""
+    return f"{share_text(share)} of points lie far from points like them"
+
+
+def share_text(share: float) -> str:
+    """Return a share in percent: small ones with a decimal."""
+    return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"
+
+
+def has_stretch(snapshot: Snapshot | None) -> bool:
+    """Return whether the stretch of the points is known."""
+    return snapshot is not None and snapshot.stretch is not None
