@@ -25,9 +25,9 @@ from napari_embedding_game.ui.inspector.cluster_table_model import (
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
 from napari_embedding_game.ui.style.legend import SWATCH
 
-NARROW = 330
+NARROW = 400
 """Pixels below which the share makes room: it follows from the points."""
-WIDE = 400
+WIDE = 540
 """Pixels from which there is room for the pressure as well."""
 LONGEST_HEADING, SHORTEST_HEADING = 150, 70
 """Pixels for the heading that has the name of a column in it; its tooltip has all."""
