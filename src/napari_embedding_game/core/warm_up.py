@@ -57,7 +57,7 @@ def compile_game() -> None:
     forces.loops = _BothWays(None)
     objective.evaluate(y, y[:1], value=True)
     pressure(objective, y, y[:1])
-    stretch(forces.edges, y.numpy(), forces.loops)
+    stretch(np.array([[1], [0]], np.int32), y.numpy(), forces.loops)
 
 
 def compile_grid() -> None:

@@ -46,7 +46,7 @@ from napari_embedding_game.core.energy.valid_combinations import (
 )
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.inspect.stretch import stretch
+from napari_embedding_game.core.inspect.stretch import nearest_neighbors, stretch
 from napari_embedding_game.core.threads import Loops, one_torch_thread
 from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
 
@@ -220,6 +220,7 @@ class _Driver:
         n = len(problem.layout)
         self._labels: NDArray[np.int32] = np.zeros(n, np.int32)
         self._pressure = undefined(n)
+        self._neighbors: NDArray[np.int32] | None = None
         self._stretch: NDArray[np.float32] | None = None
         self._warning = ""
         self._throttle = Throttle()
@@ -416,7 +417,9 @@ class _Driver:
             self._warning = self._map_warning(positions)
 
     def _measure_stretch(self, positions: NDArray[np.float32]) -> None:
-        self._stretch = stretch(self._problem.edges, positions, self._loops)
+        if self._neighbors is None:
+            self._neighbors = nearest_neighbors(self._problem.edges)
+        self._stretch = stretch(self._neighbors, positions, self._loops)
 
     def _map_warning(self, positions: NDArray[np.float32]) -> str:
         """Return a sentence that says why the map cannot be trusted, or ""."""

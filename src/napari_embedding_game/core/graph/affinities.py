@@ -29,6 +29,8 @@ from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.graph.reconstruction import reconstruction_weights
 from napari_embedding_game.core.names import AFFINITIES
 
+N_NEAREST = 15
+"""Neighbours by which it is told whether a point lies far from points like it."""
 _MEMBERSHIP_SHARE = np.float32(0.6)
 
 
@@ -50,6 +52,9 @@ class Edges:
         What the affinity's own symmetric weights were multiplied by.
     rows : (N, D) array or sparse matrix, or None
         The data, where their inner products attract instead of the edges.
+    nearest : (N, k) int32, or None
+        Each point's own nearest neighbours, ``N_NEAREST`` at most, nearest first; None
+        where only a matrix is known.
     """
 
     indptr: NDArray[np.uint32] | NDArray[np.uint64]
@@ -57,6 +62,7 @@ class Edges:
     weights: NDArray[np.floating]
     scale: float = 1.0
     rows: Any = None
+    nearest: NDArray[np.int32] | None = None
 
     @property
     def n_points(self) -> int:
@@ -77,7 +83,7 @@ class Edges:
         return sparse.csr_matrix((self.weights, indices, indptr), shape=shape)
 
     def in_order(self, order: NDArray[np.intp]) -> Edges:
-        """Return the edges between points in another order; without ``rows``."""
+        """Return the edges between points in another order, and nothing else."""
         if (order == np.arange(len(order))).all():
             return self
         matrix = self.matrix()[order][:, order]
@@ -121,6 +127,14 @@ def edges(
     InputError
         ``affinity`` is not one of ``names.AFFINITIES``, or needs ``X``.
     """
+    symmetric = _symmetric(graph, affinity, X, perplexity)
+    nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
+    return replace(symmetric, nearest=nearest)
+
+
+def _symmetric(
+    graph: NeighborGraph, affinity: str, X: Any, perplexity: float | None
+) -> Edges:
     if affinity == "uniform":
         directed = np.ones(graph.indices.shape, dtype=np.float32)
         matrix = _matrix(graph, directed)
@@ -135,7 +149,8 @@ def edges(
     if affinity == "lle":
         return Edges.from_matrix(_signed(graph, _given(X, affinity)))
     if affinity == "inner_products":
-        return replace(edges(graph), rows=_given(X, affinity))
+        uniform = _symmetric(graph, "uniform", None, None)
+        return replace(uniform, rows=_given(X, affinity))
     raise InputError(f"The affinity must be one of {AFFINITIES}, not {affinity!r}.")
 
 

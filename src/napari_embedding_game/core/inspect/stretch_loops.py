@@ -1,4 +1,8 @@
-"""The compiled loops of :mod:`stretch`, serial and parallel."""
+"""The compiled loops of :mod:`stretch`, serial and parallel.
+
+Arrays: ``neighbors`` (N, k), where -1 is none; ``y`` (N, d) the map; ``unit`` the
+squared length that is usual.
+"""
 
 # The compiler finds the types of these functions; annotations tell it nothing.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
@@ -21,36 +25,43 @@ def _squared(y, i, j):
 
 
 @njit(**OPTIONS)
-def edge_lengths(indptr, indices, y, step, squared):
-    """Write the squared length of every `step`-th entry of the edges, (n,)."""
-    row = 0
-    for n in range(squared.shape[0]):
-        entry = n * step
-        while np.int64(indptr[row + 1]) <= entry:
-            row += 1
-        squared[n] = _squared(y, row, indices[entry])
+def squared_lengths(neighbors, y, step, squared):
+    """Write the squared distances to the neighbours of every `step`-th point.
+
+    Returns
+    -------
+    int
+        How many were written.
+    """
+    n = 0
+    for i in range(0, neighbors.shape[0], step):
+        for k in range(neighbors.shape[1]):
+            if neighbors[i, k] >= 0:
+                squared[n] = _squared(y, i, neighbors[i, k])
+                n += 1
+    return n
 
 
 @njit(**OPTIONS)
-def _stretch(indptr, indices, weights, y, unit, i):
-    """Return the stretch of point i; 0 where nothing attracts it."""
-    total, weight = np.float64(0.0), np.float64(0.0)
-    for entry in range(np.int64(indptr[i]), np.int64(indptr[i + 1])):
-        share = abs(np.float64(weights[entry]))
-        total += share * np.log1p(_squared(y, i, indices[entry]) / unit)
-        weight += share
-    return np.sqrt(np.expm1(total / weight)) if weight > 0.0 else np.float64(0.0)
+def _stretch(neighbors, y, unit, i):
+    """Return the stretch of point i; 0 where it has no neighbours."""
+    total, n = np.float64(0.0), 0
+    for k in range(neighbors.shape[1]):
+        if neighbors[i, k] >= 0:
+            total += np.log1p(_squared(y, i, neighbors[i, k]) / unit)
+            n += 1
+    return np.sqrt(np.expm1(total / n)) if n > 0 else np.float64(0.0)
 
 
 @njit(**OPTIONS)
-def stretch_serial(indptr, indices, weights, y, unit, out):
-    """Write the stretch of every point, (N,); `unit` is a squared length."""
+def stretch_serial(neighbors, y, unit, out):
+    """Write the stretch of every point, (N,)."""
     for i in range(y.shape[0]):
-        out[i] = _stretch(indptr, indices, weights, y, unit, i)
+        out[i] = _stretch(neighbors, y, unit, i)
 
 
 @njit(**PARALLEL_OPTIONS)
-def stretch_parallel(indptr, indices, weights, y, unit, out):
+def stretch_parallel(neighbors, y, unit, out):
     """Like :func:`stretch_serial`."""
     for i in prange(y.shape[0]):
-        out[i] = _stretch(indptr, indices, weights, y, unit, i)
+        out[i] = _stretch(neighbors, y, unit, i)
