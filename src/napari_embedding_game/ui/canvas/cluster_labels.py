@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from napari.layers import Points
 from numpy.typing import NDArray
-from qtpy.QtCore import QEvent, QObject, QPointF, QRectF
-from qtpy.QtGui import QPainter, QPaintEvent
+from qtpy.QtCore import QObject, QPointF
+from qtpy.QtGui import QPainter
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.clusters.clustering import Cluster
@@ -23,8 +21,8 @@ from napari_embedding_game.ui.canvas.label_layout import (
     zooms_with_room,
 )
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.projection import CanvasOverlay, Projection
-from napari_embedding_game.ui.compat import camera_of, canvas_widget
+from napari_embedding_game.ui.canvas.map_overlay import MapOverlay
+from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, half_size, write
@@ -90,41 +88,33 @@ class ClusterLabels(QObject):
         self._session = workspace.session
         self._linked = workspace.linked
         self._layers = layers
-        self._dock = dock
-        self._watched: Points | None = None
-        self.overlay: ClusterLabelOverlay | None = None
         self.names = NO_LABELS
-        self._painted: Projection | None = None
-        """How the map was drawn when the names were last written."""
+        self._overlay = MapOverlay(
+            viewer, layers, dock, self._paint, lambda: bool(self.names.clusters)
+        )
         self._soon = throttled(SOON_MS, self.update, self)
-        self._camera = camera_of(viewer)
-        self._grid = viewer.canvas.grid
         self._connections = Connections()
         self._connections.connect_all(self._signals(), self._later)
-        self._connections.connect_all(self._moves(), self._repaint)
-        self._of_points = Connections()
+        self._connections.connect(
+            workspace.session.selection.changed, self._overlay.repaint
+        )
         self._later()
 
     def close(self) -> None:
         """Undo the connections to the viewer; the names go too."""
         self._soon.cancel()
         self._connections.close()
-        self._watch(None)
-        if self.overlay is not None:
-            self.overlay.close()
-            self.overlay = None
+        self._overlay.close()
+
+    @property
+    def overlay(self) -> QWidget | None:
+        """What the names are written on, once there are names."""
+        return self._overlay.widget
 
     def update(self) -> None:
         """Find the names that are to be seen, and where."""
         self.names = self._find()
-        self._watch(self._layers.points)
-        if self.overlay is None and self.names.clusters:
-            canvas = canvas_widget(self._dock)
-            if canvas is not None:
-                self.overlay = ClusterLabelOverlay(
-                    canvas, self._paint, self._is_outdated
-                )
-        self._repaint()
+        self._overlay.update()
 
     def shown(self) -> dict[str, float]:
         """Return the names that can be read now, and how strongly: 0 to 1."""
@@ -172,53 +162,11 @@ class ClusterLabels(QObject):
             self._viewer.dims.events.ndim,
         )
 
-    def _moves(self) -> tuple[Any, ...]:
-        """Return what tells that the same names are to be seen in another way."""
-        return (
-            self._camera.events.zoom,
-            self._camera.events.center,
-            self._camera.events.angles,
-            self._camera.events.perspective,
-            self._camera.events.orientation,
-            self._viewer.dims.events.ndisplay,
-            self._grid.events,
-            self._viewer.canvas.events.size,
-            self._viewer.layers.events.inserted,
-            self._viewer.layers.events.removed,
-            self._viewer.layers.events.reordered,
-            self._viewer.events.theme,
-            self._session.selection.changed,
-        )
-
     def _later(self, event: object = None) -> None:
         if self._session.state not in RESTING and self.names.clusters:
             self.names = NO_LABELS
-            self._repaint()
+            self._overlay.repaint()
         self._soon.throttle()
-
-    def _repaint(self, event: object = None) -> None:
-        if self.overlay is not None:
-            is_seen = (
-                bool(self.names.clusters) and self._layers.projection() is not None
-            )
-            self.overlay.setVisible(is_seen)
-            self.overlay.update()
-
-    def _watch(self, points: Points | None) -> None:
-        """Hide the names with the points that they belong to."""
-        if points is self._watched:
-            return
-        self._of_points.close()
-        self._of_points.connect_all(self._of_layer(points), self._repaint)
-        self._watched = points
-
-    def _of_layer(self, points: Points | None) -> tuple[Any, ...]:
-        """Return what tells that a layer is seen in another way."""
-        if points is None:
-            return ()
-        events = points.events
-        moved = (events.scale, events.translate, events.rotate, events.shear)
-        return (events.visible, *moved, events.affine)
 
     def _find(self) -> LabelPlacement:
         session, points = self._session, self._layers.points
@@ -251,17 +199,11 @@ class ClusterLabels(QObject):
         zooms = np.array([drawn.zoom_at(place) for place in names.places])
         return lifts(names.radii * zooms, names.halves[:, 0])
 
-    def _is_outdated(self) -> bool:
-        """Whether the map is drawn in another place than the names on the sheet."""
-        return not _same(self._layers.projection(), self._painted)
-
-    def _paint(self, painter: QPainter) -> None:
+    def _paint(self, painter: QPainter, drawn: Projection) -> None:
         """Write the present names."""
-        names, shown, drawn = self.names, self.shown(), self._layers.projection()
-        self._painted = drawn
-        if names.places is None or drawn is None:
+        names, shown = self.names, self.shown()
+        if names.places is None:
             return
-        painter.setClipRect(QRectF(*drawn.cell))
         pixels = drawn.to_pixels(names.places)
         pixels[:, 1] -= self._lifts(drawn)
         colors = ON_LIGHT if self._viewer.theme == "light" else ON_DARK
@@ -272,39 +214,6 @@ class ClusterLabels(QObject):
             if text in shown:
                 painter.setOpacity(shown[text])
                 write(painter, QPointF(*pixel), text, cluster.is_named, colors)
-
-
-class ClusterLabelOverlay(CanvasOverlay):
-    """Overlay of the canvas that paints the names."""
-
-    def __init__(
-        self,
-        canvas: QWidget,
-        paint: Callable[[QPainter], None],
-        is_outdated: Callable[[], bool],
-    ) -> None:
-        super().__init__(canvas)
-        self._paint = paint
-        self._is_outdated = is_outdated
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the canvas: its size, and where it draws the map."""
-        if event.type() == QEvent.Type.Paint and self._is_outdated():
-            self.update()
-        return super().eventFilter(watched, event)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Write the names."""
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._paint(painter)
-        painter.end()
-
-
-def _same(one: Projection | None, other: Projection | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one.cell == other.cell and np.array_equal(one.matrix, other.matrix)
 
 
 def to_be_named(
