@@ -102,9 +102,18 @@ def snapshot(iteration=0, n_iter=50, n_points=40, n_landmarks=4, **changes):
         "labels": labels.astype(np.int32),
         "pressure": pressure.astype(np.float32),
         "stretch": np.where(np.arange(n_points) % 20 == 3, 8.0, 1.0).astype(np.float32),
+        "neighbors": ring(n_points),
         "finished": iteration >= n_iter,
     }
     return Snapshot(**(values | changes))
+
+
+def ring(n_points):
+    """Return the two beside each point on the circle; those of 3 and 23 lie across."""
+    places = np.arange(n_points)
+    beside = (places[:, None] + [-1, 1]) % n_points
+    beside[3::20] = ((places + n_points // 2) % n_points)[3::20, None]
+    return beside.astype(np.int32)
 
 
 class FakeEngine:

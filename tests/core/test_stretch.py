@@ -4,7 +4,11 @@ import pytest
 from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.inspect.stretch import nearest_neighbors, stretch
+from napari_embedding_game.core.inspect.stretch import (
+    far_neighbors,
+    nearest_neighbors,
+    stretch,
+)
 from napari_embedding_game.core.threads import PARALLEL_WORK, Loops
 from napari_embedding_game.core.types import FAR, GameSettings
 
@@ -66,6 +70,19 @@ def test_any_number_of_threads_gives_the_same_bits():
     found = [stretch(neighbors, y, loops) for _ in range(3)]  # both ways are tried
     for other in found:
         np.testing.assert_array_equal(other, stretch(neighbors, y, Loops(1)))
+
+
+def test_far_neighbors_are_those_beyond_five_usual_distances():
+    y = np.column_stack([np.arange(50.0), np.zeros(50)])
+    neighbors = np.column_stack([np.arange(50) - 1, np.arange(50) + 1])
+    neighbors[0], neighbors[-1] = 1, 48
+    neighbors[7] = 12, 13  # 5 and 6 away, where 1 is usual
+    neighbors[9] = -1, 40
+    some = np.array([7, 8, 9])
+    assert far_neighbors(neighbors, y, some).tolist() == [[9, 40], [7, 13]]
+    assert far_neighbors(neighbors, y, np.arange(14)).tolist() == [[9, 40]]
+    assert far_neighbors(neighbors, y, np.array([9, 8])).tolist() == [[9, 40]]
+    assert far_neighbors(neighbors, y, np.array([], int)).shape == (0, 2)
 
 
 def test_the_neighbors_are_those_of_the_graph_or_the_strongest_edges():

@@ -87,7 +87,7 @@ def assert_same_map(found, expected):
     np.testing.assert_array_equal(found.book.automatic, expected.book.automatic)
 
 
-ARRAYS = ("embedding", "landmarks", "labels", "pressure", "stretch")
+ARRAYS = ("embedding", "landmarks", "labels", "pressure", "stretch", "neighbors")
 NO_ARRAYS = dict.fromkeys(ARRAYS)
 
 
@@ -150,18 +150,19 @@ def test_a_file_from_before_there_was_stretch_is_opened(folder, tmp_path):
         values["look"]["size_by_pressure"] = True
         return json.dumps(values).encode()
 
-    changes = {"maps/0/map.json": old_look, "maps/0/stretch.npy": lambda content: None}
+    changes = {
+        "maps/0/map.json": old_look,
+        "maps/0/stretch.npy": lambda content: None,
+        "maps/0/neighbors.npy": lambda content: None,
+    }
     old = rewritten(path / "work.zip", tmp_path / "x.zip", changes)
     found = archive.load(old).maps[0]
     assert found.snapshot.stretch is None
     assert np.isnan(found.snapshot.stretched_share)
     assert found.look == saved.look
-    assert_same_map(
-        replace(
-            found, snapshot=replace(found.snapshot, stretch=saved.snapshot.stretch)
-        ),
-        saved,
-    )
+    assert found.snapshot.neighbors is None
+    later = {name: getattr(saved.snapshot, name) for name in ("stretch", "neighbors")}
+    assert_same_map(replace(found, snapshot=replace(found.snapshot, **later)), saved)
 
 
 def test_the_recorded_run_can_be_replayed(folder):
@@ -490,6 +491,9 @@ def put(value):
         ("of_landmarks", array(lambda a: a[1:])),
         ("stretch", array(lambda a: a[1:])),
         ("stretch", put(np.nan)),
+        ("neighbors", put(10**6)),
+        ("neighbors", put(-2)),
+        ("neighbors", array(lambda a: a[1:])),
     ],
 )
 def test_arrays_that_do_not_fit(folder, tmp_path, name, change):

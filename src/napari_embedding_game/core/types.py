@@ -106,6 +106,9 @@ class Snapshot:
     stretch: NDArray[np.float32] | None = None
     """(N,) how far each point lies from its neighbours in the data, 1 as usual; None
     where nobody knows: in maps of older files.  See :mod:`inspect.stretch`."""
+    neighbors: NDArray[np.int32] | None = None
+    """(N, k) nearest rows of each point in the data, -1 for none; no copy.  None where
+    nobody knows."""
     warning: str = ""
     """A sentence when the picture cannot be trusted (the points collapse, or are
     still on their way)."""

@@ -25,3 +25,5 @@ class DisplaySettings:
     show_landmarks: bool = True
     show_names: bool = True
     """Whether the names of the clusters are written on the map."""
+    show_far: bool = True
+    """Whether lines go from selected points to neighbours in the data that lie far."""

@@ -12,6 +12,7 @@ from qtpy.QtGui import QKeyEvent, QShowEvent
 from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from napari_embedding_game.ui.canvas.cluster_labels import ClusterLabels
+from napari_embedding_game.ui.canvas.far_lines import FarLines
 from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
@@ -174,6 +175,7 @@ class GameDock(QWidget):
         self.look = DisplayControls(session)
         self.select = SelectionControls(session, maps, linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
+        self.far = FarLines(viewer, workspace, self.controller.layers, self)
         self.hover = Hover(viewer, workspace, self.controller.layers, self)
         views = connect_views(
             self.controller, self.data, self.run, self.look, self.select, self.hover
@@ -187,6 +189,7 @@ class GameDock(QWidget):
             self.controller,
             self.hover,
             self.names,
+            self.far,
             self.look,
             self.select,
             self.run,

@@ -335,6 +335,7 @@ class _Driver:
             labels=self._labels,
             pressure=self._pressure,
             stretch=self._stretch,
+            neighbors=self._neighbors,
             warning=self._warning,
             finished=self.finished,
         )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.graph.affinities import N_NEAREST, Edges
 from napari_embedding_game.core.inspect import stretch_loops
 from napari_embedding_game.core.threads import Loops
+from napari_embedding_game.core.types import FAR
 
 _LOGARITHM = 8
 """What a logarithm costs, in steps of simpler loops."""
@@ -71,6 +72,39 @@ def nearest_neighbors(edges: Edges) -> NDArray[np.int32]:
     found = np.full((n, N_NEAREST), -1, np.int32)
     found[rows[strong], rank[rank < N_NEAREST]] = edges.indices[strong]
     return found
+
+
+def far_neighbors(
+    neighbors: NDArray[np.integer],
+    embedding: NDArray[np.floating],
+    rows: NDArray[np.integer],
+) -> NDArray[np.intp]:
+    """Return pairs of a row and a neighbour, not among them, that lie far on the map.
+
+    Parameters
+    ----------
+    neighbors : (N, k) int
+        As for :func:`stretch`.
+    embedding : (N, d) float
+    rows : (n,) int
+        The rows whose neighbours are looked for.
+
+    Returns
+    -------
+    (m, 2) int
+        Row and neighbour, more than ``FAR`` times the usual distance apart, the
+        longest way first.
+    """
+    y = np.ascontiguousarray(embedding, np.float32)
+    far = FAR**2 * _usual_squared_length(neighbors, y)
+    of_rows = neighbors[rows]
+    squared = np.square(y[of_rows] - y[rows][:, None]).sum(axis=2)
+    is_among = np.zeros(len(y), bool)
+    is_among[rows] = True
+    at, which = np.nonzero((squared > far) & (of_rows >= 0) & ~is_among[of_rows])
+    longest = np.argsort(-squared[at, which], kind="stable")
+    at, which = at[longest], which[longest]
+    return np.column_stack([np.asarray(rows)[at], of_rows[at, which]]).astype(np.intp)
 
 
 def _usual_squared_length(

@@ -122,6 +122,7 @@ class MapReader:
             labels=labels,
             pressure=self._pressure(),
             stretch=self._stretch(),
+            neighbors=self._neighbors(),
             warning=shot.warning,
             finished=shot.finished,
         )
@@ -139,6 +140,13 @@ class MapReader:
         stretch: NDArray[np.float32] = self._array("stretch", "<f4", self._n)
         self._expect(bool((stretch >= 0).all()), "its stretch")
         return stretch
+
+    def _neighbors(self) -> NDArray[np.int32] | None:
+        if f"{self._folder}/neighbors.npy" not in self._file:
+            return None  # an older file, or too many rows
+        neighbors: NDArray[np.int32] = self._array("neighbors", "<i4", self._n, None)
+        self._expect(_within(neighbors, -1, self._n), "its neighbours")
+        return neighbors
 
     def _book(self, n_landmarks: int) -> BookState:
         text = self._text

@@ -15,6 +15,8 @@ from napari_embedding_game.session.file.saved_map import SavedMap
 
 LARGEST_X = 64_000_000
 """Bytes of numbers that are stored where there is no file to read them from again."""
+MOST_NEIGHBORS = 200_000
+"""Rows up to which their neighbours are stored, 60 bytes each."""
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -96,6 +98,8 @@ def map_arrays(one: SavedMap) -> Arrays:
         }
         if shot.stretch is not None:
             arrays["stretch"] = shot.stretch.astype("<f4")
+        if shot.neighbors is not None and len(shot.neighbors) <= MOST_NEIGHBORS:
+            arrays["neighbors"] = shot.neighbors.astype("<i4")
     if one.drawn is not None:
         arrays["drawn"] = one.drawn
     if one.merging is not None:

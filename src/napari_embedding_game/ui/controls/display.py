@@ -69,6 +69,12 @@ class DisplayControls(ControlsSection):
             tooltip="Write the clusters' names on the map; nearer, there is room for "
             "more of them.",
         )
+        self.far = CheckBox(
+            text="Lines to far neighbours",
+            value=self._look.show_far,
+            tooltip="From selected points to those of their nearest neighbours in the "
+            "data that lie far from them on the map: there the map is torn.",
+        )
         self.legend = LegendView()
         rows = form()
         add_row(rows, "Colour by", self.color_by)
@@ -80,10 +86,12 @@ class DisplayControls(ControlsSection):
         shown.addWidget(self.names.native)
         shown.addStretch(1)
         self.column.addLayout(shown)
+        self.column.addWidget(self.far.native)
         self.color_by.changed.connect(self._set_color)
         self.size_by.changed.connect(self._set_size)
         self.landmarks.changed.connect(self._set_landmarks)
         self.names.changed.connect(self._set_names)
+        self.far.changed.connect(self._set_far)
         self._connections = Connections()
         for signal, slot in (
             (self._session.dataset_changed, self._on_dataset),
@@ -113,6 +121,7 @@ class DisplayControls(ControlsSection):
             (self.size_by, self._look.size_by),
             (self.landmarks, self._look.show_landmarks),
             (self.names, self._look.show_names),
+            (self.far, self._look.show_far),
         ):
             with widget.changed.blocked():
                 widget.value = value
@@ -176,3 +185,6 @@ class DisplayControls(ControlsSection):
 
     def _set_names(self, shown: bool) -> None:
         self._look.show_names = shown
+
+    def _set_far(self, shown: bool) -> None:
+        self._look.show_far = shown
