@@ -76,6 +76,18 @@ def test_when_the_other_way_becomes_faster_it_is_found(clock):
     assert free_again[-200:].count(2) > 190
 
 
+@pytest.mark.parametrize("slow", [1, 2])
+def test_a_first_time_that_compiles_tells_nothing(clock, slow):
+    choice, seconds = ThreadChoice(2), {1: 2.0, 2: 1.0}
+    ways = []
+    for _ in range(500):
+        with choice.threads_for(PARALLEL_WORK) as n_threads:
+            is_first = n_threads not in ways
+            clock.now += 30.0 if is_first and n_threads == slow else seconds[n_threads]
+        ways.append(n_threads)
+    assert ways.count(2) > 450
+
+
 def test_an_error_in_the_work_is_not_swallowed(clock):
     with pytest.raises(ZeroDivisionError), ThreadChoice(2).threads_for(PARALLEL_WORK):
         1 / 0  # noqa: B018
