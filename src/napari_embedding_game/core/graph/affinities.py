@@ -29,7 +29,8 @@ from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.graph.reconstruction import reconstruction_weights
 from napari_embedding_game.core.names import AFFINITIES
 
-_MEMBERSHIP_SHARE = np.float32(0.6)
+MEMBERSHIP_SHARE = np.float32(0.6)
+"""Of the memberships in mixed weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +160,8 @@ def _mixed_weights(graph: NeighborGraph) -> NDArray[np.float32]:
     """Return (N, K) weights of the directed pairs, 1 on average."""
     memberships = affinity_kernels.fuzzy_memberships(graph.distances)
     memberships /= memberships.mean()
-    weights: NDArray[np.float32] = _MEMBERSHIP_SHARE * memberships + (
-        1 - _MEMBERSHIP_SHARE
+    weights: NDArray[np.float32] = MEMBERSHIP_SHARE * memberships + (
+        1 - MEMBERSHIP_SHARE
     )
     return weights
 
