@@ -1,8 +1,9 @@
 """What the benchmarks share: data, repeats, the machine's facts, and tables.
 
 ``--data FOLDER`` is looked through for ``mnist_70k.npz`` and ``coil20_32.npz``
-(arrays ``X`` and ``y``), ``covid_balf_counts.h5ad`` (counts) and
-``pbmc3k_lognorm.h5ad`` (``obsm["X_pca"]``), both with ``obs["cell_type"]``.
+(arrays ``X`` and ``y``), ``covid_balf_counts.h5ad`` and ``ifnb_pbmc_counts.h5ad``
+(counts) and ``pbmc3k_lognorm.h5ad`` (``obsm["X_pca"]``), all with
+``obs["cell_type"]``.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _mnist_50(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return pca.fit_transform(X).astype(np.float32), y
 
 
-def _covid(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _counts(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Go scanpy's usual way from counts to 50 principal components."""
     import anndata
     import scanpy as sc
@@ -99,7 +100,8 @@ def _digits(path: Path) -> tuple[np.ndarray, np.ndarray]:
 SOURCES: dict[str, tuple[str, Callable[[Path], tuple[np.ndarray, np.ndarray]]]] = {
     "mnist": ("mnist_70k.npz", _mnist_50),
     "mnist pixels": ("mnist_70k.npz", _arrays),
-    "covid": ("covid_balf_counts.h5ad", _covid),
+    "covid": ("covid_balf_counts.h5ad", _counts),
+    "ifnb": ("ifnb_pbmc_counts.h5ad", _counts),
     "pbmc": ("pbmc3k_lognorm.h5ad", _pbmc),
     "coil20": ("coil20_32.npz", _arrays),
     "digits": ("", _digits),
