@@ -113,12 +113,12 @@ class FittedSearch:
                     f"New rows cannot be placed under the distance {self._metric!r}: "
                     f"{error}"
                 ) from error
-            near = np.argpartition(apart, n_neighbors - 1, axis=1)[:, :n_neighbors]
-            near.sort(axis=1)
-            of_near = np.take_along_axis(apart, near, axis=1)
-            order = np.argsort(of_near, axis=1, kind="stable")
-            found[block] = np.take_along_axis(near, order, axis=1)
-            distances[block] = np.take_along_axis(of_near, order, axis=1)
+            for q, row in enumerate(apart, begin):
+                farthest = np.partition(row, n_neighbors - 1)[n_neighbors - 1]
+                near = np.flatnonzero(row <= farthest)
+                order = np.argsort(row[near], kind="stable")[:n_neighbors]
+                found[q] = near[order]
+                distances[q] = row[found[q]]
         return found, distances
 
 
