@@ -45,8 +45,6 @@ def energy(field, f, places, weights, x):
 @pytest.mark.parametrize("name", ["game", "tsne", "ssne", "two_kernel_lle"])
 def test_the_field_pushes_a_point_as_the_fit_does(points, name, approximation):
     """Its slope at a point is the gradient of the repulsion there, of whole S."""
-    if approximation == "exact" and points.shape[1] == 3 and name == "ssne":
-        pytest.skip("the largest grid in space is too coarse for Gaussians")
     method = METHODS[name]
     landmarks = points[:40]
     edges = edges_of(N)

@@ -289,9 +289,12 @@ class EmbeddingGame(
 
         For what ``X`` is and what is raised see :meth:`transform`.
         """
-        fitted = self._fitted_map()
+        with interrupt_waits():
+            from napari_embedding_game.core.dynamics.new_rows import nearest_landmark
+
+        places = self._fitted_map().place(self._new_rows(X))
         has_rows = self.landmark_clusters_ >= 0
-        nearest = fitted.nearest_landmark(fitted.place(self._new_rows(X)), has_rows)
+        nearest = nearest_landmark(places, self.landmarks_, has_rows)
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
         return clusters
 

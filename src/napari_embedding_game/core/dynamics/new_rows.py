@@ -120,21 +120,6 @@ class FittedMap(_Remembering):
             placed[block] = self._place(X[block])
         return placed
 
-    def nearest_landmark(
-        self, places: NDArray[np.float32], among: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.int32]:
-        """Return the nearest landmark (Eq. 7) of places (Q, d), (Q,) int32.
-
-        ``among``: (L,), landmarks that are asked; all if not given.
-        """
-        numbers = np.arange(len(self.landmarks), dtype=np.int32)
-        numbers = numbers if among is None else numbers[among]
-        columns = np.ascontiguousarray(self.landmarks[numbers].T)
-        labels = np.empty(len(places), np.int32)
-        chunks = pair_loops.n_chunks(len(places))
-        pair_loops.nearest_landmark_serial(chunks, places, columns, labels)
-        return numbers[labels]
-
     def _place(self, X: Any) -> NDArray[np.float32]:
         if not get_method(self.method).kernel:
             return self._projected(X)
@@ -183,6 +168,23 @@ class FittedMap(_Remembering):
         projected = np.asarray(X @ along) - mean @ along
         combined, *_ = np.linalg.lstsq(projected, points, rcond=None)
         return mean, along @ combined
+
+
+def nearest_landmark(
+    places: NDArray[np.float32],
+    landmarks: NDArray[np.float32],
+    among: NDArray[np.bool_],
+) -> NDArray[np.int32]:
+    """Return the nearest landmark (Eq. 7) of places (Q, d), (Q,) int32.
+
+    ``among``: (L,), which landmarks are asked.
+    """
+    numbers = np.flatnonzero(among).astype(np.int32)
+    columns = np.ascontiguousarray(landmarks[numbers].T)
+    labels = np.empty(len(places), np.int32)
+    chunks = pair_loops.n_chunks(len(places))
+    pair_loops.nearest_landmark_serial(chunks, places, columns, labels)
+    return numbers[labels]
 
 
 def check_transform(method: str, metric: Any) -> None:

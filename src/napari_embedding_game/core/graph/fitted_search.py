@@ -164,17 +164,16 @@ class _Index:
             if not _SAFE[0] < largest < _SAFE[1]:
                 self._unit = largest
         rows = self._prepared(X)
-        self._one = np.zeros((1, rows.shape[1], BLOCK), np.float32)
-        self._centres = self._one
+        self._centres = np.zeros((1, rows.shape[1], BLOCK), np.float32)
         labels = np.zeros(len(rows), np.int64)
         if len(rows) > MOST_FLAT:
             self._centres, labels = self._lists(rows, random_state)
         self._first, self._blocks, self._numbers = _blocks(rows, labels)
 
     def __call__(self, X: NDArray[Any], n_neighbors: int) -> Found:
-        found, squared = self._nearest(
-            self._prepared(X), n_neighbors, self._centres, self._first, self._blocks,
-            self._numbers,
+        found, squared = _nearest(
+            self._prepared(X), n_neighbors, self._n_threads, self._centres,
+            self._first, self._blocks, self._numbers,
         )  # fmt: skip
         if self._is_cosine:
             squared /= 2
@@ -196,43 +195,66 @@ class _Index:
         np.divide(rows, length, out=rows, where=length > 0)
         return np.asarray(rows, np.float32)
 
-    def _nearest(self, queries: NDArray[np.float32], k: int, *lists: Any) -> Found:
-        centres, first, blocks, numbers = lists
-        found = np.empty((len(queries), k), np.int64)
-        squared = np.empty((len(queries), k), np.float32)
-        with PARALLEL, numba_threads(self._n_threads):
-            search_loops.nearest_rows(
-                queries, centres, N_PROBES, first, blocks, numbers, found, squared
-            )
-        return found, squared
-
     def _lists(
         self, rows: NDArray[np.float32], random_state: int
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Return the centres of lists in blocks, and the list of each row: k-means."""
+        """Return the centres of lists in blocks, and the list of each row."""
         n_lists = min(len(rows) // _ROWS_OF_LIST, _MOST_LISTS)
-        rng = np.random.default_rng(random_state)
-        size = min(len(rows), _SAMPLES * n_lists)
-        sample = rows[np.sort(rng.choice(len(rows), size, replace=False))]
-        centres = sample[rng.choice(size, n_lists, replace=False)]
-        for _ in range(_ROUNDS):
-            labels = self._labels(sample, centres)
-            counts = np.bincount(labels, minlength=n_lists)
-            order = np.argsort(labels, kind="stable")
-            used = np.flatnonzero(counts)
-            starts = np.concatenate([[0], np.cumsum(counts[used])[:-1]])
-            sums = np.add.reduceat(sample[order].astype(np.float64), starts, axis=0)
-            centres[used] = (sums / counts[used, None]).astype(np.float32)
-        labels = self._labels(rows, centres)
+        centres = k_means(rows, n_lists, self._n_threads, random_state)
+        labels, _ = nearest_centre(rows, centres, self._n_threads)
         return _in_blocks(centres)[0], labels
 
-    def _labels(
-        self, rows: NDArray[np.float32], centres: NDArray[np.float32]
-    ) -> NDArray[np.int64]:
-        blocks, numbers = _in_blocks(centres)
-        first = np.array([0, len(blocks)])
-        found, _ = self._nearest(rows, 1, self._one, first, blocks, numbers)
-        return found[:, 0]
+
+def k_means(
+    rows: NDArray[np.float32], n_centres: int, n_threads: int = 1, random_state: int = 0
+) -> NDArray[np.float32]:
+    """Return centres of rows (N, D) by some rounds of k-means on a sample, (C, D).
+
+    The same for any number of threads.
+    """
+    rng = np.random.default_rng(random_state)
+    size = min(len(rows), _SAMPLES * n_centres)
+    sample = rows[np.sort(rng.choice(len(rows), size, replace=False))]
+    centres = sample[rng.choice(size, n_centres, replace=False)]
+    for _ in range(_ROUNDS):
+        labels, _ = nearest_centre(sample, centres, n_threads)
+        counts = np.bincount(labels, minlength=n_centres)
+        order = np.argsort(labels, kind="stable")
+        used = np.flatnonzero(counts)
+        starts = np.concatenate([[0], np.cumsum(counts[used])[:-1]])
+        sums = np.add.reduceat(sample[order].astype(np.float64), starts, axis=0)
+        centres[used] = (sums / counts[used, None]).astype(np.float32)
+    return centres
+
+
+def nearest_centre(
+    rows: NDArray[np.float32], centres: NDArray[np.float32], n_threads: int = 1
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the nearest centre of each row, and its squared distance: (N,) each."""
+    blocks, numbers = _in_blocks(centres)
+    one = np.zeros((1, rows.shape[1], BLOCK), np.float32)
+    first = np.array([0, len(blocks)])
+    found, squared = _nearest(rows, 1, n_threads, one, first, blocks, numbers)
+    return found[:, 0], squared[:, 0]
+
+
+def _nearest(
+    queries: NDArray[np.float32],
+    k: int,
+    n_threads: int,
+    centres: NDArray[np.float32],
+    first: NDArray[np.int64],
+    blocks: NDArray[np.float32],
+    numbers: NDArray[np.int64],
+) -> Found:
+    """Run the compiled search: row numbers and squared distances, (Q, k)."""
+    found = np.empty((len(queries), k), np.int64)
+    squared = np.empty((len(queries), k), np.float32)
+    with PARALLEL, numba_threads(n_threads):
+        search_loops.nearest_rows(
+            queries, centres, N_PROBES, first, blocks, numbers, found, squared
+        )
+    return found, squared
 
 
 def _in_blocks(
