@@ -21,7 +21,7 @@ from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import search_loops
-from napari_embedding_game.core.graph.neighbors import MOST_DENSE, TOO_LARGE
+from napari_embedding_game.core.graph.neighbors import MOST_DENSE
 from napari_embedding_game.core.graph.search_loops import BLOCK
 from napari_embedding_game.core.threads import PARALLEL, numba_threads
 
@@ -87,7 +87,10 @@ class FittedSearch:
         else:
             found, distances = self._all_distances(X, n_neighbors)
         if not (distances <= np.finfo(np.float32).max).all():
-            raise InputError(TOO_LARGE)
+            raise InputError(
+                "The values of new rows are so large that distances go beyond single "
+                "precision (3e38): prepare them as the fitted rows were."
+            )
         return found, distances
 
     def _all_distances(self, X: Any, n_neighbors: int) -> Found:
