@@ -415,7 +415,7 @@ def _fit_large(
     """Fit a reference, place all rows, and write them."""
     from contextlib import nullcontext
 
-    from napari_embedding_game.core.dynamics.new_rows import check_transform
+    from napari_embedding_game.core.new_rows.fitted_map import check_transform
     from napari_embedding_game.session import large_fit
 
     check_transform(game.method, game.metric)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.graph.affinities import edges
-from napari_embedding_game.core.graph.fitted_search import FittedSearch
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.new_edges import CLOSE, NewEdges
+from napari_embedding_game.core.new_rows.fitted_search import FittedSearch
+from napari_embedding_game.core.new_rows.new_edges import CLOSE, NewEdges
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from napari_embedding_game.core.energy import placement_loops
-from napari_embedding_game.core.energy.frozen_field import frozen_field
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.new_rows import placement_loops
+from napari_embedding_game.core.new_rows.frozen_field import frozen_field
 
 N = 2_500
 STEP = 1e-2

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.cli import app
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.reference_sample import reference_rows
+from napari_embedding_game.core.new_rows.reference_sample import reference_rows
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.lazy_rows import LazyRows
 from napari_embedding_game.session import large_fit

@@ -53,7 +53,7 @@ from napari_embedding_game.core.names import (
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.dynamics.new_rows import FittedMap
+    from napari_embedding_game.core.new_rows.fitted_map import FittedMap
 
 _TINY = sys.float_info.min
 _MOST_SEED = 2**32 - 1
@@ -267,7 +267,7 @@ class EmbeddingGame(
 
         Each row is placed alone, by its neighbours among the fitted rows and what
         repels a point there, so that the order and the size of batches change nothing.
-        A row that was fitted has its place in ``embedding_``.  See :mod:`new_rows`.
+        A row that was fitted has its place in ``embedding_``.  See :mod:`fitted_map`.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ class EmbeddingGame(
         For what ``X`` is and what is raised see :meth:`transform`.
         """
         with interrupt_waits():
-            from napari_embedding_game.core.dynamics.new_rows import nearest_landmark
+            from napari_embedding_game.core.new_rows.fitted_map import nearest_landmark
 
         places = self._fitted_map().place(self._new_rows(X))
         has_rows = self.landmark_clusters_ >= 0

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics import external
 from napari_embedding_game.core.dynamics.driver import play, resolve_device
-from napari_embedding_game.core.dynamics.new_rows import FittedMap, FittedRows
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
 from napari_embedding_game.core.energy.methods import (
     check_numbers,
@@ -37,6 +36,7 @@ from napari_embedding_game.core.graph.initialization import (
     start_layout,
 )
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.core.new_rows.fitted_map import FittedMap, FittedRows
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 
 

@@ -16,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.energy import pair_loops, placement_loops
-from napari_embedding_game.core.energy.frozen_field import FrozenField, frozen_field
+from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.fitted_search import FittedSearch, check_metric
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
-from napari_embedding_game.core.graph.new_edges import NewEdges
 from napari_embedding_game.core.names import Approximation
+from napari_embedding_game.core.new_rows import placement_loops
+from napari_embedding_game.core.new_rows.fitted_search import FittedSearch, check_metric
+from napari_embedding_game.core.new_rows.frozen_field import FrozenField, frozen_field
+from napari_embedding_game.core.new_rows.new_edges import NewEdges
 from napari_embedding_game.core.threads import (
     PARALLEL,
     numba_threads,

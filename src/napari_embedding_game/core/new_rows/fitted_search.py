@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import search_loops
 from napari_embedding_game.core.graph.neighbors import MOST_DENSE
-from napari_embedding_game.core.graph.search_loops import BLOCK
+from napari_embedding_game.core.new_rows import search_loops
+from napari_embedding_game.core.new_rows.search_loops import BLOCK
 from napari_embedding_game.core.threads import PARALLEL, numba_threads
 
 MOST_FLAT = 8_192
