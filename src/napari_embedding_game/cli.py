@@ -724,6 +724,7 @@ def warm_up() -> None:
         warnings.simplefilter("ignore", EmbeddingWarning)
         for settings in _every_kind_of_run():
             EmbeddingGame(**settings, random_state=0).fit(X)
+        EmbeddingGame(max_iter=3, random_state=0).fit(X).transform(X[:2] + 1)
 
 
 def _every_kind_of_run() -> Iterator[dict[str, Any]]:
