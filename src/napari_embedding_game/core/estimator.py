@@ -74,6 +74,8 @@ class EmbeddingGame(
     the points and flee one another.  The landmarks end up tiling the data, so
     the nearest landmark of a point is its cluster.
 
+    A fitted model holds on to ``X``, by which :meth:`transform` places new rows.
+
     Parameters
     ----------
     n_components : int, default=2
