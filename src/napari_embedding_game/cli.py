@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.core.types import Snapshot
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.data.export.result import EmbeddingResult
+    from napari_embedding_game.data.formats.lazy_rows import LazyRows
     from napari_embedding_game.session.file.saved_map import SavedMap
 
 EXIT_DIFFERENT = 1
@@ -179,7 +180,12 @@ def fit(
         Path, typer.Argument(metavar="INPUT", help="File to read; see the README.")
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Result: .h5ad, or .csv for a table.")
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Result: .h5ad, or .csv for a table; .zarr with --reference.",
+        ),
     ],
     space: Annotated[
         str | None,
@@ -271,6 +277,21 @@ def fit(
     n_jobs: Annotated[
         int | None, typer.Option(help="Threads; chosen by size of the data.")
     ] = None,
+    reference: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="Fit so many rows, drawn so that rare groups stay, and place all "
+            "others on their map: for files larger than the memory (.zarr, .h5ad).",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="With --reference: address of a Dask scheduler, such as "
+            "tcp://host:8786, whose workers place the rows."
+        ),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite an existing OUT.")
     ] = False,
@@ -279,18 +300,30 @@ def fit(
 ) -> None:
     """Compute the map of a file without a window, and write it to OUT."""
     with _plain_errors():
-        _check_out(source, out, force)
         _check_strength(strength, repulsion)
         reading = {"missing": missing.value, "duplicates": duplicates.value}
-        dataset = _read(source, space, recipe, reading)
-        if not quiet:
-            _tell_notes(dataset)
+        if reference is None:
+            _check_out(source, out, force)
+            if scheduler is not None:
+                raise DataError("--scheduler goes with --reference: give both.")
+            dataset = _read(source, space, recipe, reading)
+            n_rows = dataset.X.shape[0]
+            if not quiet:
+                _tell_notes(dataset)
+        else:
+            _check_large_out(source, out, force)
+            if recipe or missing != "error":
+                raise DataError(
+                    "--reference reads principal components that are there, row by "
+                    "row: leave out --recipe and --missing."
+                )
+            lazy = _lazy_rows(source, space)
+            n_rows = min(reference, lazy.shape[0])
         from napari_embedding_game.core.energy.methods import n_searched, per_point
         from napari_embedding_game.core.energy.valid_combinations import choose
 
         how = None if approximation == "auto" else approximation.value
         chosen, _ = choose(method, how, optimizer.value)
-        n_rows = dataset.X.shape[0]
         if strength is not None:
             has_lambda = chosen.lambda_scale is per_point
             repulsion = strength / (n_rows if has_lambda else 1)
@@ -323,6 +356,9 @@ def fit(
             optimizer=optimizer.value,
             perplexity=perplexity,
         )
+        if reference is not None:
+            _fit_large(game, lazy, reference, scheduler, out, quiet, as_json)
+            return
         snapshot, interrupted = _play(game.iter_fit(dataset.X), quiet)
         if snapshot is None:
             raise KeyboardInterrupt
@@ -335,6 +371,85 @@ def fit(
             _report(dataset, snapshot, out)
         if interrupted:
             raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _check_large_out(source: Path, out: Path, force: bool) -> None:
+    from napari_embedding_game.data.export.writers import check_output
+
+    if out.suffix.lower() != ".zarr":
+        raise DataError(f"{out.name} has to end in .zarr with --reference.")
+    if not out.exists():
+        check_output(source if source.exists() else None, out)
+        return
+    if not force:
+        raise DataError(f"{out} exists: choose another name, or add --force.")
+    is_map = (out / "X_embedding_game").is_dir()
+    if not is_map or out.resolve() in (source.resolve(), *source.resolve().parents):
+        raise DataError(f"{out} is no map to overwrite: choose another name.")
+
+
+def _lazy_rows(source: Path, space: str | None) -> LazyRows:
+    from napari_embedding_game.data.errors import explain_damage
+    from napari_embedding_game.data.formats.lazy_rows import LazyRows
+
+    if not source.exists():
+        raise DataError(f"{source} does not exist: check the name and the folder.")
+    if source.suffix.lower() not in (".zarr", ".h5ad"):
+        raise DataError(
+            f"{source.name} is not read in parts: write it as .zarr or .h5ad, or leave "
+            "out --reference."
+        )
+    with explain_damage(source, "a file of AnnData, or an array of zarr"):
+        return LazyRows(source.resolve(), space)
+
+
+def _fit_large(
+    game: EmbeddingGame,
+    rows: LazyRows,
+    reference: int,
+    scheduler: str | None,
+    out: Path,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Fit a reference, place all rows, and write them."""
+    from contextlib import nullcontext
+
+    from napari_embedding_game.core.new_rows.fitted_map import check_transform
+    from napari_embedding_game.session import large_fit
+
+    check_transform(game.method, game.metric)
+    on = nullcontext(large_fit.here)
+    with large_fit.on_cluster(scheduler) if scheduler else on as run:
+        if not quiet:
+            typer.echo("Drawing the reference", err=True)
+        drawn = large_fit.draw_reference(rows, reference, game.random_state, run)
+        snapshot, interrupted = _play(game.iter_fit(rows.take(drawn)), quiet)
+        if snapshot is None or interrupted:
+            raise KeyboardInterrupt
+        if not quiet:
+            typer.echo(f"Placing {rows.shape[0]:,} rows", err=True)
+        facts = {
+            **game.get_params(),
+            "repulsion": game.repulsion_,
+            "affinity": game.affinity_,
+            "input": rows.path.name,
+            "space": rows.space,
+            "n_points": rows.shape[0],
+            "reference": len(drawn),
+            "n_iter": snapshot.iteration,
+            "energy": snapshot.energy,
+            "warning": snapshot.warning,
+        }
+        large_fit.place_all(rows, game, out, facts, run)
+    _tell_doubts(snapshot)
+    if as_json:
+        _tell_json({"out": str(out), **facts})
+    elif not quiet:
+        typer.echo(
+            f"{out}: {rows.shape[0]:,} points of {rows.path.name} ({rows.space}), "
+            f"{len(drawn):,} of them fitted, {_state(snapshot)}"
+        )
 
 
 def _read(
@@ -611,6 +726,7 @@ def warm_up() -> None:
         warnings.simplefilter("ignore", EmbeddingWarning)
         for settings in _every_kind_of_run():
             EmbeddingGame(**settings, random_state=0).fit(X)
+        EmbeddingGame(max_iter=3, random_state=0).fit(X).transform(X[:2] + 1)
 
 
 def _every_kind_of_run() -> Iterator[dict[str, Any]]:

@@ -8,13 +8,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from napari_embedding_game.core.arguments import (
     number,
@@ -47,17 +52,29 @@ from napari_embedding_game.core.names import (
 )
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 
+if TYPE_CHECKING:
+    from napari_embedding_game.core.new_rows.fitted_map import FittedMap
+
 _TINY = sys.float_info.min
 _MOST_SEED = 2**32 - 1
 """As numpy's RandomState, which libraries draw from, takes no larger one."""
+_FARTHEST = 1e6
+"""Largest coordinate of a start that is given: beyond it points feel nothing."""
 
 
-class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class EmbeddingGame(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    ClusterMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Map rows to 1, 2 or 3 dimensions by a game of points against landmarks.
 
     Points run towards their neighbours and away from landmarks; landmarks chase
     the points and flee one another.  The landmarks end up tiling the data, so
     the nearest landmark of a point is its cluster.
+
+    A fitted model holds on to ``X``, by which :meth:`transform` places new rows.
 
     Parameters
     ----------
@@ -86,10 +103,11 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Share of the last step that goes into the next, instead of the schedule's.
     update, landmark_update : {"momentum", "omd", "optimistic"}, default="momentum"
         How each player learns: see :class:`optimizer.PlayerRMS`.
-    init : str, default="spectral"
+    init : str or (N, d) array, default="spectral"
         Where the points start: "spectral", "random", or a classical method, one of
         "pca", "gradient_pca", "random_projection", "le", "ale", "vrle", "isomap" and
-        "lle".
+        "lle".  An array is taken as it is, in units of the map: kernels are about 1
+        wide, and the other starts have unit variance.
     metric : str, default="euclidean"
         Any that scikit-learn's brute search or pynndescent knows by name, for dense
         or for sparse rows as these are.
@@ -115,13 +133,22 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     perplexity : float, default=30.0
         For entropic edges: how many neighbours count, softly.  Three times as
         many are looked at, whatever ``n_neighbors`` is.
+    n_clusters : int, optional
+        Landmarks are merged into so many clusters, or as many as have points if these
+        are fewer: see :mod:`clusters`.  None leaves each landmark a cluster.
+    warm_start : bool, default=False
+        Whether :meth:`fit` begins from the map of the last fit, instead of ``init``.
+        The rows must be as many, in the same order.
 
     Attributes
     ----------
     embedding_ : (N, d) float32
     landmarks_ : (L, d) float32
     labels_ : (N,) int32
-        Index of each row's nearest landmark (Eq. 7).
+        Cluster of each row: the index of its nearest landmark (Eq. 7), or with
+        ``n_clusters`` that of the cluster which this is merged into.
+    landmark_clusters_ : (L,) int32
+        Cluster of each landmark; with ``n_clusters`` -1 for one without rows.
     pressure_ : (N,) float32
         How far each point would be moved out of the plane, in units of the map; 0 is
         not at all.  All NaN under methods that do not define it.
@@ -133,6 +160,10 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The energy that the method minimises; for the game the bound of Eq. 3.
     affinity_matrix_ : (N, N) sparse matrix, float32
         The weights of the attraction, symmetric, as ``affinity`` asks for.
+    knn_indices_ : (N, K) int32
+        Neighbours of each row, nearest first, itself left out.
+    knn_distances_ : (N, K) float32
+        Their distances in ``metric``.
     repulsion_ : float
         The value of ``repulsion`` that was used: given again, it stands for the same.
     affinity_ : str
@@ -140,6 +171,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_ : int
         Under a minimiser, with those in which the landmarks settle at the end.
     n_features_in_ : int
+    feature_names_in_ : (n_features_in_,) array of str
+        Where ``X`` was a table whose columns all have names.
     random_state_ : int
 
     Examples
@@ -148,6 +181,12 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> X, y = load_digits(return_X_y=True)
     >>> EmbeddingGame(random_state=0).fit_transform(X).shape
     (1797, 2)
+
+    New rows are placed on a map that does not change:
+
+    >>> model = EmbeddingGame(random_state=0).fit(X[:1700])
+    >>> model.transform(X[1700:]).shape
+    (97, 2)
     """
 
     def __init__(
@@ -163,7 +202,7 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         learning_rate: float | None = None,
         landmark_learning_rate: float | None = None,
         momentum: float | None = None,
-        init: Init = "spectral",
+        init: Init | NDArray[np.floating] = "spectral",
         metric: str = "euclidean",
         device: str = "auto",
         n_jobs: int | None = None,
@@ -174,6 +213,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         perplexity: float = 30.0,
         update: Update = "momentum",
         landmark_update: Update = "momentum",
+        n_clusters: int | None = None,
+        warm_start: bool = False,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -196,6 +237,8 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.perplexity = perplexity
         self.update = update
         self.landmark_update = landmark_update
+        self.n_clusters = n_clusters
+        self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any = None) -> EmbeddingGame:
         """Find the map of ``X``, an (N, D) array or sparse matrix; ``y`` is not used.
@@ -225,6 +268,46 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the map of ``X``, (N, d) float32; see :meth:`fit`."""
         return self.fit(X).embedding_
 
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Return places of new rows on the map, (Q, d) float32; the map stays as it is.
+
+        Each row is placed alone, by its neighbours among the fitted rows and what
+        repels a point there, so that the order and the size of batches change nothing.
+        A row that was fitted has its place in ``embedding_``.  See :mod:`fitted_map`.
+
+        Parameters
+        ----------
+        X : (Q, D) array or sparse matrix
+            Rows with the columns of the fitted ones, prepared in the same way: the
+            same logarithms, scaling and principal axes.
+
+        Raises
+        ------
+        InputError
+            The map is that of a library, or the metric says nothing of new rows.
+        ValueError
+            NaN, infinities, other columns than in the fit, or no fit at all.
+        """
+        return self._fitted_map().place(self._new_rows(X))
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Return the cluster of new rows, (Q,) int32: that of their nearest landmark.
+
+        For what ``X`` is and what is raised see :meth:`transform`.
+        """
+        with interrupt_waits():
+            from napari_embedding_game.core.new_rows.fitted_map import nearest_landmark
+
+        places = self._fitted_map().place(self._new_rows(X))
+        has_rows = self.landmark_clusters_ >= 0
+        nearest = nearest_landmark(places, self.landmarks_, has_rows)
+        clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
+        return clusters
+
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int32]:
+        """Return the cluster of each row of ``X``, (N,) int32; see :meth:`fit`."""
+        return self.fit(X).labels_
+
     def iter_fit(self, X: Any) -> Iterator[Snapshot]:
         """Yield snapshots while the map forms; each is also kept as the result.
 
@@ -252,14 +335,20 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         n_rows = X.shape[0]
         start, settings = self._start(), self._settings(n_rows)
+        layout = self._given_layout(n_rows)
+        optional(whole, "n_clusters", self.n_clusters, 1)
+        if layout is not None:
+            start = replace(start, init="random")
         pipeline.check(X, start, settings)
         start = replace(start, n_neighbors=self._n_neighbors(start, n_rows))
         self.random_state_ = start.random_state
         self.repulsion_ = self._repulsion(n_rows)
         self.affinity_ = start.affinity
         graph = pipeline.neighbors(X, start)
-        weighted, layout = pipeline.place(graph, X, start)
+        weighted, layout = pipeline.place(graph, X, start, layout)
+        self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
         self.affinity_matrix_ = weighted.matrix()
+        self._fitted = pipeline.fitted(X, graph, weighted, start, settings)
         yield from pipeline.begin(weighted, layout, start, settings, diagnose=diagnose)
 
     def _start(self) -> StartSettings:
@@ -280,12 +369,29 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             metric=self.metric,
             affinity=one_of("affinity", self.affinity, ("auto", *AFFINITIES)),
             perplexity=number("perplexity", self.perplexity, "a number at least 1", 1),
-            init=one_of("init", self.init, INITS),
+            init=one_of("init", self.init, INITS) if _is_name(self.init) else "random",
             random_state=self._seed(),
             device=self.device,
             n_jobs=optional(whole, "n_jobs", self.n_jobs),
         )
         return resolve(start, one_of("method", self.method, METHODS))
+
+    def _given_layout(self, n_rows: int) -> NDArray[np.float32] | None:
+        """Return where the points start, (N, d), where an array or a map says so."""
+        if self.warm_start and hasattr(self, "embedding_"):
+            n_last, d = self.embedding_.shape
+            if (n_last, d) != (n_rows, self.n_components):
+                raise InputError(
+                    f"warm_start goes on from a map of {n_last} rows in {d} "
+                    f"dimensions, not of {n_rows} in {self.n_components}: set "
+                    "warm_start=False, or place new rows by transform."
+                )
+            return self.embedding_.copy()
+        return (
+            None
+            if _is_name(self.init)
+            else _as_layout(self.init, (n_rows, self.n_components))
+        )
 
     def _n_neighbors(self, start: StartSettings, n_rows: int) -> int:
         wanted = n_searched(start.affinity, start.n_neighbors, start.perplexity, n_rows)
@@ -334,6 +440,17 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the strength that a ``repulsion`` of 1 stands for."""
         return n_rows if get_method(self.method).lambda_scale is per_point else 1
 
+    def _fitted_map(self) -> FittedMap:
+        """Return the map that new rows are placed on."""
+        check_is_fitted(self, "embedding_")
+        return self._fitted
+
+    def _new_rows(self, X: Any) -> Any:
+        """Return new rows as :meth:`fit` takes its own."""
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False
+        )
+
     def _seed(self) -> int:
         given = self.random_state
         if isinstance(given, Integral):
@@ -350,16 +467,75 @@ class EmbeddingGame(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _keep(self, snapshot: Snapshot) -> None:
         self.embedding_ = snapshot.embedding
         self.landmarks_ = snapshot.landmarks
-        self.labels_ = snapshot.labels
+        self.landmark_clusters_ = self._clusters(snapshot)
+        self.labels_ = self.landmark_clusters_[snapshot.labels]
         self.pressure_ = snapshot.pressure
         self.stretch_ = snapshot.stretch
         self.energy_ = snapshot.energy
         self.n_iter_ = snapshot.iteration
+        self._fitted = replace(
+            self._fitted, points=snapshot.embedding, landmarks=snapshot.landmarks
+        )
+
+    def _clusters(self, snapshot: Snapshot) -> NDArray[np.int32]:
+        """Return the cluster of each landmark, (L,)."""
+        n_landmarks = len(snapshot.landmarks)
+        if self.n_clusters is None:
+            return np.arange(n_landmarks, dtype=np.int32)
+        from napari_embedding_game.core.graph.affinities import Edges
+        from napari_embedding_game.core.inspect.clusters import (
+            landmark_graph,
+            merge_tree,
+        )
+
+        edges = Edges.from_matrix(self.affinity_matrix_)
+        graph = landmark_graph(edges, snapshot.labels, n_landmarks)
+        sizes = np.bincount(snapshot.labels, minlength=n_landmarks)
+        tree = merge_tree(graph, sizes, random_state=self.random_state_)
+        return tree.cut(int(self.n_clusters))
+
+    @property
+    def _n_features_out(self) -> int:
+        """Columns of what :meth:`transform` returns, which scikit-learn names."""
+        return int(self.embedding_.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def _is_name(init: Any) -> bool:
+    """Return whether this is a name, or nothing that could be an array."""
+    return not isinstance(init, (np.ndarray, list, tuple)) and not hasattr(
+        init, "__array__"
+    )
+
+
+def _as_layout(init: Any, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Return an array of start positions as such, a copy."""
+    try:
+        layout = np.array(init, np.float32)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"init must be a name or an array of numbers, not {shown(init)}."
+        ) from error
+    if layout.shape != shape:
+        raise InputError(
+            f"init must have a row for each row of X and a column for each dimension "
+            f"of the map, {shape[0]} x {shape[1]} values, not {shown(layout)}."
+        )
+    if not (np.abs(layout) <= _FARTHEST).all():
+        raise InputError(
+            f"init must have numbers from -{_FARTHEST:g} to {_FARTHEST:g}: divide all "
+            "of them by a common number, and leave out missing ones."
+        )
+    if (layout == layout[0]).all():
+        raise InputError(
+            "init must place the points apart, but all of its rows are the same."
+        )
+    return layout
 
 
 def _warn(sentence: str, category: type[Warning]) -> None:

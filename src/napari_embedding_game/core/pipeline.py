@@ -19,7 +19,11 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.dynamics import external
 from napari_embedding_game.core.dynamics.driver import play, resolve_device
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
-from napari_embedding_game.core.energy.methods import check_numbers, n_searched
+from napari_embedding_game.core.energy.methods import (
+    check_numbers,
+    n_searched,
+    strength_of,
+)
 from napari_embedding_game.core.energy.valid_combinations import (
     check_affinity,
     check_size,
@@ -32,6 +36,7 @@ from napari_embedding_game.core.graph.initialization import (
     start_layout,
 )
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.core.new_rows.fitted_map import FittedMap, FittedRows
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 
 
@@ -67,11 +72,16 @@ def neighbors(X: Any, start: StartSettings) -> NeighborGraph:
 
 
 def place(
-    graph: NeighborGraph, X: Any, start: StartSettings
+    graph: NeighborGraph,
+    X: Any,
+    start: StartSettings,
+    layout: NDArray[np.float32] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
-    """Weight the edges, then place the points: (N, d)."""
+    """Weight the edges, then place the points, (N, d), unless ``layout`` does so."""
     perplexity = min(start.perplexity, graph.n_neighbors / 3)
     weighted = edges(graph, start.affinity, X=X, perplexity=perplexity)
+    if layout is not None:
+        return weighted, layout
     return weighted, start_layout(
         weighted,
         X,
@@ -109,4 +119,26 @@ def begin(
         n_jobs=start.n_jobs,
         diagnose=diagnose,
         frame_iterations=frame_iterations,
+    )
+
+
+def fitted(
+    X: Any,
+    graph: NeighborGraph,
+    edges: Edges,
+    start: StartSettings,
+    settings: GameSettings,
+) -> FittedMap:
+    """Return a map that new rows can be placed on once it has points and landmarks."""
+    method, approximation = choose(
+        settings.method, settings.approximation, settings.optimizer
+    )
+    none = np.empty((0, start.n_components), np.float32)
+    return FittedMap(
+        rows=FittedRows(X, graph, start, edges.scale),
+        method=settings.method,
+        approximation=approximation,
+        repulsion=method.lambda_scale(edges) * strength_of(settings),
+        points=none,
+        landmarks=none,
     )

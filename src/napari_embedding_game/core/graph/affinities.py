@@ -31,7 +31,8 @@ from napari_embedding_game.core.names import AFFINITIES
 
 N_NEAREST = 15
 """Neighbours by which it is told whether a point lies far from points like it."""
-_MEMBERSHIP_SHARE = np.float32(0.6)
+MEMBERSHIP_SHARE = np.float32(0.6)
+"""Of the memberships in mixed weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +175,8 @@ def _mixed_weights(graph: NeighborGraph) -> NDArray[np.float32]:
     """Return (N, K) weights of the directed pairs, 1 on average."""
     memberships = affinity_kernels.fuzzy_memberships(graph.distances)
     memberships /= memberships.mean()
-    weights: NDArray[np.float32] = _MEMBERSHIP_SHARE * memberships + (
-        1 - _MEMBERSHIP_SHARE
+    weights: NDArray[np.float32] = MEMBERSHIP_SHARE * memberships + (
+        1 - MEMBERSHIP_SHARE
     )
     return weights
 

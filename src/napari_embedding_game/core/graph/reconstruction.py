@@ -15,7 +15,11 @@ _BLOCK_NUMBERS = 2**24
 
 
 def reconstruction_weights(
-    X: Any, indices: NDArray[np.integer], regularization: float = REGULARIZATION
+    X: Any,
+    indices: NDArray[np.integer],
+    regularization: float = REGULARIZATION,
+    *,
+    fitted: Any = None,
 ) -> NDArray[np.float32]:
     """Return w that minimises |x_i - sum_j w_ij x_j|^2, each row summing to 1.
 
@@ -23,9 +27,11 @@ def reconstruction_weights(
     ----------
     X : (N, D) array or sparse matrix
     indices : (N, K) array
-        Neighbours of each row.
+        Neighbours of each row, by their numbers in ``fitted``.
     regularization : float
         Added to the diagonal of each Gram matrix, times its trace.
+    fitted : (M, D) array or sparse matrix, optional
+        The neighbours, where they are not rows of ``X``.
 
     Returns
     -------
@@ -36,15 +42,17 @@ def reconstruction_weights(
     rows = max(1, _BLOCK_NUMBERS // (k * X.shape[1]))
     for begin in range(0, n, rows):
         block = slice(begin, begin + rows)
-        weights[block] = _solve(X, block, indices[block], regularization)
+        points, others = X[block], X if fitted is None else fitted
+        weights[block] = _solve(points, others, indices[block], regularization)
     return weights
 
 
 def _solve(
-    X: Any, block: slice, indices: NDArray[np.integer], regularization: float
+    rows: Any, others: Any, indices: NDArray[np.integer], regularization: float
 ) -> NDArray[np.floating]:
-    points = _dense(X[block])
-    apart = _dense(X[indices.ravel()]).reshape(*indices.shape, -1) - points[:, None]
+    points = _dense(rows)
+    near = _dense(others[indices.ravel()]).reshape(*indices.shape, -1)
+    apart = near - points[:, None]
     gram = apart @ apart.transpose(0, 2, 1)
     trace = np.trace(gram, axis1=1, axis2=2)
     ridge = regularization * np.where(trace > 0, trace, 1.0)

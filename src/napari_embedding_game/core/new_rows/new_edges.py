@@ -1,0 +1,158 @@
+"""The edges that new rows would have to the fitted rows, had they been among them.
+
+In a fit two rows are joined by what either gives to the other, see :mod:`affinities`.
+A new row gives weights to its nearest fitted rows as a fitted row does to its
+neighbours.  A fitted row gives it what it gives to a neighbour at the same distance
+(interpolated between its neighbours), and nothing where the new row is farther than
+all of these.  The edges of the fitted rows stay what they were.
+
+Two equal rows should lie on the same place, and rows that are almost equal close to
+each other.  Memberships and chances do not say so, as they are bounded.  So a weight
+is multiplied by 1 + (``CLOSE`` rho / d)^2, where d is the distance of the two rows and
+rho that of the fitted row to its own nearest neighbour: by 1.01 where d is rho, and
+without bound as d goes to 0.
+
+Under "lle" a new row is made up of its neighbours, and makes up none of them.
+"""
+
+# The compiler finds the types of the loop.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.graph import affinity_kernels
+from napari_embedding_game.core.graph.affinities import MEMBERSHIP_SHARE
+from napari_embedding_game.core.graph.neighbors import NeighborGraph
+from napari_embedding_game.core.graph.reconstruction import reconstruction_weights
+
+CLOSE = 0.1
+_ROUNDING = 1e-4
+"""By which two searches may find a distance different, relative."""
+_MOST = 1e12
+"""Largest factor of a weight."""
+
+Weights = NDArray[np.float32]
+
+
+class NewEdges:
+    """The edges of new rows to fitted rows.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+        Of the fitted rows.
+    affinity : str
+        One of ``names.AFFINITIES``, but not "inner_products".
+    scale : float
+        Of the fitted edges, see :class:`affinities.Edges`.
+    perplexity : float
+        Of entropic edges.
+    """
+
+    def __init__(
+        self, graph: NeighborGraph, affinity: str, scale: float, perplexity: float
+    ) -> None:
+        self._graph = graph
+        self._affinity = affinity
+        self._scale = scale
+        self._perplexity = perplexity
+        self._mean = 1.0
+        # (N, K): what each fitted row gives to each of its neighbours.
+        self._table: Weights = np.empty((0, 0), np.float32)
+        if affinity != "lle":
+            self._table = self._given(graph.distances)
+        if affinity == "mixed":
+            self._mean = float(self._table.mean())
+            self._table = self._mixed(self._table)
+
+    @property
+    def n_searched(self) -> int:
+        """Nearest fitted rows that each new row has edges to, M."""
+        k = self._graph.n_neighbors
+        return k if self._affinity == "lle" else min(2 * k, self._graph.n_points)
+
+    def weights(
+        self, X: Any, fitted: Any, found: NDArray[np.int64], distances: Weights
+    ) -> Weights:
+        """Return the weights of new rows' edges, (Q, M).
+
+        Parameters
+        ----------
+        X : (Q, D) array or sparse matrix
+            New rows.
+        fitted : (N, D) array or sparse matrix
+        found : (Q, M) int64
+            Nearest fitted rows, nearest first.
+        distances : (Q, M) float32
+        """
+        if self._affinity == "lle":
+            # Both i-j and j-i count in the sum over the matrix.
+            return 2 * reconstruction_weights(X, found, fitted=fitted)
+        k = self._graph.n_neighbors
+        near = self._given(np.ascontiguousarray(distances[:, :k]))
+        given = np.zeros(found.shape, np.float32)
+        given[:, :k] = self._mixed(near) if self._affinity == "mixed" else near
+        taken, factors = np.empty_like(given), np.empty_like(given)
+        _taken(self._graph.distances, self._table, found, distances, taken, factors)
+        return self._joined(given, taken) * factors
+
+    def _given(self, distances: Weights) -> Weights:
+        if self._affinity == "uniform":
+            return np.ones(distances.shape, np.float32)
+        if self._affinity == "entropic":
+            chances: Weights = affinity_kernels.conditional_probabilities(
+                distances, self._perplexity
+            )
+            return chances
+        memberships: Weights = affinity_kernels.fuzzy_memberships(distances)
+        return memberships
+
+    def _mixed(self, memberships: Weights) -> Weights:
+        share = np.float32(MEMBERSHIP_SHARE)
+        return share / np.float32(self._mean) * memberships + (1 - share)
+
+    def _joined(self, given: Weights, taken: Weights) -> Weights:
+        if self._affinity == "fuzzy":
+            return np.float32(self._scale) * (given + taken - given * taken)
+        if self._affinity == "entropic":
+            scale = self._scale / (2 * self._graph.n_points)
+            return np.float32(scale) * (given + taken)
+        return given + taken
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _taken(fitted_distances, table, found, distances, taken, factors):
+    """Write what fitted rows give to new rows, and the factors of close rows.
+
+    ``fitted_distances`` and ``table`` (N, K): of each row's neighbours, nearest first;
+    the others (Q, M).
+    """
+    last = fitted_distances.shape[1] - 1
+    for q in range(found.shape[0]):
+        for m in range(found.shape[1]):
+            j, d = found[q, m], distances[q, m]
+            row = fitted_distances[j]
+            if d > row[last] * (1 + _ROUNDING):
+                taken[q, m] = 0
+            elif d >= row[last]:
+                taken[q, m] = table[j, last]
+            else:
+                after = np.searchsorted(row, d)
+                taken[q, m] = table[j, after]
+                if after > 0 and row[after] > row[after - 1]:
+                    share = (row[after] - d) / (row[after] - row[after - 1])
+                    taken[q, m] += share * (table[j, after - 1] - table[j, after])
+            rho = row[0]
+            for k in range(1, last + 1):
+                if rho > 0:
+                    break
+                rho = row[k]
+            close = CLOSE * rho
+            is_far = close * close < _MOST * d * d
+            factors[q, m] = 1 + (close / d) ** 2 if is_far else _MOST

@@ -1,0 +1,201 @@
+"""A map of more rows than fit into memory: fitted on some, all others placed on it.
+
+1. One look at all rows, chunk by chunk, draws a reference that keeps rare groups
+   (:mod:`~.core.new_rows.reference_sample`).
+2. The reference is fitted.
+3. A second look places all rows on the map (:meth:`EmbeddingGame.transform`) and writes
+   them chunk by chunk.  Rows of the reference have their own places.
+
+No row sees another when it is placed, so chunks go anywhere and in any order: through
+Dask to the workers of a cluster, and again to another one when a worker is lost.  Each
+worker reads its rows from the file itself, which must be at the same path for it.  In
+this process there are a chunk, the reference and some bytes a row.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.estimator import EmbeddingGame
+from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.new_rows.fitted_map import nearest_landmark
+from napari_embedding_game.core.new_rows.fitted_search import k_means, nearest_centre
+from napari_embedding_game.core.new_rows.reference_sample import reference_rows
+from napari_embedding_game.session.clusters.cluster_book import clusters_of
+
+CHUNK = 65_536
+MOST_CENTRES = 256
+_ROWS_OF_CENTRE = 50
+"""Of the reference: fewer would leave no choice among the rows of a centre."""
+_SAMPLE = 65_536
+"""Rows, drawn at random, that the centres are of."""
+_RETRIES = 5
+_PATIENCE = 10
+"""Seconds within which a scheduler has to answer."""
+
+
+class Rows(Protocol):
+    """Rows that are read in parts, as :class:`~.data.formats.lazy_rows.LazyRows`."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    def read(self, begin: int, end: int) -> NDArray[np.float32]:
+        """Return the rows from ``begin`` up to before ``end``."""
+
+    def take(self, numbers: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return rows by their ascending numbers."""
+
+
+Work = Callable[[int, int], tuple[NDArray[Any], ...]]
+"""Takes the begin and the end of a chunk; returns arrays with a row for each row."""
+Done = Iterator[tuple[int, int, tuple[NDArray[Any], ...]]]
+Run = Callable[[Work, list[tuple[int, int]]], Done]
+"""Works on chunks and yields begin, end and result of each, in any order."""
+
+
+def here(work: Work, chunks: list[tuple[int, int]]) -> Done:
+    """Work on chunks in this process, one after the other."""
+    for begin, end in chunks:
+        yield begin, end, work(begin, end)
+
+
+@contextmanager
+def on_cluster(scheduler: str) -> Iterator[Run]:
+    """Give what works on chunks by the workers of a Dask cluster.
+
+    Raises
+    ------
+    InputError
+        Dask is not installed, or no scheduler answers.
+    """
+    try:
+        from distributed import Client, as_completed
+    except ImportError as error:
+        raise InputError(
+            'A scheduler needs Dask: pip install "napari-embedding-game[dask]".'
+        ) from error
+    try:
+        client = Client(scheduler, timeout=_PATIENCE)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"No Dask scheduler answers at {scheduler}: start one with `dask "
+            "scheduler`, or leave the scheduler out."
+        ) from error
+
+    def run(work: Work, chunks: list[tuple[int, int]]) -> Done:
+        sent = client.scatter(work, broadcast=True)
+        waiting = {
+            client.submit(_call, sent, *chunk, pure=False, retries=_RETRIES): chunk
+            for chunk in chunks
+        }
+        for future in as_completed(list(waiting)):
+            yield *waiting.pop(future), future.result()
+            future.release()
+
+    with client:
+        yield run
+
+
+def _call(work: Work, begin: int, end: int) -> tuple[NDArray[Any], ...]:
+    return work(begin, end)
+
+
+@dataclass(frozen=True)
+class _NearestCentre:
+    rows: Rows
+    centres: NDArray[np.float32]
+
+    def __call__(self, begin: int, end: int) -> tuple[NDArray[Any], ...]:
+        labels, squared = nearest_centre(self.rows.read(begin, end), self.centres)
+        return labels.astype(np.int32), squared
+
+
+@dataclass(frozen=True)
+class _Placed:
+    rows: Rows
+    model: EmbeddingGame
+    has_rows: NDArray[np.bool_]
+
+    def __call__(self, begin: int, end: int) -> tuple[NDArray[Any], ...]:
+        places = self.model.transform(self.rows.read(begin, end))
+        return places, nearest_landmark(places, self.model.landmarks_, self.has_rows)
+
+
+def draw_reference(
+    rows: Rows, n_rows: int, random_state: int = 0, run: Run = here
+) -> NDArray[np.int64]:
+    """Return the numbers of rows that stand for all, ascending."""
+    n = rows.shape[0]
+    if n_rows >= n:
+        return np.arange(n)
+    rng = np.random.default_rng(random_state)
+    drawn = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
+    sample = rows.take(drawn)
+    n_centres = max(1, min(MOST_CENTRES, n_rows // _ROWS_OF_CENTRE))
+    centres = k_means(sample, n_centres, 1, random_state)
+    labels, squared = np.empty(n, np.int32), np.empty(n, np.float32)
+    for begin, end, found in run(_NearestCentre(rows, centres), _chunks(n)):
+        labels[begin:end], squared[begin:end] = found
+    return reference_rows(labels, squared, n_rows, random_state)
+
+
+def place_all(
+    rows: Rows, model: EmbeddingGame, out: Path, facts: Mapping[str, Any], run: Run
+) -> None:
+    """Write the places and clusters of all rows as a group of zarr at ``out``.
+
+    Arrays ``X_embedding_game`` (N, d) float32, ``embedding_game_landmark`` (N,) int32,
+    the nearest landmark, and ``embedding_game_cluster`` (N,) int32, the number of the
+    cluster which that is merged into.  ``facts`` are its attributes.
+    """
+    import zarr
+
+    n = rows.shape[0]
+    cluster_of = _clusters(model)
+    part = out.with_name(f".{out.name}.part")
+    try:
+        group = zarr.open_group(str(part), mode="w")
+        group.attrs["embedding_game"] = json.loads(json.dumps(dict(facts), default=str))
+        d = model.embedding_.shape[1]
+        places = group.create_array(
+            "X_embedding_game", shape=(n, d), chunks=(CHUNK, d), dtype="float32"
+        )
+        landmarks, clusters = (
+            group.create_array(name, shape=(n,), chunks=(CHUNK,), dtype="int32")
+            for name in ("embedding_game_landmark", "embedding_game_cluster")
+        )
+        work = _Placed(rows, model, cluster_of >= 0)
+        for begin, end, found in run(work, _chunks(n)):
+            places[begin:end], landmarks[begin:end] = found
+            clusters[begin:end] = cluster_of[found[1]]
+        if out.exists():
+            shutil.rmtree(out)
+        part.rename(out)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _clusters(model: EmbeddingGame) -> NDArray[np.int32]:
+    """Return the number of each landmark's cluster, those of the command line."""
+    edges = Edges.from_matrix(model.affinity_matrix_)
+    clustering = clusters_of(edges, model.labels_, len(model.landmarks_))
+    numbers = np.full(len(model.landmarks_), -1, np.int32)
+    of_points = [clustering.numbers.get(i, i) for i in clustering.labels.tolist()]
+    numbers[model.labels_] = of_points
+    return numbers
+
+
+def _chunks(n: int) -> list[tuple[int, int]]:
+    return [(begin, min(begin + CHUNK, n)) for begin in range(0, n, CHUNK)]

@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.new_rows import fitted_search
+from napari_embedding_game.core.new_rows.fitted_search import FittedSearch, check_metric
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    middles = rng.normal(size=(20, 12)) * 4
+    return (middles[rng.integers(20, size=1300)] + rng.normal(size=(1300, 12))) + 100
+
+
+def exact(X, fitted, k, metric="euclidean"):
+    from sklearn.metrics import pairwise_distances
+
+    apart = pairwise_distances(X, fitted, metric=metric)
+    order = np.argsort(apart, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(apart, order, axis=1)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "correlation"])
+@pytest.mark.parametrize("n_fitted", [5, 128, 1200])
+def test_they_are_the_nearest(rows, metric, n_fitted):
+    fitted, X = rows[:n_fitted], rows[1200:]
+    found, distances = FittedSearch(fitted, metric)(X, 5)
+    expected, apart = exact(X, fitted, 5, metric)
+    np.testing.assert_allclose(distances, apart, rtol=1e-3, atol=1e-6)
+    assert (found == expected).mean() > 0.995
+
+
+def test_lists_find_most_of_them(rows, monkeypatch):
+    monkeypatch.setattr(fitted_search, "MOST_FLAT", 100)
+    monkeypatch.setattr(fitted_search, "_ROWS_OF_LIST", 20)
+    fitted, X = rows[:1200], rows[1200:]
+    search = FittedSearch(fitted, "euclidean")
+    found, _ = search(X, 10)
+    expected, _ = exact(X, fitted, 10)
+    kept = (found[:, :, None] == expected[:, None, :]).any(axis=2)
+    assert kept.mean() > 0.97
+    everything, _ = search(X[:3], 1200)  # more than the lists that are looked at hold
+    np.testing.assert_array_equal(np.sort(everything), [np.arange(1200)] * 3)
+    one_by_one = [search(X[i : i + 1], 10)[0][0] for i in range(100)]
+    np.testing.assert_array_equal(found, one_by_one)
+    two = FittedSearch(fitted, "euclidean", n_threads=2)(X, 10)[0]
+    np.testing.assert_array_equal(found, two)
+
+
+def test_equal_rows_come_in_the_order_of_their_numbers():
+    fitted = np.repeat([[0.0, 1], [2, 5]], 40, axis=0)
+    for metric in ("euclidean", "manhattan"):
+        found, distances = FittedSearch(fitted, metric)(fitted[45:46], 30)
+        np.testing.assert_array_equal(found[0], np.arange(40, 70))
+        np.testing.assert_array_equal(distances, 0)
+
+
+def test_a_fitted_row_is_at_distance_zero_from_itself(rows):
+    for X in (rows, rows.astype(np.float32), rows * 1e20, rows * 1e-20):
+        for metric in ("euclidean", "cosine"):
+            found, distances = FittedSearch(X, metric)(X[::-7], 1)
+            np.testing.assert_array_equal(found[:, 0], np.arange(len(X))[::-7])
+            np.testing.assert_array_equal(distances, 0)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "chebyshev"])
+def test_sparse_rows_are_searched(rows, metric):
+    X = np.where(rows > 101, rows, 0)
+    search = FittedSearch(sparse.csr_matrix(X), metric)
+    found, distances = search(sparse.csr_matrix(X[:50]), 4)
+    np.testing.assert_allclose(distances, exact(X[:50], X, 4, metric)[1], atol=1e-4)
+    alone, _ = search(X[7:8], 4)
+    np.testing.assert_array_equal(alone[0], found[7])
+
+
+@pytest.mark.parametrize(
+    "metric", ["seuclidean", "mahalanobis", "hellinger", "precomputed"]
+)
+def test_metrics_that_say_nothing_of_new_rows_are_refused(metric):
+    with pytest.raises(InputError, match=r"^New rows cannot be placed [^\n]*\.$"):
+        check_metric(metric)
+
+
+def test_a_function_is_a_metric(rows):
+    def largest(a, b):
+        return np.abs(a - b).max()
+
+    _, distances = FittedSearch(rows[:60], largest)(rows[60:65], 3)
+    _, apart = exact(rows[60:65], rows[:60], 3, "chebyshev")
+    np.testing.assert_allclose(distances, apart, rtol=1e-6)

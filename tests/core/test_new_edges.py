@@ -1,0 +1,70 @@
+"""The edges of new rows: those that they would have in a fit."""
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.new_rows.fitted_search import FittedSearch
+from napari_embedding_game.core.new_rows.new_edges import CLOSE, NewEdges
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).normal(size=(800, 4)).astype(np.float32)
+
+
+def of_one_more(rows, affinity, k, n_searched=None):
+    """Return the weights of the last row's edges in a fit of all, and as a new row."""
+    fitted = edges(knn_graph(rows, k), affinity, X=rows, perplexity=k / 3)
+    graph = knn_graph(rows[:-1], k)
+    scale = edges(graph, affinity, X=rows[:-1], perplexity=k / 3).scale
+    new = NewEdges(graph, affinity, scale, k / 3)
+    search = FittedSearch(rows[:-1], "euclidean")
+    found, distances = search(rows[-1:], n_searched or new.n_searched)
+    weights = new.weights(rows[-1:], rows[:-1], found, distances)
+    as_new = np.zeros(len(rows))
+    as_new[found[0]] = weights[0]
+    return fitted.matrix()[-1].toarray()[0], as_new
+
+
+@pytest.mark.parametrize("affinity", ["uniform", "fuzzy", "mixed", "entropic"])
+def test_a_new_row_has_the_edges_that_a_fit_would_give_it(rows, affinity):
+    for seed in range(8):
+        order = np.random.default_rng(seed).permutation(len(rows))
+        fitted, as_new = of_one_more(rows[order], affinity, 12, n_searched=400)
+        np.testing.assert_array_equal(as_new > 0, fitted > 0)
+        # In the fit, a row that has it near gives less to all others.
+        assert np.corrcoef(as_new, fitted)[0, 1] > 0.97
+        assert 0.9 * fitted.sum() < as_new.sum() < 1.3 * fitted.sum()
+        # Rows that are far in its own list, and have it near in theirs, are left out.
+        _, of_near = of_one_more(rows[order], affinity, 12)
+        assert 0.6 * as_new.sum() < of_near.sum() <= as_new.sum() * 1.001
+
+
+def test_under_lle_a_new_row_is_made_up_of_its_neighbours(rows):
+    search = FittedSearch(rows, "euclidean")
+    new = NewEdges(knn_graph(rows, 10), "lle", 1.0, 3.0)
+    X = rows[:50] + np.float32(0.05)
+    found, distances = search(X, new.n_searched)
+    weights = new.weights(X, rows, found, distances)
+    np.testing.assert_allclose(weights.sum(axis=1), 2, rtol=1e-5)
+    made = (weights[:, :, None] / 2 * rows[found]).sum(axis=1)
+    assert np.abs(made - X).mean() < 0.1 * np.abs(rows[found[:, 0]] - X).mean()
+
+
+@pytest.mark.parametrize("affinity", ["uniform", "fuzzy", "mixed", "entropic"])
+def test_weights_grow_without_bound_towards_a_fitted_row(rows, affinity):
+    graph = knn_graph(rows, 10)
+    new = NewEdges(graph, affinity, 1.0, 3.0)
+    rho = graph.distances[:1, 0]
+    found = FittedSearch(rows, "euclidean")(rows[:1], new.n_searched)[0]
+    heaviest = []
+    for share in (1, 0.1, 0.01, 0):
+        distances = np.full(found.shape, 2 * graph.distances.max(), np.float32)
+        distances[0, 0] = share * rho[0]
+        heaviest.append(new.weights(rows[:1], rows, found, distances)[0, 0])
+    ratios = np.divide(heaviest[1:], heaviest[0])
+    expected = [(1 + (CLOSE / share) ** 2) / 1.01 for share in (0.1, 0.01)]
+    np.testing.assert_allclose(ratios[:2], expected, rtol=0.3)
+    assert ratios[2] > 1e9

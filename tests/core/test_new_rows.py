@@ -1,0 +1,332 @@
+"""New rows on a finished map: transform and predict of every method."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.neighbors import knn_graph
+
+pytestmark = pytest.mark.filterwarnings("ignore:The points were still moving")
+OWN = [name for name, method in METHODS.items() if not method.library]
+
+
+@pytest.fixture(scope="module")
+def parts(digits):
+    X, y = digits
+    return (X[:1500], y[:1500]), (X[1500:], y[1500:])
+
+
+@pytest.fixture(scope="module")
+def fitted(parts):
+    return EmbeddingGame(random_state=0, n_clusters=10).fit(parts[0][0])
+
+
+@pytest.fixture(scope="module")
+def cloud():
+    return np.random.default_rng(0).normal(size=(140, 6)).astype(np.float32)
+
+
+def small(**changes):
+    settings = {"n_landmarks": 10, "max_iter": 40, "random_state": 0, "n_jobs": 1}
+    return EmbeddingGame(**{**settings, "perplexity": 8.0, **changes})
+
+
+def labels_of_nearest(places, embedding, labels, k=15):
+    apart = np.square(places[:, None] - embedding[None]).sum(axis=2)
+    votes = labels[np.argsort(apart, axis=1)[:, :k]]
+    return np.array([np.bincount(row).argmax() for row in votes])
+
+
+def test_new_digits_come_to_lie_among_their_own(parts, fitted):
+    (_, old), (X, y) = parts
+    placed = fitted.transform(X)
+    assert placed.dtype == np.float32
+    assert (labels_of_nearest(placed, fitted.embedding_, old) == y).mean() > 0.93
+
+
+def test_the_order_and_the_size_of_batches_change_nothing(parts, fitted):
+    X = parts[1][0]
+    placed = fitted.transform(X)
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_array_equal(fitted.transform(X[order]), placed[order])
+    for begin in (0, 1, 7, 100):
+        np.testing.assert_array_equal(
+            fitted.transform(X[begin : 2 * begin + 1]), placed[begin : 2 * begin + 1]
+        )
+    by_column = np.asfortranarray(X)
+    np.testing.assert_array_equal(fitted.transform(by_column), placed)
+
+
+def test_threads_change_nothing(parts):
+    (X, _), (new, _) = parts
+    one, two = (
+        EmbeddingGame(random_state=0, n_jobs=n, max_iter=100).fit(X).transform(new)
+        for n in (1, 2)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+def test_fitted_rows_have_their_places(parts, fitted):
+    X = parts[0][0]
+    np.testing.assert_array_equal(fitted.transform(X), fitted.embedding_)
+    np.testing.assert_array_equal(fitted.transform(X[5:6]), fitted.embedding_[5:6])
+
+
+@pytest.mark.parametrize("share", [1e-3, 0.05, 0.3])
+def test_rows_near_fitted_ones_land_near_their_places(parts, fitted, share):
+    X = parts[0][0][:300]
+    rho = knn_graph(parts[0][0], 1).distances[:300]
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    noise *= share * rho / np.linalg.norm(noise, axis=1, keepdims=True)
+    moved = np.linalg.norm(
+        fitted.transform(X + noise) - fitted.embedding_[:300], axis=1
+    )
+    span = np.ptp(fitted.embedding_, axis=0).max()
+    assert np.median(moved) < 0.01 * span
+    assert np.median(moved) < share * span
+
+
+def test_the_map_does_not_change(cloud):
+    model = small().fit(cloud[:120])
+    before = pickle.dumps(model)
+    model.transform(cloud[120:])
+    model.predict(cloud[120:])
+    assert pickle.dumps(model) == before
+
+
+def test_a_model_read_back_places_in_the_same_way(cloud):
+    model = small().fit(cloud[:120])
+    placed = model.transform(cloud[120:])
+    back = pickle.loads(pickle.dumps(model))  # noqa: S301
+    np.testing.assert_array_equal(back.transform(cloud[120:]), placed)
+
+
+@pytest.mark.parametrize("method", OWN)
+def test_every_method_places_rows(method, cloud):
+    model = small(method=method).fit(cloud[:120])
+    placed = model.transform(cloud)
+    span = np.ptp(model.embedding_, axis=0).max()
+    assert placed.shape == (140, 2)
+    assert np.isfinite(placed).all()
+    back = np.linalg.norm(placed[:120] - model.embedding_, axis=1)
+    assert np.median(back) < 0.01 * span
+    new = placed[120:]
+    assert np.ptp(new, axis=0).max() > 0.2 * span
+    assert (np.abs(new) < 2 * np.abs(model.embedding_).max()).all()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize(
+    "approximation",
+    ["landmarks", "mesh", "sampled_edges", "sampled_landmarks", "exact"],
+)
+def test_maps_of_all_dimensions_and_approximations_take_rows(cloud, d, approximation):
+    model = small(n_components=d, approximation=approximation).fit(cloud[:120])
+    placed = model.transform(cloud[120:])
+    assert placed.shape == (20, d)
+    assert (np.abs(placed) < 2 * np.abs(model.embedding_).max()).all()
+
+
+@pytest.mark.parametrize("affinity", ["mixed", "uniform", "fuzzy", "entropic", "lle"])
+def test_rows_are_placed_by_any_edges(parts, affinity):
+    (X, old), (new, y) = parts
+    model = EmbeddingGame(random_state=0, affinity=affinity, max_iter=200)
+    if affinity == "lle":
+        model.set_params(method="two_kernel_lle")
+    placed = model.fit(X).transform(new)
+    assert (labels_of_nearest(placed, model.embedding_, old) == y).mean() > 0.85
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", "pressured_points"])
+def test_maps_of_minimisers_take_rows(cloud, optimizer):
+    model = small(optimizer=optimizer, max_iter=None).fit(cloud[:120])
+    assert np.isfinite(model.transform(cloud[120:])).all()
+
+
+@pytest.mark.parametrize("method", ["pca", "pca_low_rank"])
+def test_pca_is_a_projection(method):
+    from sklearn.decomposition import PCA
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(140, 5)) * [9, 4, 1, 0.5, 0.1] + 3
+    model = EmbeddingGame(method=method, random_state=0).fit(X[:120])
+    placed = model.transform(X[120:])
+    expected = PCA(2).fit(X[:120]).transform(X[120:])
+    for axes in (np.eye(2), np.eye(2)[::-1]):
+        correlation = np.corrcoef(placed.T, (expected @ axes).T)
+        if abs(correlation[0, 2]) > 0.5:
+            break
+    turned, *_ = np.linalg.lstsq(placed, expected, rcond=None)
+    np.testing.assert_allclose(placed @ turned, expected, atol=0.02)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "manhattan", "correlation"])
+def test_other_metrics_place_rows(parts, metric):
+    (X, old), (new, y) = parts
+    model = EmbeddingGame(random_state=0, metric=metric, max_iter=200).fit(X)
+    placed = model.transform(new)
+    assert (labels_of_nearest(placed, model.embedding_, old) == y).mean() > 0.9
+    np.testing.assert_array_equal(model.transform(new[9:12]), placed[9:12])
+
+
+def test_sparse_and_dense_rows_are_placed_alike(parts):
+    (X, _), (new, _) = parts
+    dense = EmbeddingGame(random_state=0, max_iter=100).fit(X)
+    np.testing.assert_array_equal(
+        dense.transform(sparse.csr_matrix(new)), dense.transform(new)
+    )
+    from_sparse = EmbeddingGame(random_state=0, max_iter=100).fit(sparse.csr_matrix(X))
+    placed = from_sparse.transform(sparse.csr_matrix(new))
+    np.testing.assert_array_equal(from_sparse.transform(new), placed)
+    np.testing.assert_array_equal(
+        from_sparse.transform(sparse.csr_matrix(new[3:5])), placed[3:5]
+    )
+
+
+# --- What cannot be placed ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["umap_learn", "opentsne"])
+def test_maps_of_libraries_take_no_rows(cloud, library):
+    model = small(method=library).fit(cloud[:40])
+    with pytest.raises(InputError, match="fit with one of our own methods"):
+        model.transform(cloud[40:])
+
+
+def test_a_map_of_given_distances_takes_no_rows(cloud):
+    apart = np.linalg.norm(cloud[:, None] - cloud[None], axis=2)
+    model = small(metric="precomputed").fit(apart)
+    with pytest.raises(InputError, match="precomputed distances: fit the rows"):
+        model.transform(apart[:3])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda X: X[:, :5], "5 features"),
+        (lambda X: np.where(X > 1, np.nan, X), "NaN"),
+        (lambda X: X * np.float32(1e30), "single precision"),
+        (lambda X: X[:0], "0 sample"),
+        (lambda X: X[0], "2D array"),
+    ],
+)
+def test_rows_that_cannot_be_placed_are_told(cloud, change, says):
+    model = small().fit(cloud[:120])
+    with pytest.raises(ValueError, match=says):
+        model.transform(change(cloud[120:]))
+
+
+def test_a_model_that_is_not_fitted_says_so(cloud):
+    from sklearn.exceptions import NotFittedError
+
+    for way in (small().transform, small().predict):
+        with pytest.raises(NotFittedError):
+            way(cloud)
+
+
+# --- Clusters -----------------------------------------------------------------------
+
+
+def test_clusters_are_merged_landmarks(parts, fitted):
+    from sklearn.metrics import adjusted_rand_score
+
+    (_, old), (X, y) = parts
+    assert fitted.labels_.shape == (1500,)
+    np.testing.assert_array_equal(np.unique(fitted.labels_), np.arange(10))
+    assert adjusted_rand_score(old, fitted.labels_) > 0.7
+    predicted = fitted.predict(X)
+    assert predicted.dtype == np.int32
+    assert adjusted_rand_score(y, predicted) > 0.7
+    np.testing.assert_array_equal(fitted.predict(parts[0][0]), fitted.labels_)
+
+
+def test_without_n_clusters_landmarks_are_the_clusters(cloud):
+    model = small().fit(cloud[:120])
+    np.testing.assert_array_equal(model.landmark_clusters_, np.arange(10))
+    np.testing.assert_array_equal(model.predict(cloud[:120]), model.labels_)
+    np.testing.assert_array_equal(small().fit_predict(cloud[:120]), model.labels_)
+
+
+@pytest.mark.parametrize(("wanted", "there"), [(1, 1), (4, 4), (500, 10)])
+def test_there_are_as_many_clusters_as_wanted_or_possible(cloud, wanted, there):
+    labels = small(n_clusters=wanted).fit_predict(cloud)
+    assert len(np.unique(labels)) <= there
+    assert len(np.unique(labels)) == there or wanted == 500
+
+
+def test_a_number_of_clusters_that_is_none_is_refused(cloud):
+    for wrong in (0, 2.5, "many"):
+        with pytest.raises(InputError, match="n_clusters must be a whole number"):
+            small(n_clusters=wrong).fit(cloud)
+
+
+# --- Starts that are given ----------------------------------------------------------
+
+
+def test_an_array_is_a_start(cloud):
+    start = np.random.default_rng(1).normal(size=(140, 2))
+    model = small(init=start)
+    first = next(model.iter_fit(cloud))
+    np.testing.assert_array_equal(first.embedding, start.astype(np.float32))
+    again = clone(model).fit(cloud)
+    np.testing.assert_array_equal(
+        again.embedding_, small(init=start).fit_transform(cloud)
+    )
+
+
+@pytest.mark.parametrize(
+    ("init", "says"),
+    [
+        (np.zeros((140, 2)), "all of its rows are the same"),
+        (np.ones((3, 2)), "140 x 2 values, not an array of 3 x 2 values"),
+        (np.full((140, 2), np.nan), "leave out missing ones"),
+        (np.full((140, 2), 1e9), "divide all of them"),
+        ([["a", "b"]] * 140, "an array of numbers"),
+    ],
+)
+def test_an_array_that_is_no_start_is_told(cloud, init, says):
+    with pytest.raises(InputError, match=says):
+        small(init=init).fit(cloud)
+
+
+def test_a_warm_start_goes_on_from_the_last_map(cloud):
+    model = small(warm_start=True).fit(cloud)
+    before = model.embedding_
+    first = next(model.iter_fit(cloud))
+    np.testing.assert_array_equal(first.embedding, before)
+    with pytest.raises(InputError, match="from a map of 140 rows"):
+        model.fit(cloud[:100])
+    cold = small().fit(cloud)
+    np.testing.assert_array_equal(cold.fit(cloud).embedding_, before)
+
+
+# --- scikit-learn's ways ------------------------------------------------------------
+
+
+def test_tables_keep_their_rows_and_get_names(cloud):
+    import pandas as pd
+
+    names = [f"gene{i}" for i in range(6)]
+    table = pd.DataFrame(cloud, columns=names, index=[f"cell{i}" for i in range(140)])
+    model = small().set_output(transform="pandas").fit(table[:120])
+    np.testing.assert_array_equal(model.feature_names_in_, names)
+    placed = model.transform(table[120:])
+    assert list(placed.columns) == ["embeddinggame0", "embeddinggame1"]
+    assert list(model.get_feature_names_out()) == list(placed.columns)
+    np.testing.assert_array_equal(placed.index, table.index[120:])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.transform(table[120:].rename(columns={"gene0": "gene9"}))
+
+
+def test_the_graph_is_kept(cloud):
+    model = small(n_neighbors=7).fit(cloud)
+    graph = knn_graph(cloud, 7)
+    np.testing.assert_array_equal(model.knn_indices_, graph.indices)
+    np.testing.assert_allclose(model.knn_distances_, graph.distances)
+    assert model.affinity_matrix_.shape == (140, 140)

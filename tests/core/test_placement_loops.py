@@ -1,0 +1,111 @@
+"""The field of a finished map, and the minimum of one point's energy in it."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from napari_embedding_game.core.energy.methods import METHODS
+from napari_embedding_game.core.energy.objective import make_objective
+from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
+from napari_embedding_game.core.energy.pair_sums import make_forces
+from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.new_rows import placement_loops
+from napari_embedding_game.core.new_rows.frozen_field import frozen_field
+
+N = 2_500
+STEP = 1e-2
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3])
+def points(request):
+    y = np.random.default_rng(0).normal(size=(N, request.param)) * 6
+    return y.astype(np.float32)
+
+
+def edges_of(n):
+    indices = np.column_stack([np.arange(1, n + 1) % n, np.arange(-1, n - 1) % n])
+    matrix = np.arange(0, 2 * n + 1, 2).astype(np.uint32)
+    order = np.sort(indices, axis=1).ravel().astype(np.uint32)
+    return Edges(matrix, order, np.ones(2 * n, np.float32))
+
+
+def energy(field, f, places, weights, x):
+    """Return E(x) by formulas in float64."""
+    x = torch.from_numpy(np.asarray(x, np.float64))
+    of_edges = f.value(((x - torch.from_numpy(places)) ** 2).sum(dim=1))
+    near = torch.from_numpy(field.sources.T.astype(float))
+    pushed = field.kernel.value(((x - near) ** 2).sum(dim=1)).sum()
+    return float((torch.from_numpy(weights) * of_edges).sum() + field.strength * pushed)
+
+
+@pytest.mark.parametrize("approximation", ["landmarks", "sampled_landmarks", "exact"])
+@pytest.mark.parametrize("name", ["game", "tsne", "ssne", "two_kernel_lle"])
+def test_the_field_pushes_a_point_as_the_fit_does(points, name, approximation):
+    """Its slope at a point is the gradient of the repulsion there, of whole S."""
+    method = METHODS[name]
+    landmarks = points[:40]
+    edges = edges_of(N)
+    d = points.shape[1]
+    y = torch.from_numpy(points)
+    z = torch.from_numpy(landmarks)
+    forces = make_forces(edges, y.device, 1, method.attraction, method.kernel)
+    objective = make_objective(approximation, forces, 1.0, 40, 0, method.aggregate)
+    if approximation == "sampled_landmarks":
+        objective.pairs._members = np.arange(40)
+    sums = objective.pairs.sums(y, z)
+    gradient = sums.repulsion * (sums.scale * objective._slope(sums.total))
+    field = frozen_field(method, approximation, 1.0, points, landmarks)
+    some = np.arange(1_000, 1_200)
+    slopes = np.empty((200, d))
+    for k in range(d):
+        ends = []
+        for sign in (1, -1):
+            at = points[some].astype(float)
+            at[:, k] += sign * STEP
+            ends.append([value(field, method, x) for x in at])
+        slopes[:, k] = (np.array(ends[0]) - ends[1]) / (2 * STEP)
+    expected = gradient.numpy()[some]
+    # A grid is not exact, and coarse in space.
+    tolerance = {1: 0.01, 2: 0.03, 3: 0.1}[d if approximation == "exact" else 1]
+    np.testing.assert_allclose(
+        slopes, expected, atol=tolerance * np.abs(expected).max()
+    )
+
+
+def value(field, method, x):
+    d = len(x)
+    scratch = (
+        np.empty((1, d), np.float32),
+        np.empty((1, d), np.float32),
+        np.zeros((d, field.sources.shape[1]), np.float32),
+    )
+    return placement_loops._energy(
+        ATTRACTIONS[method.attraction], field.kernel, x, np.zeros((0, d)), np.zeros(0),
+        field.arrays, scratch, np.empty(d),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["game", "ee", "umap_exact", "two_kernel_pca"])
+def test_a_point_ends_in_a_minimum_of_its_energy(points, name):
+    method = METHODS[name]
+    f, d = ATTRACTIONS[method.attraction], points.shape[1]
+    y = points[:300]
+    field = frozen_field(method, "exact", 0.01, y, y[:10])
+    assert field.kernel is KERNELS[method.kernel]
+    rng = np.random.default_rng(1)
+    found = np.stack([rng.choice(300, 12, replace=False) for _ in range(20)])
+    found = found.astype(np.int64)
+    weights = rng.uniform(0.2, 2, size=found.shape).astype(np.float32)
+    placed = np.empty((20, d), np.float32)
+    placement_loops.place_rows(f, field.kernel, found, weights, y, field.arrays, placed)
+    for q in range(20):
+        places, pulls = y[found[q]].astype(float), weights[q].astype(float)
+        of = partial(energy, field, f, places, pulls)
+        here = of(placed[q])
+        begin = (places * pulls[:, None]).sum(axis=0) / pulls.sum()
+        assert here <= min(of(begin), *(of(x) for x in places[:8])) + 1e-4
+        better = minimize(of, placed[q], method="Nelder-Mead")
+        assert here - better.fun < 1e-3 * abs(here)

@@ -1,0 +1,216 @@
+"""A map of many rows: fitted on some, all others placed, here and on a cluster."""
+
+import os
+import pickle
+import signal
+import time
+import warnings
+
+import numpy as np
+import pytest
+import zarr
+from anndata import AnnData
+from typer.testing import CliRunner
+
+from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.cli import app
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.new_rows.reference_sample import reference_rows
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.lazy_rows import LazyRows
+from napari_embedding_game.session import large_fit
+
+N, RARE = 6_000, 12
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """Three groups, and one of 12 rows far from them."""
+    rng = np.random.default_rng(0)
+    middles = rng.normal(size=(3, 8)) * 6
+    X = middles[rng.integers(3, size=N)] + rng.normal(size=(N, 8))
+    X[:RARE] = rng.normal(size=8) * 20 + rng.normal(size=(RARE, 8))
+    return rng.permutation(X).astype(np.float32)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(large_fit, "CHUNK", 500)
+
+
+@pytest.fixture(scope="module", params=["anndata.zarr", "anndata.h5ad", "array.zarr"])
+def file(request, cells, tmp_path_factory):
+    path = tmp_path_factory.mktemp("large") / request.param
+    if request.param == "array.zarr":
+        zarr.save_array(str(path), cells)
+        return path
+    written(AnnData(np.zeros((N, 1), np.float32), obsm={"X_pca": cells}), path)
+    return path
+
+
+def written(adata, path):
+    with warnings.catch_warnings():
+        # anndata tells which version of zarr it will write one day.
+        warnings.simplefilter("ignore", UserWarning)
+        (adata.write_zarr if path.suffix == ".zarr" else adata.write_h5ad)(path)
+    return path
+
+
+def test_rows_are_read_in_parts(cells, file):
+    rows = LazyRows(file)
+    assert rows.shape == cells.shape
+    np.testing.assert_array_equal(rows.read(100, 700), cells[100:700])
+    some = np.array([3, 4, 999, 1000, 5_999])
+    np.testing.assert_array_equal(rows.take(some, n_at_once=1000), cells[some])
+    sent = pickle.dumps(rows)
+    assert len(sent) < 2_000
+    back = pickle.loads(sent)  # noqa: S301
+    np.testing.assert_array_equal(back.read(0, 5), cells[:5])
+
+
+def test_rows_that_cannot_be_read_in_parts_are_told(tmp_path, cells):
+    from scipy import sparse
+
+    written(AnnData(sparse.csr_matrix(cells)), tmp_path / "sparse.zarr")
+    with pytest.raises(DataError, match="X is no dense table of numbers"):
+        LazyRows(tmp_path / "sparse.zarr")
+    wrong = cells.copy()
+    wrong[4321, 3] = np.nan
+    zarr.save_array(str(tmp_path / "nan.zarr"), wrong)
+    rows = LazyRows(tmp_path / "nan.zarr")
+    rows.read(0, 4000)
+    with pytest.raises(DataError, match="first in row 4,322"):
+        rows.read(4000, 5000)
+
+
+def test_the_reference_keeps_rare_groups(cells, file, small_chunks):
+    is_rare = np.linalg.norm(cells, axis=1) > 35
+    assert is_rare.sum() == RARE
+    rows = LazyRows(file)
+    for seed in range(5):
+        drawn = large_fit.draw_reference(rows, 300, seed)
+        assert len(np.unique(drawn)) == len(drawn) == 300
+        assert (np.diff(drawn) > 0).all()
+        # At random there would be 0.6 of them.
+        assert is_rare[drawn].sum() >= 6
+        assert np.array_equal(drawn, large_fit.draw_reference(rows, 300, seed))
+    assert len(large_fit.draw_reference(rows, 10**9)) == N
+
+
+def test_a_row_is_drawn_by_its_sensitivity():
+    labels = np.repeat([0, 1], [9_900, 100])
+    squared = np.ones(10_000, np.float32)
+    squared[:50] = 1_000
+    often = np.zeros(10_000)
+    for seed in range(20):
+        often[reference_rows(labels, squared, 200, seed)] += 1
+    far, usual, small_cell = often[:50], often[50:9_900], often[9_900:]
+    assert far.mean() > 2 * small_cell.mean() > 10 * usual.mean()
+
+
+def test_all_rows_are_placed_as_transform_places_them(
+    cells, file, small_chunks, tmp_path
+):
+    out = tmp_path / "map.zarr"
+    arguments = f"fit {file} -o {out} --reference 800 --max-iter 60 --n-jobs 1 --json"
+    done = CliRunner().invoke(app, arguments.split())
+    assert done.exit_code == 0, done.output
+    found = zarr.open_group(str(out), mode="r")
+    facts = dict(found.attrs["embedding_game"])
+    assert (facts["n_points"], facts["reference"]) == (N, 800)
+    drawn = large_fit.draw_reference(LazyRows(file), 800, 0)
+    model = EmbeddingGame(random_state=0, max_iter=60, n_jobs=1).fit(cells[drawn])
+    places = found["X_embedding_game"][:]
+    np.testing.assert_array_equal(places, model.transform(cells))
+    np.testing.assert_array_equal(places[drawn], model.embedding_)
+    landmarks = found["embedding_game_landmark"][:]
+    np.testing.assert_array_equal(landmarks[drawn], model.labels_)
+    clusters = found["embedding_game_cluster"][:]
+    assert clusters.min() >= 0
+    assert len(np.unique(clusters)) < len(np.unique(landmarks))
+    for landmark in np.unique(landmarks):
+        assert len(np.unique(clusters[landmarks == landmark])) == 1
+    again = CliRunner().invoke(app, arguments.split())
+    assert (again.exit_code, "--force" in again.output) == (2, True)
+    forced = CliRunner().invoke(app, [*arguments.split(), "--force"])
+    assert forced.exit_code == 0, forced.output
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["-o", "map.h5ad"], "has to end in .zarr"),
+        (["-o", "map.zarr", "--recipe"], "leave out --recipe"),
+        (["-o", "map.zarr", "--method", "opentsne"], "one of our own methods"),
+        (["-o", "map.zarr", "--space", "X_umap"], 'no space "X_umap"'),
+        (["-o", "map.zarr", "--metric", "mahalanobis"], "under the distance"),
+    ],
+)
+def test_what_cannot_be_done_in_parts_is_told(cells, tmp_path, monkeypatch, more, says):
+    monkeypatch.chdir(tmp_path)
+    written(AnnData(cells[:50]), tmp_path / "cells.zarr")
+    done = CliRunner().invoke(app, ["fit", "cells.zarr", "--reference", "40", *more])
+    assert done.exit_code == 2
+    assert says in done.output
+    assert not (tmp_path / "map.zarr").exists()
+
+
+def test_a_scheduler_without_a_reference_is_told(tmp_path):
+    out = str(tmp_path / "map.h5ad")
+    done = CliRunner().invoke(app, ["fit", "x.zarr", "-o", out, "--scheduler", "a:1"])
+    assert (done.exit_code, "give both" in done.output) == (2, True)
+
+
+# --- On a cluster -------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as workers:
+        yield workers
+
+
+def test_a_worker_that_is_killed_loses_nothing(cells, small_chunks, tmp_path, cluster):
+    zarr.save_array(str(tmp_path / "cells.zarr"), cells)
+    rows = LazyRows(tmp_path / "cells.zarr")
+    model = EmbeddingGame(random_state=0, max_iter=60).fit(cells[:800])
+    large_fit.place_all(rows, model, tmp_path / "here.zarr", {}, large_fit.here)
+    pids = [worker.pid for worker in cluster.workers.values()]
+    seen = []
+    with large_fit.on_cluster(cluster.scheduler_address) as run:
+
+        def run_and_kill(work, chunks):
+            def slowly(begin, end):
+                time.sleep(0.3)
+                return (*work(begin, end), os.getpid())
+
+            for begin, end, (*found, pid) in run(slowly, chunks):
+                if len(seen) == 2:
+                    os.kill(pids[0], signal.SIGKILL)
+                seen.append(pid)
+                yield begin, end, found
+
+        out = tmp_path / "there.zarr"
+        large_fit.place_all(rows, model, out, {}, run_and_kill)
+    assert len(seen) == 12
+    # It did not live to do its half.
+    assert seen.count(pids[0]) <= 3
+    one, other = (
+        zarr.open_group(str(tmp_path / name), mode="r")
+        for name in ("here.zarr", "there.zarr")
+    )
+    for name in one.array_keys():
+        np.testing.assert_array_equal(one[name][:], other[name][:])
+
+
+def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(large_fit, "_PATIENCE", 0.5)
+    with (
+        pytest.raises(InputError, match="No Dask scheduler answers at tcp://localhost"),
+        large_fit.on_cluster("tcp://localhost:9"),
+    ):
+        pass
