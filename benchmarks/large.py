@@ -119,7 +119,7 @@ def measure(data: Input, args: Any, folder: Path) -> dict[str, Any]:
             n_workers=args.workers,
             threads_per_worker=1,
             memory_limit=args.memory,
-            dashboard_address=None,
+            dashboard_address=":0",
         ) as cluster,
         large_fit.on_cluster(cluster.scheduler_address) as run,
         Watch(cluster) as watch,

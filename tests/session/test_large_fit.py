@@ -168,7 +168,7 @@ def test_a_scheduler_without_a_reference_is_told(tmp_path):
 def cluster():
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
     ) as workers:
         yield workers
 

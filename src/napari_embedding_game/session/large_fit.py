@@ -75,13 +75,16 @@ def here(work: Work, chunks: list[tuple[int, int]]) -> Done:
 def on_cluster(scheduler: str) -> Iterator[Run]:
     """Give what works on chunks by the workers of a Dask cluster.
 
+    Each worker has a copy of the model, which a new one gets from another: it is lost
+    only where all of them end at once.
+
     Raises
     ------
     InputError
-        Dask is not installed, or no scheduler answers.
+        Dask is not installed, no scheduler answers, or workers end again and again.
     """
     try:
-        from distributed import Client, as_completed
+        from distributed import Client, KilledWorker, as_completed
     except ImportError as error:
         raise InputError(
             'A scheduler needs Dask: pip install "napari-embedding-game[dask]".'
@@ -101,7 +104,14 @@ def on_cluster(scheduler: str) -> Iterator[Run]:
             for chunk in chunks
         }
         for future in as_completed(list(waiting)):
-            yield *waiting.pop(future), future.result()
+            try:
+                done = future.result()
+            except KilledWorker as error:
+                raise InputError(
+                    "The workers of the cluster end again and again while they work on "
+                    "rows: give them more memory, or draw a smaller reference."
+                ) from error
+            yield *waiting.pop(future), done
             future.release()
 
     with client:
