@@ -38,7 +38,7 @@ _POWER_ITERATIONS = 6
 _MOST_LISTS = 16_384
 """Lists up to which each is compared with each other one."""
 _MOST_ROUNDS = 5
-_ENOUGH = 0.99
+_ENOUGH = 0.992
 """Share of the true neighbours that ends the rounds."""
 _LEAST_START = 0.5
 """Share of them without which rounds do not help: lists say little of such data."""
@@ -252,11 +252,11 @@ def _longest_direction(
         members = members[rng.choice(len(members), _SAMPLED_ROWS, replace=False)]
     rows = source.take(members)
     rows -= rows.mean(axis=0)
-    vector: NDArray[np.float32] = rng.standard_normal(rows.shape[1], np.float32)
+    vector: NDArray[np.float32] = rng.standard_normal((rows.shape[1],), np.float32)
     for _ in range(_POWER_ITERATIONS):
         vector = rows.T @ (rows @ vector)
         # Copies of one row have no direction: any half of them will do.
-        vector /= max(float(np.linalg.norm(vector)), 1e-30)
+        np.divide(vector, max(float(np.linalg.norm(vector)), 1e-30), out=vector)
     return vector
 
 

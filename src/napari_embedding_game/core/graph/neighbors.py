@@ -18,6 +18,7 @@ descent      any other metric, or sparse, larger           pynndescent
 Where these are less than 0.9 of them, as in noise of many dimensions, "projected" gives
 way to "leaves", and that to "exact" up to n^2 D of 2e12, and to "ivf" beyond.
 
+Distances that are given ("precomputed") are taken as they are ("given").
 Of a metric that only one of the last two knows, for dense or for sparse rows, it
 searches any number of rows: pynndescent few too, scikit-learn many, which is slow.
 
@@ -41,6 +42,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.given import given_neighbors
 from napari_embedding_game.core.graph.rows import TOO_LARGE, Rows, mean_row
 from napari_embedding_game.core.threads import (
     PARALLEL,
@@ -48,7 +50,9 @@ from napari_embedding_game.core.threads import (
     resolve_n_jobs,
 )
 
-Search = Literal["exact", "ivf", "leaves", "projected", "hnsw", "brute", "descent"]
+Search = Literal[
+    "given", "exact", "ivf", "leaves", "projected", "hnsw", "brute", "descent"
+]
 
 EXACT_WORK = 5e10
 """Largest n^2 D for which exact search is used."""
@@ -132,7 +136,8 @@ def knn_graph(
         K, at least 1 and below N.
     metric : str
         Any that scikit-learn's brute search or pynndescent knows by name, for dense
-        or for sparse rows as these are.
+        or for sparse rows as these are; or "precomputed", where ``X`` are distances,
+        see :func:`given.given_neighbors`, and the graph may have one neighbour less.
     random_state : int
         Seed of the searches that have one.
     n_jobs : int, optional
@@ -148,6 +153,10 @@ def knn_graph(
     """
     n_points, n_dims = X.shape
     check_rows(n_points, n_neighbors)
+    if metric == "precomputed":
+        indices, distances = given_neighbors(X, n_neighbors)
+        _check_reach(distances)
+        return NeighborGraph(indices, distances.astype(np.float32), "given")
     check_varied(X)
     if search is None:
         search = choose_search(n_points, n_dims, metric, sparse.issparse(X))
