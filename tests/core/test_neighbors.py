@@ -3,8 +3,9 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from napari_embedding_game.core import warm_up
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import leaf_search
+from napari_embedding_game.core.graph import leaf_search, neighbor_loops
 from napari_embedding_game.core.graph import neighbors as graph_module
 from napari_embedding_game.core.graph.neighbors import choose_search, knn_graph
 
@@ -308,6 +309,20 @@ def test_the_order_of_the_rows_changes_no_more_than_the_luck_of_a_search(long_ro
     graph = knn_graph(X, 15, search="leaves")
     assert true_recall(X, graph) > 0.98
     assert_sound(graph)
+
+
+def test_warm_up_compiles_what_a_search_by_lists_runs(long_rows):
+    warm_up.compile_searches()
+    loops = (
+        neighbor_loops.nearest_candidates,
+        neighbor_loops.reverse_neighbors,
+        neighbor_loops.neighbors_of_neighbors,
+        neighbor_loops.rank,
+    )
+    before = [len(loop.signatures) for loop in loops]
+    assert min(before) > 0
+    knn_graph(long_rows, 15, search="projected")
+    assert [len(loop.signatures) for loop in loops] == before
 
 
 def test_many_neighbours_are_found_by_lists_as_well(long_rows):

@@ -42,6 +42,7 @@ class Principal:
         self, source: Rows, n_principal: int, seed: int, pool: ThreadPoolExecutor
     ) -> None:
         n, n_dims = source.shape
+        n_principal = min(n_principal, n_dims)
         rng = np.random.default_rng(seed)
         count = min(n, _MOST_SAMPLED, max(4 * n_principal, _MOST_NUMBERS // n_dims))
         sample = source.take(np.sort(rng.choice(n, count, replace=False)))
