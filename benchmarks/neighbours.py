@@ -28,7 +28,15 @@ ROWS = {
     50: (2_638, 10_000, 20_000, 31_000, 45_000, 70_000),
     784: (8_000, 20_000, 70_000),
 }
-SEARCHES: tuple[Search, ...] = ("exact", "ivf", "hnsw", "brute", "descent")
+SEARCHES: tuple[Search, ...] = (
+    "exact",
+    "ivf",
+    "leaves",
+    "projected",
+    "hnsw",
+    "brute",
+    "descent",
+)
 NEEDS = {"hnsw": "usearch", "exact": "faiss", "ivf": "faiss"}
 MOST_BRUTE = 20_000
 COLD = """

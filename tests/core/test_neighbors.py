@@ -3,7 +3,9 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from napari_embedding_game.core import warm_up
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph import leaf_search, neighbor_loops
 from napari_embedding_game.core.graph import neighbors as graph_module
 from napari_embedding_game.core.graph.neighbors import choose_search, knn_graph
 
@@ -51,6 +53,8 @@ def test_exact_searches_find_what_brute_force_finds(cloud, search, metric):
     [
         ("ivf", "euclidean"),
         ("ivf", "cosine"),
+        ("leaves", "euclidean"),
+        ("leaves", "cosine"),
         ("hnsw", "euclidean"),
         ("hnsw", "cosine"),
         ("descent", "manhattan"),
@@ -69,7 +73,7 @@ def test_approximate_searches_find_nearly_all(cloud, search, metric):
     )
 
 
-@pytest.mark.parametrize("search", ["exact", "ivf", "brute", "descent"])
+@pytest.mark.parametrize("search", ["exact", "ivf", "leaves", "brute", "descent"])
 def test_the_same_seed_finds_the_same_neighbours(cloud, search):
     metric = "manhattan" if search == "descent" else "euclidean"
     settings = {"metric": metric, "search": search, "random_state": 3}
@@ -79,7 +83,7 @@ def test_the_same_seed_finds_the_same_neighbours(cloud, search):
     np.testing.assert_array_equal(first.indices, other.indices)
 
 
-@pytest.mark.parametrize("search", ["exact", "ivf", "brute"])
+@pytest.mark.parametrize("search", ["exact", "ivf", "leaves", "brute"])
 def test_no_row_is_its_own_neighbour_even_among_copies_of_itself(cloud, search):
     X = np.repeat(cloud[:60], 20, axis=0)
     graph = knn_graph(X, K, search=search, n_jobs=1)
@@ -165,7 +169,10 @@ def test_as_many_neighbours_as_there_are_other_rows():
         (31_000, 50, "cosine", False, "exact"),
         (32_000, 50, "cosine", False, "ivf"),
         (70_000, 10, "euclidean", False, "exact"),
-        (70_000, 784, "euclidean", False, "ivf"),
+        (99_999, 100, "euclidean", False, "ivf"),
+        (100_000, 100, "euclidean", False, "leaves"),
+        (70_000, 784, "cosine", False, "projected"),
+        (1_000_000, 101, "euclidean", False, "projected"),
         (5_000, 50, "manhattan", False, "brute"),
         (5_001, 50, "manhattan", False, "descent"),
         (5_000, 2_000, "euclidean", True, "brute"),
@@ -183,7 +190,7 @@ def test_the_table_of_searches(
 ):
     monkeypatch.setattr(graph_module, "find_spec", lambda name: object())
     assert choose_search(n_points, n_dims, metric, is_sparse) == search
-    without_faiss = {"exact": "brute", "ivf": "hnsw"}
+    without_faiss = {"exact": "brute", "ivf": "leaves"}
     monkeypatch.setattr(graph_module, "find_spec", lambda name: None)
     wanted = without_faiss.get(search, search)
     assert choose_search(n_points, n_dims, metric, is_sparse) == wanted
@@ -222,3 +229,135 @@ def test_neighbours_do_not_depend_on_the_number_of_threads(search):
     for other in (two, three):
         np.testing.assert_array_equal(one[0], other[0])
         np.testing.assert_array_equal(one[1], other[1])
+
+
+# --- Searches by lists
+
+
+@pytest.fixture(scope="module")
+def long_rows():
+    """9,000 rows of 150 columns about a surface of 6 dimensions, in 20 clouds."""
+    rng = np.random.default_rng(2)
+    inner = (
+        rng.normal(size=(9_000, 6))
+        + 3 * rng.normal(size=(20, 6))[rng.integers(0, 20, 9_000)]
+    )
+    waves = np.sin(inner @ rng.normal(size=(6, 150)) / 3)
+    return (waves + 0.05 * rng.normal(size=waves.shape)).astype(np.float32)
+
+
+def true_recall(X, graph, metric="euclidean", count=300):
+    """The share of the neighbours of some rows, or of others as near, in a graph."""
+    rows = np.random.default_rng(7).choice(len(X), count, replace=False)
+    distances = cdist(X[rows], X, metric)
+    distances[np.arange(count), rows] = np.inf
+    farthest = np.sort(distances, axis=1)[:, graph.n_neighbors - 1, None]
+    found = np.take_along_axis(distances, graph.indices[rows].astype(int), axis=1)
+    return (found <= farthest * (1 + 1e-4)).mean()
+
+
+def assert_sound(graph):
+    """No row is its own neighbour, none has one twice, the nearest come first."""
+    assert (graph.indices != np.arange(graph.n_points)[:, None]).all()
+    assert (np.diff(np.sort(graph.indices, axis=1), axis=1) > 0).all()
+    assert (np.diff(graph.distances, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize("search", ["leaves", "projected"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_searches_by_lists_find_nearly_all_and_measure_it(long_rows, search, metric):
+    graph = knn_graph(long_rows, 15, metric=metric, search=search)
+    assert graph.search == search
+    found = true_recall(long_rows, graph, metric)
+    assert found > 0.98
+    assert graph.recall == pytest.approx(found, abs=0.02)
+    assert_sound(graph)
+    rows = np.arange(0, 9_000, 500)
+    first = graph.indices[rows, 0]
+    wanted = [
+        cdist(long_rows[[a]], long_rows[[b]], metric)[0, 0]
+        for a, b in zip(rows, first, strict=True)
+    ]
+    np.testing.assert_allclose(graph.distances[rows, 0], wanted, rtol=1e-3)
+    assert (graph.indices.dtype, graph.distances.dtype) == (np.int32, np.float32)
+
+
+@pytest.mark.parametrize("search", ["leaves", "projected"])
+def test_searches_by_lists_do_not_depend_on_threads_or_on_the_unit(long_rows, search):
+    plain = knn_graph(long_rows, 15, search=search, n_jobs=1)
+    for n_jobs, scale in ((2, 1), (3, 1), (1, 2.0**-80), (1, 2.0**60)):
+        other = knn_graph(
+            long_rows * np.float32(scale), 15, search=search, n_jobs=n_jobs
+        )
+        np.testing.assert_array_equal(other.indices, plain.indices)
+        np.testing.assert_array_equal(other.distances, plain.distances * scale)
+
+
+@pytest.mark.parametrize("search", ["leaves", "projected"])
+def test_searches_by_lists_find_copies_of_a_row(long_rows, search):
+    # More copies than a list is long, and many of them among rows that have none.
+    X = np.concatenate([np.repeat(long_rows[:3], 1_500, axis=0), long_rows[3:4_000]])
+    graph = knn_graph(X, 15, search=search)
+    assert graph.search == search
+    assert_sound(graph)
+    assert (graph.distances[:4_500] == 0).all()
+    assert true_recall(X, graph) > 0.98
+
+
+def test_the_order_of_the_rows_changes_no_more_than_the_luck_of_a_search(long_rows):
+    X = long_rows[np.argsort(long_rows[:, 0])]
+    graph = knn_graph(X, 15, search="leaves")
+    assert true_recall(X, graph) > 0.98
+    assert_sound(graph)
+
+
+def test_warm_up_compiles_what_a_search_by_lists_runs(long_rows):
+    warm_up.compile_searches()
+    loops = (
+        neighbor_loops.nearest_candidates,
+        neighbor_loops.reverse_neighbors,
+        neighbor_loops.neighbors_of_neighbors,
+        neighbor_loops.rank,
+    )
+    before = [len(loop.signatures) for loop in loops]
+    assert min(before) > 0
+    knn_graph(long_rows, 15, search="projected")
+    assert [len(loop.signatures) for loop in loops] == before
+
+
+def test_many_neighbours_are_found_by_lists_as_well(long_rows):
+    graph = knn_graph(long_rows, 90, search="leaves")
+    assert true_recall(long_rows, graph) > 0.98
+    assert_sound(graph)
+
+
+def test_very_many_lists_are_compared_by_lists_of_them(long_rows, monkeypatch):
+    monkeypatch.setattr(leaf_search, "_MOST_LISTS", 40)
+    monkeypatch.setattr(leaf_search, "_LONGEST", 64)
+    graph = knn_graph(long_rows, 15, search="leaves")
+    assert graph.search == "leaves"
+    assert true_recall(long_rows, graph) > 0.97
+
+
+def test_noise_of_many_dimensions_is_searched_in_another_way():
+    pytest.importorskip("faiss", reason="faiss is not for macOS")
+    X = np.random.default_rng(0).normal(size=(6_000, 300)).astype(np.float32)
+    graph = knn_graph(X, 15, search="projected")
+    assert (graph.search, graph.recall) == ("exact", None)
+    assert true_recall(X, graph) > 0.999
+
+
+def test_rows_of_zeros_and_ones_are_searched_honestly():
+    rng = np.random.default_rng(0)
+    X = (rng.random((6_000, 200)) < 0.1 * rng.random((6_000, 1))).astype(np.float32)
+    graph = knn_graph(X, 15, search="projected")
+    assert true_recall(X, graph) > 0.9
+
+
+def test_where_lists_say_too_little_the_size_decides(monkeypatch):
+    monkeypatch.setattr(graph_module, "find_spec", lambda name: object())
+    assert graph_module._without_lists(30_000, 784) == "exact"
+    assert graph_module._without_lists(70_000, 784) == "ivf"
+    monkeypatch.setattr(graph_module, "find_spec", lambda name: None)
+    assert graph_module._without_lists(30_000, 784) == "brute"
+    assert graph_module._without_lists(70_000, 784) == "hnsw"

@@ -110,7 +110,10 @@ class EmbeddingGame(
         wide, and the other starts have unit variance.
     metric : str, default="euclidean"
         Any that scikit-learn's brute search or pynndescent knows by name, for dense
-        or for sparse rows as these are.
+        or for sparse rows as these are.  Or "precomputed": ``X`` are then distances
+        (N, N), such as ``adata.obsp["distances"]`` of scanpy.  Of a sparse matrix the
+        stored entries are the neighbours, zeros too; a row may have one less than
+        ``n_neighbors``, as scanpy counts the row itself.
     device : str, default="auto"
         "auto", "cpu", "cuda" or "mps".
     n_jobs : int, optional
@@ -503,6 +506,7 @@ class EmbeddingGame(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float32"]
+        tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
 
 

@@ -29,8 +29,10 @@ from napari_embedding_game.core.energy.valid_combinations import (
     check_size,
     choose,
 )
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.classical import CLASSICAL, check_fits
+from napari_embedding_game.core.graph.given import check_given
 from napari_embedding_game.core.graph.initialization import (
     check_dimensions,
     start_layout,
@@ -38,6 +40,9 @@ from napari_embedding_game.core.graph.initialization import (
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.new_rows.fitted_map import FittedMap, FittedRows
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+
+_NEED_ROWS = ("lle", "inner_products")
+"""Affinities that are worked out from the rows themselves."""
 
 
 def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
@@ -48,6 +53,8 @@ def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
     """
     method, _ = choose(settings.method, settings.approximation, settings.optimizer)
     check_affinity(settings.method, start.affinity, settings.optimizer)
+    if start.metric == "precomputed":
+        _check_without_rows(X, start)
     check_dimensions(start.n_components)
     check_numbers(settings)
     resolve_schedule(settings)
@@ -57,6 +64,20 @@ def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
     if method.moved_by:
         external.check(method, settings, start.n_components)
     check_size(settings, X.shape[0], start.n_components)
+
+
+def _check_without_rows(distances: Any, start: StartSettings) -> None:
+    check_given(distances)
+    if start.affinity in _NEED_ROWS:
+        raise InputError(
+            f'The affinity "{start.affinity}" needs the rows of the data, which '
+            'metric="precomputed" does not have: choose another affinity or method.'
+        )
+    if start.init in CLASSICAL:
+        raise InputError(
+            f'The start "{start.init}" needs the rows of the data, which '
+            'metric="precomputed" does not have: choose "spectral" or "random".'
+        )
 
 
 def neighbors(X: Any, start: StartSettings) -> NeighborGraph:

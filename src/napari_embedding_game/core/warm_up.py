@@ -18,7 +18,7 @@ from napari_embedding_game.core.energy.objective import (
 from napari_embedding_game.core.energy.pair_functions import Cauchy
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.graph import affinity_kernels
+from napari_embedding_game.core.graph import affinity_kernels, neighbor_loops
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.markers import markers
@@ -38,7 +38,23 @@ class _BothWays(Loops):
 def compile_kernels() -> None:
     """Call each kernel once, on a few points, with the types of a run."""
     compile_game()
+    compile_searches()
     compile_inspection()
+
+
+def compile_searches() -> None:
+    """Compile what neighbours of many or of long rows are found by."""
+    rows = np.array([[0.0], [1.0]], np.float32)
+    order, scale = np.arange(2, dtype=np.int32), np.ones(2, np.float32)
+    indices, squared = np.array([[1], [0]], np.int32), np.ones((2, 1), np.float32)
+    is_new, seen = np.ones((2, 1), np.uint8), np.full(2, -1, np.int32)
+    neighbor_loops.nearest_candidates(rows @ rows.T, order, rows, 0, indices, squared)
+    reverse = neighbor_loops.reverse_neighbors(indices, squared, is_new, 1)
+    found = indices.copy(), squared.copy(), is_new.copy()
+    neighbor_loops.neighbors_of_neighbors(
+        rows, indices, squared, is_new, reverse, 0, 2, seen, *found
+    )
+    neighbor_loops.rank(rows, scale, order, 0, 2, indices, *found[:2])
 
 
 def compile_inspection() -> None:

@@ -1,23 +1,30 @@
 """The nearest neighbours of every point: the graph that the game is played on.
 
 Which search runs is decided by :func:`choose_search`, from this table
-(``python benchmarks/neighbours.py`` measures it):
+(``python benchmarks/neighbours.py`` and ``neighbours_scaling.py`` measure it):
 
-===========  ==========================================  ======================
-search       used for                                    what it is
-===========  ==========================================  ======================
-exact        dense, euclidean or cosine, n^2 D <= 5e10   faiss, flat index
-ivf          the same, larger                            faiss, inverted lists
-hnsw         the same, where faiss is not installed      usearch
-brute        any other metric, or sparse, n <= 5,000     scikit-learn
-descent      any other metric, or sparse, larger         pynndescent
-===========  ==========================================  ======================
+===========  ============================================  =========================
+search       used for                                      what it is
+===========  ============================================  =========================
+exact        dense, euclidean or cosine, n^2 D <= 5e10     faiss, flat index
+ivf          the same, larger, n < 100,000                 faiss, inverted lists
+leaves       the same, larger                              :mod:`leaf_search`
+projected    the same, n^2 D > 5e10, D > 100               :mod:`projected_search`
+brute        any other metric, or sparse, n <= 5,000       scikit-learn
+descent      any other metric, or sparse, larger           pynndescent
+===========  ============================================  =========================
 
+"leaves" and "projected" compare what they find with the true neighbours of some rows.
+Where these are less than 0.9 of them, as in noise of many dimensions, "projected" gives
+way to "leaves", and that to "exact" up to n^2 D of 2e12, and to "ivf" beyond.
+
+Distances that are given ("precomputed") are taken as they are ("given").
 Of a metric that only one of the last two knows, for dense or for sparse rows, it
 searches any number of rows: pynndescent few too, scikit-learn many, which is slow.
 
 faiss is not installed on macOS, where its OpenMP and torch's abort each other
-in one process; there scikit-learn searches exactly and usearch above that.
+in one process; there scikit-learn searches exactly, "leaves" stands for "ivf" in the
+table, and usearch ("hnsw") for it where that gives way.
 Every search is deterministic: usearch is filled by one thread for that reason.
 """
 
@@ -35,16 +42,28 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.given import given_neighbors
+from napari_embedding_game.core.graph.rows import TOO_LARGE, Rows, mean_row
 from napari_embedding_game.core.threads import (
     PARALLEL,
     at_most_numba,
     resolve_n_jobs,
 )
 
-Search = Literal["exact", "ivf", "hnsw", "brute", "descent"]
+Search = Literal[
+    "given", "exact", "ivf", "leaves", "projected", "hnsw", "brute", "descent"
+]
 
 EXACT_WORK = 5e10
 """Largest n^2 D for which exact search is used."""
+PATIENT_WORK = 2e12
+"""The same, where quicker searches have missed neighbours."""
+LEAVES_ROWS = 100_000
+"""Rows from which "leaves" is quicker than "ivf" by more than it misses."""
+SHORT_ROWS = 100
+"""Most columns that are searched as they are."""
+LEAST_RECALL = 0.9
+"""Share of the true neighbours that a search by lists must find, of some rows."""
 BRUTE_ROWS = 5_000
 """Most rows that are searched exactly under a metric without an index."""
 MOST_DENSE = 2**27
@@ -53,17 +72,16 @@ MOST_DENSE = 2**27
 Found = tuple[NDArray[Any], NDArray[Any]]
 """(N, k) row numbers and (N, k) distances, nearest first, the point itself included."""
 
+_BY_LISTS: dict[Search, tuple[Search, ...]] = {
+    "leaves": ("leaves",),
+    "projected": ("projected", "leaves"),
+}
+"""Searches that measure what they find, and what is tried where that is not enough."""
 _INDEXED_METRICS = ("euclidean", "cosine")
 QUERIES = 4096
 """Rows that one thread searches for at a time."""
 _BLAS = Lock()
 """Held while the number of BLAS's threads, which all of the process has, is changed."""
-_SAFE = (1e-8, 1e15)
-"""Sizes whose squares, and sums of them, float32 can hold."""
-TOO_LARGE = (
-    "The values are so large that distances between rows go beyond single precision "
-    "(3e38): divide all of them by a common number."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +96,15 @@ class NeighborGraph:
         Distances in the metric of the search.
     search : str
         Which search found them, a name from the table above.
+    recall : float, optional
+        Share of the true neighbours that were found, where the search has measured it
+        on some rows.
     """
 
     indices: NDArray[np.int32]
     distances: NDArray[np.float32]
     search: Search
+    recall: float | None = None
 
     @property
     def n_points(self) -> int:
@@ -114,7 +136,8 @@ def knn_graph(
         K, at least 1 and below N.
     metric : str
         Any that scikit-learn's brute search or pynndescent knows by name, for dense
-        or for sparse rows as these are.
+        or for sparse rows as these are; or "precomputed", where ``X`` are distances,
+        see :func:`given.given_neighbors`, and the graph may have one neighbour less.
     random_state : int
         Seed of the searches that have one.
     n_jobs : int, optional
@@ -130,10 +153,19 @@ def knn_graph(
     """
     n_points, n_dims = X.shape
     check_rows(n_points, n_neighbors)
+    if metric == "precomputed":
+        indices, distances = given_neighbors(X, n_neighbors)
+        _check_reach(distances)
+        return NeighborGraph(indices, distances.astype(np.float32), "given")
     check_varied(X)
     if search is None:
         search = choose_search(n_points, n_dims, metric, sparse.issparse(X))
     n_threads = resolve_n_jobs(n_jobs)
+    for by_lists in _BY_LISTS.get(search, ()):
+        graph = _search_lists(X, n_neighbors, metric, random_state, n_threads, by_lists)
+        if graph is not None:
+            return graph
+        search = _without_lists(n_points, n_dims)
     # One more than asked for: a point is its own nearest neighbour.
     with np.errstate(over="ignore", invalid="ignore"):
         with_self = _SEARCHES[search](
@@ -177,10 +209,20 @@ def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> S
     """Return the search for this size and kind of data (the module's table)."""
     if is_sparse or metric not in _INDEXED_METRICS:
         return _without_index(n_points, n_dims, metric, is_sparse)
-    is_small = n_points**2 * n_dims <= EXACT_WORK
-    if find_spec("faiss") is not None:
-        return "exact" if is_small else "ivf"
-    return "brute" if is_small else "hnsw"
+    has_faiss = find_spec("faiss") is not None
+    if n_points**2 * n_dims <= EXACT_WORK:
+        return "exact" if has_faiss else "brute"
+    if n_dims > SHORT_ROWS:
+        return "projected"
+    return "ivf" if has_faiss and n_points < LEAVES_ROWS else "leaves"
+
+
+def _without_lists(n_points: int, n_dims: int) -> Search:
+    """Return the search of data of which neither lists nor components say enough."""
+    has_faiss = find_spec("faiss") is not None
+    if n_points**2 * n_dims <= PATIENT_WORK:
+        return "exact" if has_faiss else "brute"
+    return "ivf" if has_faiss else "hnsw"
 
 
 def _without_index(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
@@ -223,50 +265,44 @@ def _without_self(
     )
 
 
-def _unit_rows(X: Any) -> NDArray[np.float32]:
-    """Scale rows to length 1, on which euclidean neighbours are cosine ones."""
-    X = np.asarray(X)
-    X = X if X.dtype.kind == "f" else X.astype(np.float64)
-    largest = np.maximum(X.max(axis=1, keepdims=True), -X.min(axis=1, keepdims=True))
-    # By a power of two, which is exact, to where float32 can hold their squares.
-    rows: NDArray[np.float32] = np.ldexp(X, -np.frexp(largest)[1]).astype(np.float32)
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    np.divide(rows, length, out=rows, where=length > 0)
-    return rows
+def _search_lists(
+    X: Any,
+    n_neighbors: int,
+    metric: str,
+    random_state: int,
+    n_threads: int,
+    search: Search,
+) -> NeighborGraph | None:
+    """Search without an index; None where that finds too few of the neighbours."""
+    from threadpoolctl import threadpool_limits
 
+    from napari_embedding_game.core.graph.leaf_search import Check, leaf_search
+    from napari_embedding_game.core.graph.projected_search import projected_search
 
-def _centred(X: Any) -> NDArray[Any]:
-    """Take the means of the columns from dense rows."""
-    X = np.asarray(X)
-    with np.errstate(over="ignore"):
-        mean = X.mean(axis=0)
-    if not np.isfinite(mean).all():
-        raise InputError(TOO_LARGE)
-    centred: NDArray[Any] = X - mean
-    return centred
-
-
-def _index_input(X: Any, metric: str) -> tuple[NDArray[np.float32], float]:
-    """Return rows for a euclidean index in float32, and their unit of length."""
-    if metric == "cosine":
-        return np.ascontiguousarray(_unit_rows(X)), 1.0
-    # Centred: float32 loses the small differences of points far from the origin.
-    X = _centred(X)
-    largest = float(max(X.max(), -X.min()))
-    if _SAFE[0] < largest < _SAFE[1]:
-        return np.ascontiguousarray(X, dtype=np.float32), 1.0
-    return np.ascontiguousarray(X / largest, dtype=np.float32), largest
-
-
-def _metric_distances(
-    squared: NDArray[np.float32], metric: str, unit: float
-) -> NDArray[Any]:
-    """Turn squared euclidean distances of the index into the metric's own."""
-    squared = np.maximum(squared, 0)
-    if metric == "cosine":
-        return squared / 2
-    distances: NDArray[Any] = np.sqrt(squared).astype(np.float64) * unit
-    return distances
+    source = Rows(X, metric)
+    with (
+        _BLAS,
+        threadpool_limits(1, user_api="blas"),
+        ThreadPoolExecutor(n_threads) as pool,
+    ):
+        if search == "projected":
+            found = projected_search(source, n_neighbors, random_state, pool)
+            if found is None:
+                return None
+            indices, squared, recall = found
+        else:
+            check = Check(source, n_neighbors, random_state, pool)
+            order, places, squared, recall = leaf_search(
+                source, n_neighbors, random_state, pool, check
+            )
+            indices = np.empty_like(places)
+            indices[order] = order[places]
+            squared[order] = squared.copy()
+    if recall < LEAST_RECALL:
+        return None
+    distances = source.distances(squared)
+    _check_reach(distances)
+    return NeighborGraph(indices, distances.astype(np.float32), search, recall)
 
 
 def _search_faiss(
@@ -280,7 +316,8 @@ def _search_faiss(
     import faiss
     from threadpoolctl import threadpool_limits
 
-    rows, unit = _index_input(X, metric)
+    source = Rows(X, metric)
+    rows = source.take(slice(None))
     with _BLAS, threadpool_limits(1, user_api="blas"):
         faiss.omp_set_num_threads(1)
         index: Any = faiss.IndexFlatL2(rows.shape[1])
@@ -295,7 +332,7 @@ def _search_faiss(
         if len(short):  # the lists these rows looked into held fewer than k rows
             index.nprobe = n_lists
             squared[short], indices[short] = index.search(rows[short], k)
-    return indices, _metric_distances(squared, metric, unit)
+    return indices, source.distances(squared)
 
 
 def _search_blocks(
@@ -340,7 +377,8 @@ def _search_hnsw(
 ) -> Found:
     from usearch.index import Index
 
-    rows, unit = _index_input(X, metric)
+    source = Rows(X, metric)
+    rows = source.take(slice(None))
     index = Index(
         ndim=rows.shape[1],
         metric="l2sq",
@@ -351,8 +389,7 @@ def _search_hnsw(
     )
     index.add(np.arange(len(rows)), rows, threads=1)
     matches = index.search(rows, k, threads=n_threads)
-    distances = _metric_distances(matches.distances, metric, unit)
-    return matches.keys.astype(np.int64), distances
+    return matches.keys.astype(np.int64), source.distances(matches.distances)
 
 
 def _search_brute(
@@ -365,7 +402,8 @@ def _search_brute(
         X = X.toarray()
     if metric == "euclidean" and not sparse.issparse(X):
         # It works with squares, of which points far from the origin have large ones.
-        X = _centred(X)
+        X = np.asarray(X)
+        X = X - mean_row(X)
     search = NearestNeighbors(
         n_neighbors=k, metric=metric, algorithm="brute", n_jobs=n_threads
     )

@@ -1,0 +1,107 @@
+"""Neighbours that are given as distances, and not searched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from napari_embedding_game.core.errors import InputError
+
+_BLOCK = 1_024
+
+
+def check_given(distances: Any) -> None:
+    """Raise :class:`InputError` unless these can be distances between all rows."""
+    n_rows, n_columns = distances.shape
+    if n_rows != n_columns:
+        raise InputError(
+            'Under metric="precomputed" the data are distances, as many columns as '
+            f"rows, not {n_rows} x {n_columns}: give such a matrix or the name of a "
+            "distance."
+        )
+    values = distances.data if sparse.issparse(distances) else distances
+    if values.size and values.min() < 0:
+        raise InputError(
+            f"The distances given have values below 0, the least {values.min():.3g}: "
+            "if these are similarities, turn them into distances."
+        )
+
+
+def given_neighbors(
+    distances: Any, n_neighbors: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the nearest neighbours of every row by given distances.
+
+    Parameters
+    ----------
+    distances : (N, N) array or scipy sparse matrix
+        From each row to the others, at least 0; the diagonal is not looked at.  Of a
+        sparse matrix the stored entries are neighbours, also those of distance 0, and
+        no others.
+    n_neighbors : int
+        K.  A sparse matrix may hold one less in a row, because scanpy counts the row
+        itself: its ``pp.neighbors(n_neighbors=15)`` stores 14 others.
+
+    Returns
+    -------
+    indices, distances : (N, K), or (N, K - 1) where a row has no more
+        Nearest first.
+
+    Raises
+    ------
+    InputError
+        The matrix is not square or has values below 0, some row has too few neighbours,
+        or all distances are 0.
+    """
+    check_given(distances)
+    if sparse.issparse(distances):
+        indices, nearest = _stored(distances, n_neighbors)
+    else:
+        indices, nearest = _of_all(np.asarray(distances), n_neighbors)
+    if not nearest.any():
+        raise InputError(
+            "All distances between neighbours are 0, so there is nothing to lay out."
+        )
+    return indices, nearest
+
+
+def _stored(
+    matrix: Any, n_neighbors: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    entries = sparse.coo_matrix(matrix)
+    is_other = entries.row != entries.col
+    row, column = entries.row[is_other], entries.col[is_other]
+    values = entries.data[is_other]
+    counts = np.bincount(row, minlength=matrix.shape[0])
+    k = min(n_neighbors, int(counts.min()))
+    if k < max(1, n_neighbors - 1):
+        at = int(counts.argmin())
+        raise InputError(
+            f"Row {at} has {counts[at]} neighbour{'s' if counts[at] != 1 else ''} in "
+            f"the distances given, but n_neighbors is {n_neighbors}: set n_neighbors "
+            f"to {k + 1 if k else 'less'} or less, or work out a graph with more "
+            "neighbours (zeros must be stored for copies of a row to count)."
+        )
+    order = np.lexsort((column, values, row))
+    first = np.cumsum(counts) - counts
+    chosen = order[first[:, None] + np.arange(k)]
+    return column[chosen].astype(np.int32), values[chosen].astype(np.float64)
+
+
+def _of_all(
+    matrix: NDArray[Any], n_neighbors: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    n = len(matrix)
+    indices = np.empty((n, n_neighbors), np.int32)
+    nearest = np.empty((n, n_neighbors))
+    for begin in range(0, n, _BLOCK):
+        block = matrix[begin : begin + _BLOCK].astype(np.float64)
+        at = np.arange(len(block))
+        block[at, begin + at] = np.inf
+        order = np.argsort(block, axis=1, kind="stable")[:, :n_neighbors]
+        indices[begin : begin + _BLOCK] = order
+        nearest[begin : begin + _BLOCK] = np.take_along_axis(block, order, axis=1)
+    return indices, nearest
