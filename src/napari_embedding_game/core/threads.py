@@ -73,6 +73,7 @@ class ThreadChoice:
     def __init__(self, n_threads: int) -> None:
         self._n_threads = n_threads
         self._seconds = {False: 0.0, True: 0.0}
+        self._untimed = {False, True}
         self._wait = 0
         self._patience = _FIRST_PATIENCE
 
@@ -105,6 +106,9 @@ class ThreadChoice:
         return faster != is_trial, is_trial
 
     def _learn(self, is_parallel: bool, is_trial: bool, seconds: float) -> None:
+        if is_parallel in self._untimed:  # it may have been compiled, or loaded
+            self._untimed.remove(is_parallel)
+            return
         known = self._seconds[is_parallel]
         self._seconds[is_parallel] = 0.5 * (known + seconds) if known else seconds
         if is_trial:
