@@ -181,7 +181,7 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
 def _suited(schedule: Schedule, settings: GameSettings) -> Schedule:
     """Return the schedule with the numbers that suit method and approximation."""
     spec, found_by = choose(settings.method, settings.approximation, settings.optimizer)
-    if found_by == "mesh":
+    if found_by == "mesh" and spec.is_short_on_grid:
         schedule = _ON_GRID
     if settings.approximation not in (None, spec.approximations[0]):
         return schedule
