@@ -1,8 +1,10 @@
 """What the benchmarks share: data, repeats, the machine's facts, and tables.
 
-``--data FOLDER`` is looked through for ``mnist_70k.npz`` and ``coil20_32.npz``
-(arrays ``X`` and ``y``), ``covid_balf_counts.h5ad`` and ``ifnb_pbmc_counts.h5ad``
-(counts) and ``pbmc3k_lognorm.h5ad`` (``obsm["X_pca"]``), with ``obs["cell_type"]``.
+``--data FOLDER`` is looked through for ``mnist_70k.npz``, ``mnist_2000.npz``,
+``coil20_32.npz`` and ``newsgroups_5000.npz`` (arrays ``X`` and ``y``),
+``glove_words_5000.npz`` (``X`` and ``category``), ``covid_balf_counts.h5ad`` and
+``ifnb_pbmc_counts.h5ad`` (counts) and ``pbmc3k_lognorm.h5ad`` (``obsm["X_pca"]``), all
+three with ``obs["cell_type"]``.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def _mnist_50(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return pca.fit_transform(X).astype(np.float32), y
 
 
-def _counts(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _from_counts(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Go scanpy's usual way from counts to 50 principal components."""
     import anndata
     import scanpy as sc
@@ -89,21 +91,50 @@ def _components(cells: Any) -> tuple[np.ndarray, np.ndarray]:
     return X, cells.obs["cell_type"].astype(str).to_numpy()
 
 
-def _digits(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.datasets import load_digits
+def _as_they_are(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    return _arrays(path, 1)
 
-    X, y = load_digits(return_X_y=True)
-    return X.astype(np.float32), y
+
+def _words(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    with np.load(path, allow_pickle=False) as file:
+        return file["X"].astype(np.float32), file["category"]
+
+
+def _of_sklearn(name: str) -> Callable[[Path], tuple[np.ndarray, np.ndarray]]:
+    """Return the reader of a set that scikit-learn brings; digits as they are."""
+
+    def read(path: Path) -> tuple[np.ndarray, np.ndarray]:
+        from sklearn import datasets
+        from sklearn.preprocessing import scale
+
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        return (X if name == "digits" else scale(X)).astype(np.float32), y
+
+    return read
+
+
+def _swiss_roll(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.datasets import make_swiss_roll
+
+    X, t = make_swiss_roll(5_000, random_state=0)
+    return X.astype(np.float32), np.digitize(t, np.quantile(t, np.arange(1, 10) / 10))
 
 
 SOURCES: dict[str, tuple[str, Callable[[Path], tuple[np.ndarray, np.ndarray]]]] = {
     "mnist": ("mnist_70k.npz", _mnist_50),
     "mnist pixels": ("mnist_70k.npz", _arrays),
-    "covid": ("covid_balf_counts.h5ad", _counts),
+    "covid": ("covid_balf_counts.h5ad", _from_counts),
     "pbmc": ("pbmc3k_lognorm.h5ad", _pbmc),
-    "ifnb": ("ifnb_pbmc_counts.h5ad", _counts),
     "coil20": ("coil20_32.npz", _arrays),
-    "digits": ("", _digits),
+    "ifnb": ("ifnb_pbmc_counts.h5ad", _from_counts),
+    "mnist 2000": ("mnist_2000.npz", _arrays),
+    "newsgroups": ("newsgroups_5000.npz", _as_they_are),
+    "words": ("glove_words_5000.npz", _words),
+    "digits": ("", _of_sklearn("digits")),
+    "iris": ("", _of_sklearn("iris")),
+    "wine": ("", _of_sklearn("wine")),
+    "breast cancer": ("", _of_sklearn("breast_cancer")),
+    "swiss roll": ("", _swiss_roll),
 }
 """File in the data folder, and how to read it; scikit-learn brings the digits."""
 

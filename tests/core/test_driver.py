@@ -145,3 +145,15 @@ def test_all_pairs_of_too_many_points_are_refused(make_problem, monkeypatch, met
     way = "landmarks" if method == "game" else "another method"
     with pytest.raises(InputError, match=rf"too long for 60 .*choose .*{way}"):
         next(play(problem.edges, start, settings))
+
+
+@pytest.mark.parametrize(("most", "second"), [(0, 0.0), (50_000, -1.0)])
+def test_the_energy_of_large_data_has_a_share_of_the_time(
+    drifting, monkeypatch, most, second
+):
+    monkeypatch.setattr(driver, "ALWAYS_MEASURED", most)
+    monkeypatch.setattr(driver, "SHARE_OF_TIME", 1e-12)
+    _, playing = drifting()
+    energies = [snapshot.energy for snapshot in playing]
+    assert energies[:2] == [0.0, second]
+    assert energies[-1] == -N_STEPS

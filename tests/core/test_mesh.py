@@ -5,10 +5,11 @@ import pytest
 import torch
 
 from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.energy import mesh_loops
+from napari_embedding_game.core.energy import mesh_loops, objective
 from napari_embedding_game.core.energy.mesh import MOST, SPACING, Mesh
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import (
+    COME_BACK,
     AllPairs,
     MeshSum,
     Objective,
@@ -230,3 +231,27 @@ def test_a_game_on_the_grid_ends_where_one_over_all_pairs_does(digits_start, d):
             last = snapshot
         energies.append(last.energy)
     assert energies[0] == pytest.approx(energies[1], rel=0.01)
+
+
+def test_landmarks_lost_beside_a_grid_come_back_onto_points(make_problem):
+    problem = make_problem(100, 2, 9)
+    sums = MeshSum(CompiledForces(problem.edges, 1), n_landmarks=9)
+    z = problem.z.clone()
+    z[3] = 1e4
+    held = z.clone()
+    for _ in range(COME_BACK):
+        assert torch.equal(z, held)
+        sums.follow(problem.y, z)
+    assert (problem.y == z[3]).all(dim=1).any()
+
+
+def test_landmarks_beside_a_grid_look_at_every_point_in_turn(make_problem, monkeypatch):
+    monkeypatch.setattr(objective, "FEWEST_SEEN", 20)
+    problem = make_problem(105, 2, 1)
+    forces = CompiledForces(problem.edges, 1)
+    sums, seen = MeshSum(forces), []
+    for _ in range(5):
+        seen.append(sums._seen(problem.y))
+        sums.follow(problem.y, problem.z)
+    assert [len(part) for part in seen] == [21] * 5
+    assert len(torch.cat(seen).unique(dim=0)) == 105

@@ -216,3 +216,23 @@ def test_optimistic_steps_expect_the_change_once_more():
 def test_an_unknown_update_is_named():
     with pytest.raises(InputError, match="'chess'"):
         resolve_schedule(GameSettings(landmark_update="chess"))
+
+
+def test_rows_that_are_held_more_firmly_take_shorter_steps():
+    y = torch.zeros(2, 2, dtype=torch.float64).requires_grad_()
+    optimizer = PlayerRMS([{"params": [y], "lr": 1.0}])
+    optimizer.param_groups[0]["scale"] = torch.tensor([[1.0], [4.0]])
+    y.grad = torch.ones_like(y)
+    optimizer.step()
+    steps = y.detach()
+    torch.testing.assert_close(steps[0], 4 * steps[1])
+    assert (steps**2).mean().item() == pytest.approx(1)
+
+
+def test_the_game_on_a_grid_is_shorter_but_not_t_sne():
+    short = resolve_schedule(GameSettings(approximation="mesh"))
+    assert (short.n_iter, short.by_pull) == (160, True)
+    assert resolve_schedule(GameSettings(approximation="mesh", max_iter=7)).n_iter == 7
+    for other in (GameSettings(), GameSettings(method="tsne")):
+        schedule = resolve_schedule(other)
+        assert (schedule.n_iter, schedule.by_pull) == (500, False)

@@ -162,3 +162,12 @@ def test_who_finds_a_parallel_loop_taken_goes_alone(clock):
         assert set(work(choice, clock, {1: 1.0, 2: 1.0}, 20)) == {1}
     assert 2 in work(choice, clock, {1: 2.0, 2: 1.0}, 20)
     assert not threads.PARALLEL.locked()
+
+
+@pytest.mark.parametrize("late", [1, 2])
+def test_the_first_call_of_each_way_which_may_compile_is_not_counted(clock, late):
+    choice = ThreadChoice(2)
+    seconds = {1: 2.0, 2: 2.0, late: 1.0}
+    work(choice, clock, seconds | {late: 500.0}, 1 if late == 1 else 3)
+    assert clock.now > 400
+    assert work(choice, clock, seconds, 500).count(late) > 450

@@ -94,7 +94,8 @@ class EmbeddingGame(
         PCA's, which only PCA has ("inner_products");
         "auto" is the method's own, for the game "mixed": see :mod:`affinities`.
     schedule : {"fast", "paper"}, default="fast"
-        At most 500 iterations with momentum, or the paper's 6,000 without.
+        At most 500 iterations with momentum (the game on a mesh: 160), or the paper's
+        6,000 without.
     max_iter : int, optional
         Iterations instead of the schedule's.
     learning_rate, landmark_learning_rate : float, optional

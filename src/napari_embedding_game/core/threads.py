@@ -73,8 +73,7 @@ class ThreadChoice:
     def __init__(self, n_threads: int) -> None:
         self._n_threads = n_threads
         self._seconds = {False: 0.0, True: 0.0}
-        self._is_known = {False: False, True: False}
-        """Whether each way was gone before: its first time may have been compiled."""
+        self._untimed = {False, True}
         self._wait = 0
         self._patience = _FIRST_PATIENCE
 
@@ -107,8 +106,8 @@ class ThreadChoice:
         return faster != is_trial, is_trial
 
     def _learn(self, is_parallel: bool, is_trial: bool, seconds: float) -> None:
-        if not self._is_known[is_parallel]:
-            self._is_known[is_parallel] = True
+        if is_parallel in self._untimed:  # it may have been compiled, or loaded
+            self._untimed.remove(is_parallel)
             return
         known = self._seconds[is_parallel]
         self._seconds[is_parallel] = 0.5 * (known + seconds) if known else seconds

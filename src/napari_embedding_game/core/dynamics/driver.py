@@ -59,6 +59,8 @@ SHARE_OF_TIME = 0.2
 """Share of the time that labels and pressure may take while the points move."""
 STRETCH_SHARE = 0.1
 """And that their stretch may take."""
+ALWAYS_MEASURED = 50_000
+"""Points up to which each snapshot's energy is its own."""
 FITTING = 100
 """Iterations in which landmarks are fitted to a finished map."""
 _SETTLED = 0.6
@@ -101,9 +103,10 @@ def play(
         Threads for large data; see :mod:`threads`.
     diagnose : bool
         Whether energy, labels and pressure are kept up to date while the points
-        move, the last two at a fifth of the time at most: a snapshot of large
-        data may carry those of one before.  If not, only the last snapshot has
-        them, and the energy of the others is NaN.
+        move, above 50,000 points at a fifth of the time at most for the energy, and
+        as much for the other two at any size: a snapshot of large data may carry those
+        of one before.  If not, only the last snapshot has them, and the energy of the
+        others is NaN.
     frame_iterations : int or callable, optional
         Most iterations between two snapshots.  A function receives the iteration
         reached and returns how many may follow: so a replay comes to stand
@@ -225,6 +228,7 @@ class _Driver:
         self._warning = ""
         self._throttle = Throttle()
         self._stretch_throttle = Throttle(STRETCH_SHARE)
+        self._measuring = Throttle()
         self._dynamic = make_dynamic(problem, settings)
         self._take_up(settings, 0)
 
@@ -266,6 +270,7 @@ class _Driver:
         self._method = get_method(settings.method)
         self._begin(self._dynamic, settings, iteration)
         self._fixed_energy: float | None = None
+        self._measured = math.nan
         if self._dynamic.fitting is not None:
             self._members = self._draw_members(settings.n_landmarks)
 
@@ -305,6 +310,7 @@ class _Driver:
         self._warning = self._state.warning or self._map_warning(positions)
         self._fixed_energy = self._energy_without_landmarks()
         self._throttle = Throttle()
+        self._measured = math.nan
         game = Game(replace(self._problem, layout=positions))
         still = replace(fitting, learning_rate=0.0, schedule="fast", max_iter=FITTING)
         self._begin(game, still, self.iteration)
@@ -331,7 +337,7 @@ class _Driver:
             n_iter=self._n_iter,
             embedding=embedding,
             landmarks=landmarks,
-            energy=self._energy() if self._diagnose or self.finished else math.nan,
+            energy=self._shown_energy(must),
             labels=self._labels,
             pressure=self._pressure,
             stretch=self._stretch,
@@ -372,6 +378,18 @@ class _Driver:
 
     # --- Energy
 
+    def _shown_energy(self, must: bool) -> float:
+        """Return the energy of what is seen, or was seen a moment ago."""
+        if not (self._diagnose or self.finished):
+            return math.nan
+        is_quick = len(self._problem.layout) <= ALWAYS_MEASURED
+        must = must or is_quick or math.isnan(self._measured)
+        self._measuring(self._measure, must)
+        return self._measured
+
+    def _measure(self) -> None:
+        self._measured = self._energy()
+
     def _energy(self) -> float:
         """Return the energy of what is seen."""
         state, objective = self._state, self._moving.objective
@@ -380,8 +398,7 @@ class _Driver:
         if state.z is None:
             return self._energy_of_points()
         assert objective is not None
-        with torch.no_grad():
-            return float(objective(state.y, state.z, value=True))
+        return objective.energy(state.y, state.z)
 
     def _energy_of_points(self) -> float:
         """Return the energy where some points stand for landmarks."""
@@ -389,7 +406,7 @@ class _Driver:
         if state.energy is not None:
             return state.energy
         assert objective is not None
-        return objective.evaluate(state.y, state.y[self._members], True)[0]
+        return objective.energy(state.y, state.y[self._members])
 
     def _energy_without_landmarks(self) -> float | None:
         """Return the energy of the map; None if landmarks have a say in it."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
 from napari_embedding_game.core.dynamics.optimizer import (
@@ -22,7 +23,27 @@ from napari_embedding_game.core.energy.objective import Objective, make_objectiv
 from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.energy.valid_combinations import check_size, choose
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.types import GameSettings
+
+_FIRM = 0.3
+"""What every point has of the mean stiffness, besides its own."""
+
+
+def stiffness(edges: Edges) -> NDArray[np.floating]:
+    """Return how firmly each point is held by its edges, (N, 1), for longer steps.
+
+    The curvature of an attraction is about the sum of the weights; a part of the mean
+    keeps points with next to no edges in place.
+    """
+    ends = edges.indptr.astype(np.int64)
+    summed = np.concatenate([[0.0], np.cumsum(np.abs(edges.weights), dtype=float)])
+    held = summed[ends[1:]] - summed[ends[:-1]]
+    held += _FIRM * held.mean()
+    # Without any edges all are as free.
+    held = held if held.any() else np.ones_like(held)
+    column: NDArray[np.floating] = held[:, None].astype(edges.weights.dtype)
+    return column
 
 
 class Game:
@@ -55,6 +76,7 @@ class Game:
         self._iteration = 0
         self._position = 0
         self._drawn_for: tuple[str, str, int] | None = None
+        self._stiffness = torch.as_tensor(stiffness(self._edges), device=self._device)
 
     # --- Settings
 
@@ -152,6 +174,7 @@ class Game:
         points, landmarks = self._optimizer.param_groups
         points["lr"] = factor * self._schedule.learning_rate
         landmarks["lr"] = factor * self._schedule.landmark_learning_rate
+        points["scale"] = self._stiffness if self._schedule.by_pull else None
         points["update"] = self._settings.update
         landmarks["update"] = self._settings.landmark_update
         for group in (points, landmarks):

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.valid_combinations import choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import SCHEDULES, UPDATES, ScheduleName, Update
 from napari_embedding_game.core.types import GameSettings
@@ -34,6 +34,10 @@ class PlayerRMS(torch.optim.Optimizer):
     the direction g: it expects the next to differ from the last as the last did from
     the one before (paper 2's learners; ``python benchmarks/learners.py`` measures
     them).
+
+    A group's ``scale`` (N, 1), if it has one, divides each row of g before all this:
+    a player whose rows differ much in stiffness then takes longer steps in the same
+    time (diagonal preconditioning).
 
     The division makes learning rates of both players comparable: ``lr`` is the
     root mean square length of a step per coordinate, in units of the map.  A map of
@@ -57,7 +61,7 @@ class PlayerRMS(torch.optim.Optimizer):
         if lr < 0 or not 0 <= momentum < 1:
             raise ValueError(f"need lr >= 0 and 0 <= momentum < 1: {lr}, {momentum}")
         defaults = {"lr": lr, "momentum": momentum, "maximize": maximize}
-        super().__init__(params, {**defaults, "update": update})
+        super().__init__(params, {**defaults, "update": update, "scale": None})
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -75,6 +79,8 @@ class PlayerRMS(torch.optim.Optimizer):
     def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
         gradient = parameter.grad
         assert gradient is not None
+        if group["scale"] is not None:
+            gradient = gradient / group["scale"]
         rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
         direction = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
         if group["update"] == "optimistic":
@@ -100,7 +106,9 @@ class Schedule:
     """Iterations, rates, and how they change over a game.
 
     ``rate`` and ``repulsion`` take the share of the game that is done, 0 to 1,
-    and return the factor on both learning rates and on lambda.
+    and return the factor on both learning rates and on lambda.  ``by_pull``: whether
+    each point's force is divided by how strongly it is attracted, see
+    :func:`game.stiffness`.
     """
 
     n_iter: int
@@ -109,6 +117,7 @@ class Schedule:
     momentum: float
     rate: Callable[[float], float]
     repulsion: Callable[[float], float]
+    by_pull: bool = False
 
 
 def _cosine_to_a_hundredth(done: float) -> float:
@@ -133,6 +142,11 @@ _NAMED: dict[ScheduleName, Schedule] = {
     "fast": Schedule(500, 0.3, 0.5, 0.9, _cosine_to_a_hundredth, _growing_to_half),
     "paper": Schedule(6000, 0.03, 0.3, 0.0, _tenth_after_half, _constant),
 }
+_ON_GRID = replace(
+    _NAMED["fast"], n_iter=160, learning_rate=2.0, momentum=0.95, by_pull=True
+)
+"""The fast schedule where a grid pushes the points, whose forces have no noise of
+landmarks in them: ``python benchmarks/game_on_grid.py``."""
 
 
 def resolve_schedule(settings: GameSettings) -> Schedule:
@@ -165,8 +179,10 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
 
 
 def _suited(schedule: Schedule, settings: GameSettings) -> Schedule:
-    """Return the schedule with the learning rates that the method asks for."""
-    spec = get_method(settings.method)
+    """Return the schedule with the numbers that suit method and approximation."""
+    spec, found_by = choose(settings.method, settings.approximation, settings.optimizer)
+    if found_by == "mesh" and spec.is_short_on_grid:
+        schedule = _ON_GRID
     if settings.approximation not in (None, spec.approximations[0]):
         return schedule
     return replace(

@@ -82,6 +82,8 @@ class Method:
     learning_rate, landmark_learning_rate : float, optional
         Of the fast schedule under the method's own approximation, where they are not
         the schedule's.
+    is_short_on_grid : bool
+        Whether the fast schedule is shorter where a grid pushes the points.
     moved_by : str
         What moves the points in place of the game, by a name that :mod:`external`
         knows.  Such a method cannot be steered.
@@ -102,6 +104,7 @@ class Method:
     approximations: tuple[Approximation, ...] = APPROXIMATIONS
     learning_rate: float | None = None
     landmark_learning_rate: float | None = None
+    is_short_on_grid: bool = False
     moved_by: str = ""
     library: str = ""
     most_components: int = 3
@@ -165,6 +168,7 @@ METHODS: dict[str, Method] = {
         kernel="cauchy",
         lambda_scale=per_point,
         strength=300.0,
+        is_short_on_grid=True,
         source="paper 1, Eq. 1 and 3",
     ),
     "ee": Method(

@@ -36,12 +36,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy.methods import Aggregate
-from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
+from napari_embedding_game.core.energy.pair_sums import (
+    Forces,
+    LandmarkForces,
+    make_forces,
+)
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.names import APPROXIMATIONS, Approximation
 
+FEWEST_SEEN, SEEN_BY_EACH = 4_096, 16
+"""Points that landmarks beside a grid look at in a step, and those for each of them."""
+COME_BACK = 20
+"""Steps after which landmarks beside a grid that hold no point come back."""
 MOST_ONE_BY_ONE = 5_000
 """Points beside a grid whose pressure is still found from all pairs one by one."""
 
@@ -126,8 +134,15 @@ class Repulsion:
         """Return the sum with its gradients, and the attraction's."""
         raise NotImplementedError
 
+    def total(self, y: Tensor, z: Tensor) -> float:
+        """Return the sum alone."""
+        return self.sums(y, z).total
+
     def follow(self, y: Tensor, z: Tensor) -> None:
-        """Move the landmarks that are not free to move themselves."""
+        """Move the landmarks that are not free to move themselves.
+
+        Called once after each step.
+        """
 
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
         """Say what pushes the points, for :mod:`pressure`."""
@@ -138,8 +153,7 @@ class Repulsion:
         forces = self._tiling.landmark_forces(y, z)
         is_own = self._tiling is self.forces
         attraction = forces.attraction if is_own else self.forces.attract(y)
-        r = forces.ratio
-        return attraction, (2 * r * forces.pull).sub_(forces.push, alpha=r**2)
+        return attraction, _climb(forces)
 
 
 class Landmarks(Repulsion):
@@ -152,11 +166,8 @@ class Landmarks(Repulsion):
     def sums(self, y: Tensor, z: Tensor) -> Sums:
         forces = self.forces.landmark_forces(y, z)
         r = forces.ratio
-        landmark_gradient = (2 * r * forces.pull).sub_(forces.push, alpha=r**2)
         total = r**2 * forces.s_zz
-        return Sums(
-            forces.attraction, total, forces.repulsion, 2 * r, landmark_gradient
-        )
+        return Sums(forces.attraction, total, forces.repulsion, 2 * r, _climb(forces))
 
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
         forces = self.forces.landmark_forces(y, z)
@@ -219,17 +230,61 @@ class SampledLandmarks(Repulsion):
 class MeshSum(Repulsion):
     """The sum itself, over all pairs of different points, by a grid.
 
-    ``most_one_by_one``: points up to which pressure is found without it.
+    Landmarks, which only tile the map, look at a part of the points in each step, a
+    different one in turn.  Those that no point of it is nearest to come back now and
+    then, onto points drawn at random.
+
+    Parameters
+    ----------
+    forces : Forces
+    most_one_by_one : int
+        Points up to which pressure is found without a grid.
+    n_landmarks : int
+    random_state : int
     """
 
-    def __init__(self, forces: Forces, most_one_by_one: int = MOST_ONE_BY_ONE) -> None:
-        super().__init__(forces)
+    def __init__(
+        self,
+        forces: Forces,
+        most_one_by_one: int = MOST_ONE_BY_ONE,
+        n_landmarks: int = 1,
+        random_state: int = 0,
+    ) -> None:
+        self.forces = forces
+        n = forces.edges.n_points
+        self._n_parts = max(1, n // max(FEWEST_SEEN, SEEN_BY_EACH * n_landmarks))
+        self._n_seen = n // self._n_parts
+        self._tiling = _without_edges(forces, self._n_seen)
+        self._rng = np.random.default_rng(random_state)
+        self._turn = 0
         self._most_one_by_one = most_one_by_one
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
-        attraction, landmark_gradient = self._tile(y, z)
+        climb = _climb(self._tiling.landmark_forces(self._seen(y), z))
         total, repulsion = self.forces.mesh(y)
-        return Sums(attraction, total, repulsion, 1.0, landmark_gradient)
+        return Sums(self.forces.attract(y), total, repulsion, 1.0, climb)
+
+    def total(self, y: Tensor, z: Tensor) -> float:
+        return self.forces.mesh(y)[0]
+
+    def follow(self, y: Tensor, z: Tensor) -> None:
+        self._turn += 1
+        if self._turn % COME_BACK:
+            return
+        with torch.no_grad():
+            seen = self._seen(y)
+            nearest = torch.cdist(seen, z).argmin(dim=1)
+            n_held = torch.bincount(nearest, minlength=len(z)).cpu().numpy()
+            lost = np.flatnonzero(n_held == 0)
+            places = self._rng.choice(len(seen), len(lost), replace=False)
+            z[torch.as_tensor(lost, device=z.device)] = seen[
+                torch.as_tensor(places, device=z.device)
+            ]
+
+    def _seen(self, y: Tensor) -> Tensor:
+        """Return the points that landmarks look at in this step."""
+        part = y.detach()[self._turn % self._n_parts :: self._n_parts]
+        return part[: self._n_seen].contiguous()
 
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
         total, _ = self.forces.mesh(y)
@@ -293,10 +348,14 @@ class Objective:
         slope = self.repulsion * self._slope(sums.total)
         y_gradient = sums.attraction.add_(sums.repulsion, alpha=slope * sums.scale)
         return (
-            self._energy(y, sums.total, value),
+            self._energy(y, sums.total) if value else math.nan,
             y_gradient,
             slope * sums.landmark_gradient,
         )
+
+    def energy(self, y: Tensor, z: Tensor) -> float:
+        """Return the energy alone."""
+        return self._energy(y, self.pairs.total(y, z))
 
     def follow(self, y: Tensor, z: Tensor) -> None:
         """Move the landmarks that are not free to move themselves."""
@@ -311,9 +370,7 @@ class Objective:
             return 1.0
         return 1 / total if total > 0 else 0.0
 
-    def _energy(self, y: Tensor, total: float, value: bool) -> float:
-        if not value:
-            return math.nan
+    def _energy(self, y: Tensor, total: float) -> float:
         aggregate = total
         if self.aggregate == "log":
             # Points so far apart that their sum is lost in rounding: not to go there.
@@ -350,7 +407,7 @@ def _make_pairs(
     if approximation == "sampled_landmarks":
         return SampledLandmarks(forces, n_landmarks, random_state)
     if approximation == "mesh":
-        return MeshSum(forces)
+        return MeshSum(forces, n_landmarks=n_landmarks, random_state=random_state)
     if approximation == "exact":
         return AllPairs(forces)
     raise InputError(
@@ -358,11 +415,21 @@ def _make_pairs(
     )
 
 
+def _climb(forces: LandmarkForces) -> Tensor:
+    """Return the gradient of Eq. 3's bound in the landmarks, (L, d)."""
+    r = forces.ratio
+    return (2 * r * forces.pull).sub_(forces.push, alpha=r**2)
+
+
 def _tiling(forces: Forces) -> Forces:
     """Return what landmarks look at that have no say: the kernel of the game."""
     if (forces.attraction, forces.kernel) == ("log1p", "cauchy"):
         return forces
-    n = forces.edges.n_points
+    return _without_edges(forces, forces.edges.n_points)
+
+
+def _without_edges(forces: Forces, n: int) -> Forces:
+    """Return the kernel of the game for ``n`` points that nothing attracts."""
     empty = forces.edges.weights[:0]
     no_edges = Edges(np.zeros(n + 1, np.uint32), np.zeros(0, np.uint32), empty)
     return make_forces(no_edges, forces.device, forces.loops.n_jobs)
