@@ -6,7 +6,10 @@ from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QColor, QImage, QPainter
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.ui.canvas.cluster_labels import STEPPED_BACK, to_be_named
+from napari_embedding_game.ui.canvas.overlays.cluster_labels import (
+    STEPPED_BACK,
+    to_be_named,
+)
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.style.halo_text import (
     HALO,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from qtpy.QtGui import QColor
 
-from napari_embedding_game.ui.canvas import far_lines
+from napari_embedding_game.ui.canvas.overlays import far_lines
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import Workspace
 

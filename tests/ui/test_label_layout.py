@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.ui.canvas.label_layout import (
+from napari_embedding_game.ui.canvas.overlays.label_layout import (
     centers,
     lifts,
     opacity,

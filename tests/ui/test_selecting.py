@@ -11,8 +11,8 @@ from qtpy.QtWidgets import QLabel, QWidget
 from napari_embedding_game.data.label_objects import Objects, find_objects
 from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.sources import MeasuredSource
-from napari_embedding_game.ui.canvas.lasso_overlay import COLOR, inside
 from napari_embedding_game.ui.canvas.mouse import CanvasClick
+from napari_embedding_game.ui.canvas.overlays.lasso_overlay import COLOR, inside
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_highlight import COLOR as LIT
 from napari_embedding_game.ui.images.object_highlight import FADING, FEW, draw_highlight

@@ -11,9 +11,9 @@ from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from qtpy.QtGui import QKeyEvent, QShowEvent
 from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
-from napari_embedding_game.ui.canvas.cluster_labels import ClusterLabels
-from napari_embedding_game.ui.canvas.far_lines import FarLines
 from napari_embedding_game.ui.canvas.hover import Hover
+from napari_embedding_game.ui.canvas.overlays.cluster_labels import ClusterLabels
+from napari_embedding_game.ui.canvas.overlays.far_lines import FarLines
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controller import Controller

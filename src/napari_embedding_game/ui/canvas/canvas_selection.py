@@ -9,10 +9,10 @@ import numpy as np
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.lasso_overlay import inside
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.mouse import CanvasClick, Picker
 from napari_embedding_game.ui.canvas.nearest import nearest
+from napari_embedding_game.ui.canvas.overlays.lasso_overlay import inside
 from napari_embedding_game.ui.canvas.projection import displayed_axes, projection_of
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers, clicked_row
 

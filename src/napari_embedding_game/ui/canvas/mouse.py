@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.ui.canvas.lasso_overlay import LassoOverlay
+from napari_embedding_game.ui.canvas.overlays.lasso_overlay import LassoOverlay
 from napari_embedding_game.ui.compat import camera_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.core.inspect.stretch import far_neighbors
 from napari_embedding_game.ui.canvas.drawing import RESTING
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.map_overlay import MapOverlay
+from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.throttle import throttled

@@ -13,15 +13,15 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.ui.canvas.drawing import RESTING
-from napari_embedding_game.ui.canvas.label_layout import (
+from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.canvas.overlays.label_layout import (
     centers,
     lifts,
     opacity,
     radii,
     zooms_with_room,
 )
-from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.map_overlay import MapOverlay
+from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER

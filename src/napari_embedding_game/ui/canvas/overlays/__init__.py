@@ -1,0 +1,1 @@
+"""What is painted over the map: names, lines, the lasso."""
