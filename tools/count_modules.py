@@ -4,10 +4,10 @@
     git worktree add ../before a6782b3
     PYTHONPATH=../before/src ... python tools/count_modules.py --tools ../before/tools
 
-Modules: files of the package of which a function runs in the window's thread, from the
-moved slider (Repulsion, on a finished map), the click on the map or the opened file until
-the window rests.  A stay: a call that is given X (or a view of it) while ``fit`` runs; a
-return: one that gives it back.  Functions that numba compiles are not seen.
+Modules: files of the package of which a function runs in the window's thread, from
+the moved slider (Repulsion, on a finished map), the click on the map or the opened file
+until the window rests.  A stay: a call that is given X (or a view of it) while ``fit``
+runs; a return: one that gives it back.  Functions that numba compiles are not seen.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ class Calls:
 def at_the_window() -> dict[str, int]:
     """Return the number of modules for each thing that a person does."""
     import napari
-    from person import Person
     from qtpy.QtWidgets import QAbstractSlider
+
+    from person import Person
 
     viewer = napari.Viewer()
     person = Person(viewer)
