@@ -183,7 +183,8 @@ def test_a_result_names_its_parameters_as_the_estimator_does(session):
     play(session)
     ours = {"steering", "record", "n_iter", "interrupted", "space"}
     names = set(session.result().parameters) - ours
-    assert names == set(EmbeddingGame().get_params())
+    of_fits = {"n_clusters", "warm_start"}  # a session has its own ways for these
+    assert names == set(EmbeddingGame().get_params()) - of_fits
 
 
 def test_the_result_holds_the_clusters_as_they_are_shown(session):

@@ -192,8 +192,8 @@ def resolve_device(device: str) -> torch.device:
 class Throttle:
     """Work that is done now and then, for a small share of the time."""
 
-    def __init__(self, share: float = SHARE_OF_TIME) -> None:
-        self._share = share
+    def __init__(self, share: float | None = None) -> None:
+        self._share = SHARE_OF_TIME if share is None else share
         self._next = 0.0
 
     def __call__(self, work: Callable[[], None], must: bool = False) -> None:
