@@ -9,14 +9,16 @@ cache; ``s`` is the whole fit that follows, neighbour search included, on all co
 memory is the most that the process held.  Recall: share of the 15 exact input
 neighbours that are among the 15 on the map, of 1,000 rows drawn at random; accuracy:
 share of these rows whose label most of the 15 on the map have.  Every library has its
-defaults; those that are not installed are left out, and said so.  ``slope`` is that of
-log s over log rows, between the size above and this one.
+defaults; those that are not installed are left out, and said so, and no larger size is
+tried after one that failed or took longer than ``--limit``.  ``slope`` is that of log s
+over log rows, between the size above and this one.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import shlex
 import statistics
 import subprocess
 import sys
@@ -230,6 +232,7 @@ def measure(data: Input, args: Any, folder: Path) -> list[dict[str, Any]]:
     """Fit each way to each size."""
     table: list[dict[str, Any]] = []
     last: dict[str, tuple[int, float]] = {}
+    given_up: set[str] = set()
     for size in args.sizes:
         part = grown(data, size)
         rows = np.random.default_rng(1).choice(size, min(N_JUDGED, size), replace=False)
@@ -239,7 +242,8 @@ def measure(data: Input, args: Any, folder: Path) -> list[dict[str, Any]]:
         of_size: list[dict[str, Any]] = []
         for name in args.ways:
             way = WAYS[name]
-            if importlib.util.find_spec(way.module) is None or size > way.most:
+            is_there = importlib.util.find_spec(way.module) is not None
+            if not is_there or size > way.most or name in given_up:
                 continue
             fits = []
             for _ in range(args.repeats):
@@ -247,6 +251,7 @@ def measure(data: Input, args: Any, folder: Path) -> list[dict[str, Any]]:
                 told = fit_apart(name, source, target, args.limit)
                 if isinstance(told, str):
                     print(f"{name}, {size:,} rows: {told}", flush=True)
+                    given_up.add(name)
                     break
                 fits.append(told | judged(part, np.load(target), rows, exact))
             if fits:
@@ -347,6 +352,7 @@ def draw(table: list[dict[str, Any]], path: Path) -> None:
         ylabel="recall of 15 neighbours",
         title=f"{common[-1]} rows",
     )
+    right.margins(x=0.25)
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -370,10 +376,12 @@ def main() -> None:
         table = measure(data, args, Path(folder))
     report("Whole fits", table, args)
     if args.write is not None and table:
-        shown = "python benchmarks/peers.py --data FOLDER " + " ".join(
-            part for part in sys.argv[1:] if str(args.data) not in part
-        ).replace("--data ", "")
-        write(table, args.write, shown.strip())
+        given = ["FOLDER" if part == str(args.data) else part for part in sys.argv[1:]]
+        write(
+            table,
+            args.write,
+            shlex.join(["python", "benchmarks/peers.py", *given]),
+        )
 
 
 if __name__ == "__main__":
