@@ -22,6 +22,7 @@ from napari_embedding_game.core.graph import affinity_kernels, neighbor_loops
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.markers import markers
+from napari_embedding_game.core.inspect.picture import paint_points
 from napari_embedding_game.core.inspect.stretch import stretch
 from napari_embedding_game.core.threads import PARALLEL, Loops
 
@@ -61,6 +62,8 @@ def compile_inspection() -> None:
     """Compile what is needed once there is a map: clusters and markers."""
     _compile_clusters()
     _compile_markers()
+    rows = np.zeros((1, 4), np.float32)
+    paint_points(rows[:, :2], rows[:, 0], rows, (1, 0), (1, 0), (1, 1))
 
 
 def compile_game() -> None:

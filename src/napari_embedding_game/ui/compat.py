@@ -6,6 +6,8 @@ here                    takes of napari                   without it
 :func:`unwrap`          ``__wrapped__`` of its proxy      the viewer as it was given
 :func:`camera_of`       the camera's place, which moved   the other place
 :func:`canvas_widget`   the OpenGL widget of its window   nothing is painted on the map
+:func:`scene_of`        the vispy node of a layer         the points are drawn by napari
+                                                          at all times
 :func:`draw`            a pause of the events of its      ``Layer.refresh`` alone: the
                         list of layers                    list is drawn anew with it
 :func:`in_place`        arrays that its layers hold       the layers' own setters
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from napari.layers import Layer, Points
@@ -28,12 +30,16 @@ from napari.utils.notifications import show_info
 from numpy.typing import NDArray
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QMainWindow, QWidget
+from vispy.gloo import gl
 
 LOCKED = (
     "The places of points and landmarks come from the data: they cannot be moved or "
     "deleted by hand. To leave points out, select the others and click 'Map of its "
     "own'; to hide the layer, click its eye."
 )
+GL_RENDERER = 0x1F01
+SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "gdi generic", "software")
+"""Parts of the names under which OpenGL without a graphics card is known."""
 VIEWS = (
     "_view_indices",
     "_view_data",
@@ -70,6 +76,50 @@ def canvas_widget(widget: QWidget) -> QWidget | None:
     center = top.centralWidget() if isinstance(top, QMainWindow) else None
     canvas: QWidget | None = center.findChild(QOpenGLWidget) if center else None
     return canvas
+
+
+class Scene(NamedTuple):
+    """Where napari draws the points of a layer."""
+
+    canvas: QWidget
+    """The OpenGL widget."""
+    node: Any
+    """The vispy node of the layer, whose children move with it."""
+    points: Any
+    """The part of it that draws the points; ``visible`` can be set."""
+
+
+def scene_of(viewer: Any, layer: Layer) -> Scene | None:
+    """Return where a Points layer is drawn; None where there is no window."""
+    try:
+        canvas = unwrap(viewer).window._qt_viewer.canvas  # type: ignore[attr-defined]
+        node = canvas.layer_to_visual[layer].node
+        return Scene(canvas.native, node, node.points_markers)
+    except (AttributeError, KeyError):
+        return None
+
+
+def draw_now(scene: Scene) -> None:
+    """Draw the canvas, and return when it has been drawn."""
+    scene.canvas.repaint()
+    if _make_current(scene):
+        gl.glFinish()
+
+
+def is_drawn_in_software(scene: Scene) -> bool:
+    """Return whether OpenGL runs on the processor, without a graphics card."""
+    if not _make_current(scene):
+        return False
+    name = str(gl.glGetParameter(GL_RENDERER)).lower()
+    return any(renderer in name for renderer in SOFTWARE)
+
+
+def _make_current(scene: Scene) -> bool:
+    """Have calls of OpenGL go to the canvas; return whether they can."""
+    if not isinstance(scene.canvas, QOpenGLWidget) or not scene.canvas.isValid():
+        return False
+    scene.canvas.makeCurrent()
+    return True
 
 
 # Drawing what was written
@@ -160,6 +210,11 @@ class MapPoints(LockedPoints):
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._is_made = True
+
+    @property
+    def order(self) -> NDArray[np.intp] | None:
+        """Points (N,) in the order in which they are drawn; None: as they come."""
+        return self._order
 
     def draw_last(self, chosen: NDArray[np.bool_] | None) -> None:
         """Draw chosen points (N,) above the others from now on; None: no points."""
@@ -284,3 +339,8 @@ def draw_last(layer: Points, chosen: NDArray[np.bool_] | None) -> None:
     """Draw chosen points (N,) above the others, where that is possible; None: none."""
     if isinstance(layer, MapPoints):
         layer.draw_last(chosen)
+
+
+def drawing_order(layer: Points) -> NDArray[np.intp] | None:
+    """Return the points in the order in which they are drawn; None: as they come."""
+    return layer.order if isinstance(layer, MapPoints) else None

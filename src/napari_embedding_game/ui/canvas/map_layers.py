@@ -16,6 +16,7 @@ from napari.layers import Layer, Points
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.ui.canvas.map_picture import MapPicture
 from napari_embedding_game.ui.canvas.placement import SIDE, Frame, free_box
 from napari_embedding_game.ui.canvas.points_layer import (
     LANDMARK_SIZE,
@@ -91,6 +92,8 @@ class MapLayers:
         )
         self.points = points if points in viewer.layers else None
         self.landmarks = landmarks if landmarks in viewer.layers else None
+        self._picture: MapPicture | None = None
+        """What many points are drawn as while they move."""
         self._is_blank = False
         """Whether the layers are hidden, as nothing was drawn in them so far."""
         self._landmarks_shown = True
@@ -102,6 +105,7 @@ class MapLayers:
 
     def close(self) -> None:
         """Leave the layers to the viewer."""
+        self._end_picture()
         self._connections.close()
         self.points = self.landmarks = None
 
@@ -189,7 +193,8 @@ class MapLayers:
         points = self._whole_points()
         if points is not None and len(points.data) == len(colors):
             self._write_looks(points, colors, magnification, above)
-            self._draw(points)
+            if not self._picture_of(points).recolor():
+                self._draw(points)
 
     def show_landmarks(self, shown: bool) -> None:
         """Show or hide the landmarks, now and in the layers of later runs."""
@@ -212,10 +217,15 @@ class MapLayers:
             self.points.features = features.reset_index(drop=True)
 
     def finish(self) -> None:
-        """Bring thumbnails and extents up to date after a series of frames."""
+        """Bring thumbnails and extents up to date after a series of frames.
+
+        Points that were drawn as a picture are drawn one by one.
+        """
         for layer in (self.points, self.landmarks):
             if layer is not None:
                 layer.refresh(data_displayed=False)
+        if self.points is not None:
+            self._picture_of(self.points).rest()
 
     def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return positions (..., 2) of the embedding as displayed: (row, column).
@@ -417,14 +427,27 @@ class MapLayers:
         ):
             if layer is None:
                 continue
-            if self._is_blank and shown:
+            if self._is_blank and shown and layer is self.points:
+                self._picture_of(layer).appear()
+            elif self._is_blank and shown:
                 layer.visible = True  # which draws it
-            else:
+            elif layer is not self.points or not self._picture_of(layer).show():
                 self._draw(layer)
         self._is_blank = False
 
     def _draw(self, layer: Points) -> None:
         draw(self._viewer, layer)
+
+    def _picture_of(self, points: Points) -> MapPicture:
+        if self._picture is None or self._picture.layer is not points:
+            self._end_picture()
+            self._picture = MapPicture(self._viewer, points)
+        return self._picture
+
+    def _end_picture(self) -> None:
+        if self._picture is not None:
+            self._picture.close()
+            self._picture = None
 
     def _remove_own(self) -> None:
         map_layers = [self.points, self.landmarks, *self._given_up]
@@ -436,6 +459,7 @@ class MapLayers:
                 self._viewer.layers.remove(layer)
 
     def _forget(self) -> None:
+        self._end_picture()
         self.points = self.landmarks = self._faded = None
         self._is_blank = False
 
@@ -444,6 +468,7 @@ class MapLayers:
         if layer is self.landmarks:
             self.landmarks = self._faded = None
         elif layer is self.points and layer is not None:
+            self._end_picture()
             self.points = None
             self._on_lost()
 

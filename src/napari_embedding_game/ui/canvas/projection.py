@@ -99,6 +99,26 @@ def displayed_axes(dims: Any, ndim: int = 2) -> list[int]:
     return [axis - first for axis in dims.order if axis >= first][-2:]
 
 
+def view_changes(viewer: Any) -> tuple[Any, ...]:
+    """Return the events that tell that layers are to be seen in another way."""
+    camera = camera_of(viewer).events
+    layers = viewer.layers.events
+    return (
+        camera.zoom,
+        camera.center,
+        camera.angles,
+        camera.perspective,
+        camera.orientation,
+        viewer.dims.events.ndisplay,
+        viewer.canvas.grid.events,
+        viewer.canvas.events.size,
+        layers.inserted,
+        layers.removed,
+        layers.reordered,
+        viewer.events.theme,
+    )
+
+
 def _layer_matrix(viewer: Any, layer: Any) -> NDArray[np.float64]:
     """Return from displayed coordinates of the data to the scene: (3, 3)."""
     axes = displayed_axes(viewer.dims)

@@ -12,8 +12,12 @@ from qtpy.QtGui import QPainter, QPaintEvent
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.projection import CanvasOverlay, Projection
-from napari_embedding_game.ui.compat import camera_of, canvas_widget
+from napari_embedding_game.ui.canvas.projection import (
+    CanvasOverlay,
+    Projection,
+    view_changes,
+)
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
 
 if TYPE_CHECKING:
@@ -56,7 +60,7 @@ class MapOverlay(QObject):
         self._painted: Projection | None = None
         """How the map was drawn when it was painted over last."""
         self._connections = Connections()
-        self._connections.connect_all(_moves(viewer), self.repaint)
+        self._connections.connect_all(view_changes(viewer), self.repaint)
         self._of_points = Connections()
 
     def close(self) -> None:
@@ -131,26 +135,6 @@ class PaintedOverlay(CanvasOverlay):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._paint(painter)
         painter.end()
-
-
-def _moves(viewer: Any) -> tuple[Any, ...]:
-    """Return what tells that the map is to be seen in another way."""
-    camera = camera_of(viewer).events
-    layers = viewer.layers.events
-    return (
-        camera.zoom,
-        camera.center,
-        camera.angles,
-        camera.perspective,
-        camera.orientation,
-        viewer.dims.events.ndisplay,
-        viewer.canvas.grid.events,
-        viewer.canvas.events.size,
-        layers.inserted,
-        layers.removed,
-        layers.reordered,
-        viewer.events.theme,
-    )
 
 
 def _of_layer(points: Points | None) -> tuple[Any, ...]:
