@@ -17,7 +17,7 @@ from qtpy.QtCore import QThread, QTimer, Signal
 
 FRAME_SECONDS = 0.04
 """Shortest time between two frames handed to the window (25 a second)."""
-REST = 2.0
+REST = 1.0
 """After a frame the window rests so many times as long as it was busy.
 
 Drawing in software takes the cores that the game needs.
