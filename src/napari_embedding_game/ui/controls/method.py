@@ -18,6 +18,7 @@ from napari_embedding_game.core.energy.valid_combinations import (
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import Approximation
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.presets import PresetStore
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import (
     Settings,
@@ -31,6 +32,7 @@ from napari_embedding_game.ui.controls.method_choices import (
     REPELLED_BY,
     make_controls,
 )
+from napari_embedding_game.ui.controls.preset_box import PresetBox
 from napari_embedding_game.ui.controls.show_value import show_value
 from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
@@ -86,6 +88,8 @@ class MethodControls(ControlsSection):
         self._on_staleness(session.stale)
 
     def _make(self) -> None:
+        self.presets = PresetBox(self._settings, PresetStore())
+        self.presets_trouble = text_label(role="warning")
         self.controls = make_controls(self._settings)
         """A control for each setting, by the name of its field."""
         tip = (
@@ -104,6 +108,8 @@ class MethodControls(ControlsSection):
 
     def _build(self) -> None:
         main = self._main = form()
+        add_row(main, "Preset", self.presets)
+        main.addRow(self.presets_trouble)
         self._add_rows(main, MAIN[:2])
         add_row(main, "Repulsion", self._strength_row())
         main.addRow("", self.paper_lambda)
@@ -134,6 +140,11 @@ class MethodControls(ControlsSection):
         return row
 
     def _connect(self) -> None:
+        self.presets.applied.connect(self.show_settings)
+        self.presets.trouble.connect(lambda text: show_text(self.presets_trouble, text))
+        self._connections.add(self.presets)
+        self.presets_trouble.hide()
+        self.presets.read()
         self.strength_slider.changed.connect(self._on_slider)
         self.strength.changed.connect(self._on_strength)
         for widget in self.controls:
