@@ -76,8 +76,8 @@ BUILT_IN: tuple[Preset, ...] = (
     Preset(
         "Continuity",
         {"strength": 100.0, "n_neighbors": 50},
-        "For development: many neighbours and little repulsion, so that transitions stay "
-        "connected as lines and branches. Fine detail is lost.",
+        "For development: many neighbours and little repulsion, so that transitions "
+        "stay connected as lines and branches. Fine detail is lost.",
     ),
     Preset(
         "Quick look",
