@@ -122,10 +122,11 @@ class FakeEngine:
     ``gate`` holds the neighbour search and every frame when it is cleared.
     """
 
-    def __init__(self, fail_at=None, error=None, warning=""):
+    def __init__(self, fail_at=None, error=None, warning="", remedy=None):
         self.fail_at = fail_at
         self.error = error or RuntimeError("out of numbers")
         self.warning = warning
+        self.remedy = remedy or {}
         self.gate = threading.Event()
         self.gate.set()
         self.games = []
@@ -163,6 +164,7 @@ class FakeEngine:
                     n_points,
                     min(self.games[-1].n_landmarks, 4),
                     warning=self.warning,
+                    remedy=self.remedy,
                     **self._undefined(n_points),
                 )
                 if sent is not None:

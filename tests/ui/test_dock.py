@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QProgressBar, QWidget
 
 from napari_embedding_game.core.energy.methods import METHODS, is_installed
@@ -321,6 +322,34 @@ def test_a_failure_is_told_and_the_dock_usable_again(
     engine.fail_at = None
     play()
     assert dock.run.message.isHidden()
+
+
+def test_what_the_engine_knows_to_mend_is_mended_with_a_click(
+    play, dock, engine, session, qtbot
+):
+    engine.warning = "The points are collapsing: raise the repulsion."
+    engine.remedy = {"strength": 900.0, "landmark_learning_rate": None}
+    play()
+    mend = dock.run.mend
+    assert mend.native.isVisibleTo(dock)
+    assert mend.text == "Restart with Repulsion 900"  # the rate is automatic already
+    engine.warning, engine.remedy = "", {}
+    QTest.mouseClick(mend.native, Qt.MouseButton.LeftButton)
+    assert session.settings.strength == 900
+    assert dock.game.strength.value == 900
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert engine.games[-1].strength == 900
+    assert not mend.native.isVisibleTo(dock)
+    assert not dock.run.message.isVisibleTo(dock)
+
+
+def test_without_a_remedy_there_is_no_button(play, dock, engine, session):
+    assert not dock.run.mend.native.isVisibleTo(dock)
+    engine.warning = "The points are collapsing."
+    play()
+    assert not dock.run.mend.native.isVisibleTo(dock)
+    session.say("Something else.")
+    assert not dock.run.mend.native.isVisibleTo(dock)
 
 
 def test_a_warning_of_the_game_is_shown(play, dock, engine):

@@ -56,6 +56,7 @@ class RunView(Recorder):
     save_requested = Signal(object)
     save_session_requested = Signal(object)
     write_features_requested = Signal()
+    mended = Signal()
 
 
 class LookView(Recorder):
@@ -230,7 +231,7 @@ def test_what_the_controller_tells_reaches_the_view(
 
 def test_no_request_of_a_view_is_left_out(wired):
     asked = {signal for signal, *_ in ASKED}
-    elsewhere = {"look.answered", "select.trouble", "hover.trouble"}
+    elsewhere = {"look.answered", "run.mended", "select.trouble", "hover.trouble"}
     declared = {
         f"{name}.{signal}"
         for name, view in vars(wired.views).items()

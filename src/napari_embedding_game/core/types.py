@@ -9,7 +9,9 @@ objects.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +84,18 @@ class GameSettings:
     optimizer: OptimizerName = "game"
 
 
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What is wrong with a map; false where nothing is."""
+
+    sentence: str = ""
+    remedy: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of :class:`GameSettings` that mend it, for a new run."""
+
+    def __bool__(self) -> bool:
+        return bool(self.sentence)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One complete state of the game; the arrays are copies and stay as they are."""
@@ -112,6 +126,8 @@ class Snapshot:
     warning: str = ""
     """A sentence when the picture cannot be trusted (the points collapse, or are
     still on their way)."""
+    remedy: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of :class:`GameSettings` that mend what ``warning`` says, if any do."""
     finished: bool = False
     """True on the last snapshot of a schedule."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from napari_embedding_game.core.dynamics.collapse import occupancy
+from napari_embedding_game.core.dynamics.alarms import occupancy
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.metrics import knn_accuracy, neighbor_recall

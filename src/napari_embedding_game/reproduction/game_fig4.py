@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napari_embedding_game.core.dynamics.collapse import LEAST_OCCUPANCY, occupancy
+from napari_embedding_game.core.dynamics.alarms import LEAST_OCCUPANCY, occupancy
 from napari_embedding_game.core.inspect.metrics import knn_accuracy, true_energy
 from napari_embedding_game.core.types import GameSettings
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.collapse import occupancy
+from napari_embedding_game.core.dynamics.alarms import occupancy
 from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import Objective, make_objective

@@ -172,6 +172,7 @@ class GameDock(QWidget):
         self.data = DataControls(viewer, session, maps, workspace.loading, linked)
         self.game = MethodControls(session)
         self.run = RunControls(session, linked)
+        self.run.mended.connect(self.game.show_settings)
         self.look = DisplayControls(session)
         self.select = SelectionControls(session, maps, linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)

@@ -28,7 +28,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.dynamics.collapse import collapse_warning, far_warning
+from napari_embedding_game.core.dynamics.alarms import alarm, far_alarm
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
 from napari_embedding_game.core.dynamics.state import (
@@ -48,7 +48,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.inspect.stretch import nearest_neighbors, stretch
 from napari_embedding_game.core.threads import Loops, one_torch_thread
-from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
+from napari_embedding_game.core.types import Alarm, GameSettings, Snapshot, undefined
 
 FrameIterations = int | Callable[[int], int] | None
 Playing = Generator[Snapshot, GameSettings | None, None]
@@ -225,7 +225,7 @@ class _Driver:
         self._pressure = undefined(n)
         self._neighbors: NDArray[np.int32] | None = None
         self._stretch: NDArray[np.float32] | None = None
-        self._warning = ""
+        self._alarm = Alarm()
         self._throttle = Throttle()
         self._stretch_throttle = Throttle(STRETCH_SHARE)
         self._measuring = Throttle()
@@ -307,7 +307,7 @@ class _Driver:
         positions = self._positions()
         if self._method.has_pressure:
             self._look(positions)
-        self._warning = self._state.warning or self._map_warning(positions)
+        self._alarm = Alarm(self._state.warning) or self._map_alarm(positions)
         self._fixed_energy = self._energy_without_landmarks()
         self._throttle = Throttle()
         self._measured = math.nan
@@ -325,7 +325,7 @@ class _Driver:
         if self._state.z is None:
             places = torch.from_numpy(embedding), torch.from_numpy(landmarks)
             self._labels = nearest_landmark(*places, self._loops)
-            self._warning = self._state.warning
+            self._alarm = Alarm(self._state.warning)
             is_looked_at = self._method.has_pressure
         must = self.finished or self._has_lost_landmarks(landmarks)
         if is_looked_at and (must or self._diagnose):
@@ -342,7 +342,8 @@ class _Driver:
             pressure=self._pressure,
             stretch=self._stretch,
             neighbors=self._neighbors,
-            warning=self._warning,
+            warning=self._alarm.sentence,
+            remedy=self._alarm.remedy,
             finished=self.finished,
         )
 
@@ -432,22 +433,20 @@ class _Driver:
             return
         self._pressure = pressures if places is None else pressures[places]
         if state.z is not None:
-            self._warning = self._map_warning(positions)
+            self._alarm = self._map_alarm(positions)
 
     def _measure_stretch(self, positions: NDArray[np.float32]) -> None:
         if self._neighbors is None:
             self._neighbors = nearest_neighbors(self._problem.edges)
         self._stretch = stretch(self._neighbors, positions, self._loops)
 
-    def _map_warning(self, positions: NDArray[np.float32]) -> str:
-        """Return a sentence that says why the map cannot be trusted, or ""."""
+    def _map_alarm(self, positions: NDArray[np.float32]) -> Alarm:
+        """Return why the map cannot be trusted, and what mends it."""
         state, settings = self._state, self._settings
         if not self._method.kernel:
-            return ""  # inner products: the map is that of the data
+            return Alarm()  # inner products: the map is that of the data
         schedule = resolve_schedule(settings)
         position = schedule.n_iter - (state.n_iter - state.iteration)
         # Before that the repulsion is still growing, and the points lie close.
         is_early = state.z is not None and position < _SETTLED * schedule.n_iter
-        return far_warning(positions) or (
-            "" if is_early else collapse_warning(positions, settings)
-        )
+        return far_alarm(positions) if is_early else alarm(positions, settings)

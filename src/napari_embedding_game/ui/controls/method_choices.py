@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -89,6 +90,38 @@ LABELS = {
 }
 """Settings that have a control of their own, from top to bottom: as the dock calls
 them."""
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Return settings in the words of the dock, such as "Repulsion 100"."""
+    parts = []
+    for name, value in settings.items():
+        label = "Repulsion" if name == "strength" else LABELS.get(name, name)
+        parts.append(f"{label} {_value_text(name, value)}")
+    return ", ".join(parts)
+
+
+_CHOICES = {
+    "approximation": APPROXIMATIONS,
+    "affinity": AFFINITIES,
+    "init": INITS,
+    "update": UPDATES,
+    "landmark_update": UPDATES,
+    "optimizer": OPTIMIZERS,
+    "schedule": SCHEDULES,
+}
+
+
+def _value_text(name: str, value: Any) -> str:
+    if value is None:
+        return (
+            "the method's own" if name in ("strength", "approximation") else AUTOMATIC
+        )
+    if name == "method":
+        return METHODS[value].title
+    if name in _CHOICES:
+        return next((words for words, one in _CHOICES[name] if one == value), value)
+    return f"{value:,g}" if isinstance(value, int | float) else str(value)
 
 
 def approximations_of(method: str) -> list[tuple[str, str]]:

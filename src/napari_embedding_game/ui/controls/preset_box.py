@@ -14,7 +14,6 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.presets import (
     Preset,
@@ -24,7 +23,7 @@ from napari_embedding_game.session.presets import (
 )
 from napari_embedding_game.session.settings import Settings
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controls.method_choices import LABELS
+from napari_embedding_game.ui.controls.method_choices import settings_text
 from napari_embedding_game.ui.tasks.throttle import throttled
 
 BY_HAND = "Set by hand"
@@ -154,16 +153,5 @@ class PresetBox(QWidget):
 
 def described(preset: Preset) -> str:
     """Return what a preset is good for, and what it sets."""
-    parts = []
-    for name, value in preset.values.items():
-        label = "Repulsion" if name == "strength" else LABELS.get(name, name)
-        shown = get_method(value).title if name == "method" else _text(value)
-        parts.append(f"{label} {shown}")
-    sets = ", ".join(parts) or "every setting as it is by default"
+    sets = settings_text(preset.values) or "every setting as it is by default"
     return f"{preset.description}\n{sets}.".strip()
-
-
-def _text(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)

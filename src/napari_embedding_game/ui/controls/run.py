@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from magicgui.widgets import ProgressBar, PushButton
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QGridLayout
@@ -12,6 +14,7 @@ from napari_embedding_game.session.run.run import Progress
 from napari_embedding_game.session.session import ALIVE, Session, State
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.energy_curve import EnergyCurve
+from napari_embedding_game.ui.controls.method_choices import settings_text
 from napari_embedding_game.ui.controls.save_menu import SaveMenu
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
@@ -54,6 +57,8 @@ class RunControls(ControlsSection):
     """The path of a session file."""
     write_features_requested = Signal()
     """Columns of the map in the features of the layer."""
+    mended = Signal()
+    """Settings were changed to mend what the message says."""
 
     def __init__(self, session: Session, linked: LinkedLayers) -> None:
         super().__init__("Run")
@@ -76,6 +81,10 @@ class RunControls(ControlsSection):
         self.squeezed = StatusLabel()
         self.squeezed.setToolTip(f"Share of the points with {PRESSURE_MEANS}")
         self.message = text_label(role="warning")
+        self.mend = PushButton(text="")
+        self.mend.native.setProperty("role", "wrapped")
+        self._remedy: dict[str, Any] = {}
+        """Settings that mend what the message says."""
         self.curve = EnergyCurve()
         self._progress: Progress | None = None
         """The last frame of the run."""
@@ -113,6 +122,7 @@ class RunControls(ControlsSection):
             self.far,
             self.squeezed,
             self.message,
+            self.mend.native,
         ):
             self.column.addWidget(widget)
         self.column.addWidget(self.curve)
@@ -121,6 +131,7 @@ class RunControls(ControlsSection):
     def _connect(self) -> None:
         session, save = self._session, self.save
         self.run.changed.connect(self._play)
+        self.mend.changed.connect(self._mend)
         self.pause.changed.connect(self._pause_or_resume)
         self.step.changed.connect(session.step)
         self.stop.changed.connect(session.stop)
@@ -233,6 +244,29 @@ class RunControls(ControlsSection):
     def _on_message(self, message: str) -> None:
         failed = self._session.state == "failed"
         show_text(self.message, message, "error" if failed else "warning")
+        self._offer_remedy(message)
+
+    def _offer_remedy(self, message: str) -> None:
+        """Offer to mend what the message says, where the engine knows how."""
+        snapshot, settings = self._session.snapshot, self._session.settings
+        is_of_map = snapshot is not None and message == snapshot.warning
+        remedy = snapshot.remedy if snapshot is not None and is_of_map else {}
+        self._remedy = {k: v for k, v in remedy.items() if getattr(settings, k) != v}
+        self.mend.native.setVisible(bool(self._remedy))
+        if self._remedy:
+            said = settings_text(self._remedy)
+            self.mend.text = f"Restart with {said}"
+            self.mend.tooltip = (
+                "Change these settings and lay the map out anew from its start. Other "
+                "settings stay as they are."
+            )
+
+    def _mend(self) -> None:
+        remedy, self._remedy = self._remedy, {}
+        for name, value in remedy.items():
+            setattr(self._session.settings, name, value)
+        self.mended.emit()
+        self._play()
 
 
 def _finished_text(method: str) -> str:

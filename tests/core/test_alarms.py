@@ -1,15 +1,16 @@
-"""The collapses of the paper's Fig. 4, on real data."""
+"""Collapses (the paper's Fig. 4), heaps and slow points of real data; the way out."""
 
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.dynamics.collapse import (
+from napari_embedding_game.core.dynamics.alarms import (
     LEAST_OCCUPANCY,
-    collapse_warning,
+    collapse_alarm,
+    far_alarm,
     occupancy,
 )
 from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.types import Alarm, GameSettings
 
 
 def play_digits(digits_start, **settings):
@@ -69,6 +70,59 @@ def test_a_collapse_is_told_with_a_way_that_leads_out(
     assert last.warning.startswith("The points are collapsing onto a few spots: ")
     assert advice in last.warning
     assert play_digits(digits_start, **followed).warning == ""
+    mended = play_digits(digits_start, **{**settings, **last.remedy})
+    assert mended.warning == ""
+    assert occupancy(mended.embedding) > 1.5 * LEAST_OCCUPANCY
+
+
+def test_a_heap_is_told_with_a_way_that_leads_out(digits_start):
+    """Fast landmarks leave no room between the points, which fill their heap."""
+    heap = np.random.default_rng(0).uniform(0, 2, (4000, 2))
+    assert occupancy(heap) > 0.5
+    told = collapse_alarm(heap, GameSettings(landmark_learning_rate=5.0))
+    assert told.sentence.startswith("The points lie in one heap")
+    assert "lower the landmarks' learning rate, 5, to its default" in told.sentence
+    assert dict(told.remedy) == {"landmark_learning_rate": None}
+    last = play_digits(digits_start, landmark_learning_rate=5.0)
+    assert dict(last.remedy) == dict(told.remedy)
+    assert not collapse_alarm(5 * heap, GameSettings())
+
+
+@pytest.mark.parametrize("rate", [1e-4, 1e-3, 1e-2])
+def test_points_that_get_nowhere_are_told(digits_start, rate):
+    last = play_digits(digits_start, learning_rate=rate)
+    assert last.warning.startswith("The points are too slow")
+    assert f"{rate:g}, to its default, 0.3" in last.warning
+    assert dict(last.remedy) == {"learning_rate": None}
+    assert last.energy > 1.5 * play_digits(digits_start).energy
+
+
+def test_points_that_are_a_little_slow_are_not(digits_start):
+    last = play_digits(digits_start, learning_rate=0.1)
+    assert last.warning == ""
+    assert last.energy < 1.05 * play_digits(digits_start).energy
+
+
+def test_where_nothing_is_wrong_there_is_nothing_to_mend(digits_start):
+    last = play_digits(digits_start)
+    assert not last.remedy
+    assert not Alarm()
+    assert Alarm("something")
+
+
+def test_points_that_ran_away_are_told():
+    square = np.random.default_rng(0).uniform(size=(50, 2))
+    assert not far_alarm(square)
+    far = far_alarm(1e6 * square)
+    assert "run far apart" in far.sentence
+    assert set(far.remedy) == {"learning_rate", "landmark_learning_rate", "strength"}
+
+
+def test_a_weak_repulsion_becomes_at_least_the_usual():
+    heap = np.zeros((50, 2))
+    for strength, mended in ((1.0, 300.0), (200.0, 600.0), (None, 900.0)):
+        remedy = collapse_alarm(heap, GameSettings(strength=strength)).remedy
+        assert remedy == {"strength": mended}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +142,7 @@ def test_a_collapse_is_told_with_a_way_that_leads_out(
 )
 def test_what_was_raised_is_named_first(settings, advice):
     game = GameSettings(**settings)
-    assert advice in collapse_warning(np.zeros((50, 2)), game)
+    assert advice in collapse_alarm(np.zeros((50, 2)), game).sentence
 
 
 def test_no_alarm_before_the_repulsion_has_grown(digits_start):

@@ -1,0 +1,207 @@
+"""What is wrong with a map, in a sentence, and the settings that mend it.
+
+A map is told from a collapse (paper 1, Fig. 4), from a heap, from points that ran away
+and from points that are too slow to get anywhere.
+
+With landmarks that are too slow or too fast for the points, with too few of
+them, or with hardly any repulsion, the points fall onto a few spots.  With steps
+that are far too long they run so far apart that no kernel reaches from one to
+another.  The picture then says nothing about the data, and the user should be told
+so and what to turn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
+from napari_embedding_game.core.energy.methods import get_method, strength_of
+from napari_embedding_game.core.energy.optimizer_needs import RULES
+from napari_embedding_game.core.energy.valid_combinations import (
+    approximation_of,
+    is_played,
+)
+from napari_embedding_game.core.types import Alarm, GameSettings
+
+CELLS = 64
+LEAST_OCCUPANCY = 0.08
+"""Below this the map is called collapsed; maps of real data lie above 0.2."""
+_MOST_POINTS = 20_000
+_REACH = 1.0
+"""The kernel 1 / (1 + u^2) is flat within this: a map that small is one spot."""
+_MOST_RATE = 2.0
+"""Landmarks that step further than the kernel reaches lose their points."""
+_FEW_LANDMARKS = 30
+_STRONGER = 3.0
+"""Times the present repulsion, where that is what to raise."""
+_HEAP = 2.5
+"""A map within this has no room for groups: the kernel reaches 1 from each point."""
+_LEAST_TRAVEL = 5.0
+"""Way that points need at least, in units of the map, from start layout to map.
+
+With the default steps they have 75; those of the maps that are told had less than 3.
+"""
+FAR = 1e4
+"""Coordinates beyond this are told.  Maps of a million points stay within some
+hundred; kernels reach 1, of which single precision holds a thousandth here."""
+
+
+def occupancy(embedding: NDArray[np.floating]) -> float:
+    """Return how many of the cells that could hold a point do hold one, 0 to 1.
+
+    The cells are a grid of 64 x 64 over the middle 96 % of the map in its
+    first two dimensions, and over a square of side 1 where that is smaller;
+    N points can fill at most N of them.
+    """
+    plane = embedding[:: max(1, len(embedding) // _MOST_POINTS), :2]
+    if plane.shape[1] == 1:
+        return 1.0  # a line fills no plane
+    low, high = np.percentile(plane, [2, 98], axis=0)
+    place = (plane - low) / np.maximum(high - low, _REACH)
+    cell = np.clip(place * CELLS, 0, CELLS - 1).astype(np.int64)
+    filled = np.bincount(cell[:, 0] * CELLS + cell[:, 1], minlength=CELLS**2) > 0
+    return float(filled.sum() / min(len(plane), CELLS**2))
+
+
+def alarm(embedding: NDArray[np.floating], settings: GameSettings) -> Alarm:
+    """Return what is wrong with a map at the end of its schedule; falsy if nothing.
+
+    Parameters
+    ----------
+    embedding : (N, d) float
+    settings : GameSettings
+        With which it was made.
+    """
+    return far_alarm(embedding) or collapse_alarm(embedding, settings)
+
+
+def far_alarm(embedding: NDArray[np.floating]) -> Alarm:
+    """Return that the points have run far off, if they have."""
+    farthest = float(max(embedding.max(), -embedding.min()))
+    if farthest <= FAR:
+        return Alarm()
+    return Alarm(
+        f"The points have run far apart, up to {farthest:.0e} from the middle of the "
+        "map: lower the learning rates or the repulsion.",
+        {"learning_rate": None, "landmark_learning_rate": None, "strength": None},
+    )
+
+
+def collapse_alarm(embedding: NDArray[np.floating], settings: GameSettings) -> Alarm:
+    """Return that the points collapse, lie in one heap or hardly move, if they do."""
+    slow = _slow_alarm(settings)
+    if slow:
+        return slow
+    if occupancy(embedding) < LEAST_OCCUPANCY:
+        said = "The points are collapsing onto a few spots"
+    elif _span(embedding) < _HEAP:
+        said = "The points lie in one heap, too close to be told apart"
+    else:
+        return Alarm()
+    way_out, remedy = _way_out(settings)
+    return Alarm(f"{said}: {way_out}.", remedy)
+
+
+def _span(embedding: NDArray[np.floating]) -> float:
+    """Return the larger side of the middle 96 % of a map; infinite for a line."""
+    plane = embedding[:: max(1, len(embedding) // _MOST_POINTS), :2]
+    if plane.shape[1] == 1:
+        return math.inf
+    low, high = np.percentile(plane, [2, 98], axis=0)
+    return float((high - low).max())
+
+
+def _slow_alarm(settings: GameSettings) -> Alarm:
+    """Return that the points cannot get far with their learning rate, if so."""
+    if settings.learning_rate is None or not is_played(settings):
+        return Alarm()
+    schedule = resolve_schedule(settings)
+    usual = resolve_schedule(replace(settings, learning_rate=None)).learning_rate
+    done = np.linspace(0, 1, 101)
+    share = float(np.mean([schedule.rate(x) for x in done]))
+    # No step is longer than the learning rate, on the average over the points.
+    travel = schedule.learning_rate * share * schedule.n_iter
+    if schedule.learning_rate >= usual or travel >= _LEAST_TRAVEL:
+        return Alarm()
+    return Alarm(
+        "The points are too slow to get to their places: raise the points' learning "
+        f"rate, {settings.learning_rate:g}, to its default, {usual:g}.",
+        {"learning_rate": None},
+    )
+
+
+_Way = tuple[str, Mapping[str, Any]]
+"""What to do, in words and as settings."""
+
+
+def _way_out(settings: GameSettings) -> _Way:
+    if RULES[settings.optimizer].needs_pull:
+        return (
+            "choose the optimizer lbfgs, or the game's own steps",
+            {"optimizer": "game"},
+        )
+    approximation = approximation_of(settings)
+    if approximation == "sampled_landmarks":
+        return (
+            "sampled landmarks do this; choose landmarks that move",
+            {"approximation": None},
+        )
+    schedule = resolve_schedule(settings)
+    learning_rate = schedule.learning_rate
+    landmark_learning_rate = schedule.landmark_learning_rate
+    raised = _raised_rate(settings, learning_rate, landmark_learning_rate)
+    if raised is not None:
+        return raised
+    if approximation == "landmarks" and is_played(settings):
+        rates = {"learning_rate": None, "landmark_learning_rate": None}
+        if landmark_learning_rate > _MOST_RATE:
+            return f"lower the landmarks' learning rate below {_MOST_RATE:g}", rates
+        if landmark_learning_rate < learning_rate <= _MOST_RATE:
+            return f"raise the landmarks' learning rate above {learning_rate:g}", rates
+        if landmark_learning_rate < learning_rate:
+            way = f"lower the points' learning rate below {landmark_learning_rate:g}"
+            return way, rates
+    if approximation != "exact" and settings.n_landmarks < _FEW_LANDMARKS:
+        return (
+            f"raise the number of landmarks above {_FEW_LANDMARKS}",
+            {"n_landmarks": GameSettings().n_landmarks},
+        )
+    usual = get_method(settings.method).strength
+    return (
+        "raise the repulsion (lambda x N)",
+        {"strength": max(usual, _STRONGER * strength_of(settings))},
+    )
+
+
+def _raised_rate(
+    settings: GameSettings, learning_rate: float, landmark_learning_rate: float
+) -> _Way | None:
+    """Return what to do about rates above those of the schedule, the higher first.
+
+    Whoever raised a rate is told of that, and of nothing that was left as it is.
+    """
+    usual = resolve_schedule(
+        replace(settings, learning_rate=None, landmark_learning_rate=None)
+    )
+    rates = [("points'", "learning_rate", learning_rate, usual.learning_rate)]
+    if approximation_of(settings) == "landmarks":
+        rates.append(
+            (
+                "landmarks'",
+                "landmark_learning_rate",
+                landmark_learning_rate,
+                usual.landmark_learning_rate,
+            )
+        )
+    who, _, rate, default = max(rates, key=lambda row: row[2] / row[3])
+    if not is_played(settings) or rate <= default:
+        return None
+    way = f"lower the {who} learning rate, {rate:g}, to its default, {default:g}"
+    raised = {name: None for _, name, rate, default in rates if rate > default}
+    return way, raised
