@@ -5,6 +5,7 @@ import pytest
 
 from napari_embedding_game.core.dynamics.alarms import (
     LEAST_OCCUPANCY,
+    alarm,
     collapse_alarm,
     far_alarm,
     occupancy,
@@ -101,6 +102,18 @@ def test_points_that_are_a_little_slow_are_not(digits_start):
     last = play_digits(digits_start, learning_rate=0.1)
     assert last.warning == ""
     assert last.energy < 1.05 * play_digits(digits_start).energy
+
+
+def test_landmarks_that_lost_their_points_are_told():
+    wide = np.random.default_rng(0).uniform(0, 30, (4000, 2))
+    settings = GameSettings(landmark_learning_rate=5.0)
+    few, many = np.arange(4000) % 5, np.arange(4000) % 150
+    told = alarm(wide, settings, few, 200)
+    assert told.sentence.startswith("195 of 200 landmarks have lost their points")
+    assert dict(told.remedy) == {"landmark_learning_rate": None}
+    assert not alarm(wide, settings, many, 200)
+    assert not alarm(wide[:40], GameSettings(), np.arange(40) % 20, 200)  # few points
+    assert not alarm(wide, settings)
 
 
 def test_where_nothing_is_wrong_there_is_nothing_to_mend(digits_start):

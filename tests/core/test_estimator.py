@@ -109,8 +109,10 @@ def test_a_minimiser_ends_with_less_energy_than_the_game(cloud, optimizer):
 
 
 def test_a_given_repulsion_is_the_papers_lambda(cloud):
-    given = small(repulsion=0.05).fit(cloud)
-    assert given.repulsion_ == pytest.approx(0.05)
+    given = small(repulsion=1.5).fit(cloud)
+    assert given.repulsion_ == pytest.approx(1.5)
+    with pytest.warns(EmbeddingWarning, match="in one heap.* raise the repulsion"):
+        small(repulsion=0.05).fit(cloud)
     auto = small(repulsion="auto").fit(cloud)
     assert auto.repulsion_ == pytest.approx(300 / 120)
     same = small(repulsion=300 / 120).fit(cloud)

@@ -42,6 +42,9 @@ _STRONGER = 3.0
 """Times the present repulsion, where that is what to raise."""
 _HEAP = 2.5
 """A map within this has no room for groups: the kernel reaches 1 from each point."""
+_LEAST_HELD = 0.3
+"""Share of the landmarks that hold points; above 0.7 on good maps, below 0.03 where
+the landmarks have run away."""
 _LEAST_TRAVEL = 5.0
 """Way that points need at least, in units of the map, from start layout to map.
 
@@ -69,7 +72,12 @@ def occupancy(embedding: NDArray[np.floating]) -> float:
     return float(filled.sum() / min(len(plane), CELLS**2))
 
 
-def alarm(embedding: NDArray[np.floating], settings: GameSettings) -> Alarm:
+def alarm(
+    embedding: NDArray[np.floating],
+    settings: GameSettings,
+    labels: NDArray[np.integer] | None = None,
+    n_landmarks: int = 0,
+) -> Alarm:
     """Return what is wrong with a map at the end of its schedule; falsy if nothing.
 
     Parameters
@@ -77,8 +85,15 @@ def alarm(embedding: NDArray[np.floating], settings: GameSettings) -> Alarm:
     embedding : (N, d) float
     settings : GameSettings
         With which it was made.
+    labels : (N,) int, optional
+        The nearest landmark of each point.
+    n_landmarks : int
+        How many there are.
     """
-    return far_alarm(embedding) or collapse_alarm(embedding, settings)
+    told = far_alarm(embedding) or collapse_alarm(embedding, settings)
+    if told or labels is None:
+        return told
+    return _lost_alarm(labels, n_landmarks, settings)
 
 
 def far_alarm(embedding: NDArray[np.floating]) -> Alarm:
@@ -108,6 +123,21 @@ def collapse_alarm(embedding: NDArray[np.floating], settings: GameSettings) -> A
     return Alarm(f"{said}: {way_out}.", remedy)
 
 
+def _lost_alarm(
+    labels: NDArray[np.integer], n_landmarks: int, settings: GameSettings
+) -> Alarm:
+    """Return that landmarks have no points left to push apart, if it is so for most."""
+    held = len(np.unique(labels))
+    if held >= _LEAST_HELD * min(n_landmarks, len(labels)):
+        return Alarm()
+    way_out, remedy = _way_out(settings)
+    return Alarm(
+        f"{n_landmarks - held:,} of {n_landmarks:,} landmarks have lost their points, "
+        f"and nothing keeps these apart: {way_out}.",
+        remedy,
+    )
+
+
 def _span(embedding: NDArray[np.floating]) -> float:
     """Return the larger side of the middle 96 % of a map; infinite for a line."""
     plane = embedding[:: max(1, len(embedding) // _MOST_POINTS), :2]
@@ -127,7 +157,7 @@ def _slow_alarm(settings: GameSettings) -> Alarm:
     share = float(np.mean([schedule.rate(x) for x in done]))
     # No step is longer than the learning rate, on the average over the points.
     travel = schedule.learning_rate * share * schedule.n_iter
-    if schedule.learning_rate >= usual or travel >= _LEAST_TRAVEL:
+    if schedule.learning_rate >= usual / 3 or travel >= _LEAST_TRAVEL:
         return Alarm()
     return Alarm(
         "The points are too slow to get to their places: raise the points' learning "
@@ -167,12 +197,14 @@ def _way_out(settings: GameSettings) -> _Way:
         if landmark_learning_rate < learning_rate:
             way = f"lower the points' learning rate below {landmark_learning_rate:g}"
             return way, rates
-    if approximation != "exact" and settings.n_landmarks < _FEW_LANDMARKS:
+    usual = get_method(settings.method).strength
+    is_weak = strength_of(settings) < usual / _STRONGER
+    are_few = approximation != "exact" and settings.n_landmarks < _FEW_LANDMARKS
+    if are_few and not is_weak:
         return (
             f"raise the number of landmarks above {_FEW_LANDMARKS}",
             {"n_landmarks": GameSettings().n_landmarks},
         )
-    usual = get_method(settings.method).strength
     return (
         "raise the repulsion (lambda x N)",
         {"strength": max(usual, _STRONGER * strength_of(settings))},

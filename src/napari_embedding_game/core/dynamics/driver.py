@@ -433,14 +433,19 @@ class _Driver:
             return
         self._pressure = pressures if places is None else pressures[places]
         if state.z is not None:
-            self._alarm = self._map_alarm(positions)
+            self._alarm = self._map_alarm(positions, labels, len(state.z))
 
     def _measure_stretch(self, positions: NDArray[np.float32]) -> None:
         if self._neighbors is None:
             self._neighbors = nearest_neighbors(self._problem.edges)
         self._stretch = stretch(self._neighbors, positions, self._loops)
 
-    def _map_alarm(self, positions: NDArray[np.float32]) -> Alarm:
+    def _map_alarm(
+        self,
+        positions: NDArray[np.float32],
+        labels: NDArray[np.integer] | None = None,
+        n_landmarks: int = 0,
+    ) -> Alarm:
         """Return why the map cannot be trusted, and what mends it."""
         state, settings = self._state, self._settings
         if not self._method.kernel:
@@ -449,4 +454,6 @@ class _Driver:
         position = schedule.n_iter - (state.n_iter - state.iteration)
         # Before that the repulsion is still growing, and the points lie close.
         is_early = state.z is not None and position < _SETTLED * schedule.n_iter
-        return far_alarm(positions) if is_early else alarm(positions, settings)
+        if is_early:
+            return far_alarm(positions)
+        return alarm(positions, settings, labels, n_landmarks)
