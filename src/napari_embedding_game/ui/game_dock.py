@@ -20,6 +20,7 @@ from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.data import DataControls
 from napari_embedding_game.ui.controls.display import DisplayControls
 from napari_embedding_game.ui.controls.method import MethodControls
+from napari_embedding_game.ui.controls.quality_panel import QualityPanel
 from napari_embedding_game.ui.controls.run import RunControls
 from napari_embedding_game.ui.controls.selection import SelectionControls
 from napari_embedding_game.ui.dock_corner import DockCorner
@@ -173,6 +174,7 @@ class GameDock(QWidget):
         self.game = MethodControls(session)
         self.run = RunControls(session, linked)
         self.run.mended.connect(self.game.show_settings)
+        self.quality = QualityPanel(session)
         self.look = DisplayControls(session)
         self.select = SelectionControls(session, maps, linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
@@ -194,6 +196,7 @@ class GameDock(QWidget):
             self.look,
             self.select,
             self.run,
+            self.quality,
             self.game,
             self.data,
             self._corner,
@@ -236,6 +239,7 @@ class GameDock(QWidget):
         column = QVBoxLayout(inside)
         column.setContentsMargins(8, 4, 8, 4)
         column.setSpacing(4)
+        self.run.column.addWidget(self.quality)
         for part in (self.data, self.game, self.run, self.select, self.look):
             column.addWidget(part)
         column.addStretch(1)

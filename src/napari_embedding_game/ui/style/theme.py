@@ -35,6 +35,7 @@ class ThemeColors:
             warning=self.warning.name(),
             error=self.error.name(),
             foreground=self.foreground.name(),
+            figure=_mix(self.foreground, self.accent, 0.65).name(),
             raised=_mix(self.foreground, self.text, 0.15).name(),
         )
 
@@ -52,6 +53,11 @@ QProgressBar[role="slim"] {{
   border: none; border-radius: 2px; background: {foreground};
 }}
 QProgressBar[role="slim"]::chunk {{ border-radius: 2px; background: {accent}; }}
+QProgressBar[role="figure"] {{
+  border: none; border-radius: 2px; background: {foreground}; color: {text};
+  text-align: center;
+}}
+QProgressBar[role="figure"]::chunk {{ border-radius: 2px; background: {figure}; }}
 QToolButton[role="edit"] {{
   background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
 }}

@@ -1,0 +1,210 @@
+"""How good the map is as a whole: figures on a sample, while it runs and at rest."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from qtpy.QtCore import Qt, QTimer
+from qtpy.QtWidgets import QGridLayout, QLabel, QProgressBar, QWidget
+
+from napari_embedding_game.core.inspect.map_quality import MapQuality
+from napari_embedding_game.session.quality import label_column, quality_job
+from napari_embedding_game.session.session import ALIVE, Session, sentence
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.busy_bar import move_bar
+from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
+from napari_embedding_game.ui.tasks.worker import Worker
+
+AGAIN_MS = 2_000
+"""Between two measurements while the points move."""
+SOON_MS = 150
+"""After a change at rest."""
+
+
+class Figure(NamedTuple):
+    """A line of the panel."""
+
+    field: str
+    label: str
+    meaning: str
+
+
+FIGURES = (
+    Figure(
+        "neighbors_kept",
+        "Neighbours kept",
+        "Of the {k} rows most like each one in the data, the share that is among its "
+        "{k} nearest on the map. A plane has room for few: on maps of cells 10 to 40 % "
+        "are usual. Compare maps of the same data.",
+    ),
+    Figure(
+        "trustworthiness",
+        "Trustworthiness",
+        "Whether points side by side on the map are alike in the data: 100 % if all "
+        "are, 50 % by chance. Low: groups on the map may not be groups.",
+    ),
+    Figure(
+        "continuity",
+        "Continuity",
+        "Whether rows that are alike in the data lie side by side: 100 % if all do, "
+        "50 % by chance. Low: groups of the data are torn apart.",
+    ),
+    Figure(
+        "triplets",
+        "Large picture",
+        "Of two random points, how often the one that is more alike in the data is "
+        "nearer on the map: 50 % by chance. Low: distances between far groups mean "
+        "nothing.",
+    ),
+    Figure(
+        "accuracy",
+        "Same {column}",
+        "How often the {k} nearest points on the map vote for a point's own {column}: "
+        "100 % if its groups lie apart.",
+    ),
+)
+NOT_KNOWN = "Not known: the data of this map are not there as rows."
+TOO_FEW = "Not known: that takes at least 8 rows."
+WAITING = "Measured as soon as there is a map."
+MEASURING = "Measuring …"
+
+
+class QualityPanel(Fold):
+    """Measures the map in the background while it is unfolded.
+
+    Parameters
+    ----------
+    session : Session
+    """
+
+    def __init__(self, session: Session) -> None:
+        inside = QWidget()
+        super().__init__("Quality", inside)
+        self.setToolTip("How well the map shows the data as a whole.")
+        self._session = session
+        self._worker: Worker | None = None
+        self._is_outdated = False
+        self.note = text_label(WAITING)
+        self.bars: dict[str, QProgressBar] = {}
+        self.labels: dict[str, QLabel] = {}
+        self._build(inside)
+        self._turn = QTimer(self)
+        self._turn.setSingleShot(True)
+        self._turn.timeout.connect(self._measure)
+        self.toggled.connect(self._on_toggled)
+        self._connections = Connections()
+        self._connections.call(self._turn.stop)
+        for signal in (
+            session.progressed,
+            session.state_changed,
+            session.restored,
+            session.dataset_changed,
+            session.look.events.color_by,
+        ):
+            self._connections.connect(signal, self._on_change)
+
+    def close(self) -> None:
+        """Undo the connections to the session; measure nothing any more."""
+        self._connections.close()
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+    def show_quality(self, found: MapQuality | None, column: str | None) -> None:
+        """Show figures; dashes where there are none."""
+        for figure in FIGURES:
+            value = math.nan if found is None else getattr(found, figure.field)
+            known = not math.isnan(value)
+            bar, label = self.bars[figure.field], self.labels[figure.field]
+            is_shown = figure.field != "accuracy" or (known and column is not None)
+            bar.setVisible(is_shown)
+            label.setVisible(is_shown)
+            label.setText(figure.label.format(column=column))
+            k = found.n_neighbors if found is not None else 15
+            tip = figure.meaning.format(k=k, column=column)
+            for widget in (bar, label):
+                widget.setToolTip(tip)
+            move_bar(bar, round(100 * value) if known else 0, 100)
+            bar.setFormat(f"{value:.0%}" if known else "–")
+        if found is not None:
+            show_text(self.note, f"On {found.n_sampled:,} points drawn at random.")
+
+    # Inside
+
+    def _build(self, inside: QWidget) -> None:
+        grid = QGridLayout(inside)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(3)
+        for row, figure in enumerate(FIGURES):
+            bar = QProgressBar()
+            bar.setProperty("role", "figure")
+            bar.setFixedHeight(16)
+            bar.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            label = text_label(wraps=False)
+            grid.addWidget(label, row, 0)
+            grid.addWidget(bar, row, 1)
+            self.bars[figure.field], self.labels[figure.field] = bar, label
+        grid.setColumnStretch(1, 1)
+        grid.addWidget(self.note, len(FIGURES), 0, 1, 2)
+        self.show_quality(None, None)
+
+    def _on_toggled(self, is_open: bool) -> None:
+        if is_open:
+            self._measure()
+
+    def _on_change(self, *event: object) -> None:
+        if not self.isExpanded():
+            return
+        session = self._session
+        if session.snapshot is None:
+            self.show_quality(None, None)
+            show_text(self.note, WAITING)
+        elif session.state == "running":
+            if not self._turn.isActive():
+                self._turn.start(AGAIN_MS)
+        else:
+            self._turn.start(SOON_MS)
+
+    def _measure(self) -> None:
+        if not self.isExpanded():
+            return
+        if self._worker is not None:
+            self._is_outdated = True
+            return
+        session = self._session
+        job = quality_job(session)
+        if job is None:
+            self.show_quality(None, None)
+            lacks_data = session.snapshot is not None and session.state not in ALIVE
+            show_text(self.note, NOT_KNOWN if lacks_data else WAITING)
+            return
+        if session.state != "running":
+            show_text(self.note, MEASURING)
+        dataset, column = session.dataset, label_column(session)
+        self._worker = worker = Worker(job)
+        worker.returned.connect(lambda found: self._take(found, dataset, column))
+        worker.failed.connect(self._on_failed)
+        worker.begin()
+
+    def _take(
+        self, found: MapQuality | None, dataset: object, column: str | None
+    ) -> None:
+        self._worker = None
+        if dataset is self._session.dataset:
+            self.show_quality(found, column)
+            if found is None:
+                show_text(self.note, TOO_FEW)
+        self._go_on()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._worker = None
+        self.show_quality(None, None)
+        show_text(self.note, sentence(error))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._is_outdated:
+            self._is_outdated = False
+            self._on_change()

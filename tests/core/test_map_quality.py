@@ -1,0 +1,122 @@
+"""The quality of a map on a sample, against scikit-learn's and plain counting."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.manifold import trustworthiness
+
+from napari_embedding_game.core.inspect import map_quality as module
+from napari_embedding_game.core.inspect.map_quality import map_quality
+from napari_embedding_game.core.inspect.metrics import neighbor_recall
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, labels = load_digits(return_X_y=True)
+    # Pixels have ties, which every program breaks in its own way.
+    noise = np.random.default_rng(0).normal(0, 1e-3, (600, X.shape[1]))
+    X = (X[:600] + noise).astype(np.float64)
+    return X, PCA(2).fit_transform(X), labels[:600]
+
+
+def test_on_all_points_it_is_what_others_work_out(digits):
+    X, embedding, labels = digits
+    found = map_quality(X, embedding, labels)
+    assert (found.n_sampled, found.n_neighbors) == (600, 15)
+    expected = trustworthiness(X, embedding, n_neighbors=15)
+    assert found.trustworthiness == pytest.approx(expected, abs=1e-9)
+    expected = trustworthiness(embedding, X, n_neighbors=15)
+    assert found.continuity == pytest.approx(expected, abs=1e-9)
+    square = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(square, np.inf)
+    near = np.argsort(square, axis=1)[:, :15]
+    expected = neighbor_recall(near, embedding)
+    assert found.neighbors_kept == pytest.approx(expected, abs=1e-9)
+
+
+def test_triplets_and_votes_are_those_of_plain_counting(digits):
+    X, embedding, labels = digits
+    found = map_quality(X, embedding, labels)
+    rng = np.random.default_rng(5)
+    i, j, k = rng.integers(0, 600, (3, 60_000))
+    is_nearer = [
+        np.linalg.norm(A[i] - A[j], axis=1) < np.linalg.norm(A[i] - A[k], axis=1)
+        for A in (X, embedding)
+    ]
+    expected = (is_nearer[0] == is_nearer[1])[(i != j) & (i != k) & (j != k)].mean()
+    assert found.triplets == pytest.approx(expected, abs=0.02)
+    square = ((embedding[:, None] - embedding[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(square, np.inf)
+    votes = labels[np.argsort(square, axis=1)[:, :15]]
+    most = [np.bincount(one).argmax() for one in votes]
+    assert found.accuracy == pytest.approx(np.mean(most == labels), abs=1e-9)
+
+
+def test_the_data_themselves_are_perfect_and_chance_is_chance(digits):
+    X, _, labels = digits
+    best = map_quality(X, X, labels)
+    assert best.neighbors_kept == best.trustworthiness == best.continuity == 1.0
+    assert best.triplets == 1.0
+    chance = map_quality(X, np.random.default_rng(1).normal(size=(600, 2)), labels)
+    assert chance.trustworthiness == pytest.approx(0.5, abs=0.03)
+    assert chance.continuity == pytest.approx(0.5, abs=0.03)
+    assert chance.triplets == pytest.approx(0.5, abs=0.02)
+    assert chance.neighbors_kept < 0.06
+    assert chance.accuracy < 0.25
+
+
+def test_a_sample_comes_near_to_all(digits, monkeypatch):
+    X, embedding, labels = digits
+    whole = map_quality(X, embedding, labels)
+    monkeypatch.setattr(module, "MOST_SAMPLED", 200)
+    monkeypatch.setattr(module, "_BLOCK", 7 * 600)  # several blocks, the last smaller
+    some = map_quality(X, embedding, labels, random_state=3)
+    assert some.n_sampled == 200
+    for name in ("neighbors_kept", "trustworthiness", "continuity", "triplets"):
+        assert getattr(some, name) == pytest.approx(getattr(whole, name), abs=0.04)
+    again = map_quality(X, embedding, labels, random_state=3)
+    assert again == some
+
+
+def test_the_order_of_rows_changes_nothing(digits):
+    X, embedding, labels = digits
+    order = np.random.default_rng(2).permutation(600)
+    one = map_quality(X, embedding, labels)
+    other = map_quality(X[order], embedding[order], labels[order])
+    assert other.neighbors_kept == pytest.approx(one.neighbors_kept)
+    assert other.trustworthiness == pytest.approx(one.trustworthiness)
+    assert other.accuracy == pytest.approx(one.accuracy, abs=0.02)  # ties in votes
+
+
+def test_many_columns_take_fewer_rows():
+    assert module._n_sampled((70_000, 50)) == 571
+    assert module._n_sampled((10_000_000, 50)) == module.LEAST_SAMPLED
+    assert module._n_sampled((40, 5)) == 40
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation", "manhattan"])
+def test_other_distances_and_sparse_rows(digits, metric):
+    X, embedding, _ = digits
+    dense = map_quality(X, embedding, metric=metric)
+    assert dense != map_quality(X, embedding)
+    assert np.isnan(dense.accuracy)
+    if metric != "correlation":
+        sparse = map_quality(sp.csr_matrix(X), embedding, metric=metric)
+        assert sparse.neighbors_kept == pytest.approx(dense.neighbors_kept)
+
+
+def test_points_without_a_label_do_not_vote():
+    rng = np.random.default_rng(0)
+    X = np.repeat([[0.0, 0], [9.0, 9]], 40, axis=0) + rng.normal(size=(80, 2))
+    labels = np.repeat([0, 1], 40)
+    labels[::2] = -1
+    assert map_quality(X, X, labels).accuracy == 1.0
+    assert np.isnan(map_quality(X, X, np.full(80, -1)).accuracy)
+
+
+def test_too_few_rows_have_no_figures():
+    X = np.arange(14.0).reshape(7, 2)
+    assert map_quality(X, X) is None
+    assert map_quality(np.arange(16.0).reshape(8, 2), np.zeros((8, 2))).n_neighbors == 3

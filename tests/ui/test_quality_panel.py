@@ -1,0 +1,122 @@
+"""The quality of the map, measured in the background while its fold is open."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.core.inspect.map_quality import MapQuality
+from napari_embedding_game.ui.controls import quality_panel
+from napari_embedding_game.ui.controls.quality_panel import (
+    NOT_KNOWN,
+    WAITING,
+    QualityPanel,
+)
+
+FOUND = MapQuality(0.25, 0.9, 0.8, 0.7, 0.95, 1000, 15)
+
+
+def unfold(panel):
+    QTest.mouseClick(panel.toggleButton(), Qt.MouseButton.LeftButton)
+    assert panel.isExpanded()
+
+
+@pytest.fixture
+def panel(dock, qtbot):
+    dock.show()
+    return dock.quality
+
+
+def test_the_figures_of_a_map_are_shown_with_what_they_mean(panel, play, qtbot):
+    unfold(panel)
+    assert panel.note.text() == WAITING
+    play()
+    qtbot.waitUntil(lambda: "40 points" in panel.note.text())
+    bars = panel.bars
+    for name in ("neighbors_kept", "trustworthiness", "continuity", "triplets"):
+        assert bars[name].text().endswith("%")
+        assert "%" in bars[name].toolTip()
+    assert bars["accuracy"].isHidden()  # coloured by clusters: no known groups
+
+
+def test_nothing_is_measured_while_it_is_folded(panel, play, session, monkeypatch):
+    asked = []
+    monkeypatch.setattr(quality_panel, "quality_job", lambda one: asked.append(one))
+    play()
+    QTest.qWait(2 * quality_panel.SOON_MS)
+    assert not asked
+    unfold(panel)
+    assert asked
+
+
+def test_the_groups_that_the_map_is_coloured_by_are_judged(
+    panel, play, session, dataset, qtbot
+):
+    groups = dataset.obs.select_dtypes("category").columns
+    assert len(groups)
+    play()
+    unfold(panel)
+    session.look.color_by = groups[0]
+    qtbot.waitUntil(lambda: not panel.bars["accuracy"].isHidden())
+    assert panel.labels["accuracy"].text() == f"Same {groups[0]}"
+    session.look.color_by = "Cluster"
+    qtbot.waitUntil(lambda: panel.bars["accuracy"].isHidden())
+
+
+def test_it_is_measured_again_while_the_points_move(
+    panel, play, session, slow, qtbot, monkeypatch
+):
+    monkeypatch.setattr(quality_panel, "AGAIN_MS", 50)
+    shown = []
+    real = QualityPanel.show_quality
+    monkeypatch.setattr(
+        QualityPanel,
+        "show_quality",
+        lambda panel, found, column: (shown.append(found), real(panel, found, column)),
+    )
+    unfold(panel)
+    play(until="running")
+    qtbot.waitUntil(lambda: sum(one is not None for one in shown) >= 2)
+    assert session.state == "running"
+    session.stop()
+
+
+def test_other_data_take_the_figures_away(panel, play, session, dataset, qtbot):
+    unfold(panel)
+    play()
+    qtbot.waitUntil(lambda: panel.bars["triplets"].text() != "–")
+    session.load(None)
+    qtbot.waitUntil(lambda: panel.bars["triplets"].text() == "–")
+    assert panel.note.text() == WAITING
+
+
+def test_a_map_without_its_data_says_so(qtbot, session, dataset, play, panel):
+    play()
+    saved = session.capture()
+    lost = replace(dataset, X=np.empty((40, 0)), var_names=[])
+    session.restore(saved, lost)
+    unfold(panel)
+    assert panel.note.text() == NOT_KNOWN
+
+
+def test_an_error_becomes_a_sentence(panel, play, monkeypatch, qtbot):
+    def broken(session):
+        def work_out():
+            raise MemoryError
+
+        return work_out
+
+    monkeypatch.setattr(quality_panel, "quality_job", broken)
+    play()
+    unfold(panel)
+    qtbot.waitUntil(lambda: "memory" in panel.note.text())
+
+
+def test_figures_without_a_value_are_dashes(panel):
+    panel.show_quality(FOUND, "cell type")
+    assert panel.bars["accuracy"].text() == "95%"
+    assert "1,000 points" in panel.note.text()
+    panel.show_quality(None, None)
+    assert panel.bars["neighbors_kept"].text() == "–"
