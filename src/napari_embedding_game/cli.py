@@ -333,6 +333,7 @@ def fit(
         edges = chosen.affinity if affinity == "auto" else affinity.value
         # The estimator would make do with fewer neighbours, as scikit-learn asks.
         check_rows(n_rows, n_searched(edges, n_neighbors, perplexity, n_rows))
+        given = reference is None and dataset.is_distances
         game = EmbeddingGame(
             n_components,
             n_neighbors=n_neighbors,
@@ -347,7 +348,7 @@ def fit(
             update=update.value,
             landmark_update=landmark_update.value,
             init=init.value,
-            metric=metric,
+            metric="precomputed" if given else metric,
             device=device,
             n_jobs=n_jobs,
             random_state=random_state,

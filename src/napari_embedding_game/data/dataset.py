@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from napari_embedding_game.data.label_objects import Objects
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
 
+_OF_PAIRS = re.compile(r"^(tables\[.*\] )?obsp\[")
 _HASH_BLOCK = 1 << 20  # bytes read at a time
 
 
@@ -33,7 +35,8 @@ class Dataset:
     name: str
     """Short name of the source, as a person calls it."""
     X: Matrix
-    """(n, D) float32 ndarray or CSR matrix: what is embedded."""
+    """(n, D) float32 ndarray or CSR matrix: what is embedded; where ``is_distances``
+    (n, n), from each row to its neighbours."""
     obs: pd.DataFrame
     """(n rows) metadata of the usable rows; the index holds their names."""
     var_names: tuple[str, ...]
@@ -76,14 +79,22 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if self.profile is None:
-            object.__setattr__(self, "profile", self.X)
-            object.__setattr__(self, "profile_names", self.var_names)
+            has_columns = not self.is_distances
+            profile = self.X if has_columns else np.zeros((len(self.obs), 0), "f4")
+            names = self.var_names if has_columns else ()
+            object.__setattr__(self, "profile", profile)
+            object.__setattr__(self, "profile_names", names)
         self._check_lengths()
 
     @cached_property
     def expression(self) -> Expression:
         """The ``profile`` as its columns are compared: raw counts as logarithms."""
         return Expression(self.profile, self.has_expression)
+
+    @property
+    def is_distances(self) -> bool:
+        """Whether ``X`` holds distances between rows, such as ``obsp['distances']``."""
+        return is_of_pairs(self.space)
 
     @property
     def objects(self) -> Objects | None:
@@ -109,10 +120,13 @@ class Dataset:
         if self.texts is not None:
             texts = np.asarray(self.texts, dtype=object)[rows]
         whole = self.profile is self.X
-        X = self.X[rows]
+        X, names = self.X[rows], self.var_names
+        if self.is_distances:
+            X, names = X[:, rows], tuple(np.asarray(names, dtype=object)[rows])
         return replace(
             self,
             X=X,
+            var_names=names,
             profile=X if whole else self.profile[rows],
             obs=self.obs[rows],
             kept=kept,
@@ -172,12 +186,17 @@ class Dataset:
         def usable(rows: Any) -> Any:
             return rows if rows is None or all_kept else rows[mask]
 
+        names = tuple(map(str, var_names))
+        of_usable = usable(X)
+        if is_of_pairs(space) and not all_kept:
+            of_usable = of_usable[:, mask]
+            names = tuple(np.asarray(names, dtype=object)[mask])
         texts_array = None if texts is None else np.asarray(texts, dtype=object)
         return cls(
             name=name,
-            X=usable(X),
+            X=of_usable,
             obs=usable(obs),
-            var_names=tuple(map(str, var_names)),
+            var_names=names,
             space=space,
             source=source,
             n_source_rows=len(obs),
@@ -225,6 +244,11 @@ class Dataset:
         for part in _arrays(self.X):
             digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
+
+
+def is_of_pairs(space: str) -> bool:
+    """Return whether a space has a value for each pair of rows, and not for a row."""
+    return _OF_PAIRS.match(space) is not None
 
 
 def source_sha256(path: Path) -> str:

@@ -21,6 +21,8 @@ def looks_like_counts(source: Any) -> bool:
         Of an AnnData or a :class:`~.dataset.Dataset`, its ``X`` is looked at.
         2,000 rows spread over the matrix are enough to tell.
     """
+    if getattr(source, "is_distances", False):
+        return False
     X = getattr(source, "X", source)
     return X is not None and X.shape[1] >= _FEWEST_GENES and are_counts(X)
 

@@ -18,7 +18,7 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.valid_combinations import fits_exactly
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.types import Snapshot, StartSettings
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -111,7 +111,7 @@ class Session:
         self.stop()
         self.run = Run(
             self.dataset.X,
-            self.settings.start(),
+            self._start_settings(),
             self.settings.game(),
             engine=self._engine,
             pace=self._pace,
@@ -355,13 +355,20 @@ class Session:
             return self.run.game != self.settings.game()
         if self.run.start.affinity != self.settings.start().affinity:
             return True
-        return not fits_exactly(self.settings.game(), len(self.run.X))
+        return not fits_exactly(self.settings.game(), self.run.X.shape[0])
+
+    def _start_settings(self) -> StartSettings:
+        """Return what a run is built from now: data that are distances are given."""
+        start = self.settings.start()
+        if self.dataset is not None and self.dataset.is_distances:
+            return replace(start, metric="precomputed")
+        return start
 
     def _check_staleness(self) -> None:
         stale = (
             self.run is not None
             and self.state != "idle"
-            and (self.run.start != self.settings.start() or self._needs_restart)
+            and (self.run.start != self._start_settings() or self._needs_restart)
         )
         if stale != self.stale:
             self.stale = stale

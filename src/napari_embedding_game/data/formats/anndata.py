@@ -156,6 +156,8 @@ def _stored_columns(group: Any, space: str, where: str) -> list[str]:
             if is_array(item) and item.dtype.kind in "uif" and key != "_index"
         ]
     place = _split(space)
+    if place and place[0] == "obsp":
+        return []
     if place and place[0] == "obsm":
         item = group["obsm"][place[1]]
         if "column-order" in item.attrs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,10 @@ OBS = "obs"
 """The space of numbers among the metadata, never embedded unless asked for."""
 
 # Results and places, not measurements: never embedded unless asked for.
+_DISTANCES = re.compile(r"(^|_)distances$")
+"""Keys of ``obsp`` under which scanpy keeps the distances of its ``pp.neighbors``."""
 _NOT_MEASURED = re.compile(r"^(X_embedding_game|X_umap|X_tsne|.*spatial.*)$", re.I)
-_SPELLED_SPACE = re.compile(r"""^(obsm|layers)(?:\[['"](.+)['"]\]|/(.+))$""")
+_SPELLED_SPACE = re.compile(r"""^(obsm|layers|obsp)(?:\[['"](.+)['"]\]|/(.+))$""")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Contents:
     layers: list[str]
     has_x: bool
     has_obs: bool = True
+    obsp: Sequence[str] = ()
+    """Keys of distances between cells and their neighbours."""
 
     def spaces(self) -> list[str]:
         """Canonical names of all spaces."""
@@ -37,6 +42,7 @@ class Contents:
             *(_name("obsm", key) for key in self.obsm),
             *(["X"] if self.has_x else []),
             *(_name("layers", key) for key in self.layers),
+            *(_name("obsp", key) for key in self.obsp),
         ]
 
     def default(self) -> str | None:
@@ -53,7 +59,8 @@ class Contents:
         if space is None:
             chosen = self.default()
         else:
-            candidates = [space, _name("obsm", space), _name("layers", space)]
+            groups = ("obsm", "layers", "obsp")
+            candidates = [space, *(_name(group, space) for group in groups)]
             if place := split_space(space):
                 candidates = [_name(*place)]
             known = [*self.spaces(), *([OBS] if self.has_obs else [])]
@@ -105,7 +112,14 @@ def file_contents(file: Any) -> Contents:
         {key: width for key, width in obsm.items() if width},
         [key for key, _ in members(file["layers"])] if "layers" in file else [],
         has_matrix(file),
+        obsp=_distances(key for key, _ in members(file["obsp"]))
+        if "obsp" in file
+        else (),
     )
+
+
+def _distances(keys: Iterable[str]) -> list[str]:
+    return [key for key in keys if _DISTANCES.search(key)]
 
 
 def has_matrix(group: Any) -> bool:
@@ -137,4 +151,4 @@ def object_contents(adata: AnnData) -> Contents:
     }
     # anndata 0.13 lists X among the layers, as None.
     layers = [key for key in adata.layers if key is not None]
-    return Contents(obsm, layers, adata.X is not None)
+    return Contents(obsm, layers, adata.X is not None, obsp=_distances(adata.obsp))

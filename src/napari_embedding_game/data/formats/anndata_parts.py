@@ -18,7 +18,7 @@ from napari_embedding_game.data.columns import (
     texts,
     unique_names,
 )
-from napari_embedding_game.data.dataset import Dataset, Matrix
+from napari_embedding_game.data.dataset import Dataset, Matrix, is_of_pairs
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.formats.anndata_contents import OBS, split_space
@@ -33,6 +33,9 @@ from napari_embedding_game.data.validation import (
     usable_rows,
 )
 
+OF_DISTANCES = (
+    "Laid out by the neighbours of the file, as scanpy's pp.neighbors found them."
+)
 RAW_HOLDS_COUNTS = "Genes are not compared by .raw, because it holds counts."
 
 
@@ -72,9 +75,12 @@ def dataset_of(
         return _of_metadata(parts, obs, name, where, source, missing, chosen)
     X, var_names = _matrix(parts, where)
     _check_fit(X, parts, where)
-    in_genes = X.shape[1] == len(parts.var_names) and not parts.space.startswith("obsm")
+    in_genes = X.shape[1] == len(parts.var_names) and not parts.space.startswith("obs")
     profile, names, gene_notes = _compared(parts, X if in_genes else None)
     notes = [*parts.notes, *gene_notes]
+    if is_of_pairs(parts.space):
+        chosen = None
+        notes.append(OF_DISTANCES)
     if chosen is not None:
         places = chosen_places(var_names, chosen, where)
         notes.append(
@@ -94,7 +100,7 @@ def dataset_of(
         space=parts.space,
         kept=kept,
         source=source,
-        notes=[*notes, *row_notes, *counts_advice(X, parts.space)],
+        notes=[*notes, *row_notes, *_advice(X, parts.space)],
         texts=texts(obs),
         profile=None if whole else profile,
         profile_names=() if whole else names,
@@ -102,6 +108,10 @@ def dataset_of(
     )
     check_values(dataset.X, f"{where} ({parts.space})")
     return dataset
+
+
+def _advice(X: Matrix, space: str) -> Sequence[str]:
+    return () if is_of_pairs(space) else counts_advice(X, space)
 
 
 def _of_metadata(
@@ -180,6 +190,8 @@ def goes_below_0(X: Matrix) -> bool:
 def column_names(parts: AnnDataParts) -> list[str]:
     """Return the names of all columns of the space; of ``obs``, the numbers."""
     values, place = parts.values, split_space(parts.space)
+    if is_of_pairs(parts.space):
+        return []
     if parts.space == OBS:
         kinds = parts.obs.dtypes
         return [str(name) for name, kind in kinds.items() if kind.kind in "uif"]
@@ -194,6 +206,8 @@ def column_names(parts: AnnDataParts) -> list[str]:
 def _matrix(parts: AnnDataParts, where: str) -> tuple[Matrix, list[str]]:
     """Return the space as a float32 matrix, and the names of its columns."""
     values, names = parts.values, column_names(parts)
+    if is_of_pairs(parts.space):
+        names = list(map(str, parts.obs.index))
     if isinstance(values, pd.DataFrame):
         values = values.select_dtypes("number")
         values = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -212,7 +226,8 @@ def _check_fit(X: Matrix, parts: AnnDataParts, where: str) -> None:
     x_fits = parts.x is None or parts.x.shape == (n_cells, n_genes)
     raw = parts.raw
     raw_fits = raw is None or raw.values.shape == (n_cells, len(raw.names))
-    if X.shape[0] != n_cells or not x_fits or not raw_fits:
+    is_square = not is_of_pairs(parts.space) or X.shape[1] == n_cells
+    if X.shape[0] != n_cells or not is_square or not x_fits or not raw_fits:
         raise DataError(
             f"{where} is damaged: {parts.space} has {X.shape[0]} rows, and the file "
             f"describes {n_cells} cells and {n_genes} genes; export it again."

@@ -434,4 +434,6 @@ def _summary(dataset: Dataset | None) -> str:
     if dataset is None:
         return HINT
     rows, columns = dataset.X.shape
+    if dataset.is_distances:
+        return f"{rows:,} rows by their neighbours, from {dataset.space}"
     return f"{rows:,} rows × {columns:,} values, from {dataset.space}"

@@ -266,6 +266,7 @@ class MethodControls(ControlsSection):
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._tell_lambda()
+        self.controls["metric"].enabled = dataset is None or not dataset.is_distances
 
     def _tell_lambda(self) -> None:
         dataset, method = self._session.dataset, self._settings.method

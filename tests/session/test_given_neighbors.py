@@ -1,0 +1,145 @@
+"""A map of the neighbours that a file brings: played, saved, opened and repeated."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from anndata import AnnData, read_h5ad
+from sklearn.datasets import load_digits
+from sklearn.neighbors import kneighbors_graph
+from typer.testing import CliRunner
+
+from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.cli import app
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.formats.anndata import read_anndata
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.session.run.engine import CoreEngine
+from napari_embedding_game.session.run.replay import replay_frames
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+
+SHORT = {"max_iter": 40, "n_landmarks": 20}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    X = load_digits().data[:300].astype(np.float32)
+    # A random order: what is shown must not hang on that of the rows.
+    X = X[np.random.default_rng(0).permutation(300)]
+    cells = AnnData(obsm={"X_pca": X})
+    # As scanpy's pp.neighbors(n_neighbors=15): the cell itself is counted.
+    cells.obsp["distances"] = kneighbors_graph(X, 14, mode="distance")
+    path = tmp_path_factory.mktemp("given") / "cells.h5ad"
+    cells.write_h5ad(path)
+    return path
+
+
+@pytest.fixture
+def session(path):
+    session = Session(CoreEngine(), UNPACED)
+    session.load(read_anndata(path, space="distances"))
+    for name, value in SHORT.items():
+        setattr(session.settings, name, value)
+    session.settings.n_jobs = 1
+    return session
+
+
+def play(session):
+    run = session.begin()
+    for progress in run.frames():
+        session.receive(run, progress)
+        if session.state == "finished":
+            break
+    return session.snapshot
+
+
+def test_the_map_is_that_of_the_same_distances_given_to_the_estimator(session, path):
+    found = play(session)
+    assert session.run.start.metric == "precomputed"
+    assert not session.stale
+    distances = read_h5ad(path).obsp["distances"].astype(np.float32)
+    model = EmbeddingGame(metric="precomputed", random_state=0, n_jobs=1, **SHORT)
+    np.testing.assert_array_equal(found.embedding, model.fit_transform(distances))
+    assert session.result().parameters["metric"] == "precomputed"
+
+
+def test_another_distance_chosen_changes_nothing(session):
+    found = play(session)
+    session.settings.metric = "cosine"
+    assert not session.stale
+    np.testing.assert_array_equal(play(session).embedding, found.embedding)
+
+
+def test_other_data_are_searched_as_ever(session, path):
+    play(session)
+    session.load(read_anndata(path))
+    play(session)
+    assert session.run.start.metric == "euclidean"
+
+
+def test_too_many_neighbours_asked_for_are_told_with_the_way_out(session):
+    session.settings.n_neighbors = 30
+    run = session.begin()
+    with pytest.raises(InputError, match="set n_neighbors to 15 or less"):
+        list(run.frames())
+
+
+def test_a_saved_map_opens_and_is_repeated_from_its_file(session, tmp_path):
+    found = play(session)
+    file = tmp_path / "map.zip"
+    archive.save(SavedSession(maps=(session.capture("a"),), current="a"), file)
+    opened, troubles = archive.open_session(file)
+    assert not troubles
+    again = Session(CoreEngine(), UNPACED)
+    again.restore(opened.maps[0])
+    assert again.dataset.is_distances
+    np.testing.assert_array_equal(again.snapshot.embedding, found.embedding)
+    saved = opened.maps[0]
+    *_, last = replay_frames(saved.dataset.X, saved.record)
+    np.testing.assert_array_equal(last.embedding, found.embedding)
+
+
+def test_the_command_line_takes_them_too(path, tmp_path, session):
+    out = tmp_path / "out.h5ad"
+    arguments = ["fit", str(path), "--out", str(out), "--space", "distances"]
+    arguments += ["--max-iter", "40", "--n-landmarks", "20", "--n-jobs", "1", "-q"]
+    told = CliRunner().invoke(app, arguments)
+    assert told.exit_code == 0, told.output
+    result = read_h5ad(out)
+    np.testing.assert_array_equal(
+        result.obsm["X_embedding_game"], play(session).embedding
+    )
+    assert "distances" in result.obsp
+
+
+def test_a_part_without_enough_neighbours_is_told(session):
+    play(session)
+    part = session.dataset.subset(np.arange(300) < 40)
+    session.load(replace(part))
+    run = session.begin()
+    with pytest.raises(
+        Exception, match=r"Row \d+ has \d+ neighbours? in the distances"
+    ):
+        list(run.frames())
+
+
+def test_sparse_rows_are_played_as_well(session):
+    rows = sp.random(80, 30, 0.4, format="csr", dtype=np.float32, random_state=0)
+    session.load(
+        Dataset.from_rows(
+            name="sparse",
+            X=rows,
+            obs=pd.DataFrame(index=[f"r{i}" for i in range(80)]),
+            var_names=range(30),
+            space="X",
+        )
+    )
+    assert play(session).embedding.shape == (80, 2)
+    assert not session.stale
+    session.settings.n_neighbors = 20
+    assert session.stale
