@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from qtpy.QtWidgets import QLabel
 
 from napari_embedding_game.core.types import FAR
 from napari_embedding_game.ui.canvas.drawing import MAX_MAGNIFICATION, magnification
@@ -133,3 +134,22 @@ def test_a_restored_look_is_shown(dock, session):
     assert not dock.look.names.value
     assert dock.look.size_by.value == "Pressure"
     assert dock.look.landmarks.value
+
+
+def test_colours_tell_how_similar_all_points_are_to_the_selected(dock, play, session):
+    layers = play()
+    dock.look.color_by.value = "Similarity"
+    told = [label.text() for label in dock.look.legend.findChildren(QLabel)]
+    assert any("Select points" in text for text in told)
+    grey = layers.points.face_color.copy()
+    assert len(np.unique(grey, axis=0)) == 1
+    session.selection.select_points(np.arange(40) == 7)
+    colors = layers.points.face_color.copy()
+    assert len(np.unique(colors, axis=0)) > 10  # nothing is muted
+    distance = np.linalg.norm(session.dataset.X - session.dataset.X[7], axis=1)
+    brightest = colors[:, :2].sum(axis=1).argmax()
+    assert brightest == distance.argmin() == 7
+    session.selection.select_points(np.arange(40) == 12)
+    assert layers.points.face_color[:, :2].sum(axis=1).argmax() == 12
+    session.selection.clear()
+    np.testing.assert_array_equal(layers.points.face_color, grey)

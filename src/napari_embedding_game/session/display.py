@@ -17,7 +17,8 @@ class DisplaySettings:
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 
     color_by: str = "Cluster"
-    """"Cluster", "Stretch", "Pressure", the name of a metadata column, or of a gene."""
+    """"Cluster", "Stretch", "Pressure", "Similarity" (to the selection), the name of a
+    metadata column, or of a gene."""
     limits: tuple[float, float] | None = None
     """Values that get the first and the last colour; None: those that suit them."""
     size_by: SizeBy = "Same"

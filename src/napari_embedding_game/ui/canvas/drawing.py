@@ -20,6 +20,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     ByCluster,
+    BySimilarity,
     Coloring,
     Legend,
     coloring,
@@ -257,7 +258,11 @@ class Drawing(QObject):
         if self._session.dataset is not None:
             look = self._session.look
             self._coloring = coloring(
-                look.color_by, self._session.dataset, self._by_cluster, look.limits
+                look.color_by,
+                self._session.dataset,
+                self._by_cluster,
+                look.limits,
+                self._session,
             )
         self.tell_legend()
 
@@ -292,7 +297,8 @@ class Drawing(QObject):
 
     def _colors(self, snapshot: Snapshot) -> Colors:
         colors = self._coloring.colors(snapshot)
-        if self._session.selection.is_empty:
+        tells_of_selection = isinstance(self._coloring, BySimilarity)
+        if self._session.selection.is_empty or tells_of_selection:
             return colors
         is_value = self._legend is not None and self._legend.limits is not None
         share = MUTED_VALUE if is_value else MUTED

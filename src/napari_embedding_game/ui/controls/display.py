@@ -24,6 +24,7 @@ LONG_NAMES = {
     "Same": "All the same",
     "Stretch": STRETCH_CHOICE,
     "Pressure": PRESSURE_CHOICE,
+    "Similarity": "Similar to the selection",
 }
 """What the built-in choices are called in the window."""
 
@@ -49,8 +50,9 @@ class DisplayControls(ControlsSection):
             choices=self._choices,
             value=self._look.color_by,
             tooltip="What the colour of a point tells: its cluster, how far it lies "
-            "from points like it, how squeezed it is, or what is known of it. For a "
-            "gene, press / and type its name.",
+            "from points like it, how squeezed it is, how similar it is to the "
+            "selected points in the data, or what is known of it. For a gene, press / "
+            "and type its name.",
         )
         self.size_by = ComboBox(
             choices=self._sizes,

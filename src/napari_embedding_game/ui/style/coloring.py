@@ -17,6 +17,8 @@ from napari_embedding_game.data.export.figure import Levels, PointColors
 from napari_embedding_game.data.images.label_column import label_column
 from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.similarity import similarity
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.style.colors import (
     MISSING,
@@ -29,7 +31,13 @@ from napari_embedding_game.ui.style.colors import (
 from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
 from napari_embedding_game.ui.style.stretch_texts import NO_STRETCH
 
-CLUSTER, STRETCH, PRESSURE = BUILT_IN = "Cluster", "Stretch", "Pressure"
+CLUSTER, STRETCH, PRESSURE = "Cluster", "Stretch", "Pressure"
+SIMILARITY = "Similarity"
+BUILT_IN = (CLUSTER, STRETCH, PRESSURE, SIMILARITY)
+NOTHING_SIMILAR = (
+    "Select points: the colours then tell how similar all others are to them in the "
+    "data, wherever they lie on the map."
+)
 OF_FILE = " (file)"
 GENE, COLUMN, MEASURE = "gene", "column", "measure"
 PLACES = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
@@ -232,6 +240,46 @@ class ByStretch:
         """Return None: these are numbers."""
 
 
+class BySimilarity:
+    """Viridis by how similar each point is to the selected ones in the data.
+
+    Parameters
+    ----------
+    session : Session
+    limits : (float, float), optional
+    """
+
+    def __init__(
+        self, session: Session, limits: tuple[float, float] | None = None
+    ) -> None:
+        self._session = session
+        self._limits = limits or (0.5, 1.0)
+        self._rows: NDArray[np.integer] | None = None
+        self._found: NDArray[np.float32] | None = None
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point; all grey where nothing is selected."""
+        rows = self._session.selection.rows
+        if self._rows is None or not np.array_equal(rows, self._rows):
+            self._rows, self._found = rows, similarity(self._session)
+        if self._found is None or len(self._found) != len(snapshot.embedding):
+            return np.tile(MISSING, (len(snapshot.embedding), 1))
+        return value_colors(self._found, self._limits)
+
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        if self._found is None:
+            return Legend(NOTHING_SIMILAR)
+        return Legend(
+            "Similarity to the selection: share of all points that are less similar",
+            limits=self._limits,
+            extent=(0.0, 1.0),
+        )
+
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
+
 def choices(dataset: Dataset | None) -> list[str]:
     """Return what the points of a dataset can be coloured by, best known first.
 
@@ -365,14 +413,21 @@ def coloring(
     dataset: Dataset,
     by_cluster: ByCluster,
     limits: tuple[float, float] | None = None,
+    session: Session | None = None,
 ) -> Coloring:
-    """Return the colouring for one of the ``choices``, or for a gene."""
+    """Return the colouring for one of the ``choices``, or for a gene.
+
+    That by similarity needs the session, whose selection it is to.
+    """
     if choice == CLUSTER:
         return by_cluster
     if choice == STRETCH:
         return ByStretch(limits)
     if choice == PRESSURE:
         return ByPressure(limits)
+    if choice == SIMILARITY:
+        assert session is not None
+        return BySimilarity(session, limits)
     column = _looked_at(dataset).by_choice.get(choice)
     if column is None:
         gene = _value_of(choice, dataset)

@@ -180,5 +180,5 @@ def colors_of(workspace: Workspace) -> PointColors:
     assert dataset is not None
     assert snapshot is not None
     by_cluster = ByCluster(session.clusters, workspace.palette)
-    present = coloring(look.color_by, dataset, by_cluster, look.limits)
+    present = coloring(look.color_by, dataset, by_cluster, look.limits, session)
     return for_figure(look.color_by, present, snapshot)
