@@ -100,7 +100,9 @@ def place(
 ) -> tuple[Edges, NDArray[np.float32]]:
     """Weight the edges, then place the points, (N, d), unless ``layout`` does so."""
     perplexity = min(start.perplexity, graph.n_neighbors / 3)
-    weighted = edges(graph, start.affinity, X=X, perplexity=perplexity)
+    weighted = edges(
+        graph, start.affinity, X=X, perplexity=perplexity, n_jobs=start.n_jobs
+    )
     if layout is not None:
         return weighted, layout
     return weighted, start_layout(
@@ -110,6 +112,7 @@ def place(
         start.init,
         start.random_state,
         graph.n_neighbors,
+        start.n_jobs,
     )
 
 

@@ -8,10 +8,12 @@ and large work leaves a core free where there are more than two.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -142,6 +144,44 @@ class Loops:
         with choice.threads_for(work) as n_threads:
             kind = "serial" if n_threads == 1 else "parallel"
             getattr(module, f"{name}_{kind}")(*arguments)
+
+
+class RowBlocks:
+    """Does the same with blocks of rows, each in a thread of its own.
+
+    For compiled loops without the interpreter's lock in which no row sees another: the
+    bits are then the same for any number of threads.
+
+    Parameters
+    ----------
+    n_rows : int
+    work : int
+        Inner steps for all rows; few are done in this thread.
+    n_jobs : int, optional
+        Threads, see :func:`resolve_n_jobs`.
+    """
+
+    def __init__(self, n_rows: int, work: int, n_jobs: int | None = None) -> None:
+        n_threads = resolve_n_jobs(n_jobs) if work >= PARALLEL_WORK else 1
+        n_threads = max(1, min(n_threads, n_rows))
+        bounds = [i * n_rows // n_threads for i in range(n_threads + 1)]
+        self._blocks = list(itertools.pairwise(bounds))
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def __enter__(self) -> RowBlocks:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def __call__(self, job: Callable[[int, int], object]) -> None:
+        """Call ``job(begin, end)`` for every block; return when all are done."""
+        if self._pool is None:
+            job(*self._blocks[0])
+            return
+        for done in [self._pool.submit(job, *block) for block in self._blocks]:
+            done.result()
 
 
 def at_most_numba(n_threads: int) -> int:

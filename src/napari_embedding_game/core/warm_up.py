@@ -20,6 +20,7 @@ from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph import affinity_kernels, neighbor_loops
 from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.core.inspect.picture import paint_points
@@ -71,6 +72,7 @@ def compile_game() -> None:
     y = torch.tensor([[0.0, 0.0], [1.0, 0.0]])
     affinity_kernels.fuzzy_memberships(np.ones((2, 1), np.float32))
     two = np.array([[0, 1], [1, 0]], np.float32)
+    start_layout(Edges.from_matrix(two), two)
     forces = CompiledForces(Edges.from_matrix(two))
     objective = Objective(Landmarks(forces), 1.0)
     forces.loops = _BothWays(None)

@@ -110,6 +110,7 @@ def edges(
     *,
     X: Any = None,
     perplexity: float | None = None,
+    n_jobs: int | None = None,
 ) -> Edges:
     """Return the symmetric edges of ``graph``.
 
@@ -122,35 +123,42 @@ def edges(
         The rows themselves, which only "lle" and "inner_products" ask for.
     perplexity : float, optional
         For "entropic"; a third of the neighbours, if not given.
+    n_jobs : int, optional
+        Threads, which change no bit.
 
     Raises
     ------
     InputError
         ``affinity`` is not one of ``names.AFFINITIES``, or needs ``X``.
     """
-    symmetric = _symmetric(graph, affinity, X, perplexity)
+    symmetric = _symmetric(graph, affinity, X, perplexity, n_jobs)
     nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
     return replace(symmetric, nearest=nearest)
 
 
 def _symmetric(
-    graph: NeighborGraph, affinity: str, X: Any, perplexity: float | None
+    graph: NeighborGraph,
+    affinity: str,
+    X: Any,
+    perplexity: float | None,
+    n_jobs: int | None,
 ) -> Edges:
     if affinity == "uniform":
         directed = np.ones(graph.indices.shape, dtype=np.float32)
         matrix = _matrix(graph, directed)
         return Edges.from_matrix(matrix + matrix.T)
     if affinity == "fuzzy":
-        return _scaled(_fuzzy(graph), graph)
+        return _scaled(_fuzzy(graph, n_jobs), graph)
     if affinity == "mixed":
-        matrix = _matrix(graph, _mixed_weights(graph))
+        matrix = _matrix(graph, _mixed_weights(graph, n_jobs))
         return Edges.from_matrix(matrix + matrix.T)
     if affinity == "entropic":
-        return _scaled(_entropic(graph, perplexity or graph.n_neighbors / 3), graph)
+        perplexity = perplexity or graph.n_neighbors / 3
+        return _scaled(_entropic(graph, perplexity, n_jobs), graph)
     if affinity == "lle":
         return Edges.from_matrix(_signed(graph, _given(X, affinity)))
     if affinity == "inner_products":
-        uniform = _symmetric(graph, "uniform", None, None)
+        uniform = _symmetric(graph, "uniform", None, None, n_jobs)
         return replace(uniform, rows=_given(X, affinity))
     raise InputError(f"The affinity must be one of {AFFINITIES}, not {affinity!r}.")
 
@@ -171,9 +179,9 @@ def _matrix(graph: NeighborGraph, weights: NDArray[np.float32]) -> sparse.csr_ma
     )
 
 
-def _mixed_weights(graph: NeighborGraph) -> NDArray[np.float32]:
+def _mixed_weights(graph: NeighborGraph, n_jobs: int | None) -> NDArray[np.float32]:
     """Return (N, K) weights of the directed pairs, 1 on average."""
-    memberships = affinity_kernels.fuzzy_memberships(graph.distances)
+    memberships = affinity_kernels.fuzzy_memberships(graph.distances, n_jobs)
     memberships /= memberships.mean()
     weights: NDArray[np.float32] = MEMBERSHIP_SHARE * memberships + (
         1 - MEMBERSHIP_SHARE
@@ -187,24 +195,27 @@ def _scaled(matrix: sparse.csr_matrix, graph: NeighborGraph) -> Edges:
     return Edges.from_matrix((matrix * scale).astype(np.float32), scale)
 
 
-def _fuzzy(graph: NeighborGraph) -> sparse.csr_matrix:
+def _fuzzy(graph: NeighborGraph, n_jobs: int | None) -> sparse.csr_matrix:
     """Return the fuzzy union P + P^T - P * P^T of UMAP.
 
     Like umap-learn's ``fuzzy_simplicial_set`` for K + 1 neighbours with the
     point itself among them, as umap-learn counts.
     """
-    matrix = _matrix(graph, affinity_kernels.fuzzy_memberships(graph.distances))
+    memberships = affinity_kernels.fuzzy_memberships(graph.distances, n_jobs)
+    matrix = _matrix(graph, memberships)
     return matrix + matrix.T - matrix.multiply(matrix.T)
 
 
-def _entropic(graph: NeighborGraph, perplexity: float) -> sparse.csr_matrix:
+def _entropic(
+    graph: NeighborGraph, perplexity: float, n_jobs: int | None
+) -> sparse.csr_matrix:
     """Return (P + P^T) / 2N of t-SNE, P_ij the chance that i picks neighbour j.
 
     Each row of P is a Gaussian of the distance with the entropy
     log(perplexity), as openTSNE's ``PerplexityBasedNN``.
     """
     probabilities = affinity_kernels.conditional_probabilities(
-        graph.distances, float(perplexity)
+        graph.distances, float(perplexity), n_jobs
     )
     matrix = _matrix(graph, probabilities)
     return (matrix + matrix.T) / (2 * graph.n_points)

@@ -8,19 +8,35 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.threads import RowBlocks
+
+Distances = NDArray[np.floating]
+"""(N, K), nearest first."""
+STEPS = 20
+"""Of a bisection, about."""
 
 
-@njit(nogil=True, cache=True)
-def conditional_probabilities(distances, perplexity):
+def conditional_probabilities(
+    distances: Distances, perplexity: float, n_jobs: int | None = None
+) -> NDArray[np.float32]:
     """Return each row's chances exp(-beta d^2), normalised, (N, K) float32.
 
     beta gives a row the entropy log(perplexity), found by bisection to 1e-5.  A
     row of equal distances, or of fewer neighbours than the perplexity, is as
-    near to it as it gets.
+    near to it as it gets.  Rows are shared among ``n_jobs`` threads.
     """
+    out = np.empty(distances.shape, np.float32)
+    with RowBlocks(len(distances), STEPS * distances.size, n_jobs) as blocks:
+        blocks(lambda i, j: _probabilities(distances[i:j], perplexity, out[i:j]))
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _probabilities(distances, perplexity, out):
     n, k = distances.shape
     target = math.log(perplexity)
-    out = np.empty((n, k), np.float32)
     p = np.empty(k)
     for i in range(n):
         row = distances[i].astype(np.float64) ** 2
@@ -47,21 +63,35 @@ def conditional_probabilities(distances, perplexity):
                 beta = 0.5 * (low + high)
         for j in range(k):
             out[i, j] = p[j] / total
-    return out
 
 
-@njit(nogil=True, cache=True)
-def fuzzy_memberships(distances):
+def fuzzy_memberships(
+    distances: Distances, n_jobs: int | None = None
+) -> NDArray[np.float32]:
     """Return UMAP's membership of each neighbour, (N, K) float32 in (0, 1].
 
     exp(-(d - rho) / sigma): rho is the distance to the nearest neighbour at a
     distance above 0, sigma makes a row's memberships sum to log2(K + 1), found
-    by bisection, and is at least a thousandth of the mean distance.
+    by bisection, and is at least a thousandth of the mean distance.  Rows are shared
+    among ``n_jobs`` threads.
     """
+    out = np.empty(distances.shape, np.float32)
+    mean = _mean(distances)
+    with RowBlocks(len(distances), STEPS * distances.size, n_jobs) as blocks:
+        blocks(lambda i, j: _memberships(distances[i:j], mean, out[i:j]))
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _mean(distances):
+    return distances.mean()
+
+
+@njit(nogil=True, cache=True)
+def _memberships(distances, mean_of_all, out):
     n, k = distances.shape
     target = math.log2(k + 1)
-    mean_all = distances.mean() * k / (k + 1)
-    out = np.empty((n, k), np.float32)
+    mean_all = mean_of_all * k / (k + 1)
     for i in range(n):
         row = distances[i]
         rho = 0.0
@@ -90,4 +120,3 @@ def fuzzy_memberships(distances):
         sigma = max(sigma, 1e-3 * least, 1e-30)
         for j in range(k):
             out[i, j] = math.exp(-max(row[j] - rho, 0.0) / sigma)
-    return out

@@ -9,6 +9,7 @@ them in the same products, and the components are set side by side.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.graph.power_loops import power_step
 from napari_embedding_game.core.names import INITS, Init
+from napari_embedding_game.core.threads import RowBlocks
 
 POWER_ITERATIONS = 100
 """As in the paper."""
@@ -42,6 +45,7 @@ def start_layout(
     init: Init = "spectral",
     random_state: int = 0,
     n_neighbors: int = 15,
+    n_jobs: int | None = None,
 ) -> NDArray[np.float32]:
     """Return the start layout, (N, d) float32, every dimension of unit variance.
 
@@ -60,6 +64,8 @@ def start_layout(
         The same seed gives the same layout.
     n_neighbors : int
         Of the classical starts that have a neighbour graph of their own.
+    n_jobs : int, optional
+        Threads of ``spectral``, which change no bit.
 
     Raises
     ------
@@ -70,7 +76,7 @@ def start_layout(
     check_dimensions(n_components)
     rng = np.random.default_rng(random_state)
     if init == "spectral":
-        layout = _spectral(edges, X, n_components, rng)
+        layout = _spectral(edges, X, n_components, rng, n_jobs)
     elif init == "random":
         layout = rng.normal(size=(edges.n_points, n_components))
     elif init in INITS:
@@ -113,11 +119,15 @@ def _classical(
 
 
 def _spectral(
-    edges: Edges, X: Any, n_components: int, rng: np.random.Generator
+    edges: Edges,
+    X: Any,
+    n_components: int,
+    rng: np.random.Generator,
+    n_jobs: int | None,
 ) -> NDArray[np.float64]:
     matrix = edges.matrix()
     n_parts, part = connected_components(matrix, directed=False)
-    layout = _eigenmaps(matrix, _Parts(part, n_parts), n_components, rng)
+    layout = _eigenmaps(matrix, _Parts(part, n_parts), n_components, rng, n_jobs)
     if n_parts == 1:
         return layout
     return side_by_side(layout, part, n_parts, X, n_components)
@@ -152,6 +162,7 @@ def _eigenmaps(
     parts: _Parts,
     n_components: int,
     rng: np.random.Generator,
+    n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
     """Iterate (s + M) / (s + 1) with M = D^-1/2 W D^-1/2, in every component at once.
 
@@ -164,12 +175,30 @@ def _eigenmaps(
     vectors = rng.normal(size=(len(root), n_components)).astype(np.float32)
     shift = _shift(walk, rng)
     own, of_others = np.float32(shift / (shift + 1)), np.float32(1 / (shift + 1))
-    for iteration in range(1, POWER_ITERATIONS + 1):
-        vectors = own * vectors + of_others * (walk @ vectors)
-        if iteration % _ORTHONORMALIZE_EVERY == 0:
-            _orthonormalize(vectors, root, parts)
+    moved = np.empty_like(vectors)
+    with RowBlocks(len(root), walk.nnz * n_components, n_jobs) as blocks:
+        for iteration in range(1, POWER_ITERATIONS + 1):
+            step = partial(_step, walk, vectors, own, of_others, moved)
+            blocks(step)
+            vectors, moved = moved, vectors
+            if iteration % _ORTHONORMALIZE_EVERY == 0:
+                _orthonormalize(vectors, root, parts)
     layout: NDArray[np.float64] = vectors * inverse[:, None]
     return layout
+
+
+def _step(
+    walk: sparse.csr_matrix,
+    vectors: NDArray[np.float32],
+    own: np.float32,
+    of_others: np.float32,
+    moved: NDArray[np.float32],
+    begin: int,
+    end: int,
+) -> None:
+    power_step(
+        walk.indptr, walk.indices, walk.data, vectors, own, of_others, begin, end, moved
+    )
 
 
 def _shift(walk: sparse.csr_matrix, rng: np.random.Generator) -> float:
