@@ -11,6 +11,7 @@ from napari_embedding_game.core.energy.methods import resolve
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.run.record import record
 from napari_embedding_game.session.run.replay import replay, same
@@ -308,6 +309,19 @@ def test_a_branch_is_replayed_with_its_map_or_refused():
     last = to_end(branch)[-1]
     with pytest.raises(DataError, match="went on from another map"):
         replay(X, record(branch, last).as_text())
+
+
+def test_a_branch_in_a_session_file_is_replayed(tmp_path, dataset):
+    session = Session(pace=UNPACED)
+    session.load(dataset)
+    session.settings.max_iter = 30
+    maps = MapTree(session)
+    frames_to(session, session.begin(), 30)
+    frames_to(session, session.play_on(), 15)
+    archive.save(maps.capture(), tmp_path / "map.zip")
+    (saved,) = archive.load(tmp_path / "map.zip").maps
+    assert saved.record.is_branch
+    assert same(replay(dataset.X, saved.record), session.snapshot)
 
 
 def test_a_library_refuses_to_go_on(make_snapshot):

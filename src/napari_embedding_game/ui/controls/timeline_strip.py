@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
+from functools import partial
+from html import escape
 
+import numpy as np
 from magicgui.widgets import PushButton
-from qtpy.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from qtpy.QtCore import QBuffer, QEvent, QIODevice, QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import (
     QColor,
+    QContextMenuEvent,
     QHelpEvent,
+    QImage,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
@@ -16,8 +21,17 @@ from qtpy.QtGui import (
     QPaintEvent,
     QPen,
 )
-from qtpy.QtWidgets import QHBoxLayout, QToolTip, QVBoxLayout, QWidget
+from qtpy.QtWidgets import (
+    QHBoxLayout,
+    QInputDialog,
+    QMenu,
+    QToolTip,
+    QVBoxLayout,
+    QWidget,
+)
 
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.timeline import Mark
@@ -29,11 +43,14 @@ LANE, RADIUS, EDGE = 12, 4.0, 8.0
 """Pixels between branches, of a mark, and left free at both ends."""
 MOST_LANES = 4
 """Branches that are drawn below each other; older ones share the top lane."""
+PICTURE, MOST_DRAWN = 110, 3000
+"""Pixels of a side of the small picture, and points that are drawn there."""
 BACK, FORWARD = "Alt+Left", "Alt+Right"
 """As in a browser: Ctrl+Z takes back what was done to clusters."""
 HINT = (
     "Each mark keeps the map as it was at a pause, a change or the end of a run. "
-    "Click one, or use the arrow keys, to see that map again; nothing is lost."
+    "Click one, or use the arrow keys, to see that map again; nothing is lost. "
+    "Right-click one to rename, pin or delete it."
 )
 
 
@@ -42,6 +59,10 @@ class Strip(QWidget):
 
     picked = Signal(int)
     """Number of the mark that is to be shown."""
+    rename_requested = Signal(int)
+    pin_requested = Signal(int)
+    delete_requested = Signal(int)
+    """And of one to be renamed, pinned or released, deleted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -149,9 +170,60 @@ class Strip(QWidget):
         if mark is None:
             thinned = f"\n{self._n_thinned} older marks were let go to save memory."
             return HINT + (thinned if self._n_thinned else "")
+        if mark.name:
+            what = f"<b>{escape(mark.name)}</b><br>{escape(mark.label)}"
+        else:
+            what = f"<b>{escape(mark.label)}</b>"
         when = time.strftime("%H:%M:%S", time.localtime(mark.made_at))
-        iterations = f"{mark.snapshot.iteration:,} iterations"
-        return f"{mark.title}\n{when}, after {iterations}"
+        shot, seed = mark.snapshot, mark.start.random_state
+        share = shot.stretched_share
+        far = "" if share != share else f"<br>{share:.1%} of points lie far"
+        return (
+            f'<img src="{self._picture(shot)}"><br>{what}<br>'
+            f"{when}, after {shot.iteration:,} iterations<br>"
+            f"{escape(get_method(mark.game.method).title)}, seed {seed}{far}"
+            + ("<br>Pinned" if mark.is_pinned else "")
+        )
+
+    def _picture(self, snapshot: Snapshot) -> str:
+        """Return a small picture of a layout as the address of an image."""
+        image = QImage(PICTURE, PICTURE, QImage.Format.Format_RGB32)
+        image.fill(self._background)
+        places = snapshot.embedding[:: max(1, len(snapshot.embedding) // MOST_DRAWN)]
+        x, y = places[:, 0], places[:, min(1, places.shape[1] - 1)]
+        low = np.array([x.min(), y.min()])
+        scale = (PICTURE - 6) / max(np.ptp(x), np.ptp(y), 1e-12)
+        painter = QPainter(image)
+        painter.setPen(QPen(self._line, 1.5))
+        for a, b in ((np.column_stack([x, y]) - low) * scale + 3).tolist():
+            painter.drawPoint(QPointF(a, b))
+        painter.end()
+        data = QBuffer()
+        data.open(QIODevice.OpenModeFlag.WriteOnly)
+        image.save(data, "PNG")
+        return f"data:image/png;base64,{bytes(data.data().toBase64()).decode()}"
+
+    def contextMenuEvent(self, event: QContextMenuEvent | None) -> None:
+        """Offer what can be done with the mark under the mouse."""
+        mark = None if event is None else self.mark_at(QPointF(event.pos()))
+        if event is not None and mark is not None:
+            menu = self.menu(mark)
+            menu.exec(event.globalPos())
+            menu.deleteLater()
+
+    def menu(self, mark: Mark) -> QMenu:
+        """Return the menu of a mark."""
+        menu = QMenu(self)
+        pin = "Unpin" if mark.is_pinned else "Pin (keep when memory runs short)"
+        for text, signal in (
+            ("Show", self.picked),
+            ("Rename…", self.rename_requested),
+            (pin, self.pin_requested),
+            ("Delete", self.delete_requested),
+        ):
+            action = menu.addAction(text)
+            action.triggered.connect(partial(signal.emit, mark.number))
+        return menu
 
 
 class TimelineStrip(QWidget):
@@ -235,6 +307,9 @@ class TimelineStrip(QWidget):
     def _connect(self) -> None:
         session = self._session
         self.strip.picked.connect(self._look_back)
+        self.strip.rename_requested.connect(self._rename)
+        self.strip.pin_requested.connect(self._pin)
+        self.strip.delete_requested.connect(self._delete)
         self.back.changed.connect(lambda: self._step(session.timeline.before))
         self.forward.changed.connect(lambda: self._step(session.timeline.after))
         self.go_on.changed.connect(lambda: self.continue_requested.emit())
@@ -247,6 +322,26 @@ class TimelineStrip(QWidget):
     def _step(self, mark: Mark | None) -> None:
         if mark is not None:
             self._look_back(mark.number)
+
+    def _rename(self, number: int) -> None:
+        mark = self._session.timeline.find(number)
+        if mark is not None:
+            name, is_given = QInputDialog.getText(
+                self, "Rename the mark", "Name:", text=mark.title
+            )
+            if is_given:
+                self._session.timeline.rename(number, name)
+
+    def _pin(self, number: int) -> None:
+        mark = self._session.timeline.find(number)
+        if mark is not None:
+            self._session.timeline.pin(number, not mark.is_pinned)
+
+    def _delete(self, number: int) -> None:
+        try:
+            self._session.timeline.remove(number)
+        except DataError as error:
+            self._session.say(str(error))
 
     def _look_back(self, number: int) -> None:
         try:
