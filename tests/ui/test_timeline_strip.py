@@ -1,9 +1,15 @@
 """The timeline in the window: click a mark, step, continue."""
 
+from base64 import b64decode
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from qtpy.QtCore import QPointF, Qt
+from qtpy.QtGui import QImage
 from qtpy.QtTest import QTest
+
+from napari_embedding_game.ui.controls.timeline_strip import PICTURE, Strip
 
 
 @pytest.fixture
@@ -68,3 +74,24 @@ def test_a_mark_is_told_pinned_and_deleted_by_its_menu(finished, session):
     assert "Pinned" in strip.told(timeline.marks[0])
     texts["Delete"].trigger()
     assert timeline.find(first.number) is None
+
+
+def test_the_small_picture_is_the_right_way_up(qtbot, make_snapshot):
+    qtbot.addWidget(strip := Strip())
+    places = np.zeros((40, 2), np.float32)
+    places[0] = [1.0, 1.0]  # to the right, and up
+    shot = replace(make_snapshot(), embedding=places)
+    data = b64decode(strip._picture(shot).split(",")[1])
+    image = QImage.fromData(data)
+    half = PICTURE // 2
+
+    def drawn(column, row):
+        cells = range(half)
+        return any(
+            image.pixelColor(column * half + i, row * half + j).lightness() > 100
+            for i in cells
+            for j in cells
+        )
+
+    assert (drawn(1, 0), drawn(0, 1)) == (True, True)
+    assert (drawn(0, 0), drawn(1, 1)) == (False, False)

@@ -190,7 +190,7 @@ class Strip(QWidget):
         image = QImage(PICTURE, PICTURE, QImage.Format.Format_RGB32)
         image.fill(self._background)
         places = snapshot.embedding[:: max(1, len(snapshot.embedding) // MOST_DRAWN)]
-        x, y = places[:, 0], places[:, min(1, places.shape[1] - 1)]
+        x, y = places[:, 0], -places[:, min(1, places.shape[1] - 1)]  # y upwards
         low = np.array([x.min(), y.min()])
         scale = (PICTURE - 6) / max(np.ptp(x), np.ptp(y), 1e-12)
         painter = QPainter(image)
