@@ -392,7 +392,8 @@ class Session:
     def restore(self, saved: SavedMap, dataset: Dataset | None = None) -> None:
         """Go on where a stored map stopped: everything is as it was shown.
 
-        Its run cannot be played on; Run begins anew.  Where this fails, the map that
+        Its run is over: :meth:`play_on` goes on from its map, :meth:`begin` begins
+        anew.  Where this fails, the map that
         was open is shown again as it was, its run ended.
 
         Parameters

@@ -31,7 +31,7 @@ from napari_embedding_game.ui.tasks.throttle import throttled
 WORDS_MS = 250
 """Least time between two texts, and two curves, while the game runs: whatever
 changes in a window with a canvas has all of the window put together anew."""
-RESTORED = "The map as it was saved. Restart plays anew."
+RESTORED = "The map as it was saved. Continue plays on, Restart anew."
 FINISHED = "Finished. Move Repulsion to play on."
 LAID_OUT = "Finished. The library has laid the map out."
 AT_REST = "Finished. The points have come to rest."
