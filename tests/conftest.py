@@ -139,8 +139,9 @@ class FakeEngine:
         self.gate.wait(10)
         return "graph"
 
-    def layout(self, graph, X, start):
-        return "edges", np.zeros((X.shape[0], 2), np.float32)
+    def layout(self, graph, X, start, warm_start=None):
+        layout = np.zeros((X.shape[0], 2), np.float32)
+        return "edges", layout if warm_start is None else warm_start.embedding
 
     def merging(self, edges, labels, n_landmarks, previous):
         """Every landmark beside the next."""
@@ -150,7 +151,7 @@ class FakeEngine:
         graph, sizes = graph[:n_landmarks, :n_landmarks], sizes[:n_landmarks]
         return Merging(graph, merge_tree(graph, sizes))
 
-    def play(self, edges, layout, start, game):
+    def play(self, edges, layout, start, game, warm_start=None):
         iteration, n_iter, n_points = 0, 50, len(layout)
         self.games.append(game)
         try:
@@ -158,6 +159,7 @@ class FakeEngine:
                 self.gate.wait(10)
                 if iteration == self.fail_at:
                     raise self.error
+                is_warm = warm_start is not None and not iteration
                 sent = yield snapshot(
                     iteration,
                     n_iter,
@@ -166,6 +168,7 @@ class FakeEngine:
                     warning=self.warning,
                     remedy=self.remedy,
                     **self._undefined(n_points),
+                    **({"embedding": layout} if is_warm else {}),
                 )
                 if sent is not None:
                     self.games.append(sent)

@@ -53,6 +53,7 @@ class DataView(Recorder):
 class RunView(Recorder):
     real = RunControls
     play_requested = Signal()
+    continue_requested = Signal()
     save_requested = Signal(object)
     save_session_requested = Signal(object)
     write_features_requested = Signal()
@@ -137,6 +138,7 @@ ASKED = [
     ("data.recent_requested", (), "session_store.recent", call()),
     ("data.map_requested", ("map 2",), "session_store.open", call("map 2")),
     ("run.play_requested", (), "play", call()),
+    ("run.continue_requested", (), "play_on", call()),
     ("run.save_requested", (PATH,), "writing.save", call(PATH)),
     ("run.save_session_requested", (PATH,), "writing.save_session", call(PATH)),
     ("run.write_features_requested", (), "writing.write_features", call()),

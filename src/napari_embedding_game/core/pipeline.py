@@ -26,6 +26,7 @@ from napari_embedding_game.core.energy.methods import (
 )
 from napari_embedding_game.core.energy.valid_combinations import (
     check_affinity,
+    check_goes_on,
     check_size,
     choose,
 )
@@ -39,7 +40,12 @@ from napari_embedding_game.core.graph.initialization import (
 )
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.new_rows.fitted_map import FittedMap, FittedRows
-from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.core.types import (
+    GameSettings,
+    Snapshot,
+    StartSettings,
+    WarmStart,
+)
 
 _NEED_ROWS = ("lle", "inner_products")
 """Affinities that are worked out from the rows themselves."""
@@ -124,6 +130,7 @@ def begin(
     *,
     diagnose: bool = True,
     frame_iterations: int | Callable[[int], int] | None = None,
+    warm_start: WarmStart | None = None,
 ) -> Generator[Snapshot, GameSettings | None, None]:
     """Begin the game; see :func:`~.driver.play` for what it takes and yields.
 
@@ -131,8 +138,10 @@ def begin(
     ------
     InputError
         The method is not played on such edges, or the optimiser cannot follow them;
-        and what ``play`` raises.
+        and what ``play`` raises; or a library lays the points out, which begins anew.
     """
+    if warm_start is not None:
+        check_goes_on(settings)
     check_affinity(settings.method, start.affinity, settings.optimizer)
     return play(
         edges,
@@ -143,6 +152,7 @@ def begin(
         n_jobs=start.n_jobs,
         diagnose=diagnose,
         frame_iterations=frame_iterations,
+        warm_start=warm_start,
     )
 
 

@@ -96,6 +96,20 @@ class Alarm:
         return bool(self.sentence)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WarmStart:
+    """A layout that another run goes on from; the arrays stay as they are."""
+
+    embedding: NDArray[np.float32]
+    """(N, d) positions of the points."""
+    landmarks: NDArray[np.float32]
+    """(L, d) positions of the landmarks; those of a method that moves none are
+    not used."""
+    iterations_left: int = 0
+    """Iterations that were left of the schedule, 0 at its end.  At most its second
+    half is played, so that a map is not pressed together again."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One complete state of the game; the arrays are copies and stay as they are."""

@@ -33,6 +33,7 @@ from napari_embedding_game.session.clusters.history import Trail
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.timeline import TimelineState
 from napari_embedding_game.session.transfer_edits import (
     PersonsWork,
     book_of,
@@ -74,6 +75,7 @@ class MapTree:
         self._session = session
         self._maps: dict[str, SavedMap] = {}
         self._trails: dict[str, Trail[Any]] = {}
+        self._timelines: dict[str, TimelineState] = {}
         self._told: dict[str, list[Named]] = {}
         """What each child map has told its parent last."""
         self._current = ""
@@ -146,7 +148,7 @@ class MapTree:
         mask = np.zeros(len(parent.obs), bool)
         mask[points] = True
         child = _part(parent, mask, dataset)
-        self._rest()
+        self._leave()
         former, key = self._current, self._new_key(PART)
         self._go(key, lambda: self._session.load(child))
         self._hang(key, title, former)
@@ -209,7 +211,7 @@ class MapTree:
             else:
                 self.changed.emit()
             return key
-        self._rest()
+        self._leave()
         key = self._new_key(READING)
         title = self._maps[base].title
         self._go(key, move)
@@ -223,12 +225,14 @@ class MapTree:
             return
         if key not in self._maps:
             raise DataError("This map is gone: choose one from the list.")
-        self._rest()
+        self._leave()
         saved = self._maps[key]
         self._go(key, lambda: self._session.restore(saved, saved.dataset))
         trail = self._trails.get(key)
         if trail is not None:
             self._session.clusters.history.take_up(trail)
+        if key in self._timelines:
+            self._session.timeline.take_up(self._timelines[key])
         self.changed.emit()
 
     def back(self) -> None:
@@ -255,6 +259,7 @@ class MapTree:
         for one in inside:
             del self._maps[one]
             self._trails.pop(one, None)
+            self._timelines.pop(one, None)
             self._told.pop(one, None)
         self.changed.emit()
 
@@ -300,8 +305,9 @@ class MapTree:
 
         Where this fails, the maps stay those that there were.
         """
-        former = self._maps, self._trails, self._told
+        former = self._maps, self._trails, self._told, self._timelines
         self._maps, self._trails = {one.key: one for one in saved.maps}, {}
+        self._timelines = {}
         self._told = {
             one.key: _named(one, self._maps[one.parent])
             for one in saved.maps
@@ -311,7 +317,7 @@ class MapTree:
         try:
             self._go(shown.key, lambda: self._session.restore(shown, shown.dataset))
         except Exception:
-            self._maps, self._trails, self._told = former
+            self._maps, self._trails, self._told, self._timelines = former
             raise
         self.changed.emit()
 
@@ -348,6 +354,7 @@ class MapTree:
         """Begin a new tree when a person has loaded something."""
         if not self._is_moving:
             self._maps, self._trails, self._told = {}, {}, {}
+            self._timelines = {}
             self._current, self._view = "", {}
             self.changed.emit()
 
@@ -363,6 +370,11 @@ class MapTree:
         finally:
             self._is_moving = False
 
+    def _leave(self) -> None:
+        """Store the open map, with its layout in the timeline."""
+        self._session.mark_present("Left here")
+        self._rest()
+
     def _rest(self) -> None:
         """Store the open map, and what its clusters mean to its parents."""
         key = self._current
@@ -372,6 +384,7 @@ class MapTree:
         assert saved is not None
         self._maps[key] = replace(saved, parent=known.parent if known else None)
         self._trails[key] = self._session.clusters.history.trail
+        self._timelines[key] = self._session.timeline.state
         while self._maps[key].parent is not None:
             key = self._tell_parent(self._maps[key])
 

@@ -12,13 +12,22 @@ from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from psygnal import EmissionInfo, Signal
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.optimizer_needs import RULES
-from napari_embedding_game.core.energy.valid_combinations import fits_exactly
+from napari_embedding_game.core.energy.valid_combinations import (
+    check_goes_on,
+    fits_exactly,
+)
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import Snapshot, StartSettings
+from napari_embedding_game.core.types import (
+    GameSettings,
+    Snapshot,
+    StartSettings,
+    WarmStart,
+)
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -33,6 +42,13 @@ from napari_embedding_game.session.run.record import RunRecord, record
 from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
+from napari_embedding_game.session.timeline import (
+    Kind,
+    Mark,
+    Timeline,
+    told_change,
+    warm_start,
+)
 
 State = Literal[
     "idle", "preparing", "running", "paused", "finished", "stopped", "failed"
@@ -61,6 +77,8 @@ class Session:
     staleness_changed = Signal(bool)
     restored = Signal(object)
     """A :class:`SavedMap` was taken up, with its view."""
+    looked_back = Signal(object)
+    """The :class:`Mark` whose layout is on show now."""
 
     def __init__(self, engine: Engine | None = None, pace: Pace | None = None) -> None:
         self.settings = Settings()
@@ -75,7 +93,12 @@ class Session:
         """How the landmarks can be merged; None before the first frame."""
         self._played_by: Run | None = None
         """The run that ``snapshot`` is of: a new one has none at first."""
+        self._steered = GameSettings()
+        """The settings that ``run`` was given last."""
         self._restored: SavedMap | None = None
+        self.timeline = Timeline()
+        self._shown: Mark | None = None
+        """The mark that ``snapshot`` is of, where it is of an earlier moment."""
         self.message = ""
         self.stale = False
         """Whether the run was built from other settings than now chosen."""
@@ -91,7 +114,8 @@ class Session:
         """Take up a dataset; a run on the former one is stopped."""
         self.stop()
         self.run = self.snapshot = self.merging = None
-        self._played_by, self._restored = None, None
+        self._played_by, self._restored, self._shown = None, None, None
+        self.timeline.clear()
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
@@ -103,20 +127,67 @@ class Session:
     # The run, as the buttons know it
 
     def begin(self) -> Run:
-        """Stop what is played and return a new run with the present settings."""
+        """Stop what is played and return a new run with the present settings.
+
+        The map on show stays in the timeline.
+        """
+        self._check_data()
+        self.mark_present("Before Restart")
+        self.stop()
+        self.timeline.begin_branch(None)
+        return self._begin(None)
+
+    def play_on(self) -> Run:
+        """Stop what is played and return a run that goes on from the map on show.
+
+        With the present settings, and as a branch: what came after that map before
+        stays in the timeline.
+
+        Raises
+        ------
+        DataError, InputError
+            There is no map, or nothing that can go on from it.
+        """
+        self._check_data()
+        snapshot = self.snapshot
+        if snapshot is None:
+            raise DataError("There is no map to continue from yet: press Run.")
+        n_dimensions = snapshot.embedding.shape[1]
+        if n_dimensions != self.settings.n_components:
+            raise DataError(
+                f"This map has {n_dimensions} dimensions, but "
+                f"{self.settings.n_components} are chosen: choose {n_dimensions} to "
+                "continue from it, or press Restart."
+            )
+        check_goes_on(self.settings.game())
+        self.mark_present("Before Continue")
+        self.stop()
+        newest = self.timeline.newest
+        self.timeline.begin_branch(None if newest is None else newest.number)
+        return self._begin(warm_start(snapshot))
+
+    def _check_data(self) -> None:
         if self.dataset is None:
             raise DataError("Load some data first: there is nothing to map yet.")
         if not self.dataset.X.shape[1]:
             raise DataError(self.dataset.missing_reason)
-        self.stop()
+
+    def _begin(self, warm: WarmStart | None) -> Run:
+        assert self.dataset is not None
+        former, start = self.run, self._start_settings()
+        is_known = warm is not None and former is not None and former.start == start
         self.run = Run(
             self.dataset.X,
-            self._start_settings(),
+            start,
             self.settings.game(),
             engine=self._engine,
             pace=self._pace,
+            warm_start=warm,
+            edges=former.edges if is_known and former is not None else None,
         )
-        self.clusters.begin_run()
+        self._steered = self.run.game
+        if warm is None:  # else clusters keep their numbers
+            self.clusters.begin_run()
         self._tell_run()
         self.selection.clear()
         self.say("")
@@ -128,6 +199,7 @@ class Session:
         """Hold the run."""
         if self.run and self.state == "running":
             self.run.pause()
+            self.mark("Paused", "pause")
             self._go("paused")
 
     def resume(self) -> None:
@@ -146,8 +218,70 @@ class Session:
         """End the run; its last snapshot stays."""
         if self.run and self.state in ALIVE:
             self.run.stop()
+            self.mark_present("Stopped")
             self._number_clusters()
             self._go("stopped")
+
+    # The timeline
+
+    def mark(self, label: str, kind: Kind = "hand") -> Mark | None:
+        """Keep the layout on show in the timeline; None where there is none.
+
+        Whoever changes a map by other means than its settings calls this before the
+        change, so that a person can come back to what was there.
+
+        Parameters
+        ----------
+        label : str
+            What is about to happen, or has happened, in a person's words.
+        kind : str
+        """
+        if self.snapshot is None or self.dataset is None or self._shown is not None:
+            return None
+        game = self._steered if kind == "change" else self.settings.game()
+        return self.timeline.add(
+            label,
+            kind,
+            self.snapshot,
+            self.settings.chosen_start(),
+            game,
+            record=self.played,
+            energies=tuple(self.energies),
+            merging=self.merging,
+        )
+
+    def mark_present(self, label: str) -> None:
+        """Keep the layout on show, unless the newest mark is of it."""
+        newest = self.timeline.newest
+        if newest is None or newest.snapshot.embedding is not self._positions:
+            self.mark(label, "end")
+
+    def look_back(self, number: int) -> None:
+        """Show the layout and the settings of a mark; what is played is stopped.
+
+        Its run is not played on: :meth:`play_on` begins a branch from here.
+
+        Raises
+        ------
+        DataError
+            The mark was forgotten.
+        """
+        self.mark_present("Left here")
+        self.stop()
+        mark = self.timeline.show(number)
+        self._shown, self._played_by = mark, None
+        self.snapshot, self.merging = mark.snapshot, mark.merging
+        self._choose({**asdict(mark.start), **asdict(mark.game)}, self.look)
+        n_landmarks = len(mark.snapshot.landmarks)
+        self.clusters.receive(mark.snapshot.labels, n_landmarks, self.merging)
+        self.say(mark.snapshot.warning)
+        self._go("stopped")
+        self._check_staleness()
+        self.looked_back.emit(mark)
+
+    @property
+    def _positions(self) -> NDArray[np.float32] | None:
+        return None if self.snapshot is None else self.snapshot.embedding
 
     # What the driver reports back
 
@@ -163,6 +297,11 @@ class Session:
             self._follow(progress)
             if progress.snapshot.finished:
                 self._number_clusters()
+                self.mark("Finished", "end")
+            elif run.paused:
+                self.timeline.follow(
+                    progress.snapshot, self.played, tuple(self.energies), self.merging
+                )
             self.say(progress.snapshot.warning)
             self._go(_state_of(run, progress.snapshot))
         self.progressed.emit(progress)
@@ -190,6 +329,8 @@ class Session:
     @property
     def played(self) -> RunRecord | None:
         """What was played up to the present snapshot."""
+        if self._shown is not None:
+            return self._shown.record
         if self._played_by is not None and self.snapshot is not None:
             return record(self._played_by, self.snapshot)
         return None if self._restored is None else self._restored.record
@@ -197,6 +338,8 @@ class Session:
     @property
     def energies(self) -> list[tuple[int, float]]:
         """(iteration, energy) of every frame up to the present snapshot."""
+        if self._shown is not None:
+            return list(self._shown.energies)
         if self._played_by is not None and self.snapshot is not None:
             last = self.snapshot.iteration
             return [e for e in list(self._played_by.energies) if e[0] <= last]
@@ -254,7 +397,8 @@ class Session:
     def restore(self, saved: SavedMap, dataset: Dataset | None = None) -> None:
         """Go on where a stored map stopped: everything is as it was shown.
 
-        Its run cannot be played on; Run begins anew.  Where this fails, the map that
+        Its run is over: :meth:`play_on` goes on from its map, :meth:`begin` begins
+        anew.  Where this fails, the map that
         was open is shown again as it was, its run ended.
 
         Parameters
@@ -292,6 +436,7 @@ class Session:
         self.merging = saved.merging
         self.clusters.restore(saved.book, *saved.landmark_labels, saved.merging)
         if saved.snapshot is not None:
+            self.mark("As it was opened", "end")
             self._go("stopped")
         if saved.drawn is not None:
             self.selection.select_points(saved.drawn)
@@ -312,7 +457,7 @@ class Session:
         """Let the clusters follow the game, unless nothing has been found since."""
         former, snapshot = self.snapshot, progress.snapshot
         assert snapshot is not None
-        self.snapshot, self._played_by = snapshot, self.run
+        self.snapshot, self._played_by, self._shown = snapshot, self.run, None
         n_landmarks = len(snapshot.landmarks)
         is_known = former is not None and former.labels is snapshot.labels
         if (
@@ -335,8 +480,16 @@ class Session:
     def _on_setting(self, info: EmissionInfo) -> None:
         steers = info.signal.name in GAME_FIELDS
         if self.run and self.state in ALIVE and steers and not self._needs_restart:
-            self.run.steer(self.settings.game())
+            self._steer(self.run, self.settings.game())
         self._check_staleness()
+
+    def _steer(self, run: Run, game: GameSettings) -> None:
+        if self._played_by is run and self.snapshot is not None:
+            is_told = self.timeline.widen_change(self.snapshot, game)
+            if not is_told and game != self._steered:
+                self.mark(told_change(self._steered, game), "change")
+        self._steered = game
+        run.steer(game)
 
     @property
     def _needs_restart(self) -> bool:
@@ -365,11 +518,17 @@ class Session:
         return start
 
     def _check_staleness(self) -> None:
-        stale = (
-            self.run is not None
-            and self.state != "idle"
-            and (self.run.start != self._start_settings() or self._needs_restart)
-        )
+        shown = self._shown
+        if shown is not None:
+            # Only what steers can be changed without another graph of neighbours.
+            start = shown.record.start if shown.record else None
+            stale = start is not None and start != self._start_settings()
+        else:
+            stale = (
+                self.run is not None
+                and self.state != "idle"
+                and (self.run.start != self._start_settings() or self._needs_restart)
+            )
         if stale != self.stale:
             self.stale = stale
             self.staleness_changed.emit(stale)

@@ -7,6 +7,7 @@ mouse is here, and in what the controller is composed of.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
+from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
 from napari_embedding_game.ui.canvas.drawing import Drawing
 from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
@@ -112,8 +114,15 @@ class Controller(QObject):
 
     def play(self) -> None:
         """Start a new run, in place of the present one, or tell why there is none."""
+        self._play(self.session.begin)
+
+    def play_on(self) -> None:
+        """Start a run that goes on from the map on show, or tell why there is none."""
+        self._play(self.session.play_on)
+
+    def _play(self, begin: Callable[[], Run]) -> None:
         try:
-            run = self.session.begin()
+            run = begin()
         except (DataError, InputError) as error:
             self.session.say(sentence(error))
             return
@@ -215,6 +224,7 @@ class Controller(QObject):
         connect = self._connections.connect
         connect(self.workspace.linked.changed, self.drawing.make_room)
         connect(self.session.restored, self._on_restored)
+        connect(self.session.looked_back, self._on_looked_back)
         connect(self.session.state_changed, self._on_state)
         connect(self.session_store.failed, self._on_not_kept)
         for task in (self.reading, self.writing):
@@ -262,6 +272,10 @@ class Controller(QObject):
             self.workspace.palette.restart()
             self.drawing.show_stored(saved.snapshot)
             self.session_store.show_view(saved.view)
+
+    def _on_looked_back(self, mark: Mark) -> None:
+        """Draw a map of an earlier moment."""
+        self.drawing.show_again(mark.snapshot)
 
     def _on_state(self, state: str) -> None:
         if state in ("preparing", "running"):

@@ -261,3 +261,4 @@ class GameDock(QWidget):
         colors = theme_colors(self._viewer.theme)
         self.setStyleSheet(colors.sheet)
         self.run.curve.set_theme(colors)
+        self.run.timeline.set_theme(colors)

@@ -48,7 +48,13 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.inspect.stretch import nearest_neighbors, stretch
 from napari_embedding_game.core.threads import Loops, one_torch_thread
-from napari_embedding_game.core.types import Alarm, GameSettings, Snapshot, undefined
+from napari_embedding_game.core.types import (
+    Alarm,
+    GameSettings,
+    Snapshot,
+    WarmStart,
+    undefined,
+)
 
 FrameIterations = int | Callable[[int], int] | None
 Playing = Generator[Snapshot, GameSettings | None, None]
@@ -78,6 +84,7 @@ def play(
     n_jobs: int | None = None,
     diagnose: bool = True,
     frame_iterations: FrameIterations = None,
+    warm_start: WarmStart | None = None,
 ) -> Playing:
     """Move the points from ``layout`` as the settings say, and yield snapshots.
 
@@ -111,6 +118,9 @@ def play(
         Most iterations between two snapshots.  A function receives the iteration
         reached and returns how many may follow: so a replay comes to stand
         exactly where the recorded run was steered.
+    warm_start : WarmStart, optional
+        What ``layout`` is of, where it is a map to go on from: landmarks begin where
+        they were, and what was left of the schedule is played, or its second half.
 
     Raises
     ------
@@ -125,6 +135,7 @@ def play(
         random_state=random_state,
         device=resolve_device(device),
         n_jobs=n_jobs,
+        warm_start=warm_start,
     )
     driver = _Driver(problem, settings, diagnose, frame_iterations)
     while True:
@@ -311,7 +322,7 @@ class _Driver:
         self._fixed_energy = self._energy_without_landmarks()
         self._throttle = Throttle()
         self._measured = math.nan
-        game = Game(replace(self._problem, layout=positions))
+        game = Game(replace(self._problem, layout=positions, warm_start=None))
         still = replace(fitting, learning_rate=0.0, schedule="fast", max_iter=FITTING)
         self._begin(game, still, self.iteration)
 

@@ -74,6 +74,7 @@ class FullBatch:
         self._y = np.array(in_the_plane(problem.layout), dtype, order="C")
         self._iteration = 0
         self._reached = 0.0
+        self._is_warm = problem.warm_start is not None
         self._settings = GameSettings()
 
     # --- Settings
@@ -89,7 +90,9 @@ class FullBatch:
         self.objective = Objective(AllPairs(forces), repulsion, method.aggregate)
         former = self._settings
         if (former.method, former.optimizer) != (settings.method, settings.optimizer):
-            self._reached = 0.0
+            # A map to go on from is not pressed together again.
+            self._reached = math.inf if self._is_warm else 0.0
+        self._is_warm = False
         self._settings = settings
         # By the game's own settings, whatever the method.
         self.fitting = GameSettings(n_landmarks=settings.n_landmarks)

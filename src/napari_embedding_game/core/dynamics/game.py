@@ -70,7 +70,11 @@ class Game:
         self._edges = edges.in_order(order)
         layout = layout[order]
         self._y = torch.nn.Parameter(torch.tensor(layout, device=self._device))
-        self._z = torch.nn.Parameter(self._y.detach()[:0].clone())
+        warm_start = problem.warm_start
+        landmarks = layout[:0] if warm_start is None else warm_start.landmarks
+        landmarks = in_the_plane(np.asarray(landmarks, layout.dtype))
+        self._z = torch.nn.Parameter(torch.tensor(landmarks, device=self._device))
+        self._iterations_left = None if not warm_start else warm_start.iterations_left
         self._optimizer = PlayerRMS([{"params": [self._y]}])
         self._optimizer.add_param_group({"params": [self._z], "maximize": True})
         self._iteration = 0
@@ -83,6 +87,9 @@ class Game:
     def steps(self, settings: GameSettings) -> Iterator[State]:
         """Take over settings, and enough of the schedule to act on them; play it."""
         self._apply(settings)
+        if self._iterations_left is not None:
+            self._position = max(0, self._schedule.n_iter - self._iterations_left)
+            self._iterations_left = None
         self._position = min(self._position, self._schedule.n_iter // 2)
         return self._states()
 

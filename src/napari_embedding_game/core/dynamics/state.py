@@ -17,7 +17,7 @@ from torch import Tensor
 
 from napari_embedding_game.core.energy.objective import Objective
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.types import GameSettings, WarmStart
 
 ANYWHERE = float(np.finfo(np.float32).max)
 """Largest coordinate of a dynamic that sets no limit to the map."""
@@ -35,6 +35,8 @@ class Problem:
     device: torch.device
     n_jobs: int | None = None
     """Threads for large data; see :mod:`threads`."""
+    warm_start: WarmStart | None = None
+    """What ``layout`` is of, where it is a map to go on from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,3 +208,13 @@ def check_affinity(method: str, affinity: str, optimizer: str = "game") -> None:
             f"affinity {affinity!r} push: choose the optimizer "
             f"{_or(optimizers(method, 'lle'))}, or another affinity."
         )
+
+
+def check_goes_on(settings: GameSettings) -> None:
+    """Raise InputError where the method cannot go on from a map."""
+    method = get_method(settings.method)
+    if method.moved_by:
+        raise InputError(
+            f"{method.title} always begins anew and cannot continue from a map: "
+            "press Restart, or choose another method."
+        )

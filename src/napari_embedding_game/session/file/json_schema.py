@@ -66,6 +66,8 @@ class MapText:
     is_drawn: bool
     is_merged: bool
     has_x: bool = False
+    branch_left: int | None = None
+    """Of the map that the run went on from, iterations that were left; else None."""
     n_axes: int = 0
     """Axes of the label image that the rows are objects of; 0: they are none."""
     look: DisplaySettings

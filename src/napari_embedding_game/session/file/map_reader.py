@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.types import Snapshot, undefined
+from napari_embedding_game.core.types import Snapshot, WarmStart, undefined
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.clusters.automatic import BookState
@@ -30,6 +31,7 @@ from napari_embedding_game.session.file.saved_map import (
 from napari_embedding_game.session.file.zip_container import Container
 from napari_embedding_game.session.json_codec import loads
 from napari_embedding_game.session.run import replay
+from napari_embedding_game.session.run.record import RunRecord
 
 OLD_SIZE = b'"size_by_pressure": true', b'"size_by": "Pressure"'
 """What points are sized by, as version 0.2 wrote it, and as it is written now."""
@@ -82,7 +84,7 @@ class MapReader:
             origin=text.origin,
             start=text.start,
             game=text.game,
-            record=text.record,
+            record=self._record(),
             snapshot=snapshot,
             energies=tuple((int(i), float(e)) for i, e in energies),
             merging=self._merging(n_landmarks) if text.is_merged else None,
@@ -92,6 +94,20 @@ class MapReader:
             look=text.look,
             view=text.view,
         )
+
+    def _record(self) -> RunRecord | None:
+        """Return the record, with the map that the run went on from."""
+        record, left = self._text.record, self._text.branch_left
+        if record is None or left is None:
+            return None if record is None else record.as_text()
+        embedding = self._array("branch_embedding", "<f4", self._n, None)
+        self._expect(embedding.shape[1] == record.start.n_components, "its branch")
+        landmarks = self._array("branch_landmarks", "<f4", None, embedding.shape[1])
+        for positions in (embedding, landmarks):
+            self._expect(bool(np.isfinite(positions).all()), "its branch")
+        self._expect(record.is_branch and left >= 0, "its branch")
+        warm = WarmStart(embedding=embedding, landmarks=landmarks, iterations_left=left)
+        return replace(record, warm_start=warm)
 
     def _objects(self) -> Objects | None:
         n_axes, n_rows = self._text.n_axes, self._text.origin.n_source_rows

@@ -24,6 +24,7 @@ Arrays = dict[str, NDArray[Any]]
 def map_text(one: SavedMap, *, reads_source: bool = True) -> MapText:
     """Return all of a map that is no array; the first time its source is read."""
     edits, shot, objects = one.book.edits, one.snapshot, one.dataset.source_objects
+    warm = None if one.record is None else one.record.warm_start
     return MapText(
         key=one.key,
         title=one.title,
@@ -31,7 +32,8 @@ def map_text(one: SavedMap, *, reads_source: bool = True) -> MapText:
         origin=one.origin or origin_of(one.dataset, reads_source=reads_source),
         start=one.start,
         game=one.game,
-        record=one.record,
+        record=None if one.record is None else one.record.as_text(),
+        branch_left=None if warm is None else warm.iterations_left,
         shot=None
         if shot is None
         else ShotText(
@@ -100,6 +102,10 @@ def map_arrays(one: SavedMap) -> Arrays:
             arrays["stretch"] = shot.stretch.astype("<f4")
         if shot.neighbors is not None and len(shot.neighbors) <= MOST_NEIGHBORS:
             arrays["neighbors"] = shot.neighbors.astype("<i4")
+    if one.record is not None and one.record.warm_start is not None:
+        warm = one.record.warm_start
+        arrays["branch_embedding"] = warm.embedding.astype("<f4")
+        arrays["branch_landmarks"] = warm.landmarks.astype("<f4")
     if one.drawn is not None:
         arrays["drawn"] = one.drawn
     if one.merging is not None:

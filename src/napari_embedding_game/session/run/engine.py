@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy.methods import resolve
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.core.types import (
+    GameSettings,
+    Snapshot,
+    StartSettings,
+    WarmStart,
+)
 from napari_embedding_game.session.clusters.merging import Merging
 
 Game = Generator[Snapshot, GameSettings | None, None]
@@ -36,14 +41,28 @@ class Engine(Protocol):
         """Return the nearest neighbours of every row of ``X`` (n, D)."""
         ...
 
-    def layout(self, graph: Any, X: Any, start: StartSettings) -> tuple[Any, Any]:
+    def layout(
+        self,
+        graph: Any,
+        X: Any,
+        start: StartSettings,
+        warm_start: WarmStart | None = None,
+    ) -> tuple[Any, Any]:
         """Return the weighted edges and the start layout (n, d)."""
         ...
 
     def play(
-        self, edges: Any, layout: Any, start: StartSettings, game: GameSettings
+        self,
+        edges: Any,
+        layout: Any,
+        start: StartSettings,
+        game: GameSettings,
+        warm_start: WarmStart | None = None,
     ) -> Game:
-        """Return the game, which yields snapshots and takes new settings."""
+        """Return the game, which yields snapshots and takes new settings.
+
+        With ``warm_start`` it goes on from that map, which is ``layout``.
+        """
         ...
 
     def merging(
@@ -73,21 +92,38 @@ class CoreEngine:
         return pipeline.neighbors(X, start)
 
     def layout(
-        self, graph: Any, X: Any, start: StartSettings
+        self,
+        graph: Any,
+        X: Any,
+        start: StartSettings,
+        warm_start: WarmStart | None = None,
     ) -> tuple[Any, NDArray[np.float32]]:
         """Weight the edges, then place the points."""
         from napari_embedding_game.core import pipeline
 
-        return pipeline.place(graph, X, start)
+        former = None if warm_start is None else warm_start.embedding
+        return pipeline.place(graph, X, start, former)
 
     def play(
-        self, edges: Any, layout: Any, start: StartSettings, game: GameSettings
+        self,
+        edges: Any,
+        layout: Any,
+        start: StartSettings,
+        game: GameSettings,
+        warm_start: WarmStart | None = None,
     ) -> Game:
         """Play with frames short enough to be seen."""
         from napari_embedding_game.core import pipeline
 
         frame = FRAME_ITERATIONS[game.schedule]
-        return pipeline.begin(edges, layout, start, game, frame_iterations=frame)
+        return pipeline.begin(
+            edges,
+            layout,
+            start,
+            game,
+            frame_iterations=frame,
+            warm_start=warm_start,
+        )
 
     def merging(
         self,

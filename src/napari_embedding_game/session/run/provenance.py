@@ -29,7 +29,8 @@ def parameters(
 
     ``steering`` is a JSON list of [iteration, {setting: value}], in the order
     of the changes; the other values are those in force at the end.  ``record`` is
-    the JSON of the :class:`~.record.RunRecord`, which is enough for a replay.
+    the JSON of the :class:`~.record.RunRecord`, which is enough for a replay of a run
+    that did not go on from another map.
     """
     game = played.steered[-1].game if played.steered else played.game
     n_points = len(snapshot.embedding)
@@ -37,7 +38,7 @@ def parameters(
         **asdict(played.start),
         **_named(game, n_points),
         "steering": json.dumps(_steering(played, n_points)),
-        "record": dumps(played).decode(),
+        "record": dumps(played.as_text()).decode(),
         "n_iter": snapshot.iteration,
         "interrupted": not snapshot.finished,
         "space": dataset.space,

@@ -7,9 +7,14 @@ length of the frames leave no trace in the layout.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.core.types import (
+    GameSettings,
+    Snapshot,
+    StartSettings,
+    WarmStart,
+)
 from napari_embedding_game.session.run.run import Run
 
 
@@ -32,6 +37,15 @@ class RunRecord:
     """In the order of their iterations."""
     n_iter: int
     """Iterations played."""
+    is_branch: bool = False
+    """Whether the run went on from a map, and not from the start layout."""
+    warm_start: WarmStart | None = None
+    """That map; None of a branch where it was not kept, which cannot be replayed.  No
+    text: session files keep it as arrays."""
+
+    def as_text(self) -> RunRecord:
+        """Return the record without arrays."""
+        return replace(self, warm_start=None)
 
 
 def record(run: Run, snapshot: Snapshot) -> RunRecord:
@@ -46,4 +60,6 @@ def record(run: Run, snapshot: Snapshot) -> RunRecord:
             if iteration < snapshot.iteration
         ),
         n_iter=snapshot.iteration,
+        is_branch=run.warm_start is not None,
+        warm_start=run.warm_start,
     )

@@ -32,7 +32,8 @@ def replay(X: Any, record: RunRecord) -> Snapshot:
     Raises
     ------
     DataError
-        The record cannot be true: it steers after its end or out of order.
+        The record cannot be true: it steers after its end or out of order.  Or the
+        run went on from a map that the record does not hold.
     InputError
         A setting is out of its range for these data.
     """
@@ -44,17 +45,28 @@ def replay(X: Any, record: RunRecord) -> Snapshot:
 def replay_frames(X: Any, record: RunRecord) -> Iterator[Snapshot]:
     """Do what :func:`replay` does, and yield all snapshots on the way."""
     check(record)
+    if record.is_branch and record.warm_start is None:
+        raise DataError(
+            "This run went on from another map, which is not kept here: replay the "
+            "session file that it was saved in."
+        )
     from napari_embedding_game.core import pipeline
 
     start = record.start
     with COMPUTING:
-        edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
+        warm = record.warm_start
+        graph, former = (
+            pipeline.neighbors(X, start),
+            None if warm is None else warm.embedding,
+        )
+        edges, layout = pipeline.place(graph, X, start, former)
         game = pipeline.begin(
             edges,
             layout,
             start,
             record.game,
             frame_iterations=lambda done: _next_stop(record, done) - done,
+            warm_start=warm,
         )
         snapshot = next(game)
     yield snapshot

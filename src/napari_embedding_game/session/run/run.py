@@ -16,7 +16,12 @@ from typing import Any
 
 from napari_embedding_game.core.energy.valid_combinations import is_played
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.core.types import (
+    GameSettings,
+    Snapshot,
+    StartSettings,
+    WarmStart,
+)
 from napari_embedding_game.session.clusters.clustering import Grouping
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.engine import CoreEngine, Engine, Game
@@ -72,6 +77,11 @@ class Run:
     game: GameSettings
     engine: Engine = field(default_factory=CoreEngine)
     pace: Pace = field(default_factory=Pace)
+    warm_start: WarmStart | None = None
+    """The map that the run goes on from; None: from the start layout."""
+    edges: Any = None
+    """Edges of a run with the same ``start``, where they are known already; then
+    those of this run."""
     energies: list[tuple[int, float]] = field(default_factory=list, init=False)
     """(iteration, energy) of every frame so far; grows while the run is on."""
     steered: list[tuple[int, GameSettings]] = field(default_factory=list, init=False)
@@ -142,24 +152,44 @@ class Run:
                 pass
         if self._stopped:
             return
-        yield Progress(stage=NEIGHBORS)
+        if self.edges is None or self.warm_start is None:
+            yield Progress(stage=NEIGHBORS)
+            with COMPUTING:
+                self.engine.check(self.X, self.start, self.game)
+                graph = self.engine.neighbors(self.X, self.start)
+            if self._stopped:
+                return
+            yield Progress(stage=PLACING)
+            with COMPUTING:
+                layout = self._place(graph)
+        else:
+            layout = self.warm_start.embedding
         with COMPUTING:
-            self.engine.check(self.X, self.start, self.game)
-            graph = self.engine.neighbors(self.X, self.start)
-        if self._stopped:
-            return
-        yield Progress(stage=PLACING)
-        with COMPUTING:
-            edges, layout = self.engine.layout(graph, self.X, self.start)
             # What was changed during the preparation holds from the beginning.
             self.game = self._take() or self.game
-            game = self.engine.play(edges, layout, self.start, self.game)
-        regroup = _Regroup(self, edges)
+            game = self._begin(layout)
+        regroup = _Regroup(self, self.edges)
         duration = self.pace.duration(time.monotonic() - begun)
         try:
             yield from self._play(game, regroup, duration)
         finally:
             game.close()
+
+    def _place(self, graph: Any) -> Any:
+        if self.warm_start is None:
+            self.edges, layout = self.engine.layout(graph, self.X, self.start)
+        else:
+            self.edges, layout = self.engine.layout(
+                graph, self.X, self.start, self.warm_start
+            )
+        return layout
+
+    def _begin(self, layout: Any) -> Game:
+        if self.warm_start is None:
+            return self.engine.play(self.edges, layout, self.start, self.game)
+        return self.engine.play(
+            self.edges, layout, self.start, self.game, self.warm_start
+        )
 
     def _play(
         self, game: Game, regroup: _Regroup, duration: float

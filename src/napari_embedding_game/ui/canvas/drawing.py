@@ -120,6 +120,8 @@ class Drawing(QObject):
         dataset = self._session.dataset
         if run is not self._drawn_run and dataset is not None:
             self._drawn_run = run
+            if run.warm_start is not None and self.layers.points is not None:
+                return  # it goes on from the map that is drawn
             self.palette.restart()
             self.layers.begin(snapshot, dataset.obs)
 
@@ -136,6 +138,14 @@ class Drawing(QObject):
         """Draw a map of another time."""
         if self._session.dataset is not None:
             self.layers.begin(snapshot, self._session.dataset.obs)
+            self.draw(snapshot)
+            self._tidying.start()
+
+    def show_again(self, snapshot: Snapshot) -> None:
+        """Draw an earlier map of the same points where the present one is."""
+        if self.layers.points is None:
+            self.show_stored(snapshot)
+        else:
             self.draw(snapshot)
             self._tidying.start()
 
@@ -246,7 +256,9 @@ class Drawing(QObject):
     def _expect(self) -> None:
         """Make the layers while another thread prepares the run."""
         run, dataset = self._session.run, self._session.dataset
-        if self._session.state == "preparing" and run is not None and dataset:
+        if run is None or run.warm_start is not None:
+            return
+        if self._session.state == "preparing" and dataset:
             self.layers.expect(dataset.X.shape[0], run.game.n_landmarks)
 
     def _is_color_gone(self) -> bool:

@@ -99,6 +99,7 @@ class QualityPanel(Fold):
             session.progressed,
             session.state_changed,
             session.restored,
+            session.looked_back,
             session.dataset_changed,
             session.look.events.color_by,
         ):

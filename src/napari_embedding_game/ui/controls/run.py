@@ -12,10 +12,12 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.run.run import Progress
 from napari_embedding_game.session.session import ALIVE, Session, State
+from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.energy_curve import EnergyCurve
 from napari_embedding_game.ui.controls.method_choices import settings_text
 from napari_embedding_game.ui.controls.save_menu import SaveMenu
+from napari_embedding_game.ui.controls.timeline_strip import TimelineStrip
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
 from napari_embedding_game.ui.style.form_widgets import (
@@ -32,11 +34,12 @@ from napari_embedding_game.ui.tasks.throttle import throttled
 WORDS_MS = 250
 """Least time between two texts, and two curves, while the game runs: whatever
 changes in a window with a canvas has all of the window put together anew."""
-RESTORED = "The map as it was saved. Restart plays anew."
+RESTORED = "The map as it was saved. Continue plays on, Restart anew."
 FINISHED = "Finished. Move Repulsion to play on."
 LAID_OUT = "Finished. The library has laid the map out."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
+LOOKED_BACK = "An earlier map. Continue plays on from here."
 STOPPED_EARLY = "Stopped before there was a map."
 
 
@@ -51,6 +54,8 @@ class RunControls(ControlsSection):
 
     play_requested = Signal()
     """A new run, in place of the present one."""
+    continue_requested = Signal()
+    """A run that goes on from the map on show."""
     save_requested = Signal(object)
     """The path of a file for the map, in the format that its ending says."""
     save_session_requested = Signal(object)
@@ -86,11 +91,13 @@ class RunControls(ControlsSection):
         self._remedy: dict[str, Any] = {}
         """Settings that mend what the message says."""
         self.curve = EnergyCurve()
+        self.timeline = TimelineStrip(session)
         self._progress: Progress | None = None
         """The last frame of the run."""
         self._words_turn = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
         self._connections = Connections()
         self._connections.call(self._words_turn.cancel)
+        self._connections.add(self.timeline)
         self._build()
         self._connect()
         self._on_state(self._session.state)
@@ -126,6 +133,7 @@ class RunControls(ControlsSection):
         ):
             self.column.addWidget(widget)
         self.column.addWidget(self.curve)
+        self.column.addWidget(self.timeline)
         self.column.addWidget(self.save.native)
 
     def _connect(self) -> None:
@@ -135,6 +143,7 @@ class RunControls(ControlsSection):
         self.pause.changed.connect(self._pause_or_resume)
         self.step.changed.connect(session.step)
         self.stop.changed.connect(session.stop)
+        self.timeline.continue_requested.connect(self._continue)
         save.save_requested.connect(lambda path: self.save_requested.emit(path))
         save.save_session_requested.connect(
             lambda path: self.save_session_requested.emit(path)
@@ -144,6 +153,7 @@ class RunControls(ControlsSection):
         )
         for signal, slot in (
             (session.restored, self._on_restored),
+            (session.looked_back, self._on_looked_back),
             (session.state_changed, self._on_state),
             (session.progressed, self._on_progress),
             (session.message_changed, self._on_message),
@@ -154,6 +164,10 @@ class RunControls(ControlsSection):
     def _play(self) -> None:
         finish_typing()
         self.play_requested.emit()
+
+    def _continue(self) -> None:
+        finish_typing()
+        self.continue_requested.emit()
 
     def _pause_or_resume(self) -> None:
         if self._session.state == "paused":
@@ -166,6 +180,11 @@ class RunControls(ControlsSection):
         if self._session.snapshot is not None:
             self._tell_snapshot(self._session.snapshot)
             show_text(self.stage, RESTORED)
+
+    def _on_looked_back(self, mark: Mark) -> None:
+        """Tell of a map of an earlier moment."""
+        self._tell_snapshot(mark.snapshot)
+        show_text(self.stage, LOOKED_BACK)
 
     def _on_dataset(self) -> None:
         self.curve.set_energies([])

@@ -1,0 +1,419 @@
+"""The timeline of a map: marks of what it was like, and the ways between them.
+
+A mark keeps a layout with all that is shown of it and the settings of that moment.
+Marks are a tree: a run that goes on from an earlier mark is a branch, and what had
+come after that mark stays beside it.  The arrays of a mark are those of its snapshot,
+which nobody changes, so that marks share what they have in common.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from napari_embedding_game.core.energy.methods import get_method, strength_of
+from napari_embedding_game.core.types import (
+    GameSettings,
+    Snapshot,
+    StartSettings,
+    WarmStart,
+)
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.run.record import RunRecord
+
+Kind = Literal["change", "pause", "end", "hand"]
+"""What a mark is of: changed settings, a pause, the end of a run, or a hand's move."""
+MOST_BYTES = 2**30
+"""Memory that the marks of a map may take."""
+MOST_MARKS = 200
+TOGETHER_SECONDS = 1.0
+"""Changes of the same settings that follow each other faster are one mark."""
+
+UNCHANGED = "Settings as before"
+_WORDS = {
+    "strength": "Repulsion",
+    "n_landmarks": "Landmarks",
+    "learning_rate": "Learning rate of points",
+    "landmark_learning_rate": "Learning rate of landmarks",
+    "max_iter": "Iterations",
+}
+"""What settings are called in a label, where it is not their own name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Mark:
+    """One moment of a map."""
+
+    number: int
+    """Counts from 1; a number is never given again."""
+    label: str
+    """What happened here, such as "Repulsion 300 to 1,000"."""
+    kind: Kind
+    snapshot: Snapshot
+    """The layout at that moment, before what the label tells took effect."""
+    start: StartSettings
+    game: GameSettings
+    """The settings as they stood in the window."""
+    record: RunRecord | None
+    """What was played up to here; None where nobody knows."""
+    energies: tuple[tuple[int, float], ...] = ()
+    merging: Merging | None = None
+    parent: int | None = None
+    """Number of the mark before this one; None at the beginning of a run."""
+    branch: int = 0
+    """Counts the runs and the branches, in the order in which they were begun."""
+    made_at: float
+    """Seconds since the epoch."""
+    name: str = ""
+    """What a person calls it; "" for none."""
+    is_pinned: bool = False
+    """Whether it stays when memory runs short."""
+
+    @property
+    def title(self) -> str:
+        """The name, or what happened here."""
+        return self.name or self.label
+
+    def warm_start(self) -> WarmStart:
+        """Return the layout as one that a run can go on from."""
+        return warm_start(self.snapshot)
+
+
+def warm_start(snapshot: Snapshot) -> WarmStart:
+    """Return the layout of a snapshot as one that a run can go on from."""
+    return WarmStart(
+        embedding=snapshot.embedding,
+        landmarks=snapshot.landmarks,
+        iterations_left=max(0, snapshot.n_iter - snapshot.iteration),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineState:
+    """All of a timeline, to be taken up later."""
+
+    marks: tuple[Mark, ...] = ()
+    head: int | None = None
+    shown: int | None = None
+    n_made: int = 0
+    branch: int = 0
+    n_thinned: int = 0
+
+
+class Timeline:
+    """Marks in the order in which they were made; ``changed`` tells of any change.
+
+    Parameters
+    ----------
+    most_bytes : int
+        Memory for the arrays of all marks.  Above it the oldest are forgotten: first
+        those on the way, then the ends of branches; never one that is pinned, shown or
+        the newest.
+    clock : callable, optional
+        Returns seconds since the epoch.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, most_bytes: int = MOST_BYTES, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._most_bytes = most_bytes
+        self._clock = clock
+        self._state = TimelineState()
+        self._changed_at = 0.0
+
+    @property
+    def state(self) -> TimelineState:
+        """All of it; immutable."""
+        return self._state
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """All marks, the oldest first."""
+        return self._state.marks
+
+    @property
+    def newest(self) -> Mark | None:
+        """The mark that the map on show was at last."""
+        return self.find(self._state.head)
+
+    @property
+    def shown(self) -> Mark | None:
+        """The mark whose layout is on show; None while a run is."""
+        return self.find(self._state.shown)
+
+    @property
+    def n_thinned(self) -> int:
+        """How many marks were forgotten because memory ran short."""
+        return self._state.n_thinned
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory that the arrays of the marks take; shared ones count once."""
+        return sum(a.nbytes for a in _distinct(self.marks))
+
+    @property
+    def ends(self) -> tuple[Mark, ...]:
+        """The marks that nothing came after, and those that are pinned or named."""
+        parents = {mark.parent for mark in self.marks}
+        return tuple(
+            mark
+            for mark in self.marks
+            if mark.number not in parents or mark.is_pinned or mark.name
+        )
+
+    def find(self, number: int | None) -> Mark | None:
+        """Return the mark of this number; None if there is none."""
+        return next((m for m in self.marks if m.number == number), None)
+
+    # The way back and forth
+
+    @property
+    def before(self) -> Mark | None:
+        """Where a step back leads: to the mark before the one that is on show."""
+        newest = self.newest
+        if newest is None or self._state.shown is None:
+            return newest
+        return self.find(newest.parent)
+
+    @property
+    def after(self) -> Mark | None:
+        """Where a step forward leads: the mark that came next, the last of several."""
+        shown = self._state.shown
+        following = [m for m in self.marks if shown is not None and m.parent == shown]
+        return following[-1] if following else None
+
+    # Changes
+
+    def begin_branch(self, number: int | None) -> None:
+        """Let what comes next follow a mark, or nothing: a new run."""
+        self._set(head=number, shown=None, branch=self._state.branch + 1)
+
+    def add(
+        self,
+        label: str,
+        kind: Kind,
+        snapshot: Snapshot,
+        start: StartSettings,
+        game: GameSettings,
+        *,
+        record: RunRecord | None = None,
+        energies: tuple[tuple[int, float], ...] = (),
+        merging: Merging | None = None,
+    ) -> Mark:
+        """Keep a layout, after the newest mark of the map on show.
+
+        Parameters
+        ----------
+        label : str
+            What happened here, in a person's words.
+        kind : str
+        snapshot : Snapshot
+        start, game : StartSettings, GameSettings
+            As they stood in the window.
+        record : RunRecord, optional
+            What was played up to here.
+        energies : (iteration, energy) pairs
+        merging : Merging, optional
+        """
+        state, self._changed_at = self._state, self._clock()
+        mark = Mark(
+            number=state.n_made + 1,
+            label=label,
+            kind=kind,
+            snapshot=self._sharing(snapshot),
+            start=start,
+            game=game,
+            record=record,
+            energies=energies,
+            merging=merging,
+            parent=state.head,
+            branch=state.branch,
+            made_at=self._changed_at,
+        )
+        marks, head = (*state.marks, mark), mark.number
+        shown = None if state.shown is None else head
+        self._set(marks=marks, head=head, n_made=head, shown=shown)
+        return mark
+
+    def widen_change(self, snapshot: Snapshot, game: GameSettings) -> bool:
+        """Let the newest mark tell these settings too; return whether it is of them.
+
+        It is where it is of a change a moment ago, or of a change of the same layout.
+        """
+        mark = self.newest
+        if mark is None or mark.kind != "change" or self.shown is not None:
+            return False
+        now = self._clock()
+        if mark.snapshot is not snapshot and now - self._changed_at > TOGETHER_SECONDS:
+            return False
+        self._changed_at = now
+        self._replace(mark.number, label=told_change(mark.game, game) or UNCHANGED)
+        return True
+
+    def follow(
+        self,
+        snapshot: Snapshot,
+        record: RunRecord | None,
+        energies: tuple[tuple[int, float], ...],
+        merging: Merging | None,
+    ) -> None:
+        """Let the newest mark, if of a pause, be of a frame that was on its way."""
+        newest = self.newest
+        if newest is not None and newest.kind == "pause" and self.shown is None:
+            self._replace(
+                newest.number,
+                snapshot=self._sharing(snapshot),
+                record=record,
+                energies=energies,
+                merging=merging,
+            )
+
+    def show(self, number: int) -> Mark:
+        """Note that the layout of a mark is on show, and return the mark.
+
+        Raises
+        ------
+        DataError
+            It was forgotten.
+        """
+        mark = self.find(number)
+        if mark is None:
+            raise DataError("This moment is no longer kept: choose another mark.")
+        self._set(head=number, shown=number)
+        return mark
+
+    def rename(self, number: int, name: str) -> None:
+        """Give a mark a name; "" takes it away."""
+        self._replace(number, name=" ".join(name.split()))
+
+    def pin(self, number: int, is_pinned: bool) -> None:
+        """Keep a mark whatever memory it takes, or no longer."""
+        self._replace(number, is_pinned=is_pinned)
+
+    def remove(self, number: int) -> None:
+        """Forget a mark; those after it follow the one before.
+
+        Raises
+        ------
+        DataError
+            It is the one on show.
+        """
+        if number in (self._state.shown, self._state.head):
+            raise DataError(
+                "This layout is on show: choose another one before you delete it."
+            )
+        self._set(marks=_without(self.marks, number))
+
+    def clear(self) -> None:
+        """Forget everything: other data."""
+        self.take_up(TimelineState())
+
+    def take_up(self, state: TimelineState) -> None:
+        """Go on with the timeline of another time."""
+        self._state = state
+        self.changed.emit()
+
+    # Inside
+
+    def _replace(self, number: int, **values: object) -> None:
+        marks = tuple(
+            replace(mark, **values) if mark.number == number else mark  # type: ignore[arg-type]
+            for mark in self.marks
+        )
+        self._set(marks=marks)
+
+    def _set(self, **values: object) -> None:
+        self._state = replace(self._state, **values)  # type: ignore[arg-type]
+        self._thin()
+        self.changed.emit()
+
+    def _thin(self) -> None:
+        while self.n_bytes > self._most_bytes or len(self.marks) > MOST_MARKS:
+            spared = self._state.shown, self._state.head
+            old = [m for m in self.marks if not m.is_pinned and m.number not in spared]
+            parents = {mark.parent for mark in self.marks}
+            on_the_way = [mark for mark in old if mark.number in parents]
+            if not old:
+                return
+            gone = (on_the_way or old)[0]
+            self._state = replace(
+                self._state,
+                marks=_without(self.marks, gone.number),
+                n_thinned=self._state.n_thinned + 1,
+            )
+
+    def _sharing(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot with the neighbours of an earlier one, if equal."""
+        neighbors = snapshot.neighbors
+        if neighbors is None:
+            return snapshot
+        for mark in reversed(self.marks):
+            known = mark.snapshot.neighbors
+            if known is neighbors:
+                return snapshot
+            if known is not None and np.array_equal(known, neighbors):
+                return replace(snapshot, neighbors=known)
+        return snapshot
+
+
+def _without(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
+    gone = next(mark for mark in marks if mark.number == number)
+    return tuple(
+        replace(mark, parent=gone.parent) if mark.parent == number else mark
+        for mark in marks
+        if mark is not gone
+    )
+
+
+def _distinct(marks: tuple[Mark, ...]) -> Iterator[NDArray[np.generic]]:
+    arrays: dict[int, NDArray[np.generic]] = {}
+    for mark in marks:
+        snapshot = mark.snapshot
+        parts: list[NDArray[np.generic] | None] = [
+            getattr(snapshot, field.name) for field in fields(snapshot)
+        ]
+        if mark.record is not None and mark.record.warm_start is not None:
+            began = mark.record.warm_start
+            parts += [began.embedding, began.landmarks]
+        arrays |= {id(a): a for a in parts if isinstance(a, np.ndarray)}
+    yield from arrays.values()
+
+
+def told_change(before: GameSettings, after: GameSettings) -> str:
+    """Return in words which settings differ; "" where none does.
+
+    A method comes with settings of its own, so it is told alone.
+    """
+    if before.method != after.method:
+        return f"Method {get_method(after.method).title}"
+    words = []
+    for name in changed_fields(before, after):
+        old, new = getattr(before, name), getattr(after, name)
+        if name == "strength":
+            old, new = strength_of(before), strength_of(after)
+        called = _WORDS.get(name, name.replace("_", " ").capitalize())
+        words.append(f"{called} {_said(old)} to {_said(new)}")
+    return ", ".join(words)
+
+
+def changed_fields(before: GameSettings, after: GameSettings) -> tuple[str, ...]:
+    """Return the names of the settings that differ."""
+    names = (field.name for field in fields(GameSettings))
+    return tuple(n for n in names if getattr(before, n) != getattr(after, n))
+
+
+def _said(value: object) -> str:
+    if value is None:
+        return "automatic"
+    if isinstance(value, int | float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return str(value).replace("_", " ")

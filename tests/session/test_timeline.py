@@ -1,0 +1,333 @@
+"""Marks of a map: kept, thinned out, looked back at, and gone on from."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from napari_embedding_game.core import pipeline
+from napari_embedding_game.core.energy.methods import resolve
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.run.record import record
+from napari_embedding_game.session.run.replay import replay, same
+from napari_embedding_game.session.run.run import UNPACED, Run
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.timeline import Timeline, told_change, warm_start
+
+START, GAME = StartSettings(), GameSettings()
+X = make_blobs(300, 6, centers=5, random_state=0)[0].astype(np.float32)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def session(engine, dataset):
+    session = Session(engine, UNPACED)
+    session.load(dataset)
+    return session
+
+
+def frames_to(session, run, until=50, frames=None):
+    """Play in this thread up to an iteration, and return the frames that are left."""
+    frames = frames or run.frames()
+    for frame in frames:
+        session.receive(run, frame)
+        if frame.snapshot is not None and frame.snapshot.iteration >= until:
+            break
+    return frames
+
+
+def labels(timeline):
+    return [mark.label for mark in timeline.marks]
+
+
+def add(timeline, make_snapshot, *names, **values):
+    return [
+        timeline.add(name, "hand", make_snapshot(i, **values), START, GAME)
+        for i, name in enumerate(names)
+    ]
+
+
+# The timeline alone
+
+
+def test_steps_back_and_forth_follow_the_branch(make_snapshot):
+    timeline = Timeline()
+    a, b, c = add(timeline, make_snapshot, "a", "b", "c")
+    assert timeline.before is c  # the live map has gone on from there
+    timeline.show(c.number)
+    assert (timeline.before, timeline.after) == (b, None)
+    timeline.show(a.number)
+    assert (timeline.before, timeline.after) == (None, b)
+    timeline.begin_branch(a.number)
+    (d,) = add(timeline, make_snapshot, "d")
+    assert (d.parent, d.branch) == (a.number, 1)
+    assert timeline.marks == (a, b, c, d)
+    timeline.show(a.number)
+    assert timeline.after is d
+    assert timeline.ends == (c, d)
+
+
+def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
+    one = Timeline()
+    add(one, make_snapshot, "a")
+    shared = make_snapshot().neighbors
+    each = one.n_bytes - shared.nbytes
+    timeline = Timeline(most_bytes=3 * each + shared.nbytes)
+    marks = add(timeline, make_snapshot, "a", "b", "c", neighbors=shared)
+    assert timeline.n_bytes == 3 * each + shared.nbytes
+    timeline.pin(marks[0].number, True)
+    add(timeline, make_snapshot, "d", neighbors=shared)
+    assert labels(timeline) == ["a", "c", "d"]
+    assert timeline.n_thinned == 1
+    assert timeline.marks[1].parent == marks[0].number
+
+
+def test_the_ends_of_branches_are_forgotten_last(make_snapshot):
+    (one := Timeline()).add("one", "hand", s := make_snapshot(), START, GAME)
+    each = one.n_bytes - s.neighbors.nbytes
+    shared = s.neighbors
+    timeline = Timeline(most_bytes=3 * each + shared.nbytes)
+    add(timeline, make_snapshot, "end of first", neighbors=shared)
+    timeline.begin_branch(None)
+    add(timeline, make_snapshot, "a", "b", "c", neighbors=shared)
+    assert labels(timeline) == ["end of first", "b", "c"]
+
+
+def test_twenty_marks_of_a_million_points_fit(make_snapshot):
+    n = 1_000_000
+    arrays = {
+        "embedding": np.zeros((n, 2), np.float32),
+        "labels": np.zeros(n, np.int32),
+        "pressure": np.zeros(n, np.float32),
+        "stretch": np.zeros(n, np.float32),
+    }
+    neighbors = np.zeros((n, 15), np.int32)
+    timeline = Timeline()
+    snapshot = make_snapshot(n_points=40)
+    for i in range(20):
+        own = {name: array.view() for name, array in arrays.items()}
+        moved = replace(snapshot, iteration=i, neighbors=neighbors, **own)
+        timeline.add("moved", "hand", moved, START, GAME)
+    assert len(timeline.marks) == 20
+    assert timeline.n_bytes > 400e6
+
+
+def test_what_is_on_show_is_not_deleted(make_snapshot):
+    timeline = Timeline()
+    a, b = add(timeline, make_snapshot, "a", "b")
+    with pytest.raises(DataError, match="on show"):
+        timeline.remove(b.number)
+    timeline.rename(a.number, "  islands  apart ")
+    assert timeline.marks[0].title == "islands apart"
+    timeline.remove(a.number)
+    assert labels(timeline) == ["b"]
+    with pytest.raises(DataError, match="no longer kept"):
+        timeline.show(a.number)
+
+
+def test_changes_are_told_in_words():
+    strong = replace(GAME, strength=1200.0, n_landmarks=50)
+    assert told_change(GAME, strong) == "Repulsion 300 to 1,200, Landmarks 200 to 50"
+    assert told_change(GAME, replace(GAME, method="tsne")) == "Method t-SNE"
+
+
+# The timeline of a session
+
+
+def test_changes_pauses_and_ends_are_marks(session):
+    session.timeline = Timeline(clock=(clock := Clock()))
+    run = session.begin()
+    frames = frames_to(session, run, 10)
+    session.settings.strength = 500.0
+    session.settings.strength = 900.0  # on the way of a slider
+    clock.now = 5.0
+    frames_to(session, run, 20, frames)
+    session.settings.n_landmarks = 100
+    session.pause()
+    session.step()
+    frames_to(session, run, 30, frames)
+    session.resume()
+    frames_to(session, run, 50, frames)
+    assert labels(session.timeline) == [
+        "Repulsion 300 to 900",
+        "Landmarks 200 to 100",
+        "Paused",
+        "Finished",
+    ]
+    iterations = [mark.snapshot.iteration for mark in session.timeline.marks]
+    assert iterations[:3] == [10, 20, 30]
+    assert session.timeline.marks[0].game.strength is None
+    assert session.timeline.marks[2].record.n_iter == 30
+
+
+def test_looking_back_shows_all_of_that_moment_bit_for_bit(session):
+    run = session.begin()
+    frames = frames_to(session, run, 10)
+    session.clusters.rename(1, "T cells")
+    session.settings.strength = 900.0
+    frames_to(session, run, 50, frames)
+    end = session.snapshot
+    looked = []
+    session.looked_back.connect(looked.append)
+    changed, finished = session.timeline.marks[0], session.timeline.marks[-1]
+    session.look_back(changed.number)
+    assert looked == [changed]
+    assert session.snapshot is changed.snapshot
+    assert (session.state, session.settings.strength) == ("stopped", None)
+    assert session.energies[-1][0] == session.played.n_iter == 10
+    assert len(session.clusters.labels) == len(end.embedding)
+    session.settings.strength = 50.0  # steers nothing: that run is over
+    assert session.timeline.marks[-1] is finished
+    session.look_back(finished.number)
+    assert session.snapshot.embedding is end.embedding
+    assert session.settings.strength == 900.0
+    assert session.clusters.clustering.by_id[1].name == "T cells"
+
+
+def test_continue_is_a_branch_and_the_former_future_stays(session, engine):
+    run = session.begin()
+    frames = frames_to(session, run, 10)
+    session.pause()
+    session.resume()
+    frames_to(session, run, 50, frames)
+    paused, finished = session.timeline.marks
+    session.look_back(paused.number)
+    session.settings.strength = 700.0
+    branch = session.play_on()
+    frames = frames_to(session, branch, 0)
+    assert np.array_equal(session.snapshot.embedding, paused.snapshot.embedding)
+    assert engine.games[-1].strength == 700.0
+    frames_to(session, branch, 50, frames)
+    newest = session.timeline.newest
+    assert (newest.parent, newest.branch) == (paused.number, paused.branch + 1)
+    assert session.timeline.find(finished.number) is finished
+    assert session.played.is_branch
+
+
+def test_restart_keeps_the_map_that_it_replaces(session):
+    run = session.begin()
+    frames_to(session, run, 30)
+    kept = session.snapshot
+    again = session.begin()
+    frames_to(session, again, 50)
+    assert session.timeline.marks[0].snapshot.embedding is kept.embedding
+    assert labels(session.timeline) == ["Before Restart", "Finished"]
+    assert [mark.parent for mark in session.timeline.marks] == [None, None]
+
+
+def test_a_map_without_data_or_of_other_dimensions_cannot_go_on(session):
+    with pytest.raises(DataError, match="no map"):
+        session.play_on()
+    frames_to(session, session.begin())
+    session.settings.n_components = 3
+    with pytest.raises(DataError, match="2 dimensions"):
+        session.play_on()
+    session.settings.n_components = 2
+    session.settings.choose_method("pca")
+    with pytest.raises(InputError, match="always begins anew"):
+        session.play_on()
+
+
+def test_each_map_of_a_tree_has_its_timeline(session):
+    maps = MapTree(session)
+    frames_to(session, session.begin(), 30)
+    maps.embed(np.arange(20), "part")
+    assert session.timeline.marks == ()
+    maps.back()
+    assert labels(session.timeline) == ["Left here"]
+    session.look_back(session.timeline.marks[0].number)
+    assert session.snapshot.iteration == 30
+
+
+# With the real engine
+
+
+def to_end(run):
+    """Return all snapshots up to the end of the schedule."""
+    shots = []
+    for frame in run.frames():
+        if frame.snapshot is not None:
+            shots.append(frame.snapshot)
+            if frame.snapshot.finished:
+                run.stop()
+    return shots
+
+
+@pytest.mark.parametrize(
+    ("changes", "n_components"),
+    [
+        ({}, 2),
+        ({"n_landmarks": 9}, 3),
+        ({}, 1),
+        ({"method": "ee", "optimizer": "spectral_direction"}, 2),
+        ({"method": "ee", "optimizer": "homotopy"}, 2),
+        ({"method": "tsne"}, 2),
+    ],
+)
+def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
+    game = GameSettings(**{"n_landmarks": 20, "max_iter": 60, **changes})
+    chosen = StartSettings(n_neighbors=8, init="pca", n_components=n_components)
+    start = resolve(chosen, game.method)
+    end = to_end(Run(X, start, game, pace=UNPACED))[-1]
+    branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
+    shots = to_end(branch)
+    assert np.array_equal(shots[0].embedding, end.embedding)
+    # Not pressed together again: at each moment about as wide as it was.
+    widths = [np.ptp(shot.embedding, axis=0)[0] for shot in shots]
+    assert min(widths) > 0.7 * widths[0]
+    last = shots[-1]
+    assert same(replay(X, record(branch, last)), last)
+
+
+def test_landmarks_begin_where_they_were():
+    game = GameSettings(n_landmarks=20, max_iter=60)
+    start = resolve(StartSettings(n_neighbors=8, init="pca"), game.method)
+    end = to_end(Run(X, start, game, pace=UNPACED))[-1]
+    branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
+    first = to_end(branch)[0]
+    assert np.array_equal(first.landmarks, end.landmarks)
+    assert first.energy == pytest.approx(end.energy, rel=1e-6)
+    assert branch.start == start
+
+
+def test_a_branch_is_replayed_with_its_map_or_refused():
+    game = GameSettings(n_landmarks=20, max_iter=40)
+    start = resolve(StartSettings(n_neighbors=8, init="pca"), game.method)
+    end = to_end(Run(X, start, game, pace=UNPACED))[-1]
+    branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
+    last = to_end(branch)[-1]
+    with pytest.raises(DataError, match="went on from another map"):
+        replay(X, record(branch, last).as_text())
+
+
+def test_a_branch_in_a_session_file_is_replayed(tmp_path, dataset):
+    session = Session(pace=UNPACED)
+    session.load(dataset)
+    session.settings.max_iter = 30
+    maps = MapTree(session)
+    frames_to(session, session.begin(), 30)
+    frames_to(session, session.play_on(), 15)
+    archive.save(maps.capture(), tmp_path / "map.zip")
+    (saved,) = archive.load(tmp_path / "map.zip").maps
+    assert saved.record.is_branch
+    assert same(replay(dataset.X, saved.record), session.snapshot)
+
+
+def test_a_library_refuses_to_go_on(make_snapshot):
+    game = GameSettings(method="pca")
+    start = resolve(StartSettings(), game.method)
+    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
+    former = warm_start(make_snapshot(n_points=len(X)))
+    with pytest.raises(InputError, match="always begins anew"):
+        next(pipeline.begin(edges, layout, start, game, warm_start=former))

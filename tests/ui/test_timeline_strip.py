@@ -1,0 +1,97 @@
+"""The timeline in the window: click a mark, step, continue."""
+
+from base64 import b64decode
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPointF, Qt
+from qtpy.QtGui import QImage
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.ui.controls.timeline_strip import PICTURE, Strip
+
+
+@pytest.fixture
+def finished(qtbot, dock, session):
+    """The dock after a run that was held once."""
+    dock.run.run.native.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    session.settings.strength = 900.0
+    qtbot.waitUntil(lambda: session.timeline.marks[-1].snapshot.iteration > 50)
+    return dock
+
+
+def click(strip, mark):
+    QTest.mouseClick(
+        strip, Qt.MouseButton.LeftButton, pos=strip.place(mark.number).toPoint()
+    )
+
+
+def test_a_click_on_a_mark_shows_its_map_and_continue_plays_on(
+    qtbot, finished, session
+):
+    timeline, strip = session.timeline, finished.run.timeline.strip
+    first, end = timeline.marks[0], timeline.marks[-1]
+    click(strip, first)
+    assert session.snapshot is first.snapshot
+    layer = finished.controller.layers.points
+    assert finished.run.status.text().startswith("50 of")
+    drawn, layer.data[:] = layer.data.copy(), 0.0
+    click(strip, end)
+    assert np.ptp(layer.data[:, 1]) == np.ptp(drawn[:, 1])  # drawn once more
+    assert not finished.run.status.text().startswith("50 of")
+    QTest.keyClick(strip, Qt.Key.Key_Left)
+    changed = timeline.marks[-2]
+    assert timeline.shown is changed
+    finished.run.timeline.go_on.native.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert timeline.newest.parent == changed.number
+    assert timeline.newest.branch == end.branch + 1
+    assert finished.controller.layers.points is layer
+
+
+def test_steps_back_and_forth(finished, session):
+    steps = finished.run.timeline
+    assert not steps.forward.enabled
+    steps.back.native.click()
+    steps.back.native.click()
+    assert session.timeline.shown is session.timeline.marks[-2]
+    steps.forward.native.click()
+    assert session.timeline.shown is session.timeline.marks[-1]
+
+
+def test_a_mark_is_told_pinned_and_deleted_by_its_menu(finished, session):
+    strip, timeline = finished.run.timeline.strip, session.timeline
+    first = timeline.marks[0]
+    place = strip.place(first.number)
+    assert strip.mark_at(place) is first
+    assert strip.mark_at(QPointF(place.x() + 200, place.y())) is None
+    assert "Finished" in strip.told(first)
+    assert "Embedding game, seed 0" in strip.told(first)
+    texts = {a.text(): a for a in strip.menu(first).actions()}
+    texts["Pin (keep when memory runs short)"].trigger()
+    assert "Pinned" in strip.told(timeline.marks[0])
+    texts["Delete"].trigger()
+    assert timeline.find(first.number) is None
+
+
+def test_the_small_picture_is_the_right_way_up(qtbot, make_snapshot):
+    qtbot.addWidget(strip := Strip())
+    places = np.zeros((40, 2), np.float32)
+    places[0] = [1.0, 1.0]  # to the right, and up
+    shot = replace(make_snapshot(), embedding=places)
+    data = b64decode(strip._picture(shot).split(",")[1])
+    image = QImage.fromData(data)
+    half = PICTURE // 2
+
+    def drawn(column, row):
+        cells = range(half)
+        return any(
+            image.pixelColor(column * half + i, row * half + j).lightness() > 100
+            for i in cells
+            for j in cells
+        )
+
+    assert (drawn(1, 0), drawn(0, 1)) == (True, True)
+    assert (drawn(0, 0), drawn(1, 1)) == (False, False)
