@@ -33,8 +33,11 @@ def test_a_click_on_a_mark_shows_its_map_and_continue_plays_on(
 ):
     timeline, strip = session.timeline, finished.run.timeline.strip
     first, end = timeline.marks[0], timeline.marks[-1]
+    assert finished.game.strength.value == 900
     click(strip, first)
     assert session.snapshot is first.snapshot
+    assert session.settings.strength is None
+    assert finished.game.strength.value == 300  # that of the map on show
     layer = finished.controller.layers.points
     assert finished.run.status.text().startswith("50 of")
     drawn, layer.data[:] = layer.data.copy(), 0.0

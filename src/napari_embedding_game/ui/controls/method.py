@@ -155,6 +155,7 @@ class MethodControls(ControlsSection):
             (self._session.staleness_changed, self._on_staleness),
             (self._session.dataset_changed, self._on_dataset),
             (self._session.restored, self.show_settings),
+            (self._session.looked_back, self.show_settings),
         ):
             self._connections.connect(signal, slot)
 
