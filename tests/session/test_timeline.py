@@ -3,13 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.energy.methods import resolve
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.types import GameSettings, StartSettings, WarmStart
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
@@ -17,6 +19,7 @@ from napari_embedding_game.session.run.record import record
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED, Run
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.steering import moved
 from napari_embedding_game.session.timeline import Timeline, told_change, warm_start
 
 START, GAME = StartSettings(), GameSettings()
@@ -331,3 +334,62 @@ def test_a_library_refuses_to_go_on(make_snapshot):
     former = warm_start(make_snapshot(n_points=len(X)))
     with pytest.raises(InputError, match="always begins anew"):
         next(pipeline.begin(edges, layout, start, game, warm_start=former))
+
+
+# Moved by hand
+
+
+def test_a_cluster_moved_by_hand_begins_a_branch_there(session):
+    frames_to(session, session.begin())
+    before, labels_before = session.snapshot, session.clusters.labels.copy()
+    rows = session.clusters.clustering.rows(session.clusters.clusters[0].id)
+    session.clusters.rename(int(labels_before[rows[0]]), "T cells")
+    by = np.array([3.0, -2.0], np.float32)
+    run = session.move_cluster(int(labels_before[rows[0]]), by)
+    expected = before.embedding.copy()
+    expected[rows] += by
+    assert np.array_equal(run.warm_start.embedding, expected)
+    assert not np.array_equal(before.embedding, expected)
+    mark = session.timeline.marks[-1]
+    assert (mark.label, mark.kind) == ("T cells moved by hand", "hand")
+    assert mark.snapshot.embedding is before.embedding
+    frames_to(session, run)
+    assert session.played.is_branch
+    session.look_back(mark.number)
+    assert session.snapshot.embedding is before.embedding
+
+
+def test_landmarks_go_with_the_most_of_their_points(make_snapshot):
+    snapshot = replace(make_snapshot(3), labels=np.array([0, 0, 0, 1, 1, 1], np.int32))
+    landmarks = np.array([[0, 0], [5, 5], [9, 9]], np.float32)
+    layout = WarmStart(embedding=np.zeros((6, 2), np.float32), landmarks=landmarks)
+    after = moved(layout, snapshot, np.array([0, 1, 3]), np.array([1.0, 2.0]))
+    assert np.array_equal(after.landmarks, [[1, 2], [5, 5], [9, 9]])
+    assert np.array_equal(np.flatnonzero(after.embedding[:, 0]), [0, 1, 3])
+    assert np.array_equal(layout.landmarks, landmarks)
+
+
+def test_a_cluster_that_is_gone_cannot_be_moved(session):
+    with pytest.raises(DataError, match="no map"):
+        session.move_cluster(0, np.ones(2))
+    frames_to(session, session.begin())
+    n_marks = len(session.timeline.marks)
+    with pytest.raises(DataError, match="no points any more"):
+        session.move_cluster(-7, np.ones(2))
+    assert len(session.timeline.marks) == n_marks
+
+
+def test_a_cluster_moved_by_hand_is_replayed_to_the_bit():
+    session = Session(pace=UNPACED)
+    obs = pd.DataFrame(index=[str(row) for row in range(len(X))])
+    session.load(
+        Dataset.from_rows(
+            name="blobs", X=X, obs=obs, var_names=list("abcdef"), space="X"
+        )
+    )
+    session.settings.max_iter = 40
+    frames_to(session, session.begin(), 40)
+    cluster = session.clusters.clusters[0].id
+    frames_to(session, session.move_cluster(cluster, np.array([9.0, 4.0])), 20)
+    assert session.snapshot.finished
+    assert same(replay(X, session.played), session.snapshot)

@@ -431,3 +431,49 @@ def test_a_bar_clicked_with_shift_adds_its_points(qtbot, play, inspector, sessio
     after = session.selection.points
     assert after[before].all()
     assert after.sum() == 25
+
+
+@pytest.mark.parametrize("gives_up", [False, True])
+def test_a_cluster_is_dragged_by_its_name(qtbot, canvas, session, gives_up):
+    viewer, dock = canvas
+    native = viewer.window._qt_viewer.canvas.native
+    qtbot.waitUntil(lambda: bool(dock.names.shown()))
+    cluster, text = dock.names.names.clusters[0], dock.names.names.texts[0]
+    drawn = dock.controller.layers.projection()
+    at = drawn.to_pixels(dock.names.names.places)[0]
+    hold = next(
+        QPoint(int(at[0]), int(at[1]) - up)
+        for up in range(0, 200, 2)
+        if dock.names.handle_at(np.array([at[0], at[1] - up])) is not None
+    )
+    assert text in dock.names.shown()
+    center, before = viewer.scene.camera.center, session.snapshot
+    rows = session.clusters.clustering.rows(cluster.id)
+    n_marks = len(session.timeline.marks)
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    QTest.mouseMove(native, QPoint(2, 2))  # where it was already it tells nothing
+    qtbot.wait(40)
+    QTest.mouseMove(native, hold)
+    qtbot.waitUntil(lambda: native.cursor().shape() == Qt.CursorShape.OpenHandCursor)
+    QTest.mousePress(native, left, none, hold)
+    for step in (20, 40, 60):
+        qtbot.wait(40)  # moves that follow at once are taken for one
+        QTest.mouseMove(native, hold + QPoint(step, 0))
+    qtbot.waitUntil(lambda: native.cursor().shape() == Qt.CursorShape.ClosedHandCursor)
+    if gives_up:
+        QTest.keyClick(native, Qt.Key.Key_Escape)
+    QTest.mouseRelease(native, left, none, hold + QPoint(60, 0))
+    assert viewer.scene.camera.center == center
+    if gives_up:
+        assert session.snapshot is before
+        assert len(session.timeline.marks) == n_marks
+        return
+    qtbot.waitUntil(lambda: session.state == "finished" and session.played.is_branch)
+    begun = session.run.warm_start.embedding - before.embedding
+    others = np.setdiff1d(np.arange(len(begun)), rows)
+    ends = dock.controller.layers.outline_at(
+        np.array([[hold.x(), hold.y()], [hold.x() + 60, hold.y()]], float)
+    )
+    assert np.allclose(begun[rows], ends[1] - ends[0], atol=1e-3)
+    assert not begun[others].any()
+    assert session.timeline.find(n_marks + 1).label.endswith("moved by hand")

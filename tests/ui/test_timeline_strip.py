@@ -33,6 +33,7 @@ def test_a_click_on_a_mark_shows_its_map_and_continue_plays_on(
 ):
     timeline, strip = session.timeline, finished.run.timeline.strip
     first, end = timeline.marks[0], timeline.marks[-1]
+    finished.game.show_settings()
     assert finished.game.strength.value == 900
     click(strip, first)
     assert session.snapshot is first.snapshot

@@ -42,6 +42,7 @@ from napari_embedding_game.session.run.record import RunRecord, record
 from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
+from napari_embedding_game.session.steering import moved
 from napari_embedding_game.session.timeline import (
     Kind,
     Mark,
@@ -148,6 +149,40 @@ class Session:
         DataError, InputError
             There is no map, or nothing that can go on from it.
         """
+        snapshot = self._check_goes_on()
+        self.mark_present("Before Continue")
+        return self._branch(warm_start(snapshot))
+
+    def move_cluster(self, cluster: int, by: NDArray[np.floating]) -> Run:
+        """Move a cluster, and return a run that goes on from there, as a branch.
+
+        Neighbours follow it and strangers give way, as the method has it; nothing is
+        held.  The map as it was stays in the timeline, and what is replayed begins
+        at the moved points.
+
+        Parameters
+        ----------
+        cluster : int
+            Id of the cluster.
+        by : (d,) array
+            How far, in units of the map.
+
+        Raises
+        ------
+        DataError, InputError
+            There is no map, the cluster has no points, or nothing can go on from it.
+        """
+        snapshot = self._check_goes_on()
+        known = self.clusters.clustering.by_id.get(cluster)
+        rows = self.clusters.clustering.rows(cluster)
+        if known is None or not len(rows):
+            raise DataError("This cluster has no points any more: drag another one.")
+        name = known.name if known.is_named else f"Cluster {known.name}"
+        self.mark(f"{name} moved by hand")
+        return self._branch(moved(warm_start(snapshot), snapshot, rows, by))
+
+    def _check_goes_on(self) -> Snapshot:
+        """Return the map on show; a run with the present settings can go on from it."""
         self._check_data()
         snapshot = self.snapshot
         if snapshot is None:
@@ -160,11 +195,14 @@ class Session:
                 "continue from it, or press Restart."
             )
         check_goes_on(self.settings.game())
-        self.mark_present("Before Continue")
+        return snapshot
+
+    def _branch(self, warm: WarmStart) -> Run:
+        """Stop what is played and return a run that goes on from a layout."""
         self.stop()
         newest = self.timeline.newest
         self.timeline.begin_branch(None if newest is None else newest.number)
-        return self._begin(warm_start(snapshot))
+        return self._begin(warm)
 
     def _check_data(self) -> None:
         if self.dataset is None:

@@ -120,6 +120,10 @@ class Controller(QObject):
         """Start a run that goes on from the map on show, or tell why there is none."""
         self._play(self.session.play_on)
 
+    def move_cluster(self, cluster: int, by: np.ndarray) -> None:
+        """Move a cluster by ``by`` on the map, and play on, or tell why not."""
+        self._play(lambda: self.session.move_cluster(cluster, by))
+
     def _play(self, begin: Callable[[], Run]) -> None:
         try:
             run = begin()

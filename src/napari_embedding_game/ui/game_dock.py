@@ -183,6 +183,8 @@ class GameDock(QWidget):
         views = connect_views(
             self.controller, self.data, self.run, self.look, self.select, self.hover
         )
+        self.controller.pointing.drag_by(self.names.handle_at)
+        self.names.dragged.connect(self.controller.move_cluster)
         self._build()
         self._on_theme()
         self._connections = Connections()

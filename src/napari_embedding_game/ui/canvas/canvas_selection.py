@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.mouse import CanvasClick, Picker
+from napari_embedding_game.ui.canvas.mouse import CanvasClick, Handle, Picker
 from napari_embedding_game.ui.canvas.nearest import nearest
 from napari_embedding_game.ui.canvas.overlays.lasso_overlay import inside
 from napari_embedding_game.ui.canvas.projection import displayed_axes, projection_of
@@ -58,6 +58,10 @@ class ClickSelection:
     def draw_on(self, find_canvas: Callable[[], QWidget | None]) -> None:
         """Draw the lasso's line on the canvas that is found when it is begun."""
         self._picker.find_canvas = find_canvas
+
+    def drag_by(self, find_handle: Callable[[np.ndarray], Handle | None]) -> None:
+        """Let a drag that begins on a handle move it, and not the picture."""
+        self._picker.find_handle = find_handle
 
     def _on_click(self, pointed: CanvasClick, adds: bool) -> None:
         snapshot, place = self._session.snapshot, self._layers.place_at(pointed.pixel)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QCursor
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.ui.canvas.overlays.lasso_overlay import LassoOverlay
@@ -47,6 +49,19 @@ class CanvasClick:
         )
 
 
+class Handle(Protocol):
+    """What is held by the mouse while its button is down."""
+
+    def move(self, pixel: NDArray[np.floating]) -> None:
+        """Follow the mouse to (x, y) of the canvas."""
+
+    def drop(self, pixel: NDArray[np.floating]) -> None:
+        """Stay where the mouse let go."""
+
+    def put_back(self) -> None:
+        """Be where it was before: it was given up, or only clicked."""
+
+
 class Picker:
     """Tells where the canvas was clicked, and when Escape was pressed.
 
@@ -77,14 +92,26 @@ class Picker:
         """Whether a drag draws a line without Shift, too."""
         self.find_canvas: Callable[[], QWidget | None] = lambda: None
         """Returns what the line is drawn on; None where there is no window."""
+        self.find_handle: Callable[[NDArray[np.floating]], Handle | None] = (
+            lambda pixel: None
+        )
+        """Returns what can be dragged at a pixel of the canvas."""
+        self._held: Handle | None = None
         self._callback = self._drag  # one object, so that it can be taken out again
         viewer.mouse_drag_callbacks.append(self._callback)
+        self._shape: Qt.CursorShape | None = None
+        self._former_cursor: QCursor | None = None
+        self._hovering = self._hover
+        viewer.mouse_move_callbacks.append(self._hovering)
         self._former = viewer.bind_key("Escape", self._escape, overwrite=True)
 
     def close(self) -> None:
         """Give mouse and key back."""
         if self._callback in self._viewer.mouse_drag_callbacks:
             self._viewer.mouse_drag_callbacks.remove(self._callback)
+        if self._hovering in self._viewer.mouse_move_callbacks:
+            self._viewer.mouse_move_callbacks.remove(self._hovering)
+        self._show_hand(None)
         self._viewer.bind_key("Escape", self._former, overwrite=True)
 
     def _drag(self, viewer: Any, event: Any) -> Iterator[None]:
@@ -92,6 +119,10 @@ class Picker:
             return
         if self._on_lasso is not None and self._is_lasso(event):
             yield from self._draw(viewer, event)
+            return
+        handle = self.find_handle(np.array(event.pos[:2], dtype=float))
+        if handle is not None:
+            yield from self._pull(viewer, event, handle)
             return
         begun = np.array(event.pos, dtype=float)
         yield
@@ -131,12 +162,64 @@ class Picker:
         elif self._on_lasso is not None:
             self._on_lasso(np.array(corners), _adds(event))
 
+    def _pull(self, viewer: Any, event: Any, handle: Handle) -> Iterator[None]:
+        """Drag a handle until the button is let go, or Escape pressed."""
+        camera = camera_of(viewer)
+        before = camera.mouse_pan, camera.mouse_zoom
+        begun = np.array(event.pos[:2], dtype=float)
+        is_drag, self._held = False, handle
+        camera.mouse_pan = camera.mouse_zoom = False
+        self._show_hand(Qt.CursorShape.ClosedHandCursor)
+        try:
+            yield
+            while event.type == "mouse_move":
+                pixel = np.array(event.pos[:2], dtype=float)
+                is_drag = is_drag or np.hypot(*(pixel - begun)) > CLICK_REACH
+                if is_drag and self._held is not None:
+                    handle.move(pixel)
+                yield
+        finally:
+            camera.mouse_pan, camera.mouse_zoom = before
+            self._show_hand(None)
+            is_held, self._held = self._held is not None, None
+            if not (is_held and is_drag and event.type == "mouse_release"):
+                handle.put_back()
+        if is_held and is_drag:
+            handle.drop(np.array(event.pos[:2], dtype=float))
+        elif is_held:
+            self._on_click(CanvasClick.of(event), _adds(event))
+
+    def _hover(self, viewer: Any, event: Any) -> None:
+        """Show an open hand over what can be dragged."""
+        is_free = not (self.always_lasso or self._is_editing())
+        pixel = np.array(event.pos[:2], dtype=float)
+        is_over = is_free and self.find_handle(pixel) is not None
+        self._show_hand(Qt.CursorShape.OpenHandCursor if is_over else None)
+
+    def _show_hand(self, shape: Qt.CursorShape | None) -> None:
+        """Set the cursor of the canvas; None: as it was before."""
+        canvas = self.find_canvas()
+        if canvas is None or shape == self._shape:
+            return
+        if self._shape is None:
+            self._former_cursor = canvas.cursor()
+        self._shape = shape
+        former = self._former_cursor
+        if shape is not None:
+            canvas.setCursor(shape)
+        elif former is not None:
+            canvas.setCursor(former)
+
     def _is_editing(self) -> bool:
         """Whether a click means something else to the active layer."""
         active = self._viewer.layers.selection.active
         return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
 
     def _escape(self, viewer: Any) -> None:
+        if self._held is not None:
+            self._held.put_back()
+            self._held = None
+            return
         self._on_escape()
 
 

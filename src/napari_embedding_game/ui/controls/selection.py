@@ -19,7 +19,10 @@ from napari_embedding_game.ui.style.form_widgets import (
     text_label,
 )
 
-HINT = "Click a cluster on the map, or drag around points with Shift held."
+HINT = (
+    "Click a cluster on the map, or drag around points with Shift held. "
+    "Drag a cluster by its name to move it."
+)
 
 
 class SelectionControls(ControlsSection):

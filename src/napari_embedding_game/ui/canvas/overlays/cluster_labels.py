@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QObject, QPointF
-from qtpy.QtGui import QPainter
+from qtpy.QtCore import QObject, QPointF, Qt, Signal
+from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.clusters.clustering import Cluster
@@ -40,6 +40,13 @@ LONGEST = 32
 STEPPED_BACK = 0.25
 """Of the names of other clusters, while some are selected."""
 SOON_MS = 60
+BARELY_READ = 0.3
+"""Names that are seen less are no handles."""
+MOST_DRAGGED = 1000
+"""Points that are drawn of a cluster under the mouse, about."""
+DOT = 3.0
+"""Pixels of each."""
+DRAGGED_OPACITY = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +68,52 @@ class LabelPlacement:
 NO_LABELS = LabelPlacement()
 
 
+@dataclass(eq=False)
+class _Drag:
+    """A cluster that is held by its name."""
+
+    cluster: Cluster
+    text: str
+    begun: NDArray[np.floating]
+    """(2,) pixel at which the mouse took hold of it."""
+    label: NDArray[np.floating]
+    """(2,) pixel of the middle of its name then."""
+    pixel: NDArray[np.floating]
+    """(2,) where the mouse is now."""
+    points: NDArray[np.floating] | None = None
+    """(m, 2) places of some of its points, in units of the map, once it is dragged."""
+
+
+class NameHandle:
+    """A cluster's name under the mouse: drawn where it is dragged."""
+
+    def __init__(self, labels: ClusterLabels, drag: _Drag) -> None:
+        self._labels = labels
+        self._drag = drag
+
+    def move(self, pixel: NDArray[np.floating]) -> None:
+        """Show the cluster at the hand."""
+        self._drag.pixel = pixel
+        self._labels.show_drag(self._drag)
+
+    def drop(self, pixel: NDArray[np.floating]) -> None:
+        """Tell by how much the cluster was dragged."""
+        self._drag.pixel = pixel
+        by = self._labels.shift(self._drag)
+        self._labels.show_drag(None)
+        if by is not None:
+            self._labels.dragged.emit(self._drag.cluster.id, by)
+
+    def put_back(self) -> None:
+        """Show the names as they were."""
+        self._labels.show_drag(None)
+
+
 class ClusterLabels(QObject):
     """Says which names are to be seen, and shows them over the canvas.
 
     They are seen while the map rests, in step with every edit; they come and go
-    softly with the zoom.
+    softly with the zoom.  Each is a handle of its cluster: see :meth:`handle_at`.
 
     Parameters
     ----------
@@ -75,6 +123,9 @@ class ClusterLabels(QObject):
     dock : QWidget
         Any widget in napari's window.
     """
+
+    dragged = Signal(int, object)
+    """Id of a cluster, and by how much (2,) it was dragged, in units of the map."""
 
     def __init__(
         self,
@@ -89,6 +140,7 @@ class ClusterLabels(QObject):
         self._linked = workspace.linked
         self._layers = layers
         self.names = NO_LABELS
+        self._drag: _Drag | None = None
         self._overlay = MapOverlay(
             viewer, layers, dock, self._paint, lambda: bool(self.names.clusters)
         )
@@ -131,7 +183,57 @@ class ClusterLabels(QObject):
         pairs = zip(names.texts, strengths.tolist(), strict=True)
         return {text: seen for text, seen in pairs if seen > 0}
 
+    # The names as handles
+
+    def handle_at(self, pixel: NDArray[np.floating]) -> NameHandle | None:
+        """Return the cluster whose name is read at a pixel (x, y), to be dragged."""
+        names, shown, drawn = self.names, self.shown(), self._layers.projection()
+        snapshot = self._session.snapshot
+        if names.places is None or names.halves is None:
+            return None
+        if drawn is None or snapshot is None or not drawn.holds(pixel):
+            return None
+        middles = self._middles(drawn)
+        is_hit = (np.abs(middles - pixel) <= names.halves[:, ::-1]).all(axis=1)
+        is_read = [shown.get(text, 0.0) > BARELY_READ for text in names.texts]
+        hits = np.flatnonzero(is_hit & np.array(is_read))
+        if not len(hits):
+            return None
+        place = int(hits[0])
+        cluster = names.clusters[place]
+        drag = _Drag(cluster, names.texts[place], pixel, middles[place], pixel)
+        return NameHandle(self, drag)
+
+    def show_drag(self, drag: _Drag | None) -> None:
+        """Paint a cluster where the mouse has it; None: no longer."""
+        if drag is not None and drag.points is None:
+            drag.points = self._some_points(drag.cluster.id)
+        self._drag = drag
+        self._overlay.repaint()
+
+    def shift(self, drag: _Drag) -> NDArray[np.floating] | None:
+        """Return by how much (2,) a cluster is dragged on the map.
+
+        None where the mouse is beyond the plane of the map.
+        """
+        line = self._layers.outline_at(np.stack([drag.begun, drag.pixel]))
+        return None if line is None else line[1] - line[0]
+
     # Inside
+
+    def _some_points(self, cluster: int) -> NDArray[np.floating]:
+        """Return places (m, 2) of some points of a cluster, in units of the map."""
+        snapshot = self._session.snapshot
+        assert snapshot is not None
+        rows = self._session.clusters.clustering.rows(cluster)
+        return snapshot.embedding[rows[:: max(1, len(rows) // MOST_DRAGGED)]]
+
+    def _middles(self, drawn: Projection) -> NDArray[np.floating]:
+        """Return the pixels (m, 2) in the middle of each name."""
+        assert self.names.places is not None
+        pixels = drawn.to_pixels(self.names.places)
+        pixels[:, 1] -= self._lifts(drawn)
+        return pixels
 
     def _strengths(
         self,
@@ -204,16 +306,40 @@ class ClusterLabels(QObject):
         names, shown = self.names, self.shown()
         if names.places is None:
             return
-        pixels = drawn.to_pixels(names.places)
-        pixels[:, 1] -= self._lifts(drawn)
+        pixels = self._middles(drawn)
         colors = ON_LIGHT if self._viewer.theme == "light" else ON_DARK
         # The most important last: it lies above what is fading out.
         for cluster, text, pixel in reversed(
             list(zip(names.clusters, names.texts, pixels, strict=True))
         ):
+            is_held = self._drag is not None and self._drag.cluster.id == cluster.id
             if text in shown:
-                painter.setOpacity(shown[text])
+                painter.setOpacity(STEPPED_BACK if is_held else shown[text])
                 write(painter, QPointF(*pixel), text, cluster.is_named, colors)
+        if self._drag is not None:
+            self._paint_drag(painter, drawn, self._drag, colors)
+
+    def _paint_drag(
+        self,
+        painter: QPainter,
+        drawn: Projection,
+        drag: _Drag,
+        colors: tuple[QColor, QColor],
+    ) -> None:
+        """Draw points of a cluster where it is dragged, and its name at the hand."""
+        by = self.shift(drag)
+        if by is None or drag.points is None:
+            return
+        pixels = drawn.to_pixels(np.asarray(self._layers.to_world(drag.points + by)))
+        pixels = pixels[np.isfinite(pixels).all(axis=1)]
+        painter.setOpacity(DRAGGED_OPACITY)
+        pen = QPen(colors[0], DOT)
+        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+        painter.setPen(pen)
+        painter.drawPoints(QPolygonF([QPointF(x, y) for x, y in pixels.tolist()]))
+        painter.setOpacity(1.0)
+        middle = QPointF(*(drag.label + drag.pixel - drag.begun))
+        write(painter, middle, drag.text, drag.cluster.is_named, colors)
 
 
 def to_be_named(
