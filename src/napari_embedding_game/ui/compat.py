@@ -34,8 +34,9 @@ from vispy.gloo import gl
 
 LOCKED = (
     "The places of points and landmarks come from the data: they cannot be moved or "
-    "deleted by hand. To leave points out, select the others and click 'Map of its "
-    "own'; to hide the layer, click its eye."
+    "deleted one by one. To move a cluster, choose napari's 'Pan/zoom' mode, wait "
+    "until the map rests and drag the cluster by its name. To leave points out, "
+    "select the others and click 'Map of its own'; to hide the layer, click its eye."
 )
 GL_RENDERER = 0x1F01
 SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "gdi generic", "software")
