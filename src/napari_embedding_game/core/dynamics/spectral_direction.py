@@ -126,8 +126,7 @@ class _Iterated:
     """Solves ``matrix`` x = b roughly, each time from the last x on.
 
     Conjugate gradients, preconditioned by the diagonal, for each column by itself.
-    They end at a tenth of the residual, or after 30 products: with 15 or 60 of them
-    minima take as long (``python benchmarks/descents.py``).
+    They end at a tenth of the residual, or after 30 products.
     """
 
     def __init__(self, matrix: sparse.spmatrix) -> None:

@@ -37,7 +37,7 @@ The error of the force falls with its fourth power, see ``tests/core/test_mesh.p
 """
 FEWEST, MOST, MOST_IN_SPACE = 32, 2048, 96
 """Nodes along the longest side of the points, the last on a map of three dimensions."""
-WIDEST = {1: (MOST * SPACING,) * 2, 2: (MOST * SPACING,) * 2, 3: (32.0, 128.0)}
+WIDEST = {1: (1024 * SPACING,) * 2, 2: (1024 * SPACING,) * 2, 3: (32.0, 128.0)}
 """Span of points, by dimensions of the map, that fit on a grid that is held: with a
 third of a unit between nodes, and at most."""
 _ROOM = 1.5
