@@ -223,7 +223,10 @@ def fit(
     ] = Approximation.auto,
     optimizer: Annotated[
         Optimizer,
-        typer.Option(help="The game's own steps, or a minimiser over all pairs."),
+        typer.Option(
+            help="The game's own steps, or a minimiser over all pairs; for more than "
+            "10,000 rows with --approximation mesh."
+        ),
     ] = Optimizer.game,
     perplexity: Annotated[
         float, typer.Option(help="Neighbours that count, for entropic attraction.")

@@ -71,6 +71,15 @@ def test_a_minimiser_brings_all_pairs_and_leaves_a_method_that_has_none():
     assert heard == ["method", "optimizer", "method"]
 
 
+def test_a_grid_that_is_chosen_stays_under_a_minimiser_that_takes_it():
+    settings = Settings()
+    settings.approximation = "mesh"
+    settings.choose_optimizer("lbfgs")
+    assert settings.game() == GameSettings(optimizer="lbfgs", approximation="mesh")
+    settings.choose_optimizer("pressured_points")
+    assert settings.approximation is None
+
+
 def test_edges_that_push_leave_an_optimiser_that_needs_pull():
     settings, heard = Settings(), []
     settings.choose_optimizer("spectral_direction")

@@ -129,11 +129,13 @@ class EmbeddingGame(
     approximation : str, optional
         How the repulsion of all pairs is found: by "landmarks" (Eq. 3), a "mesh",
         "sampled_edges" (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is the
-        method's own, and "exact" under a minimiser.
+        method's own, and "exact" under a minimiser, most of which take "mesh" too.
     optimizer : str, default="game"
         Who moves the points: "game", their own steps, or a minimiser over all pairs,
-        "spectral_direction", "lbfgs", "homotopy" or "pressured_points", for some
-        thousand rows: see :mod:`full_batch`.  ``max_iter`` is then the most steps.
+        "spectral_direction", "lbfgs", "homotopy" or "pressured_points": see
+        :mod:`full_batch`.  More than 10,000 rows (lbfgs: 20,000) need
+        ``approximation="mesh"``, which the last of them does not take.  ``max_iter``
+        is then the most steps.
     perplexity : float, default=30.0
         For entropic edges: how many neighbours count, softly.  Three times as
         many are looked at, whatever ``n_neighbors`` is.

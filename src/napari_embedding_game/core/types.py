@@ -67,7 +67,8 @@ class GameSettings:
     ``optimizer`` says who moves the points: "game" their own steps against the
     landmarks', the others a minimiser over all pairs, see :mod:`full_batch`.  Under
     these the learning rates, momentum, updates and schedule have no say,
-    ``max_iter`` is the most steps, and an approximation of ``None`` means "exact".
+    ``max_iter`` is the most steps, and an approximation of ``None`` means "exact";
+    all but "pressured_points" take "mesh" too.
     """
 
     method: str = "game"

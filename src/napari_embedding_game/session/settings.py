@@ -16,6 +16,7 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.valid_combinations import (
     affinities,
+    approximations,
     choose,
     optimizers,
 )
@@ -109,9 +110,12 @@ class Settings:
             self.optimizer = "game"
 
     def choose_optimizer(self, optimizer: OptimizerName) -> None:
-        """Take an optimiser; a minimiser goes through all pairs."""
+        """Take an optimiser; a minimiser takes all pairs, or a grid that is chosen."""
         self.optimizer = optimizer
-        if RULES[optimizer].is_minimizer:
+        is_kept = self.approximation == "mesh" and "mesh" in approximations(
+            self.method, optimizer
+        )
+        if RULES[optimizer].is_minimizer and not is_kept:
             self.approximation = None
 
 

@@ -37,7 +37,7 @@ from napari_embedding_game.core.dynamics.state import (
     State,
 )
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.energy.objective import AllPairs
+from napari_embedding_game.core.energy.objective import AllPairs, MeshSum
 from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.pressure import nearest_landmark, pressure
 from napari_embedding_game.core.energy.valid_combinations import (
@@ -423,7 +423,7 @@ class _Driver:
     def _energy_without_landmarks(self) -> float | None:
         """Return the energy of the map; None if landmarks have a say in it."""
         objective = self._moving.objective
-        if objective is None or isinstance(objective.pairs, AllPairs):
+        if objective is None or isinstance(objective.pairs, AllPairs | MeshSum):
             return self._energy_of_points()
         return None
 

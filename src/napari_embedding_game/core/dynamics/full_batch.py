@@ -9,8 +9,9 @@ pressured_points    the spectral direction to its end, then a way out for points
 ==================  ==========================================================
 
 They know no landmarks: :mod:`driver` fits these to the finished map.  All of it is
-computed by the processor.  A step costs N^2, so there is a limit to N.  Nobody knows
-how many steps there will be.
+computed by the processor.  A step through all pairs costs N^2, so there is a limit to
+N; on a grid there is none, and the spectral direction is not factored there, so that
+every step can be the last.  Nobody knows how many steps there will be.
 
 ``pressured_points`` goes back to the end of the spectral direction where it has
 found nothing lower, so that it never ends above it.
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -43,8 +44,9 @@ from napari_embedding_game.core.dynamics.state import (
     State,
     in_the_plane,
 )
+from napari_embedding_game.core.energy.mesh import is_far_from_edge
 from napari_embedding_game.core.energy.methods import check_numbers, strength_of
-from napari_embedding_game.core.energy.objective import AllPairs, Objective
+from napari_embedding_game.core.energy.objective import Objective, make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.valid_combinations import check_size, choose
 from napari_embedding_game.core.names import OptimizerName
@@ -76,18 +78,24 @@ class FullBatch:
         self._reached = 0.0
         self._is_warm = problem.warm_start is not None
         self._settings = GameSettings()
+        self._directions: dict[bool, SpectralDirection] = {}
 
     # --- Settings
 
     def steps(self, settings: GameSettings) -> Iterator[State]:
         """Go on from the present points under these settings."""
         self._check(settings)
-        method, _ = choose(settings.method, settings.approximation, settings.optimizer)
+        method, found_by = choose(
+            settings.method, settings.approximation, settings.optimizer
+        )
         forces = CompiledForces(
             self._edges, self._n_jobs, method.attraction, method.kernel
         )
         repulsion = method.lambda_scale(self._edges) * strength_of(settings)
-        self.objective = Objective(AllPairs(forces), repulsion, method.aggregate)
+        self.objective = make_objective(
+            found_by, forces, repulsion, 1, aggregate=method.aggregate
+        )
+        self._is_on_grid = found_by == "mesh"
         former = self._settings
         if (former.method, former.optimizer) != (settings.method, settings.optimizer):
             # A map to go on from is not pressed together again.
@@ -110,7 +118,18 @@ class FullBatch:
             self._y = step.y
             self._iteration += 1
             energy = None if math.isnan(step.energy) else step.energy
-            yield State(self._iteration, 0, torch.from_numpy(step.y), energy=energy)
+            points = torch.from_numpy(step.y)
+            told = self._warning(step.y)
+            yield State(self._iteration, 0, points, energy=energy, warning=told)
+
+    def _warning(self, y: NDArray[np.floating]) -> str:
+        if not self._is_on_grid or is_far_from_edge(y):
+            return ""
+        return (
+            "Parts of the map are as far apart as a grid can show, perhaps because no "
+            "edges join them: raise the number of neighbours, or choose the optimizer "
+            "game in a new run."
+        )
 
     @property
     def _most(self) -> int:
@@ -120,10 +139,15 @@ class FullBatch:
 
     # --- The ways down
 
-    @cached_property
+    @property
     def _direct(self) -> SpectralDirection:
-        """Factored once, also for what is steered."""
-        return SpectralDirection(self._edges)
+        """Made once, also for what is steered; factored where all pairs are few."""
+        by_steps = self._is_on_grid
+        if by_steps not in self._directions:
+            self._directions[by_steps] = SpectralDirection(
+                self._edges, iterate=by_steps
+            )
+        return self._directions[by_steps]
 
     def _spectral_direction(self) -> Iterator[Step]:
         yield from spectral_direction(

@@ -10,6 +10,10 @@ drives it shows them, or stops by asking for no more.
 spectral_direction  Vladymyrov & Carreira-Perpinan, ICML 2012, as in paper 4
 lbfgs               limited-memory BFGS with a strong Wolfe line search
 ==================  ==========================================================
+
+Where a grid adds up all pairs it stands still during each line search, see
+:meth:`mesh.Mesh.hold`.  Between two of them a narrow map that has widened gets a
+coarser one: the energy is then taken anew.
 """
 
 from __future__ import annotations
@@ -56,7 +60,8 @@ class Step(NamedTuple):
 class Minimizer(Protocol):
     """What every minimiser is: a function that returns an iterator of steps.
 
-    The first step is the start, and no step has more energy than the one before.
+    The first step is the start, and no step has more energy than the one before, but
+    by the error of a grid where that changes.
     The iterator ends when the energy falls by less than ``tolerance``, or after
     ``max_iter`` iterations.
     """
@@ -85,15 +90,41 @@ class PointEnergy:
         if isinstance(objective.pairs, Landmarks):
             raise InputError(
                 "A minimiser moves the points alone, and landmarks play against them: "
-                "choose the approximation exact, or play the game."
+                "choose the approximation exact or mesh, or play the game."
             )
         self._objective = objective
+        self._highest = 1.0
+
+    def hold(self, y: Points) -> bool:
+        """Be one smooth function near ``y``; return whether it is another one now.
+
+        Raises
+        ------
+        InputError
+            The points are too far apart for a grid.
+        """
+        points = torch.from_numpy(y)
+        is_another = self._objective.hold(points)
+        if not self._objective.holds(points):
+            raise InputError(
+                "The map is too wide for a grid: choose the approximation exact, or "
+                "the optimizer game."
+            )
+        return is_another
 
     def __call__(self, y: Points) -> tuple[float, Points]:
-        """Return the energy of (N, d) points and its gradient."""
+        """Return the energy of (N, d) points and its gradient.
+
+        Where points are too far apart for a grid it is ten times what it ever was, so
+        that a line search turns back.
+        """
         points = torch.from_numpy(y)
+        if not self._objective.holds(points):
+            return 10 * self._highest, np.zeros_like(y)
         # Of the landmarks, which have no say here, one is the fewest.
         energy, gradient, _ = self._objective.evaluate(points, points[:1], value=True)
+        if math.isfinite(energy):
+            self._highest = max(self._highest, abs(energy))
         return energy, gradient.numpy()
 
 
@@ -137,17 +168,20 @@ def spectral_direction(
 
 
 def _descend(
-    energy_of: Energy,
+    energy_of: PointEnergy,
     direct: SpectralDirection,
     y: Points,
     least: float,
     longest: float,
     max_iter: int,
 ) -> Iterator[Step]:
+    energy_of.hold(y)
     energy, gradient = energy_of(y)
     yield Step(0, y.copy(), energy)
     length = 1.0
     for iteration in range(1, max_iter + 1):
+        if energy_of.hold(y):
+            energy, gradient = energy_of(y)
         direction = direct(gradient).astype(y.dtype)
         step = line_search(energy_of, y, energy, gradient, direction, length, longest)
         if step is None:
@@ -219,8 +253,9 @@ def lbfgs(
 
 
 def _lbfgs(
-    energy_of: Energy, start: Points, least: float, max_iter: int
+    energy_of: PointEnergy, start: Points, least: float, max_iter: int
 ) -> Iterator[Step]:
+    energy_of.hold(start)
     y = torch.nn.Parameter(torch.from_numpy(start))
     optimizer = torch.optim.LBFGS(
         [y],
@@ -235,6 +270,8 @@ def _lbfgs(
     energy = closure()
     yield Step(0, y.detach().numpy().copy(), energy)
     for iteration in range(1, max_iter + 1):
+        if energy_of.hold(y.detach().numpy()):
+            energy = closure.anew()
         optimizer.step(closure)  # type: ignore[no-untyped-call]
         fall = energy - (energy := closure())
         if fall > 0:
@@ -251,6 +288,11 @@ class _Closure:
         self._y = y
         self._place = np.empty(0)
         self._found: tuple[float, Points]
+
+    def anew(self) -> float:
+        """Forget what is known of the present place."""
+        self._place = np.empty(0)
+        return self()
 
     def __call__(self) -> float:
         y = self._y.detach().numpy()

@@ -37,6 +37,13 @@ The error of the force falls with its fourth power, see ``tests/core/test_mesh.p
 """
 FEWEST, MOST, MOST_IN_SPACE = 32, 2048, 96
 """Nodes along the longest side of the points, the last on a map of three dimensions."""
+WIDEST = {1: (1024 * SPACING,) * 2, 2: (1024 * SPACING,) * 2, 3: (32.0, 128.0)}
+"""Span of points, by dimensions of the map, that fit on a grid that is held: with a
+third of a unit between nodes, and at most."""
+_ROOM = 1.5
+"""What a map in space may grow to before its grid becomes coarser."""
+_NODES_TO_GROW = 512
+"""Nodes along the longest side that a narrow map may reach in one step."""
 _STEPS_OF_A_POINT = 64
 """What a point costs in a loop between it and the grid, in pairs of points."""
 _NEAR = 16.0
@@ -116,6 +123,15 @@ class _LiftedSlope(PairFunction):
         raise NotImplementedError
 
 
+def _span(y: NDArray[np.floating]) -> float:
+    return float(np.ptp(y, axis=0).max())
+
+
+def is_far_from_edge(y: NDArray[np.floating]) -> bool:
+    """Return whether points span clearly less than a grid that is held can."""
+    return _span(y) < 0.8 * WIDEST[y.shape[1]][1]
+
+
 def _n_bands(grid: Grid) -> int:
     return -(-grid.sides[0] // mesh_loops.BAND)
 
@@ -128,14 +144,48 @@ class Mesh:
     kernel : PairFunction
         Smooth at 0, and about 1 wide.
     loops : Loops
+
+    As a rule the grid follows the points: its nodes begin at the lowest of them and
+    are as far apart as suits their span, so that the sum jumps a little as they move.
+    After :meth:`hold` it is one smooth function of the points.
     """
 
     def __init__(self, kernel: PairFunction, loops: Loops) -> None:
         self._kernel = kernel
         self._loops = loops
         self._grid: Grid | None = None
+        self._held: float | None = None
         self._lifted_for: Any = None
         self._lifted_grids: dict[float, Grid] = {}
+
+    def hold(self, y: NDArray[np.floating]) -> bool:
+        """Keep the nodes where they are from now on; return whether they have changed.
+
+        They stand at whole multiples of a spacing that suits the span of ``y``, in
+        float64: a third of a unit, half of that as often as a map narrower than 10
+        units needs it, and up to four times as much for a wide one in space.
+        """
+        span, (fine, widest) = _span(y), WIDEST[y.shape[1]]
+        halvings = math.ceil(math.log2(FEWEST * SPACING / max(span, 1e-9)))
+        held = self._held
+        is_narrow = halvings > 1
+        halvings = max(0, halvings)
+        while halvings <= 0 and fine * 2.0**-halvings < min(_ROOM * span, widest):
+            halvings -= 1
+        wanted = SPACING * 2.0**-halvings
+        # Back to a coarser one only later, so that it does not change to and fro.
+        if held == wanted or (is_narrow and held == wanted / 2):
+            return False
+        self._held = wanted
+        return True
+
+    def holds(self, y: NDArray[np.floating]) -> bool:
+        """Return whether the grid that is held is wide enough."""
+        assert self._held is not None
+        most = WIDEST[y.shape[1]][0] / SPACING
+        if self._held < SPACING:  # the map grows, and gets a coarser one
+            most = min(most, _NODES_TO_GROW)
+        return _span(y) <= most * self._held
 
     def __call__(self, y: NDArray[np.floating]) -> tuple[float, NDArray[np.floating]]:
         """Return the sum of k over all pairs i != j and its (N, d) gradient.
@@ -189,9 +239,13 @@ class Mesh:
         n, d = y.shape
         low, high = np.empty(d, y.dtype), np.empty(d, y.dtype)
         mesh_loops.bounds(y, low, high)
-        grid = self._grid = self.grid_for((high - low).astype(float), y.dtype)
+        origin = low
+        if self._held is not None:
+            y, low, high = y.astype(np.float64), low.astype(float), high.astype(float)
+            origin = self._held * np.floor(low / self._held)
+        grid = self._grid = self.grid_for((high - origin).astype(float), y.dtype)
         x = np.zeros((n, 3), grid.dtype)
-        x[:, AXES[d - 1]] = (y - low) / grid.dtype.type(grid.spacing)
+        x[:, AXES[d - 1]] = (y - origin) / grid.dtype.type(grid.spacing)
         starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
         mesh_loops.sort_by_row(x, starts, order)
         return grid, (x, order, starts)
@@ -235,8 +289,9 @@ class Mesh:
         """Return a grid for points that span so much; the last one if it is right."""
         span = float(spans.max())
         most = MOST_IN_SPACE if len(spans) == 3 else MOST
-        spacing = max(min(SPACING, span / FEWEST), span / most, 1e-12)
-        if spacing != SPACING:  # in steps, for the same reason
+        follows = max(min(SPACING, span / FEWEST), span / most, 1e-12)
+        spacing = self._held or follows
+        if spacing not in (SPACING, self._held):  # in steps, for the same reason
             spacing = SPACING * 2 ** (math.ceil(8 * math.log2(spacing / SPACING)) / 8)
         if span < _NEAR:
             dtype = np.dtype(np.float64)

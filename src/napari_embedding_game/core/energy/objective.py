@@ -144,6 +144,20 @@ class Repulsion:
         Called once after each step.
         """
 
+    def hold(self, y: Tensor) -> bool:
+        """Let the sum be one smooth function near these points.
+
+        Returns
+        -------
+        bool
+            Whether it is another one than before.
+        """
+        return False
+
+    def holds(self, y: Tensor) -> bool:
+        """Return whether the sum can be told where these points are."""
+        return True
+
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
         """Say what pushes the points, for :mod:`pressure`."""
         raise NotImplementedError
@@ -267,6 +281,12 @@ class MeshSum(Repulsion):
     def total(self, y: Tensor, z: Tensor) -> float:
         return self.forces.mesh(y)[0]
 
+    def hold(self, y: Tensor) -> bool:
+        return self.forces.grid.hold(y.detach().numpy())
+
+    def holds(self, y: Tensor) -> bool:
+        return self.forces.grid.holds(y.detach().numpy())
+
     def follow(self, y: Tensor, z: Tensor) -> None:
         self._turn += 1
         if self._turn % COME_BACK:
@@ -360,6 +380,14 @@ class Objective:
     def follow(self, y: Tensor, z: Tensor) -> None:
         """Move the landmarks that are not free to move themselves."""
         self.pairs.follow(y, z)
+
+    def hold(self, y: Tensor) -> bool:
+        """Let the energy be one smooth function near ``y``; see :class:`Repulsion`."""
+        return self.pairs.hold(y)
+
+    def holds(self, y: Tensor) -> bool:
+        """Return whether the energy can be told where these points are."""
+        return self.pairs.holds(y)
 
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
         """Say what pushes the points, for :mod:`pressure`."""

@@ -14,6 +14,8 @@ class OptimizerRules:
     is_minimizer : bool
         Whether it lowers the energy over all pairs, instead of playing against
         landmarks.
+    on_grid : bool
+        Whether a grid may add up the pairs for a minimiser.
     needs_pull : bool
         It follows the spectral direction, which edges that push do not have.
     needs_quadratic : bool
@@ -21,12 +23,14 @@ class OptimizerRules:
     fewest_components : int
         Dimensions of the smallest maps that it makes.
     most_points : int or None
-        Largest maps.  With digits of MNIST a step over all pairs takes 1 s on one slow
-        core, and factoring the Laplacian for the spectral direction 13 s, which cannot
-        be stopped (``python benchmarks/descents.py``).
+        Largest maps, where all pairs are gone through one by one.  With digits of
+        MNIST a step takes 1 s then on one slow core, and factoring the Laplacian for
+        the spectral direction 13 s, which cannot be stopped
+        (``python benchmarks/descents.py``).
     """
 
     is_minimizer: bool = True
+    on_grid: bool = True
     needs_pull: bool = False
     needs_quadratic: bool = False
     fewest_components: int = 1
@@ -41,6 +45,9 @@ RULES: dict[str, OptimizerRules] = {
     "homotopy": OptimizerRules(
         needs_pull=True, needs_quadratic=True, fewest_components=2, most_points=10_000
     ),
-    "pressured_points": OptimizerRules(needs_pull=True, most_points=10_000),
+    # Its heights make the map one dimension higher: too wide for a grid in space.
+    "pressured_points": OptimizerRules(
+        needs_pull=True, on_grid=False, most_points=10_000
+    ),
 }
 """By the names of :data:`names.OPTIMIZERS`."""

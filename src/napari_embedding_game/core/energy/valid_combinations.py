@@ -35,8 +35,8 @@ def choose(
 ) -> tuple[Method, Approximation]:
     """Return a method and how its repulsion is found; None is the method's own.
 
-    An optimiser other than the game's own steps goes through all pairs: under it,
-    None is "exact".
+    An optimiser other than the game's own steps needs all pairs: under it, None is
+    "exact", and most take a "mesh" too.
 
     Raises
     ------
@@ -47,13 +47,16 @@ def choose(
     spec = get_method(method)
     check_optimizer(spec, optimizer)
     if RULES[optimizer].is_minimizer:
-        if approximation not in (None, "exact"):
+        offered = approximations(method, optimizer)
+        if approximation is None:
+            return spec, "exact"
+        if approximation not in offered:
             raise InputError(
-                f"The optimizer {optimizer} goes through all pairs of points, not "
-                f"{approximation}: choose the approximation exact, or the optimizer "
-                "game."
+                f"{spec.title} under the optimizer {optimizer} needs all pairs of "
+                f"points, and does not take {approximation}: choose the approximation "
+                f"{_or(offered)}, or the optimizer game."
             )
-        return spec, "exact"
+        return spec, approximation
     if approximation is None:
         return spec, spec.approximations[0]
     if approximation not in APPROXIMATIONS:
@@ -72,6 +75,17 @@ def choose(
             f"choose {_or(spec.approximations)}{others}."
         )
     return spec, approximation
+
+
+def approximations(
+    method: str, optimizer: OptimizerName = "game"
+) -> tuple[Approximation, ...]:
+    """Return how the repulsion of a method can be found under an optimiser."""
+    offered = get_method(method).approximations
+    rules = RULES[optimizer]
+    if not rules.is_minimizer:
+        return offered
+    return ("exact", "mesh") if rules.on_grid and "mesh" in offered else ("exact",)
 
 
 def _with(spec: Method, approximation: Approximation) -> list[str]:
@@ -130,11 +144,14 @@ def check_size(settings: GameSettings, n_points: int, n_components: int) -> None
     """Raise InputError for a map too large or too flat for what optimises it."""
     optimizer = settings.optimizer
     rules = RULES[optimizer]
-    if rules.most_points is not None and n_points > rules.most_points:
+    most = rules.most_points
+    if most is not None and n_points > most and approximation_of(settings) == "exact":
+        by_grid = "mesh" in approximations(settings.method, optimizer)
+        grid = "the approximation mesh, which adds them up on a grid, or " * by_grid
         raise InputError(
             f"The optimizer {optimizer} goes through all pairs of points, which "
-            f"takes too long for {n_points:,} of them: choose the optimizer "
-            f"game, the game's own steps, or embed at most {rules.most_points:,} rows."
+            f"takes too long for {n_points:,} of them: choose {grid}the optimizer "
+            f"game, the game's own steps, or embed at most {most:,} rows."
         )
     if n_components < rules.fewest_components:
         raise InputError(

@@ -200,12 +200,14 @@ class MethodControls(ControlsSection):
         spec = get_method(self._settings.method)
         is_steered = not spec.moved_by
         by_game = self._settings.optimizer == "game"
-        # What moves by itself is not steered, and a minimiser goes through all pairs.
+        # What moves by itself is not steered, and a minimiser needs all pairs.
         controls = self.controls
         for widget in (self.strength, self.strength_slider, controls["optimizer"]):
             widget.enabled = is_steered
         approximation = controls["approximation"]
-        approximation.enabled = by_game and is_steered
+        approximation.enabled = is_steered and (
+            by_game or len(approximation.choices) > 1
+        )
         idle = {
             *(() if by_game else OF_THE_PLAYERS),
             *(() if is_steered else OF_THE_POINTS),

@@ -13,11 +13,11 @@ from magicgui.widgets.bases import ValueWidget
 from napari_embedding_game.core.energy.methods import METHODS, is_installed
 from napari_embedding_game.core.energy.valid_combinations import (
     affinities,
-    choose,
+    approximations,
     optimizers,
 )
 from napari_embedding_game.core.graph.classical import CLASSICAL
-from napari_embedding_game.core.names import AffinityChoice
+from napari_embedding_game.core.names import AffinityChoice, OptimizerName
 from napari_embedding_game.session.settings import Settings
 
 APPROXIMATIONS = [
@@ -124,9 +124,11 @@ def _value_text(name: str, value: Any) -> str:
     return f"{value:,g}" if isinstance(value, int | float) else str(value)
 
 
-def approximations_of(method: str) -> list[tuple[str, str]]:
-    """Return what can push the points of a method apart."""
-    offered = choose(method, None)[0].approximations
+def approximations_of(
+    method: str, optimizer: OptimizerName = "game"
+) -> list[tuple[str, str]]:
+    """Return what can push the points of a method apart under an optimiser."""
+    offered = approximations(method, optimizer)
     return [choice for choice in APPROXIMATIONS if choice[1] in offered]
 
 
@@ -182,7 +184,7 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
             "suits most data, the others are known methods to compare it with.",
         },
         "approximation": {
-            "choices": lambda _: approximations_of(settings.method),
+            "choices": lambda _: approximations_of(settings.method, settings.optimizer),
             "tooltip": REPELLED_BY,
         },
         "n_landmarks": {
@@ -229,10 +231,10 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
         "optimizer": {
             "choices": lambda _: optimizers_of(settings.method, settings.affinity),
             "tooltip": "How the points find their places. The game's own steps are "
-            "quick and suit all data; the others go downhill over all pairs of points, "
-            "for some thousand rows at most: pressured points lets those under "
-            "pressure out of the plane for a while, homotopy lets the repulsion grow "
-            "from next to nothing.",
+            "quick and suit all data; the others go downhill over all pairs of points. "
+            "Pressured points lets those under pressure out of the plane for a while, "
+            "homotopy lets the repulsion grow from next to nothing. For more than "
+            "10,000 rows choose Repelled by: All pairs, by a grid, as well.",
         },
         "learning_rate": {
             "min": 0.0,
