@@ -107,8 +107,8 @@ class WarmStart:
     """(L, d) positions of the landmarks; those of a method that moves none are
     not used."""
     iterations_left: int = 0
-    """Iterations that were left of the schedule, 0 at its end.  At most its second
-    half is played, so that a map is not pressed together again."""
+    """Iterations that were left of the schedule, 0 at its end.  They are played, and at
+    least the second half of the schedule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
