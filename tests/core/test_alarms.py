@@ -133,9 +133,11 @@ def test_points_that_ran_away_are_told():
 
 def test_a_weak_repulsion_becomes_at_least_the_usual():
     heap = np.zeros((50, 2))
-    for strength, mended in ((1.0, 300.0), (200.0, 600.0), (None, 900.0)):
+    offered = ((1.0, 300.0), (200.0, 600.0), (None, 900.0), (2_000.0, 3_000.0))
+    for strength, mended in offered:
         remedy = collapse_alarm(heap, GameSettings(strength=strength)).remedy
         assert remedy == {"strength": mended}
+    assert not collapse_alarm(heap, GameSettings(strength=3_000.0)).remedy
 
 
 @pytest.mark.parametrize(

@@ -118,3 +118,13 @@ def test_each_preset_says_what_it_sets(method):
     assert "Repulsion 100, Neighbours 50" in tips["Continuity"]
     assert "by default" in tips["Standard"]
     assert all(tips.values())
+
+
+@pytest.mark.parametrize("strength", [26_700.123, 1e-7, 10_000.0, 300.0])
+def test_a_repulsion_beyond_the_slider_is_shown(method, session, strength):
+    """Sessions and programs can set what no person could choose here."""
+    session.settings.strength = strength
+    method.show_settings()
+    assert method.strength.value == pytest.approx(strength, rel=1e-2)
+    slider = method.strength_slider
+    assert slider.min <= slider.value <= slider.max

@@ -38,8 +38,9 @@ _REACH = 1.0
 _MOST_RATE = 2.0
 """Landmarks that step further than the kernel reaches lose their points."""
 _FEW_LANDMARKS = 30
-_STRONGER = 3.0
-"""Times the present repulsion, where that is what to raise."""
+_STRONGER, _STRONGEST = 3.0, 10.0
+"""Times the present repulsion, where that is what to raise; at most so many times the
+method's own."""
 _HEAP = 2.5
 """A map within this has no room for groups: the kernel reaches 1 from each point."""
 _LEAST_HELD = 0.3
@@ -205,10 +206,9 @@ def _way_out(settings: GameSettings) -> _Way:
             f"raise the number of landmarks above {_FEW_LANDMARKS}",
             {"n_landmarks": GameSettings().n_landmarks},
         )
-    return (
-        "raise the repulsion (lambda x N)",
-        {"strength": max(usual, _STRONGER * strength_of(settings))},
-    )
+    stronger = min(max(usual, _STRONGER * strength_of(settings)), _STRONGEST * usual)
+    remedy = {"strength": stronger} if stronger > strength_of(settings) else {}
+    return "raise the repulsion (lambda x N)", remedy
 
 
 def _raised_rate(

@@ -25,6 +25,8 @@ def show_value(widget: ValueWidget, value: Any) -> None:
             return
         if isinstance(widget, RangedWidget):
             _widen(widget, value)
+            # A bound has as few decimals as the widget shows.
+            value = min(max(value, widget.min), widget.max)
         widget.value = value
 
 

@@ -1,0 +1,200 @@
+"""Records the film of the README in a real window.
+
+    xvfb-run -a -s "-screen 0 1600x1000x24" python tools/film.py cells.h5ad
+
+The file has principal components (``obsm["X_pca"]``) and some thousand cells.  In the
+film the game is run, a cluster is dragged by its name, the repulsion is raised, both
+are taken back by the timeline, and the cells that lie farthest from cells like them
+are followed to their neighbours in the data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
+from PIL import Image, ImageDraw
+from qtpy.QtCore import QPoint
+from qtpy.QtGui import QImage
+from qtpy.QtTest import QTest
+
+from person import LEFT, Person
+
+WINDOW = (1300, 860)
+WIDTH = 860
+"""Pixels of the film."""
+COLORS = 128
+FRAME_MS = 120
+LAST_MS = 2_500
+"""The last frame of a scene, so that it can be read."""
+OUT = Path(__file__).parents[1] / "docs" / "images" / "film.gif"
+
+
+class Film:
+    """Frames of a window, each with the time that it is seen.
+
+    Parameters
+    ----------
+    person : Person
+        Who works at the window.
+    """
+
+    def __init__(self, person: Person) -> None:
+        self._person = person
+        self._window = person.viewer.window._qt_window
+        self.frames: list[Image.Image] = []
+        self.durations: list[int] = []
+        self.pointer: QPoint | None = None
+        """Where the mouse is on the canvas."""
+
+    def shoot(self, milliseconds: int = FRAME_MS) -> None:
+        """Add a frame; one like the last makes that one longer."""
+        picture = self._window.grab().toImage()
+        picture = picture.convertToFormat(QImage.Format.Format_RGB888)
+        size = picture.width(), picture.height()
+        bits = picture.constBits()
+        raw = bits.asstring(picture.sizeInBytes())
+        frame = Image.frombytes("RGB", size, raw, "raw", "RGB", picture.bytesPerLine())
+        self._draw_pointer(frame)
+        frame = frame.resize((WIDTH, round(WIDTH * size[1] / size[0])))
+        if self.frames and frame.tobytes() == self.frames[-1].tobytes():
+            self.durations[-1] += milliseconds
+        else:
+            self.frames.append(frame)
+            self.durations.append(milliseconds)
+
+    def follow(self, seconds: float) -> None:
+        """Add frames while the window does something by itself."""
+        for _ in range(round(1000 * seconds / FRAME_MS)):
+            self._person.rest(FRAME_MS / 1000)
+            self.shoot()
+
+    def follow_run(self) -> None:
+        """Add frames until the game has ended, and hold the last one."""
+        while self._person.session.state not in ("finished", "failed"):
+            self._person.rest(FRAME_MS / 1000)
+            self.shoot()
+        self._person.rest(1.0)
+        self.shoot(LAST_MS)
+
+    def save(self, path: Path) -> None:
+        """Write an animated GIF with one table of colours."""
+        some = self.frames[:: max(1, len(self.frames) // 12)]
+        sheet = np.concatenate([np.asarray(frame) for frame in some])
+        table = Image.fromarray(sheet).quantize(COLORS)
+        small = [
+            frame.quantize(palette=table, dither=Image.Dither.NONE)
+            for frame in self.frames
+        ]
+        small[0].save(
+            path,
+            save_all=True,
+            append_images=small[1:],
+            duration=self.durations,
+            loop=0,
+            optimize=True,
+        )
+
+    def _draw_pointer(self, frame: Image.Image) -> None:
+        if self.pointer is None:
+            return
+        place = self._person.canvas.mapTo(self._window, self.pointer)
+        x, y = place.x(), place.y()
+        arrow = [(x, y), (x, y + 20), (x + 5, y + 15), (x + 14, y + 15)]
+        ImageDraw.Draw(frame).polygon(arrow, fill="white", outline="black")
+
+
+def drag_cluster(person: Person, film: Film) -> None:
+    """Drag a middle-sized cluster by its name to the other side of the map."""
+    labels = person.dock.names
+    drawn = person.dock.controller.layers.projection()
+    middles = labels._middles(drawn)
+    sizes = [cluster.size for cluster in labels.names.clusters]
+    place = int(np.argsort(sizes)[::-1][min(4, len(sizes) - 1)])
+    begin = middles[place]
+    middle = np.array([person.canvas.width(), person.canvas.height()]) / 2
+    end = middle + 0.75 * (middle - begin)
+    canvas = person.canvas
+    QTest.mouseMove(canvas, _point(begin))
+    QTest.mousePress(canvas, LEFT, pos=_point(begin))
+    for share in np.linspace(0, 1, 14):
+        film.pointer = _point(begin + share * (end - begin))
+        QTest.mouseMove(canvas, film.pointer)
+        person.rest(0.05)
+        film.shoot()
+    QTest.mouseRelease(canvas, LEFT, pos=_point(end))
+    film.pointer = None
+    film.follow_run()
+
+
+def _point(place: np.ndarray) -> QPoint:
+    return QPoint(*(round(float(x)) for x in place))
+
+
+def raise_repulsion(person: Person, film: Film) -> None:
+    """Drag the handle of the repulsion to the right."""
+    slider = person.dock.game.strength_slider.native
+    person.show(slider)
+    for exponent in np.linspace(np.log10(300), np.log10(1500), 8):
+        person.dock.game.strength_slider.value = float(exponent)
+        person.rest(0.1)
+        film.shoot()
+    film.follow_run()
+
+
+def follow_doubtful(person: Person, film: Film) -> None:
+    """Select the cells that lie farthest from cells like them."""
+    stretch = person.session.snapshot.stretch
+    person.session.selection.select_points(np.argsort(-stretch)[:6])
+    person.rest(1.0)
+    film.shoot(LAST_MS)
+    person.color_by("Similar to the selection")
+    person.rest(1.0)
+    film.shoot(2 * LAST_MS)
+
+
+def record(person: Person, path: Path) -> Film:
+    """Play the whole film."""
+    film = Film(person)
+    person.open(path)
+    film.follow(0.6)
+    person.press(person.dock.run.run.native)
+    film.follow_run()
+    drag_cluster(person, film)
+    raise_repulsion(person, film)
+    for _ in range(3):
+        person.press(person.dock.run.timeline.back.native)
+        person.rest(0.4)
+        film.shoot(900)
+    follow_doubtful(person, film)
+    return film
+
+
+def main() -> None:
+    """Record and save it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--out", type=Path, default=OUT)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = folder
+        import napari
+
+        viewer = napari.Viewer()
+        viewer.window.resize(*WINDOW)
+        person = Person(viewer)
+        person.rest(2.0)
+        film = record(person, arguments.data)
+        film.save(arguments.out)
+        seconds = sum(film.durations) / 1000
+        size = arguments.out.stat().st_size / 1e6
+        print(f"{len(film.frames)} frames, {seconds:.0f} s, {size:.1f} MB")
+        viewer.close()
+
+
+if __name__ == "__main__":
+    main()
