@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.dynamics.hand_forces import AppliedForces
 from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
 from napari_embedding_game.core.dynamics.optimizer import (
     PlayerRMS,
@@ -24,7 +25,7 @@ from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.energy.valid_combinations import check_size, choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.types import GameSettings, HandForces
 
 _FIRM = 0.3
 """What every point has of the mean stiffness, besides its own."""
@@ -81,8 +82,21 @@ class Game:
         self._position = 0
         self._drawn_for: tuple[str, str, int] | None = None
         self._stiffness = torch.as_tensor(stiffness(self._edges), device=self._device)
+        self._hand: AppliedForces | None = None
 
     # --- Settings
+
+    def take_forces(self, forces: HandForces) -> None:
+        """Let these forces of a hand act from now on, in place of those before.
+
+        Raises
+        ------
+        InputError
+            They are not of points and places of this map.
+        """
+        n_left = self._schedule.n_iter - self._schedule.n_iter // 2
+        applied = AppliedForces(forces, self._y.detach(), self.places, n_left)
+        self._hand = applied if forces else None
 
     def steps(self, settings: GameSettings) -> Iterator[State]:
         """Take over settings, and enough of the schedule to act on them; play it."""
@@ -173,6 +187,9 @@ class Game:
         energy.backward()  # type: ignore[no-untyped-call]
         self.objective.repulsion = self._repulsion
         self._optimizer.step()
+        if self._hand is not None:
+            velocity = self._optimizer.state.get(self._y, {}).get("velocity")
+            self._hand.move(self._y.detach(), velocity)
         self.objective.follow(self._y, self._z)
         self._position += 1
         self._iteration += 1
