@@ -316,7 +316,8 @@ class RandomPerson:
         return np.sort(self.rng.choice(120, n, replace=False))
 
     def cluster(self):
-        return int(self.rng.choice([c.id for c in self.session.clusters.clusters]))
+        known = [c.id for c in self.session.clusters.clusters]
+        return int(self.rng.choice([*known, 10**6]))  # there may be none yet
 
     def act(self):
         """Do one thing; return its name."""
@@ -357,7 +358,8 @@ class RandomPerson:
         return name
 
     def any_mark(self):
-        return int(self.rng.choice([m.number for m in self.session.timeline.marks]))
+        known = [mark.number for mark in self.session.timeline.marks]
+        return int(self.rng.choice([*known, 10**6]))
 
 
 @pytest.mark.parametrize("seed", range(3))
