@@ -71,6 +71,7 @@ class SelectionView(Recorder):
     lasso_toggled = Signal(bool)
     embed_requested = Signal(object, object)
     show_objects_requested = Signal()
+    hand_requested = Signal(str)
     trouble = Signal(str)
 
     def note_asked(self, source):  # a Mock would take the layers as well
@@ -152,6 +153,7 @@ ASKED = [
     ),
     ("select.embed_requested", (None, None), "embed_selection", call(None, None)),
     ("select.show_objects_requested", (), "show_objects", call()),
+    ("select.hand_requested", ("hold",), "steer_by_hand", call("hold")),
 ]
 """A signal, its values, the method that it reaches, and the call of it."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
 Rows = NDArray[np.integer]
+HandAction = Literal["hold", "let go", "link", "tear", "shake"]
 SHAKEN = 0.15
 """How far points are shaken, as a share of the map's radius."""
 FARTHEST = 1e5
@@ -65,6 +66,8 @@ class Hand:
         self._session = session
         self.forces = NO_FORCES
         """What acts at present; without shakes, which happen once."""
+        self.first: Rows | None = None
+        """The first of two sets, while the second is still to be chosen."""
         self._drag: _Drag | None = None
         self._n_shakes = 0
 
@@ -108,7 +111,58 @@ class Hand:
             forces = self._with_spring(drag, is_pinned=True)
         self._tell(drag.run, forces)
 
+    def pin(self, rows: Rows, embedding: NDArray[np.floating]) -> None:
+        """Let a spring hold the middle of a cluster where it is in a layout (N, d)."""
+        middle = embedding[rows].mean(axis=0, dtype=float)
+        place = tuple(np.clip(middle, -FARTHEST, FARTHEST).tolist())
+        forces = self._without_springs(rows)
+        spring = Spring(rows=rows, place=place, is_pinned=True)
+        self._set(replace(forces, springs=(*forces.springs, spring)))
+
     # Chosen points
+
+    def act(self, action: HandAction) -> Run | None:
+        """Do to the selected points what a button says.
+
+        Two sets are the two selected clusters, or what is selected now and what was
+        when the same was asked before.
+
+        Returns
+        -------
+        Run or None
+            The branch that is to be played, where nothing was played.
+
+        Raises
+        ------
+        DataError, InputError
+            As the method of the action does.
+        """
+        rows = self._session.selection.rows
+        if action in ("link", "tear"):
+            return self._act_on_two(action)
+        self._await(None)
+        if action == "let go":
+            return self.let_go(rows if len(rows) else None)
+        return self.hold(rows) if action == "hold" else self.shake(rows)
+
+    def _act_on_two(self, action: HandAction) -> Run | None:
+        selection = self._session.selection
+        two, rows, first = selection.clusters, selection.rows, self.first
+        do = self.link if action == "link" else self.tear
+        if len(two) == 2:
+            clustering = self._session.clusters.clustering
+            self._await(None)
+            return do(clustering.rows(two[0]), clustering.rows(two[1]))
+        if first is not None and len(rows) and not np.array_equal(first, rows):
+            self._await(None)
+            return do(first, rows)
+        self._check(rows)
+        self._await(rows)
+        return None
+
+    def _await(self, first: Rows | None) -> None:
+        self.first = first
+        self.changed.emit()
 
     def hold(self, rows: Rows) -> Run | None:
         """Hold points where they are.
@@ -175,6 +229,27 @@ class Hand:
         shake = Shake(rows=rows, size=min(SHAKEN * map_radius, FARTHEST), seed=seed)
         return self._apply(f"{_points(rows)} shaken", self.forces, (shake,))
 
+    def told(self) -> str:
+        """Return in a sentence what acts on the map, or what is to be chosen next."""
+        if self.first is not None:
+            return (
+                f"First group: {_points(self.first)}. Select the second, and press the "
+                "same button again."
+            )
+        forces = self.forces
+        counts = (
+            (sum(len(hold.rows) for hold in forces.holds), "point", "held"),
+            (sum(s.is_pinned for s in forces.springs), "cluster", "pinned"),
+            (sum(pair.is_link for pair in forces.pairs), "link", ""),
+            (sum(not pair.is_link for pair in forces.pairs), "tear", ""),
+        )
+        words = [
+            f"{n:,} {noun if n == 1 else noun + 's'} {state}".strip()
+            for n, noun, state in counts
+            if n
+        ]
+        return f"By hand: {', '.join(words)}." if words else ""
+
     def acts_on(self, rows: Rows) -> bool:
         """Return whether any of these points is held, drawn, linked or torn."""
         forces = self.forces
@@ -186,7 +261,7 @@ class Hand:
 
     def clear(self) -> None:
         """Forget all: another map comes."""
-        self._drag = None
+        self._drag = self.first = None
         self._set(NO_FORCES)
 
     def restore(self, record: RunRecord | None) -> None:

@@ -19,6 +19,7 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.valid_combinations import (
     check_goes_on,
+    check_hand,
     fits_exactly,
 )
 from napari_embedding_game.core.errors import InputError
@@ -164,7 +165,9 @@ class Session:
         self.mark_present("Before Continue")
         return self._branch(warm_start(snapshot))
 
-    def move_cluster(self, cluster: int, by: NDArray[np.floating]) -> Run:
+    def move_cluster(
+        self, cluster: int, by: NDArray[np.floating], *, is_pinned: bool = False
+    ) -> Run:
         """Move a cluster, and return a run that goes on from there, as a branch.
 
         Neighbours follow it and strangers give way, as the method has it; nothing is
@@ -177,6 +180,8 @@ class Session:
             Id of the cluster.
         by : (d,) array
             How far, in units of the map.
+        is_pinned : bool
+            Whether a spring holds it there.
 
         Raises
         ------
@@ -187,9 +192,14 @@ class Session:
         rows = self.clusters.clustering.rows(cluster)
         if not len(rows):
             raise DataError("This cluster has no points any more: drag another one.")
+        if is_pinned:
+            check_hand(self.settings.game())
         self.mark(f"{self.cluster_name(cluster)} moved by hand")
+        layout = moved(warm_start(snapshot), snapshot, rows, by)
         self.hand.move(rows, by)
-        return self._branch(moved(warm_start(snapshot), snapshot, rows, by))
+        if is_pinned:
+            self.hand.pin(rows, layout.embedding)
+        return self._branch(layout)
 
     def cluster_name(self, cluster: int) -> str:
         """Return what a cluster is called in a sentence."""

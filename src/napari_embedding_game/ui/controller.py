@@ -19,6 +19,7 @@ from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file.saved_map import SavedMap
+from napari_embedding_game.session.hand import HandAction
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
@@ -120,15 +121,23 @@ class Controller(QObject):
         """Start a run that goes on from the map on show, or tell why there is none."""
         self._play(self.session.play_on)
 
-    def move_cluster(self, cluster: int, by: np.ndarray) -> None:
+    def move_cluster(
+        self, cluster: int, by: np.ndarray, is_pinned: bool = False
+    ) -> None:
         """Move a cluster by ``by`` on the map, and play on, or tell why not."""
-        self._play(lambda: self.session.move_cluster(cluster, by))
+        self._play(lambda: self.session.move_cluster(cluster, by, is_pinned=is_pinned))
 
-    def _play(self, begin: Callable[[], Run]) -> None:
+    def steer_by_hand(self, action: HandAction) -> None:
+        """Do something to the selected points, or tell why not."""
+        self._play(lambda: self.session.hand.act(action))
+
+    def _play(self, begin: Callable[[], Run | None]) -> None:
         try:
             run = begin()
         except (DataError, InputError) as error:
             self.session.say(sentence(error))
+            return
+        if run is None:
             return
         self._worker = worker = FrameWorker(run.frames)
         worker.frame.connect(lambda progress: self.receive(run, progress))

@@ -14,6 +14,7 @@ from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.canvas.overlays.cluster_labels import ClusterLabels
 from napari_embedding_game.ui.canvas.overlays.far_lines import FarLines
+from napari_embedding_game.ui.canvas.overlays.hand_marks import HandMarks
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controller import Controller
@@ -178,6 +179,7 @@ class GameDock(QWidget):
         self.look = DisplayControls(session)
         self.select = SelectionControls(session, maps, linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
+        self.marks = HandMarks(viewer, workspace, self.controller.layers, self)
         self.far = FarLines(viewer, workspace, self.controller.layers, self)
         self.hover = Hover(viewer, workspace, self.controller.layers, self)
         views = connect_views(
@@ -194,6 +196,7 @@ class GameDock(QWidget):
             self.controller,
             self.hover,
             self.names,
+            self.marks,
             self.far,
             self.look,
             self.select,
