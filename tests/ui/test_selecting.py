@@ -507,6 +507,32 @@ def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):
     assert not hand.buttons["hold"].enabled
 
 
+def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, session):
+    _, dock = canvas
+    points, button = dock.controller.layers.points, dock.select.hand.neighbors
+    assert not button.enabled
+    # 3 and 23 lie where the others are that they are not like.
+    session.selection.select_points(np.arange(0, 8))
+    before, snapshot = points.data.copy(), session.snapshot
+    left = Qt.MouseButton.LeftButton
+    QTest.mousePress(button.native, left)
+    qtbot.waitUntil(lambda: not np.array_equal(points.data, before))
+    assert "stepped out" in session.message
+    assert session.snapshot is snapshot
+    qtbot.wait(300)
+    moved = np.flatnonzero((points.data != before).any(axis=1))
+    assert 3 in moved
+    assert len(moved) < 6
+    QTest.mouseRelease(button.native, left)
+    assert np.array_equal(points.data, before)
+    assert session.message == ""
+    QTest.mousePress(button.native, left)
+    session.settings.strength = 900.0  # the game plays on
+    qtbot.waitUntil(lambda: not dock.controller.correction.is_shown)
+    QTest.mouseRelease(button.native, left)
+    assert not dock.controller.correction.is_shown
+
+
 @pytest.mark.parametrize("gives_up", [False, True])
 def test_a_cluster_is_dragged_by_its_name(qtbot, canvas, session, gives_up):
     viewer, dock = canvas

@@ -72,6 +72,7 @@ class SelectionView(Recorder):
     embed_requested = Signal(object, object)
     show_objects_requested = Signal()
     hand_requested = Signal(str)
+    correction_toggled = Signal(bool)
     trouble = Signal(str)
 
     def note_asked(self, source):  # a Mock would take the layers as well
@@ -154,6 +155,7 @@ ASKED = [
     ("select.embed_requested", (None, None), "embed_selection", call(None, None)),
     ("select.show_objects_requested", (), "show_objects", call()),
     ("select.hand_requested", ("hold",), "steer_by_hand", call("hold")),
+    ("select.correction_toggled", (True,), "show_true_neighbors", call(True)),
 ]
 """A signal, its values, the method that it reaches, and the call of it."""
 

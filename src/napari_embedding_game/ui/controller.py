@@ -26,6 +26,7 @@ from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
+from napari_embedding_game.ui.canvas.correction import ShownCorrection
 from napari_embedding_game.ui.canvas.drawing import Drawing
 from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
 from napari_embedding_game.ui.connections import Connections
@@ -91,6 +92,7 @@ class Controller(QObject):
             self.replacing.is_allowed,
         )
         self.drawing = Drawing(viewer, workspace, self._on_lost)
+        self.correction = ShownCorrection(session, self.render)
         self.object_highlight = ObjectHighlight(viewer, session, linked)
         self.pointing = ClickSelection(viewer, session, self.layers, linked)
         self._worker: FrameWorker | None = None
@@ -130,6 +132,10 @@ class Controller(QObject):
     def steer_by_hand(self, action: HandAction) -> None:
         """Do something to the selected points, or tell why not."""
         self._play(lambda: self.session.hand.act(action))
+
+    def show_true_neighbors(self, is_shown: bool) -> None:
+        """Draw in the true neighbours of the selection, or show the map as it is."""
+        self.correction.set_shown(is_shown)
 
     def _play(self, begin: Callable[[], Run | None]) -> None:
         try:
@@ -175,6 +181,7 @@ class Controller(QObject):
             self.object_highlight.close,
             self.session_store.close,
             self.pointing.close,
+            self.correction.close,
             self.drawing.close,
             self._end_run,
             self.reading.close,

@@ -51,6 +51,8 @@ class HandButtons(QWidget):
 
     requested = Signal(str)
     """The :data:`HandAction` that is asked for."""
+    correction_toggled = Signal(bool)
+    """Whether true neighbours are to be shown, while the button is pressed."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -63,11 +65,24 @@ class HandButtons(QWidget):
             button.changed.connect(partial(self._ask, action))
             self.buttons[action] = button
             row.addWidget(button.native)
+        self.neighbors = PushButton(
+            text="True neighbours (press and hold)",
+            tooltip="While you press: points that are like the selection but lie "
+            "elsewhere are drawn in, and strangers among it step out. Let go, and the "
+            "map is as before.",
+        )
+        self.neighbors.native.pressed.connect(
+            lambda: self.correction_toggled.emit(True)
+        )
+        self.neighbors.native.released.connect(
+            lambda: self.correction_toggled.emit(False)
+        )
         self.told = text_label()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addLayout(row)
+        column.addWidget(self.neighbors.native)
         column.addWidget(self.told)
         self._connections = Connections()
         changes = (
@@ -93,6 +108,12 @@ class HandButtons(QWidget):
         for action, button in self.buttons.items():
             is_free = action == "let go" and bool(hand.forces)
             button.enabled = is_game and (is_some or is_free)
+        snapshot = session.snapshot
+        is_known = snapshot is not None and snapshot.neighbors is not None
+        is_at_rest = session.state in ("paused", "finished", "stopped", "failed")
+        # Disabled while it is down, it would never be let go.
+        if not self.neighbors.native.isDown():
+            self.neighbors.enabled = is_some and is_known and is_at_rest
         text = hand.told()
         show_text(self.told, text)
         self.told.setVisible(bool(text))

@@ -44,6 +44,8 @@ class SelectionControls(ControlsSection):
     The data are read again where there are options, and are as here without.
     """
     show_objects_requested = Signal()
+    correction_toggled = Signal(bool)
+    """Whether true neighbours are to be shown beside the selection."""
     hand_requested = Signal(str)
     """What is to be done to the selected points: a :data:`HandAction`."""
     trouble = Signal(str)
@@ -121,6 +123,7 @@ class SelectionControls(ControlsSection):
         self._connections.connect_all(changes, self.refresh)
         self._connections.add(self.space, self.hand)
         self.hand.requested.connect(self.hand_requested)
+        self.hand.correction_toggled.connect(self.correction_toggled)
         self.lasso.native.toggled.connect(self.lasso_toggled)
         self.make.changed.connect(self._make_cluster)
         self.embed.changed.connect(self._embed)
