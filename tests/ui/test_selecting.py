@@ -517,7 +517,7 @@ def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, sessi
     left = Qt.MouseButton.LeftButton
     QTest.mousePress(button.native, left)
     qtbot.waitUntil(lambda: not np.array_equal(points.data, before))
-    assert "stepped out" in session.message
+    assert "stepped out" in dock.select.hand.told.text()
     assert session.snapshot is snapshot
     qtbot.wait(300)
     moved = np.flatnonzero((points.data != before).any(axis=1))
@@ -525,7 +525,7 @@ def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, sessi
     assert len(moved) < 6
     QTest.mouseRelease(button.native, left)
     assert np.array_equal(points.data, before)
-    assert session.message == ""
+    assert dock.select.hand.told.text() == ""
     QTest.mousePress(button.native, left)
     session.settings.strength = 900.0  # the game plays on
     qtbot.waitUntil(lambda: not dock.controller.correction.is_shown)

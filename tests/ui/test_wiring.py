@@ -107,6 +107,7 @@ class MockController(Recorder):
     real = Controller
     legend_changed = Signal(object)
     busy_changed = Signal(str)
+    correction_told = Signal(str)
     trouble = Signal(str)
 
     def __init__(self, dataset=None):
@@ -183,6 +184,7 @@ TOLD = [
     ("trouble", ("No space left.",), "data.set_trouble", call("No space left.")),
     ("writing.saved", ("a.csv",), "run.tell_saved", call("a.csv")),
     ("legend_changed", (LEGEND,), "look.set_legend", call(LEGEND)),
+    ("correction_told", ("2 drawn in",), "select.tell_correction", call("2 drawn in")),
 ]
 """A signal of the controller, its values, the setter, and the call of it."""
 

@@ -71,6 +71,8 @@ class Controller(QObject):
     legend_changed = Signal(object)
     busy_changed = Signal(str)
     """What is being read or written, "" when nothing is."""
+    correction_told = Signal(str)
+    """A sentence about true neighbours that are shown, "" when none are."""
     trouble = Signal(str)
     """A sentence about what failed, "" when it is over."""
 
@@ -252,6 +254,7 @@ class Controller(QObject):
             task.trouble.connect(self.trouble)
         connect(self.relink.changed, self.trouble)
         self.drawing.legend_changed.connect(self.legend_changed)
+        self.correction.told.connect(self.correction_told)
         reading = self.reading
         for given_up in (reading.failed, reading.incomplete, reading.cancelled):
             given_up.connect(self._on_nothing_to_map)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from qtpy.QtCore import QObject, QTimer
+from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.core.inspect.true_neighbors import Correction, correct
 from napari_embedding_game.core.types import Snapshot
@@ -31,13 +31,15 @@ class ShownCorrection(QObject):
         Draws a snapshot.
     """
 
+    told = Signal(str)
+    """A sentence about what is shown, "" when nothing is."""
+
     def __init__(self, session: Session, draw: Callable[[Snapshot], None]) -> None:
         super().__init__()
         self._session = session
         self._draw = draw
         self._shown: tuple[Snapshot, Correction] | None = None
         self._step = 0
-        self._said = ""
         self._timer = QTimer(self)
         self._timer.setInterval(STEP_MS)
         self._timer.timeout.connect(self._go_on)
@@ -75,8 +77,8 @@ class ShownCorrection(QObject):
             return
         points = session.selection.points
         found = correct(snapshot.embedding, snapshot.neighbors, points)
-        self._shown, self._said = (snapshot, found), session.message
-        session.say(told(found))
+        self._shown = snapshot, found
+        self.told.emit(told(found))
         is_quick = len(points) > MOST_ANIMATED
         self._step = STEPS - 1 if is_quick else 0
         self._go_on()
@@ -98,7 +100,7 @@ class ShownCorrection(QObject):
             return
         self._timer.stop()
         snapshot, self._shown = self._shown[0], None
-        self._session.say(self._said)
+        self.told.emit("")
         if self._session.snapshot is snapshot:
             self._draw(snapshot)
 

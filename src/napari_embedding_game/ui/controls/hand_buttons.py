@@ -78,6 +78,7 @@ class HandButtons(QWidget):
             lambda: self.correction_toggled.emit(False)
         )
         self.told = text_label()
+        self._correction = ""
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -114,9 +115,14 @@ class HandButtons(QWidget):
         # Disabled while it is down, it would never be let go.
         if not self.neighbors.native.isDown():
             self.neighbors.enabled = is_some and is_known and is_at_rest
-        text = hand.told()
+        text = self._correction or hand.told()
         show_text(self.told, text)
         self.told.setVisible(bool(text))
+
+    def tell(self, correction: str) -> None:
+        """Tell which true neighbours are shown; "": what acts on the map."""
+        self._correction = correction
+        self.refresh()
 
     def _ask(self, action: HandAction) -> None:
         self.requested.emit(action)

@@ -109,6 +109,10 @@ class SelectionControls(ControlsSection):
         """Follow what is going to be read; None: a session file was taken up."""
         self.space.note_asked(source)
 
+    def tell_correction(self, text: str) -> None:
+        """Tell which true neighbours are shown; "": none are."""
+        self.hand.tell(text)
+
     def note_loaded(self, source: Source, loaded: LoadResult) -> None:
         """Offer the spaces of the source that was taken up."""
         self.space.note_loaded(source, loaded)
