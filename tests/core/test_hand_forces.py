@@ -19,6 +19,7 @@ from napari_embedding_game.core.types import (
     GameSettings,
     HandForces,
     Hold,
+    LandmarkHold,
     PairSpring,
     Shake,
     Spring,
@@ -202,6 +203,27 @@ def test_held_points_stay_to_the_bit_while_the_others_play_on(n_components):
     moved = np.abs(after.embedding - before.embedding).max(axis=1)
     assert (moved[others] > 0).mean() > 0.9
     playing.close()
+
+
+def test_a_dragged_landmark_stays_and_points_give_way():
+    playing, before = played(n_landmarks=30)
+    place = np.median(before.embedding[GROUP == 3], axis=0)
+    number = int(np.linalg.norm(before.landmarks - place, axis=1).argmax())
+    hold = LandmarkHold(number=number, place=tuple(place.tolist()))
+    gone = LandmarkHold(number=99, place=(0.0, 0.0))
+    after = to_the_end(playing, Steer(forces=HandForces(landmarks=(hold, gone))))
+    assert np.array_equal(after.landmarks[number], place)
+    other, _ = played(n_landmarks=30)
+    alone = to_the_end(other, Steer(forces=NO_FORCES))
+
+    def room(snapshot):
+        return np.sort(np.linalg.norm(snapshot.embedding - place, axis=1))[:8].mean()
+
+    assert room(after) > 1.5 * room(alone)
+    fewer = GameSettings(n_landmarks=3)
+    assert np.isfinite(to_the_end(playing, Steer(game=fewer)).landmarks).all()
+    playing.close()
+    other.close()
 
 
 @pytest.mark.parametrize("changes", [{"method": "pca"}, {"optimizer": "lbfgs"}])

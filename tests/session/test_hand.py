@@ -221,6 +221,43 @@ def test_a_session_file_replays_what_a_hand_did(session, tmp_path):
     assert len(theirs.pairs) == 1
 
 
+def test_a_landmark_is_dragged_pinned_and_let_go(session, tmp_path):
+    maps = MapTree(session)
+    played = begun(session)
+    hand, place = session.hand, np.array([4.0, -3.0])
+    hand.begin_landmark(5)
+    assert session.timeline.newest.label == "Landmark dragged by hand"
+    hand.drag_landmark_to(place)
+    played.frame()
+    assert np.array_equal(session.snapshot.landmarks[5], place)
+    hand.end_landmark()
+    assert not hand.forces
+    hand.begin_landmark(5)
+    hand.drag_landmark_to(place)
+    hand.end_landmark(is_pinned=True)
+    played.to_the_end()
+    assert np.array_equal(session.snapshot.landmarks[5], place)
+    assert hand.told() == "By hand: 1 landmark pinned."
+    assert same(replay(X.astype(np.float32), session.played), session.snapshot)
+    archive.save(maps.capture(), tmp_path / "map.zip")
+    (saved,) = archive.load(tmp_path / "map.zip").maps
+    assert same(replay(X.astype(np.float32), saved.record), session.snapshot)
+    newest = session.timeline.newest
+    session.look_back(newest.parent)
+    session.look_back(newest.number)
+    assert hand.forces.landmarks[0].number == 5
+    branch = Played(session, session.play_on())
+    branch.to_the_end()
+    assert np.array_equal(session.snapshot.landmarks[5], place)
+    session.settings.n_landmarks = 12  # which are others
+    assert not hand.forces
+    branch.to_the_end()
+    assert len(session.snapshot.landmarks) == 12
+    session.settings.approximation = "exact"
+    with pytest.raises(InputError, match="push no points"):
+        hand.begin_landmark(5)
+
+
 def test_damaged_moves_by_hand_are_refused(session, tmp_path):
     maps = MapTree(session)
     played = begun(session)
@@ -334,6 +371,9 @@ class RandomPerson:
             "drag": lambda: hand.drag_by(by),
             "drag on": lambda: hand.drag_by(by),
             "drop": lambda: hand.end_drag(is_pinned=bool(rng.integers(2))),
+            "grab landmark": lambda: hand.begin_landmark(int(rng.integers(0, 60))),
+            "drag landmark": lambda: hand.drag_landmark_to(by),
+            "drop landmark": lambda: hand.end_landmark(is_pinned=bool(rng.integers(2))),
             "move": lambda: self.begin(session.move_cluster(self.cluster(), by % 100)),
             "pause": session.pause,
             "resume": session.resume,

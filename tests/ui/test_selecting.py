@@ -484,6 +484,34 @@ def test_a_cluster_is_dragged_while_the_game_runs(qtbot, canvas, session, slow, 
     assert session.timeline.newest.label.endswith("dragged by hand")
 
 
+def test_a_landmark_is_dragged_where_its_layer_is_selected(
+    qtbot, canvas, session, slow
+):
+    viewer, dock = canvas
+    native, layers = viewer.window._qt_viewer.canvas.native, dock.controller.layers
+    dock.controller.play_on()
+    qtbot.waitUntil(lambda: session.state == "running" and bool(dock.names.shown()))
+    places = layers.to_world(session.snapshot.landmarks)
+    at = QPoint(*layers.projection().to_pixels(places)[2].round().astype(int).tolist())
+    viewer.layers.selection.active = layers.landmarks
+    left = Qt.MouseButton.LeftButton
+    control = Qt.KeyboardModifier.ControlModifier
+    QTest.mouseMove(native, QPoint(2, 2))
+    qtbot.wait(40)
+    QTest.mouseMove(native, at)
+    QTest.mousePress(native, left, pos=at)
+    for step in (20, 40):
+        qtbot.wait(40)
+        QTest.mouseMove(native, at + QPoint(0, step))
+    qtbot.waitUntil(lambda: bool(session.hand.forces.landmarks))
+    QTest.mouseRelease(native, left, control, at + QPoint(0, 40))
+    (hold,) = session.hand.forces.landmarks
+    assert (hold.number, hold.is_pinned) == (2, True)
+    end = np.array([[at.x(), at.y() + 40.0]])
+    assert np.allclose(hold.place, layers.outline_at(end)[0])
+    assert dock.select.hand.told.text() == "By hand: 1 landmark pinned."
+
+
 def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):
     _, dock = canvas
     hand = dock.select.hand

@@ -146,6 +146,18 @@ class PairSpring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LandmarkHold:
+    """A landmark that is held at a place."""
+
+    number: int
+    """Which, among the landmarks of the game; one that there is no more is nowhere."""
+    place: tuple[float, ...]
+    """(d,) where, in units of the map."""
+    is_pinned: bool = False
+    """Whether a person wants it to stay there when the mouse has let go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shake:
     """Points that are moved at random, once."""
 
@@ -168,9 +180,11 @@ class HandForces:
     holds: tuple[Hold, ...] = ()
     pairs: tuple[PairSpring, ...] = ()
     shakes: tuple[Shake, ...] = ()
+    landmarks: tuple[LandmarkHold, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.springs or self.holds or self.pairs or self.shakes)
+        lasting = self.springs or self.holds or self.pairs or self.landmarks
+        return bool(lasting or self.shakes)
 
 
 NO_FORCES = HandForces()

@@ -14,11 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from napari_embedding_game.core.energy.valid_combinations import check_hand
+from napari_embedding_game.core.energy.valid_combinations import (
+    approximation_of,
+    check_hand,
+)
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import (
     NO_FORCES,
     HandForces,
     Hold,
+    LandmarkHold,
     PairSpring,
     Shake,
     Snapshot,
@@ -69,6 +74,7 @@ class Hand:
         self.first: Rows | None = None
         """The first of two sets, while the second is still to be chosen."""
         self._drag: _Drag | None = None
+        self._landmark: tuple[Run, int] | None = None
         self._n_shakes = 0
 
     # A cluster at the mouse, while the game runs
@@ -118,6 +124,61 @@ class Hand:
         forces = self._without_springs(rows)
         spring = Spring(rows=rows, place=place, is_pinned=True)
         self._set(replace(forces, springs=(*forces.springs, spring)))
+
+    # A landmark at the mouse
+
+    def begin_landmark(self, number: int) -> None:
+        """Take hold of a landmark while the game runs.
+
+        Raises
+        ------
+        DataError, InputError
+            There is none of this number, or no run in which landmarks push points.
+        """
+        session = self._session
+        run, snapshot = self._running()
+        if approximation_of(session.steered) != "landmarks":
+            raise InputError(
+                "Landmarks push no points in this game: choose Landmarks that move "
+                "under Repelled by, to drag them."
+            )
+        if not 0 <= number < len(snapshot.landmarks):
+            raise DataError("This landmark is gone: drag another one.")
+        session.mark("Landmark dragged by hand")
+        self._landmark = run, number
+        self.drag_landmark_to(snapshot.landmarks[number])
+
+    def drag_landmark_to(self, place: NDArray[np.floating]) -> None:
+        """Bring the landmark at the mouse to a place (d,), unless its run is over."""
+        if self._landmark is None or not self._session.plays(self._landmark[0]):
+            return
+        run, number = self._landmark
+        at = np.clip(np.asarray(place, float), -FARTHEST, FARTHEST)
+        hold = LandmarkHold(number=number, place=tuple(at.tolist()))
+        self._tell(run, self._with_landmarks(number, hold))
+
+    def end_landmark(self, *, is_pinned: bool = False) -> None:
+        """Let go of the landmark, or pin it where it is."""
+        held, self._landmark = self._landmark, None
+        if held is None or not self._session.plays(held[0]):
+            return
+        run, number = held
+        last = next((h for h in self.forces.landmarks if h.number == number), None)
+        pins = (replace(last, is_pinned=True),) if is_pinned and last else ()
+        self._tell(run, self._with_landmarks(number, *pins))
+
+    def _with_landmarks(self, number: int, *holds: LandmarkHold) -> HandForces:
+        others = (h for h in self.forces.landmarks if h.number != number)
+        return replace(self.forces, landmarks=(*others, *holds))
+
+    def forget_landmarks(self) -> None:
+        """Hold no landmark any more: there are more or fewer, with other numbers."""
+        self._landmark = None
+        if self.forces.landmarks:
+            forces, run = replace(self.forces, landmarks=()), self._session.run
+            self._set(forces)
+            if run is not None and self._session.plays(run):
+                run.force(forces)
 
     # Chosen points
 
@@ -195,15 +256,17 @@ class Hand:
         DataError, InputError
             Nothing acts on them, or there is no map.
         """
+        is_all = rows is None
         if rows is None:
             rows = np.arange(len(self._snapshot().embedding))
         pairs = self.forces.pairs
         forces = replace(
             self._without_springs(rows),
             holds=_without(self.forces.holds, rows),
-            pairs=tuple(p for p in pairs if not (_meet(p, rows))),
+            pairs=tuple(p for p in pairs if not _meet(p, rows)),
+            landmarks=() if is_all else self.forces.landmarks,
         )
-        if not self.acts_on(rows):
+        if not (self.acts_on(rows) or (is_all and self.forces.landmarks)):
             is_any = bool(self.forces)
             raise DataError(
                 "The chosen points are free already: choose those that are held."
@@ -240,6 +303,7 @@ class Hand:
         counts = (
             (sum(len(hold.rows) for hold in forces.holds), "point", "held"),
             (sum(s.is_pinned for s in forces.springs), "cluster", "pinned"),
+            (sum(h.is_pinned for h in forces.landmarks), "landmark", "pinned"),
             (sum(pair.is_link for pair in forces.pairs), "link", ""),
             (sum(not pair.is_link for pair in forces.pairs), "tear", ""),
         )
@@ -261,16 +325,17 @@ class Hand:
 
     def clear(self) -> None:
         """Forget all: another map comes."""
-        self._drag = self.first = None
+        self._drag = self.first = self._landmark = None
         self._set(NO_FORCES)
 
     def restore(self, record: RunRecord | None) -> None:
         """Let act what acted at the end of a record."""
-        self._drag = None
+        self._drag = self._landmark = None
         forced = () if record is None else record.forced
         last = forced[-1].forces if forced else NO_FORCES
         pinned = tuple(spring for spring in last.springs if spring.is_pinned)
-        self._set(replace(last, springs=pinned, shakes=()))
+        landmarks = tuple(hold for hold in last.landmarks if hold.is_pinned)
+        self._set(replace(last, springs=pinned, landmarks=landmarks, shakes=()))
 
     def move(self, rows: Rows, by: NDArray[np.floating]) -> None:
         """Let what holds these points hold them at places moved by ``by`` (d,)."""

@@ -338,8 +338,8 @@ class Session:
         mark = self.timeline.show(number)
         self._shown, self._played_by = mark, None
         self.snapshot, self.merging = mark.snapshot, mark.merging
-        self.hand.restore(mark.record)
         self._choose({**asdict(mark.start), **asdict(mark.game)}, self.look)
+        self.hand.restore(mark.record)
         n_landmarks = len(mark.snapshot.landmarks)
         self.clusters.receive(mark.snapshot.labels, n_landmarks, self.merging)
         self.say(mark.snapshot.warning)
@@ -556,6 +556,8 @@ class Session:
             self.run.wanted = self.clusters.wanted
 
     def _on_setting(self, info: EmissionInfo) -> None:
+        if info.signal.name == "n_landmarks":
+            self.hand.forget_landmarks()
         steers = info.signal.name in GAME_FIELDS
         if self.run and self.state in ALIVE and steers and not self._needs_restart:
             self._steer(self.run, self.settings.game())

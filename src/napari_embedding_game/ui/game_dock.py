@@ -12,6 +12,7 @@ from qtpy.QtGui import QKeyEvent, QShowEvent
 from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from napari_embedding_game.ui.canvas.hover import Hover
+from napari_embedding_game.ui.canvas.landmark_handles import LandmarkHandles
 from napari_embedding_game.ui.canvas.overlays.cluster_labels import ClusterLabels
 from napari_embedding_game.ui.canvas.overlays.far_lines import FarLines
 from napari_embedding_game.ui.canvas.overlays.hand_marks import HandMarks
@@ -185,7 +186,10 @@ class GameDock(QWidget):
         views = connect_views(
             self.controller, self.data, self.run, self.look, self.select, self.hover
         )
-        self.controller.pointing.drag_by(self.names.handle_at)
+        landmarks = LandmarkHandles(viewer, session, self.controller.layers)
+        self.controller.pointing.drag_by(
+            lambda pixel: landmarks.handle_at(pixel) or self.names.handle_at(pixel)
+        )
         self.names.dragged.connect(self.controller.move_cluster)
         self._build()
         self._on_theme()

@@ -188,11 +188,17 @@ class Game:
         self.objective.repulsion = self._repulsion
         self._optimizer.step()
         if self._hand is not None:
-            velocity = self._optimizer.state.get(self._y, {}).get("velocity")
-            self._hand.move(self._y.detach(), velocity)
+            self._hand.move(self._y.detach(), self._velocity(self._y))
+            self._hand.move_landmarks(self._z.detach(), self._velocity(self._z))
         self.objective.follow(self._y, self._z)
         self._position += 1
         self._iteration += 1
+
+    def _velocity(self, player: torch.nn.Parameter) -> torch.Tensor | None:
+        velocity: torch.Tensor | None = self._optimizer.state.get(player, {}).get(
+            "velocity"
+        )
+        return velocity
 
     def _set_rates(self, factor: float) -> None:
         points, landmarks = self._optimizer.param_groups

@@ -68,6 +68,10 @@ class AppliedForces:
             (self._rows(hold.rows), self._positions(hold.places, len(hold.rows)))
             for hold in forces.holds
         ]
+        self._landmarks = [
+            (hold.number, self._positions([hold.place], 1)[0])
+            for hold in forces.landmarks
+        ]
         for shake in forces.shakes:
             self._shake(self._rows(shake.rows), shake.size, shake.seed, y)
 
@@ -91,6 +95,22 @@ class AppliedForces:
             y[rows] = places
             if velocity is not None:
                 velocity[rows] = 0.0
+
+    @torch.no_grad()
+    def move_landmarks(self, z: Tensor, velocity: Tensor | None) -> None:
+        """Bring held landmarks to their places; their velocity becomes 0.
+
+        Parameters
+        ----------
+        z : (L, d) tensor
+            Changed in place.
+        velocity : (L, d) tensor, optional
+        """
+        for number, place in self._landmarks:
+            if 0 <= number < len(z):
+                z[number] = place
+                if velocity is not None:
+                    velocity[number] = 0.0
 
     # Inside
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.types import (
     HandForces,
     Hold,
+    LandmarkHold,
     PairSpring,
     Shake,
     Spring,
@@ -46,6 +47,15 @@ class ShakeText:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LandmarkText:
+    """A :class:`LandmarkHold`."""
+
+    number: int
+    place: tuple[float, ...]
+    is_pinned: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class ForcedText:
     """A :class:`Forced`."""
 
@@ -55,6 +65,7 @@ class ForcedText:
     """Each the number of a set of points that has places, too."""
     pairs: tuple[PairText, ...] = ()
     shakes: tuple[ShakeText, ...] = ()
+    landmarks: tuple[LandmarkText, ...] = ()
 
 
 class ForcesWriter:
@@ -113,6 +124,14 @@ class ForcesWriter:
                 )
                 for shake in forces.shakes
             ),
+            landmarks=tuple(
+                LandmarkText(
+                    number=hold.number,
+                    place=tuple(map(float, hold.place)),
+                    is_pinned=hold.is_pinned,
+                )
+                for hold in forces.landmarks
+            ),
         )
 
     def _number(
@@ -166,6 +185,7 @@ class ForcesReader:
 
     def _forces(self, text: ForcedText) -> HandForces:
         places = [len(spring.place) for spring in text.springs]
+        places += [len(hold.place) for hold in text.landmarks]
         self._expect(all(n == self._n_components for n in places))
         self._expect(all(shake.seed >= 0 for shake in text.shakes))
         return HandForces(
@@ -192,6 +212,12 @@ class ForcesReader:
             shakes=tuple(
                 Shake(rows=self._set(shake.rows), size=shake.size, seed=shake.seed)
                 for shake in text.shakes
+            ),
+            landmarks=tuple(
+                LandmarkHold(
+                    number=hold.number, place=hold.place, is_pinned=hold.is_pinned
+                )
+                for hold in text.landmarks
             ),
         )
 

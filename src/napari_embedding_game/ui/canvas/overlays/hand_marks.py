@@ -105,6 +105,9 @@ class HandMarks(QObject):
         for pair in forces.pairs:
             ends = [_middle(snapshot, pair.one), _middle(snapshot, pair.other)]
             _paint_pair(painter, self._pixels(drawn, ends), color, pair.is_link)
+        pins = [np.array(h.place) for h in forces.landmarks if h.is_pinned]
+        if pins:
+            _paint_pins(painter, self._pixels(drawn, pins), color)
         for spring in forces.springs:
             ends = [_middle(snapshot, spring.rows), np.array(spring.place)]
             pixels = self._pixels(drawn, ends)
@@ -157,11 +160,19 @@ def _paint_spring(
     place = pixels[1]
     painter.setPen(QPen(color, WIDTH, Qt.PenStyle.DotLine))
     painter.drawLine(*pixels)
+    if is_pinned:
+        _paint_pins(painter, [place], color)
+        return
     painter.setPen(QPen(color, WIDTH))
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    if is_pinned:
+    painter.drawEllipse(place, PIN, PIN)
+
+
+def _paint_pins(painter: QPainter, pixels: list[QPointF], color: QColor) -> None:
+    """Draw pins that stick in these places."""
+    painter.setPen(QPen(color, WIDTH))
+    painter.setBrush(color)
+    for place in pixels:
         head = QPointF(place.x() + STEM / 3, place.y() - STEM)
         painter.drawLine(place, head)
-        painter.setBrush(color)
-        place = head
-    painter.drawEllipse(place, PIN, PIN)
+        painter.drawEllipse(head, PIN, PIN)
