@@ -19,6 +19,7 @@ from napari_embedding_game.core.types import (
     GameSettings,
     HandForces,
     Hold,
+    LandmarkEdit,
     LandmarkHold,
     PairSpring,
     Shake,
@@ -146,12 +147,12 @@ X = (RNG.normal(size=(4, 60, 3)) + CENTERS[:, None]).reshape(-1, 3).astype(np.fl
 GROUP = np.repeat(np.arange(4), 60)
 
 
-def played(n_components=2, **changes):
+def played(n_components=2, frame=50, **changes):
     game = GameSettings(**changes)
     start = StartSettings(n_components=n_components, n_neighbors=20)
     start = resolve(start, game.method)
     edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
-    playing = pipeline.begin(edges, layout, start, game, frame_iterations=50)
+    playing = pipeline.begin(edges, layout, start, game, frame_iterations=frame)
     for snapshot in playing:
         if snapshot.finished:
             return playing, snapshot
@@ -224,6 +225,36 @@ def test_a_dragged_landmark_stays_and_points_give_way():
     assert np.isfinite(to_the_end(playing, Steer(game=fewer)).landmarks).all()
     playing.close()
     other.close()
+
+
+@pytest.mark.parametrize(
+    ("edit", "n"),
+    [
+        (LandmarkEdit(removed=(4,)), 29),
+        (LandmarkEdit(added=((1.0, 2.0),)), 31),
+        (LandmarkEdit(removed=(0, 99), added=((1.0, 2.0),)), 30),
+    ],
+)
+def test_after_an_edit_of_landmarks_nothing_jumps(edit, n):
+    steps = []
+    for forces in (NO_FORCES, HandForces(edits=(edit,))):
+        playing, before = played(frame=1, n_landmarks=30)
+        game = GameSettings(n_landmarks=n if forces else 30)
+        after = playing.send(Steer(game=game, forces=forces))
+        steps.append(np.abs(after.embedding - before.embedding).max())
+        playing.close()
+    assert steps[1] < 2 * steps[0]
+    left = np.delete(before.landmarks, [k for k in edit.removed if k < 30], axis=0)
+    assert len(after.landmarks) == n
+    assert np.median(np.abs(after.landmarks[: len(left)] - left)) < 0.5
+    if edit.added:
+        assert np.allclose(after.landmarks[-1], edit.added[0], atol=1.0)
+
+
+def test_the_last_landmark_cannot_be_taken_away():
+    playing, _ = played(n_landmarks=1)
+    with pytest.raises(InputError, match="one has to be left"):
+        playing.send(Steer(forces=HandForces(edits=(LandmarkEdit(removed=(0,)),))))
 
 
 @pytest.mark.parametrize("changes", [{"method": "pca"}, {"optimizer": "lbfgs"}])

@@ -258,6 +258,40 @@ def test_a_landmark_is_dragged_pinned_and_let_go(session, tmp_path):
         hand.begin_landmark(5)
 
 
+def test_landmarks_are_added_and_deleted_without_a_jump(session, tmp_path):
+    maps = MapTree(session)
+    played = begun(session)
+    hand, place = session.hand, np.array([1.0, -2.0])
+    hand.begin_landmark(7)
+    hand.end_landmark(is_pinned=True)
+    played.frame()
+    before = session.snapshot
+    hand.remove_landmark(3)
+    assert session.timeline.newest.label == "Landmark deleted by hand"
+    assert session.settings.n_landmarks == 19
+    with pytest.raises(DataError, match="just changing"):
+        hand.remove_landmark(3)
+    assert [hold.number for hold in hand.forces.landmarks] == [6]
+    played.frame()
+    after = session.snapshot
+    assert len(after.landmarks) == 19
+    assert after.labels.max() < 19
+    assert np.array_equal(after.landmarks[6], before.landmarks[7])  # pinned as before
+    hand.add_landmark(place)
+    played.frame()
+    assert len(session.snapshot.landmarks) == session.settings.n_landmarks == 20
+    assert np.linalg.norm(session.snapshot.landmarks[19] - place) < radius(before)
+    played.to_the_end()
+    assert same(replay(X.astype(np.float32), session.played), session.snapshot)
+    archive.save(maps.capture(), tmp_path / "map.zip")
+    (saved,) = archive.load(tmp_path / "map.zip").maps
+    assert same(replay(X.astype(np.float32), saved.record), session.snapshot)
+    mark = next(m for m in session.timeline.marks if "deleted" in m.label)
+    session.look_back(mark.number)
+    assert session.settings.n_landmarks == 20
+    assert [hold.number for hold in hand.forces.landmarks] == [7]
+
+
 def test_damaged_moves_by_hand_are_refused(session, tmp_path):
     maps = MapTree(session)
     played = begun(session)
@@ -305,6 +339,16 @@ def test_what_cannot_be_steered_says_so_and_changes_nothing(session):
     assert hand.forces is NO_FORCES
     assert session.state == "stopped"
     assert len(session.timeline.marks) == n_marks
+
+
+def test_a_refusal_is_told_until_something_is_done(session):
+    played = begun(session)
+    session.hand.refuse("Not so.")
+    played.frame()
+    assert session.message == ""  # that of the newest frame
+    assert session.hand.told() == "Not so."
+    session.hand.hold(ONE)
+    assert session.hand.told() == "By hand: 30 points held."
 
 
 def test_restart_forgets_what_was_held(session):
@@ -374,6 +418,8 @@ class RandomPerson:
             "grab landmark": lambda: hand.begin_landmark(int(rng.integers(0, 60))),
             "drag landmark": lambda: hand.drag_landmark_to(by),
             "drop landmark": lambda: hand.end_landmark(is_pinned=bool(rng.integers(2))),
+            "add landmark": lambda: hand.add_landmark(by),
+            "delete landmark": lambda: hand.remove_landmark(int(rng.integers(0, 9))),
             "move": lambda: self.begin(session.move_cluster(self.cluster(), by % 100)),
             "pause": session.pause,
             "resume": session.resume,

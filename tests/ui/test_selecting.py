@@ -489,6 +489,7 @@ def test_a_landmark_is_dragged_where_its_layer_is_selected(
 ):
     viewer, dock = canvas
     native, layers = viewer.window._qt_viewer.canvas.native, dock.controller.layers
+    session.settings.n_landmarks = 4
     dock.controller.play_on()
     qtbot.waitUntil(lambda: session.state == "running" and bool(dock.names.shown()))
     places = layers.to_world(session.snapshot.landmarks)
@@ -510,6 +511,18 @@ def test_a_landmark_is_dragged_where_its_layer_is_selected(
     end = np.array([[at.x(), at.y() + 40.0]])
     assert np.allclose(hold.place, layers.outline_at(end)[0])
     assert dock.select.hand.told.text() == "By hand: 1 landmark pinned."
+    # The engine of this test leaves it where it was.
+    QTest.mouseMove(native, at + QPoint(100, 0))
+    qtbot.wait(40)
+    QTest.keyClick(native, Qt.Key.Key_Delete)
+    assert "Point at a landmark" in dock.select.hand.told.text()
+    QTest.mouseMove(native, at)
+    qtbot.wait(40)
+    QTest.keyClick(native, Qt.Key.Key_Delete)
+    assert session.timeline.newest.label == "Landmark deleted by hand"
+    assert session.settings.n_landmarks == 3
+    QTest.keyClick(native, Qt.Key.Key_A)
+    assert "just changing" in dock.select.hand.told.text()
 
 
 def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):

@@ -158,6 +158,20 @@ class LandmarkHold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LandmarkEdit:
+    """Landmarks that are taken away, and others that come, once.
+
+    Settings with as many landmarks as are there then go with it: otherwise some are
+    taken away or added at random.
+    """
+
+    removed: tuple[int, ...] = ()
+    """Numbers; one that there is not is left out."""
+    added: tuple[tuple[float, ...], ...] = ()
+    """(d,) place of each new one, in units of the map; they are the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shake:
     """Points that are moved at random, once."""
 
@@ -172,8 +186,8 @@ class Shake:
 class HandForces:
     """All that a person does to points of the map at one time, besides settings.
 
-    Never edited.  The shakes happen once, when they are taken up; all else acts in
-    every iteration until other forces are taken up.
+    Never edited.  Shakes and edits happen once, when they are taken up; all else acts
+    in every iteration until other forces are taken up.
     """
 
     springs: tuple[Spring, ...] = ()
@@ -181,10 +195,11 @@ class HandForces:
     pairs: tuple[PairSpring, ...] = ()
     shakes: tuple[Shake, ...] = ()
     landmarks: tuple[LandmarkHold, ...] = ()
+    edits: tuple[LandmarkEdit, ...] = ()
 
     def __bool__(self) -> bool:
         lasting = self.springs or self.holds or self.pairs or self.landmarks
-        return bool(lasting or self.shakes)
+        return bool(lasting or self.shakes or self.edits)
 
 
 NO_FORCES = HandForces()

@@ -23,6 +23,7 @@ from napari_embedding_game.core.types import (
     NO_FORCES,
     HandForces,
     Hold,
+    LandmarkEdit,
     LandmarkHold,
     PairSpring,
     Shake,
@@ -76,6 +77,7 @@ class Hand:
         self._drag: _Drag | None = None
         self._landmark: tuple[Run, int] | None = None
         self._n_shakes = 0
+        self._refusal = ""
 
     # A cluster at the mouse, while the game runs
 
@@ -167,6 +169,65 @@ class Hand:
         pins = (replace(last, is_pinned=True),) if is_pinned and last else ()
         self._tell(run, self._with_landmarks(number, *pins))
 
+    def add_landmark(self, place: NDArray[np.floating]) -> None:
+        """Add a landmark at a place (d,) of the map while the game runs.
+
+        Raises
+        ------
+        DataError, InputError
+            There is one for each point already, or no run that takes it up.
+        """
+        run, snapshot = self._running()
+        n = self._n_landmarks(snapshot)
+        if n >= len(snapshot.embedding):
+            raise DataError("Every point has a landmark already: none can be added.")
+        at = np.clip(np.asarray(place, float), -FARTHEST, FARTHEST)
+        edit = LandmarkEdit(added=(tuple(at.tolist()),))
+        self._edit(run, "Landmark added by hand", n + 1, edit, self.forces.landmarks)
+
+    def remove_landmark(self, number: int) -> None:
+        """Take a landmark away while the game runs; its points go to the others.
+
+        Raises
+        ------
+        DataError, InputError
+            It is gone, or the last one, or there is no run that takes it up.
+        """
+        run, snapshot = self._running()
+        n = self._n_landmarks(snapshot)
+        if not 0 <= number < n:
+            raise DataError("This landmark is gone: choose another one.")
+        if n == 1:
+            raise DataError("The last landmark stays: add another one first.")
+        self._landmark = None
+        holds = tuple(
+            replace(hold, number=hold.number - (hold.number > number))
+            for hold in self.forces.landmarks
+            if hold.number != number
+        )
+        edit = LandmarkEdit(removed=(number,))
+        self._edit(run, "Landmark deleted by hand", n - 1, edit, holds)
+
+    def _n_landmarks(self, snapshot: Snapshot) -> int:
+        """Return how many landmarks there are; their numbers are those on show."""
+        n = len(snapshot.landmarks)
+        if n != min(self._session.settings.n_landmarks, len(snapshot.embedding)):
+            raise DataError("The landmarks are just changing: try again in a moment.")
+        return n
+
+    def _edit(
+        self,
+        run: Run,
+        label: str,
+        n_landmarks: int,
+        edit: LandmarkEdit,
+        holds: tuple[LandmarkHold, ...],
+    ) -> None:
+        self._session.mark(label)
+        self._set(replace(self.forces, landmarks=holds))
+        game = self._session.set_n_landmarks(n_landmarks)
+        run.force(replace(self.forces, edits=(edit,)), game)
+
     def _with_landmarks(self, number: int, *holds: LandmarkHold) -> HandForces:
         others = (h for h in self.forces.landmarks if h.number != number)
         return replace(self.forces, landmarks=(*others, *holds))
@@ -222,7 +283,7 @@ class Hand:
         return None
 
     def _await(self, first: Rows | None) -> None:
-        self.first = first
+        self.first, self._refusal = first, ""
         self.changed.emit()
 
     def hold(self, rows: Rows) -> Run | None:
@@ -292,8 +353,22 @@ class Hand:
         shake = Shake(rows=rows, size=min(SHAKEN * map_radius, FARTHEST), seed=seed)
         return self._apply(f"{_points(rows)} shaken", self.forces, (shake,))
 
+    def refuse(self, reason: str) -> None:
+        """Tell why something was not done, until something is.
+
+        The session's own message gives way to the next frame of a run.
+        """
+        self._session.say(reason)
+        self._refusal = reason
+        self.changed.emit()
+
     def told(self) -> str:
-        """Return in a sentence what acts on the map, or what is to be chosen next."""
+        """Return in a sentence what acts on the map, or what is to be chosen next.
+
+        Or why the last thing was not done.
+        """
+        if self._refusal:
+            return self._refusal
         if self.first is not None:
             return (
                 f"First group: {_points(self.first)}. Select the second, and press the "
@@ -335,7 +410,9 @@ class Hand:
         last = forced[-1].forces if forced else NO_FORCES
         pinned = tuple(spring for spring in last.springs if spring.is_pinned)
         landmarks = tuple(hold for hold in last.landmarks if hold.is_pinned)
-        self._set(replace(last, springs=pinned, landmarks=landmarks, shakes=()))
+        self._set(
+            replace(last, springs=pinned, landmarks=landmarks, shakes=(), edits=())
+        )
 
     def move(self, rows: Rows, by: NDArray[np.floating]) -> None:
         """Let what holds these points hold them at places moved by ``by`` (d,)."""
@@ -424,8 +501,8 @@ class Hand:
         run.force(replace(forces, shakes=shakes))
 
     def _set(self, forces: HandForces) -> None:
-        if forces is not self.forces:
-            self.forces = forces
+        if forces is not self.forces or self._refusal:
+            self.forces, self._refusal = forces, ""
             self.changed.emit()
 
 

@@ -101,6 +101,7 @@ class Session:
         self._restored: SavedMap | None = None
         self.timeline = Timeline()
         self.hand = Hand(self)
+        self._is_by_hand = False
         self._shown: Mark | None = None
         """The mark that ``snapshot`` is of, where it is of an earlier moment."""
         self.message = ""
@@ -556,12 +557,27 @@ class Session:
             self.run.wanted = self.clusters.wanted
 
     def _on_setting(self, info: EmissionInfo) -> None:
+        if self._is_by_hand:  # who set it tells the run, too
+            return
         if info.signal.name == "n_landmarks":
             self.hand.forget_landmarks()
         steers = info.signal.name in GAME_FIELDS
         if self.run and self.state in ALIVE and steers and not self._needs_restart:
             self._steer(self.run, self.settings.game())
         self._check_staleness()
+
+    def set_n_landmarks(self, n_landmarks: int) -> GameSettings:
+        """Set the number of landmarks to what a hand has made it; return the settings.
+
+        The run is not told: whoever calls this does, with which landmarks it were.
+        """
+        self._is_by_hand = True
+        try:
+            self.settings.n_landmarks = n_landmarks
+        finally:
+            self._is_by_hand = False
+        self._steered = self.settings.game()
+        return self._steered
 
     def _steer(self, run: Run, game: GameSettings) -> None:
         if self._played_by is run and self.snapshot is not None:

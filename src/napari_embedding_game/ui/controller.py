@@ -133,17 +133,22 @@ class Controller(QObject):
 
     def steer_by_hand(self, action: HandAction) -> None:
         """Do something to the selected points, or tell why not."""
-        self._play(lambda: self.session.hand.act(action))
+        hand = self.session.hand
+        self._play(lambda: hand.act(action), hand.refuse)
 
     def show_true_neighbors(self, is_shown: bool) -> None:
         """Draw in the true neighbours of the selection, or show the map as it is."""
         self.correction.set_shown(is_shown)
 
-    def _play(self, begin: Callable[[], Run | None]) -> None:
+    def _play(
+        self,
+        begin: Callable[[], Run | None],
+        refuse: Callable[[str], None] | None = None,
+    ) -> None:
         try:
             run = begin()
         except (DataError, InputError) as error:
-            self.session.say(sentence(error))
+            (refuse or self.session.say)(sentence(error))
             return
         if run is None:
             return

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.hand_forces import AppliedForces
+from napari_embedding_game.core.dynamics.hand_forces import AppliedForces, edited
 from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
 from napari_embedding_game.core.dynamics.optimizer import (
     PlayerRMS,
@@ -25,7 +25,7 @@ from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.energy.valid_combinations import check_size, choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.types import GameSettings, HandForces
+from napari_embedding_game.core.types import GameSettings, HandForces, LandmarkEdit
 
 _FIRM = 0.3
 """What every point has of the mean stiffness, besides its own."""
@@ -97,6 +97,8 @@ class Game:
         n_left = self._schedule.n_iter - self._schedule.n_iter // 2
         applied = AppliedForces(forces, self._y.detach(), self.places, n_left)
         self._hand = applied if forces else None
+        for edit in forces.edits:
+            self._edit_landmarks(edit)
 
     def steps(self, settings: GameSettings) -> Iterator[State]:
         """Take over settings, and enough of the schedule to act on them; play it."""
@@ -165,16 +167,24 @@ class Game:
             kept = np.sort(self._rng.choice(n_old, n_landmarks, replace=False))
         n_new = max(0, n_landmarks - n_old)
         drawn = self._rng.choice(len(self._y), n_new, replace=False)
-        keep = torch.as_tensor(kept, device=self._device)
         places = torch.as_tensor(self.places[drawn], device=self._device)
         new = self._y.detach()[places]
+        keep = torch.as_tensor(kept, device=self._device)
+        self._replace_landmarks(torch.cat([old[keep], new]), kept)
+
+    def _edit_landmarks(self, edit: LandmarkEdit) -> None:
+        """Take landmarks away and add others; those that stay keep their momentum."""
+        self._replace_landmarks(*edited(self._z.detach(), edit))
+
+    def _replace_landmarks(self, z: torch.Tensor, kept: NDArray[np.intp]) -> None:
+        """Play with other landmarks (L, d), the first of which were there before."""
         velocity = self._optimizer.state.pop(self._z, {}).get("velocity")
-        self._z = torch.nn.Parameter(torch.cat([old[keep], new]))
+        self._z = torch.nn.Parameter(z)
         self._optimizer.param_groups[1]["params"] = [self._z]
         if velocity is not None:
-            still = torch.zeros_like(new)
-            state = self._optimizer.state[self._z]
-            state["velocity"] = torch.cat([velocity[keep], still])
+            moving = torch.zeros_like(z)
+            moving[: len(kept)] = velocity[torch.as_tensor(kept, device=self._device)]
+            self._optimizer.state[self._z]["velocity"] = moving
 
     # --- Play
 

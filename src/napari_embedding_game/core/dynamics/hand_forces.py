@@ -19,7 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import HandForces, PairSpring, Spring
+from napari_embedding_game.core.types import (
+    HandForces,
+    LandmarkEdit,
+    PairSpring,
+    Spring,
+)
 
 STIFFNESS = 0.1
 """Share of the way to its place that a spring takes its points in an iteration."""
@@ -184,6 +189,27 @@ class AppliedForces:
         padded = np.zeros((n, self._d))
         padded[:, : array.shape[1]] = array
         return torch.as_tensor(padded, dtype=self._dtype, device=self._device)
+
+
+def edited(z: Tensor, edit: LandmarkEdit) -> tuple[Tensor, NDArray[np.intp]]:
+    """Return the landmarks (L', d) after an edit, and the numbers of those that stay.
+
+    Raises
+    ------
+    InputError
+        A new one is not on the map, or none would be left.
+    """
+    kept = np.setdiff1d(np.arange(len(z)), edit.removed)
+    places = np.zeros((len(edit.added), z.shape[1]))
+    for row, place in zip(places, edit.added, strict=True):
+        row[: len(place)] = place[: z.shape[1]]
+    if not (np.abs(places) <= FARTHEST).all() or not (len(kept) or len(places)):
+        raise InputError(
+            f"A landmark can be added at places from -{FARTHEST:g} to {FARTHEST:g}, "
+            "and one has to be left."
+        )
+    stay = z[torch.as_tensor(kept, device=z.device)]
+    return torch.cat([stay, torch.as_tensor(places).to(z)]), kept
 
 
 def radius(y: Tensor, rows: Tensor | None = None) -> float:

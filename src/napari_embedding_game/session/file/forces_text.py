@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.types import (
     HandForces,
     Hold,
+    LandmarkEdit,
     LandmarkHold,
     PairSpring,
     Shake,
@@ -56,6 +57,14 @@ class LandmarkText:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EditText:
+    """A :class:`LandmarkEdit`."""
+
+    removed: tuple[int, ...] = ()
+    added: tuple[tuple[float, ...], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class ForcedText:
     """A :class:`Forced`."""
 
@@ -66,6 +75,7 @@ class ForcedText:
     pairs: tuple[PairText, ...] = ()
     shakes: tuple[ShakeText, ...] = ()
     landmarks: tuple[LandmarkText, ...] = ()
+    edits: tuple[EditText, ...] = ()
 
 
 class ForcesWriter:
@@ -132,6 +142,10 @@ class ForcesWriter:
                 )
                 for hold in forces.landmarks
             ),
+            edits=tuple(
+                EditText(removed=edit.removed, added=edit.added)
+                for edit in forces.edits
+            ),
         )
 
     def _number(
@@ -186,6 +200,7 @@ class ForcesReader:
     def _forces(self, text: ForcedText) -> HandForces:
         places = [len(spring.place) for spring in text.springs]
         places += [len(hold.place) for hold in text.landmarks]
+        places += [len(place) for edit in text.edits for place in edit.added]
         self._expect(all(n == self._n_components for n in places))
         self._expect(all(shake.seed >= 0 for shake in text.shakes))
         return HandForces(
@@ -218,6 +233,10 @@ class ForcesReader:
                     number=hold.number, place=hold.place, is_pinned=hold.is_pinned
                 )
                 for hold in text.landmarks
+            ),
+            edits=tuple(
+                LandmarkEdit(removed=edit.removed, added=edit.added)
+                for edit in text.edits
             ),
         )
 

@@ -126,16 +126,25 @@ class Run:
         """Play on with these settings from the next frame; the newest wins."""
         self._control(_next_settings=game)
 
-    def force(self, forces: HandForces) -> None:
+    def force(self, forces: HandForces, game: GameSettings | None = None) -> None:
         """Play on under these forces of a hand from the next frame; the newest win.
 
-        Shakes that were not taken up yet are not lost.
+        Shakes and edits that were not taken up yet are not lost.
+
+        Parameters
+        ----------
+        forces : HandForces
+        game : GameSettings, optional
+            Settings that are taken up together with them.
         """
         with self._turn:
             waiting = self._next_forces
-            if waiting is not None and waiting.shakes:
-                forces = replace(forces, shakes=waiting.shakes + forces.shakes)
+            if waiting is not None:
+                shakes = waiting.shakes + forces.shakes
+                edits = waiting.edits + forces.edits
+                forces = replace(forces, shakes=shakes, edits=edits)
             self._next_forces = forces
+            self._next_settings = game or self._next_settings
             self._turn.notify_all()
 
     @property
@@ -223,7 +232,7 @@ class Run:
             )
             if not self._wait_for_turn(snapshot, clock):
                 return
-            settings, forces = self._take_settings(), self._take_forces()
+            settings, forces = self._take_both()
             if settings is not None:
                 self.steered.append((snapshot.iteration, settings))
             if forces is not None:
@@ -246,10 +255,12 @@ class Run:
             new_settings, self._next_settings = self._next_settings, None
             return new_settings
 
-    def _take_forces(self) -> HandForces | None:
+    def _take_both(self) -> tuple[GameSettings | None, HandForces | None]:
+        """Return what was wished, at one time: some settings go with their forces."""
         with self._turn:
+            settings, self._next_settings = self._next_settings, None
             forces, self._next_forces = self._next_forces, None
-            return forces
+            return settings, forces
 
     def _wait_for_turn(self, snapshot: Snapshot, clock: _Clock) -> bool:
         """Wait until the next frame is due; False when the run is to end."""

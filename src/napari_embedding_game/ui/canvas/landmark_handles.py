@@ -1,7 +1,11 @@
-"""Landmarks as handles, while their layer is the selected one in napari's list."""
+"""Landmarks as handles, while their layer is the selected one in napari's list.
+
+They are dragged with the mouse; keys add one under the mouse, or take it away.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +19,13 @@ from napari_embedding_game.ui.canvas.nearest import nearest_within
 
 if TYPE_CHECKING:
     import napari
+    from napari.layers import Points
 
+ADD, REMOVE = "A", ("Delete", "Backspace")
+"""Keys that add a landmark under the mouse, and that take one away."""
 REACH = 8.0
 """Canvas pixels from the middle of a landmark that take hold of it."""
+POINT_AT_ONE = "Point at a landmark with the mouse, then press Delete."
 
 
 class LandmarkHandle:
@@ -52,7 +60,7 @@ class LandmarkHandle:
             self._session.hand.begin_landmark(self._number)
         except (DataError, InputError) as error:
             self._is_refused = True
-            self._session.say(sentence(error))
+            self._session.hand.refuse(sentence(error))
             return False
         self._is_begun = True
         return True
@@ -74,17 +82,57 @@ class LandmarkHandles:
         self._viewer = viewer
         self._session = session
         self._layers = layers
+        self._pixel: NDArray[np.floating] | None = None
+        """Where the mouse was seen last."""
+        self._bound: Points | None = None
+        """The layer that has got the keys."""
 
     def handle_at(self, pixel: NDArray[np.floating]) -> LandmarkHandle | None:
         """Return the landmark at a pixel (x, y); None where there is none to be had."""
+        self._pixel = pixel
+        number = self._number_at(pixel)
+        if number is None:
+            return None
+        return LandmarkHandle(self._session, self._layers, number)
+
+    # Inside
+
+    def _number_at(self, pixel: NDArray[np.floating]) -> int | None:
         layer, snapshot = self._layers.landmarks, self._session.snapshot
         is_chosen = layer is not None and self._viewer.layers.selection.active is layer
         if layer is None or not (is_chosen and layer.visible) or snapshot is None:
             return None
+        self._bind(layer)
         place = self._layers.place_at(pixel)
         if place is None or snapshot.landmarks.shape[1] != 2:
             return None
         hit = nearest_within(snapshot.landmarks, place, REACH)
-        if hit is None:
-            return None
-        return LandmarkHandle(self._session, self._layers, hit[0])
+        return None if hit is None else hit[0]
+
+    def _bind(self, layer: Points) -> None:
+        """Give the keys to the layer, in place of napari's own."""
+        if layer is self._bound:
+            return
+        self._bound = layer
+        layer.bind_key(ADD, self._add, overwrite=True)
+        for key in REMOVE:
+            layer.bind_key(key, self._remove, overwrite=True)
+
+    def _add(self, layer: object = None) -> None:
+        pixel = self._pixel
+        line = None if pixel is None else self._layers.outline_at(pixel[None])
+        if line is not None:
+            self._do(lambda: self._session.hand.add_landmark(line[0]))
+
+    def _remove(self, layer: object = None) -> None:
+        number = None if self._pixel is None else self._number_at(self._pixel)
+        if number is None:
+            self._session.hand.refuse(POINT_AT_ONE)
+        else:
+            self._do(lambda: self._session.hand.remove_landmark(number))
+
+    def _do(self, edit: Callable[[], None]) -> None:
+        try:
+            edit()
+        except (DataError, InputError) as error:
+            self._session.hand.refuse(sentence(error))

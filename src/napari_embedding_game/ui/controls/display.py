@@ -65,7 +65,8 @@ class DisplayControls(ControlsSection):
             value=self._look.show_landmarks,
             tooltip="Show the landmarks, the middle of each cluster, as dark dots. "
             "With their layer selected in napari's list they can be dragged while the "
-            "game runs: the points give way.",
+            "game runs, and the points give way; A adds one under the mouse, Delete "
+            "takes it away.",
         )
         self.names = CheckBox(
             text="Show names",

@@ -148,7 +148,7 @@ class SpringHandle:
             self._session.hand.begin_drag(self._drag.cluster.id)
         except (DataError, InputError) as error:
             self._is_refused = True
-            self._session.say(sentence(error))
+            self._session.hand.refuse(sentence(error))
             return False
         self._is_begun = True
         return True
