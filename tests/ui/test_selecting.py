@@ -546,6 +546,7 @@ def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):
     session.settings.method = "pca"
     session.selection.select_points(np.arange(5))
     assert not hand.buttons["hold"].enabled
+    assert hand.told.text().startswith("Only a game")
 
 
 def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, session):

@@ -8,7 +8,7 @@ from magicgui.widgets import PushButton
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from napari_embedding_game.core.energy.valid_combinations import is_played
+from napari_embedding_game.core.energy.valid_combinations import NO_HAND, is_played
 from napari_embedding_game.session.hand import HandAction
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
@@ -116,6 +116,8 @@ class HandButtons(QWidget):
         if not self.neighbors.native.isDown():
             self.neighbors.enabled = is_some and is_known and is_at_rest
         text = self._correction or hand.told()
+        if not is_game and is_some:
+            text = text or NO_HAND
         show_text(self.told, text)
         self.told.setVisible(bool(text))
 
