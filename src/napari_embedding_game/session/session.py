@@ -21,6 +21,7 @@ from napari_embedding_game.core.energy.valid_combinations import (
     check_goes_on,
     check_hand,
     fits_exactly,
+    is_played,
 )
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import (
@@ -252,7 +253,9 @@ class Session:
             edges=former.edges if is_known and former is not None else None,
         )
         self._steered = self.run.game
-        if warm is not None and self.hand.forces:
+        if not is_played(self.run.game):
+            self.hand.clear()
+        elif warm is not None and self.hand.forces:
             self.run.force(self.hand.forces)
         if warm is None:  # else clusters keep their numbers
             self.clusters.begin_run()
