@@ -30,8 +30,9 @@ STIFFNESS = 0.1
 """Share of the way to its place that a spring takes its points in an iteration."""
 FASTEST = 0.02
 """Longest way in an iteration, as a share of the map's radius, where there is time
-enough: who is dragged faster tears away from its neighbours, ``python
-benchmarks/hand_forces.py``."""
+enough: a class of digits that is dragged by a radius loses 0.003 of its neighbours'
+recall, 0.025 where it may go four times as fast (``python benchmarks/hand_forces.py``).
+"""
 APART = 2.5
 """Distance of the middles of two sets that are torn apart, where 1 is that at which
 they touch."""
