@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.inspect.clusters import merge_tree
-from napari_embedding_game.core.types import Snapshot, undefined
+from napari_embedding_game.core.types import Snapshot, Steer, undefined
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
 
@@ -171,7 +171,8 @@ class FakeEngine:
                     **({"embedding": layout} if is_warm else {}),
                 )
                 if sent is not None:
-                    self.games.append(sent)
+                    game = sent.game if isinstance(sent, Steer) else sent
+                    self.games.append(game or self.games[-1])
                     n_iter = max(n_iter, iteration + 20)
                 elif iteration >= n_iter:
                     return

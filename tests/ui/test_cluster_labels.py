@@ -52,6 +52,14 @@ def test_names_hide_while_the_game_is_played(slow, play, qtbot, dock, session):
     assert dock.names.shown() == {}
 
 
+def test_names_are_read_in_a_branch_that_moves(slow, play, qtbot, dock, session):
+    play("running")
+    session.stop()
+    dock.controller.play_on()
+    qtbot.waitUntil(lambda: session.state == "running")
+    written(dock, qtbot, "0123")
+
+
 def test_names_hide_where_they_would_touch(play, qtbot, viewer, dock, session):
     play()
     session.clusters.rename(3, "B cells")

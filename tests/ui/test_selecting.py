@@ -433,19 +433,155 @@ def test_a_bar_clicked_with_shift_adds_its_points(qtbot, play, inspector, sessio
     assert after.sum() == 25
 
 
+def pixel_of_first_name(dock):
+    drawn = dock.controller.layers.projection()
+    at = drawn.to_pixels(dock.names.names.places)[0]
+    return next(
+        QPoint(int(at[0]), int(at[1]) - up)
+        for up in range(0, 200, 2)
+        if dock.names.handle_at(np.array([at[0], at[1] - up])) is not None
+    )
+
+
+@pytest.mark.parametrize("way", ["let go", "pinned", "Escape"])
+def test_a_cluster_is_dragged_while_the_game_runs(qtbot, canvas, session, slow, way):
+    viewer, dock = canvas
+    native = viewer.window._qt_viewer.canvas.native
+    dock.controller.play_on()
+    qtbot.waitUntil(lambda: session.state == "running" and bool(dock.names.shown()))
+    cluster = dock.names.names.clusters[0].id
+    rows = session.clusters.clustering.rows(cluster)
+    middle = session.snapshot.embedding[rows].mean(axis=0)
+    run, hold, by = session.run, pixel_of_first_name(dock), QPoint(60, 0)
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    QTest.mouseMove(native, QPoint(2, 2))
+    qtbot.wait(40)
+    QTest.mouseMove(native, hold)
+    QTest.mousePress(native, left, none, hold)
+    for step in (20, 40, 60):
+        qtbot.wait(40)
+        QTest.mouseMove(native, hold + QPoint(step, 0))
+    ends = np.array([[hold.x(), hold.y()], [hold.x() + 60, hold.y()]], float)
+
+    def is_at_the_hand():
+        line = dock.controller.layers.outline_at(ends)
+        places = [s.place for s in session.hand.forces.springs]
+        return bool(places) and np.allclose(places, middle + line[1] - line[0])
+
+    qtbot.waitUntil(is_at_the_hand)
+    (spring,) = session.hand.forces.springs
+    assert np.array_equal(spring.rows, rows)
+    assert dock.marks.overlay.isVisible()
+    if way == "Escape":
+        QTest.keyClick(native, Qt.Key.Key_Escape)
+    held = Qt.KeyboardModifier.ControlModifier if way == "pinned" else none
+    QTest.mouseRelease(native, left, held, hold + by)
+    assert [s.is_pinned for s in session.hand.forces.springs] == [True] * (
+        way == "pinned"
+    )
+    assert session.run is run  # it goes on, and is no branch
+    assert session.selection.is_empty
+    assert session.timeline.newest.label.endswith("dragged by hand")
+
+
+def test_a_landmark_is_dragged_where_its_layer_is_selected(
+    qtbot, canvas, session, slow
+):
+    viewer, dock = canvas
+    native, layers = viewer.window._qt_viewer.canvas.native, dock.controller.layers
+    session.settings.n_landmarks = 4
+    dock.controller.play_on()
+    qtbot.waitUntil(lambda: session.state == "running" and bool(dock.names.shown()))
+    places = layers.to_world(session.snapshot.landmarks)
+    at = QPoint(*layers.projection().to_pixels(places)[2].round().astype(int).tolist())
+    viewer.layers.selection.active = layers.landmarks
+    left = Qt.MouseButton.LeftButton
+    control = Qt.KeyboardModifier.ControlModifier
+    QTest.mouseMove(native, QPoint(2, 2))
+    qtbot.wait(40)
+    QTest.mouseMove(native, at)
+    QTest.mousePress(native, left, pos=at)
+    for step in (20, 40):
+        qtbot.wait(40)
+        QTest.mouseMove(native, at + QPoint(0, step))
+    qtbot.waitUntil(lambda: bool(session.hand.forces.landmarks))
+    QTest.mouseRelease(native, left, control, at + QPoint(0, 40))
+    (hold,) = session.hand.forces.landmarks
+    assert (hold.number, hold.is_pinned) == (2, True)
+    end = np.array([[at.x(), at.y() + 40.0]])
+    assert np.allclose(hold.place, layers.outline_at(end)[0])
+    assert dock.select.hand.told.text() == "By hand: 1 landmark pinned."
+    # The engine of this test leaves it where it was.
+    QTest.mouseMove(native, at + QPoint(100, 0))
+    qtbot.wait(40)
+    QTest.keyClick(native, Qt.Key.Key_Delete)
+    assert "Point at a landmark" in dock.select.hand.told.text()
+    QTest.mouseMove(native, at)
+    qtbot.wait(40)
+    QTest.keyClick(native, Qt.Key.Key_Delete)
+    assert session.timeline.newest.label == "Landmark deleted by hand"
+    assert session.settings.n_landmarks == 3
+    QTest.keyClick(native, Qt.Key.Key_A)
+    assert "just changing" in dock.select.hand.told.text()
+
+
+def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):
+    _, dock = canvas
+    hand = dock.select.hand
+    assert not hand.buttons["hold"].enabled
+    session.selection.select_points(np.arange(5))
+    QTest.mouseClick(hand.buttons["hold"].native, Qt.MouseButton.LeftButton)
+    assert hand.told.text() == "By hand: 5 points held."
+    qtbot.waitUntil(lambda: len(session.run.forced) == 1)
+    session.selection.select_points(np.arange(10, 20))
+    QTest.mouseClick(hand.buttons["link"].native, Qt.MouseButton.LeftButton)
+    assert "Select the second" in hand.told.text()
+    session.selection.select_points(np.arange(20, 30))
+    QTest.mouseClick(hand.buttons["link"].native, Qt.MouseButton.LeftButton)
+    assert hand.told.text() == "By hand: 5 points held, 1 link."
+    session.selection.clear()
+    assert not hand.buttons["link"].enabled
+    QTest.mouseClick(hand.buttons["let go"].native, Qt.MouseButton.LeftButton)
+    assert hand.told.text() == ""
+    session.settings.method = "pca"
+    session.selection.select_points(np.arange(5))
+    assert not hand.buttons["hold"].enabled
+    assert hand.told.text().startswith("Only a game")
+
+
+def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, session):
+    _, dock = canvas
+    points, button = dock.controller.layers.points, dock.select.hand.neighbors
+    assert not button.enabled
+    # 3 and 23 lie where the others are that they are not like.
+    session.selection.select_points(np.arange(0, 8))
+    before, snapshot = points.data.copy(), session.snapshot
+    left = Qt.MouseButton.LeftButton
+    QTest.mousePress(button.native, left)
+    qtbot.waitUntil(lambda: not np.array_equal(points.data, before))
+    assert "stepped out" in dock.select.hand.told.text()
+    assert session.snapshot is snapshot
+    qtbot.wait(300)
+    moved = np.flatnonzero((points.data != before).any(axis=1))
+    assert 3 in moved
+    assert len(moved) < 6
+    QTest.mouseRelease(button.native, left)
+    assert np.array_equal(points.data, before)
+    assert dock.select.hand.told.text() == ""
+    QTest.mousePress(button.native, left)
+    session.settings.strength = 900.0  # the game plays on
+    qtbot.waitUntil(lambda: not dock.controller.correction.is_shown)
+    QTest.mouseRelease(button.native, left)
+    assert not dock.controller.correction.is_shown
+
+
 @pytest.mark.parametrize("gives_up", [False, True])
 def test_a_cluster_is_dragged_by_its_name(qtbot, canvas, session, gives_up):
     viewer, dock = canvas
     native = viewer.window._qt_viewer.canvas.native
     qtbot.waitUntil(lambda: bool(dock.names.shown()))
     cluster, text = dock.names.names.clusters[0], dock.names.names.texts[0]
-    drawn = dock.controller.layers.projection()
-    at = drawn.to_pixels(dock.names.names.places)[0]
-    hold = next(
-        QPoint(int(at[0]), int(at[1]) - up)
-        for up in range(0, 200, 2)
-        if dock.names.handle_at(np.array([at[0], at[1] - up])) is not None
-    )
+    hold = pixel_of_first_name(dock)
     assert text in dock.names.shown()
     center, before = viewer.scene.camera.center, session.snapshot
     rows = session.clusters.clustering.rows(cluster.id)

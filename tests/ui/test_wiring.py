@@ -71,6 +71,8 @@ class SelectionView(Recorder):
     lasso_toggled = Signal(bool)
     embed_requested = Signal(object, object)
     show_objects_requested = Signal()
+    hand_requested = Signal(str)
+    correction_toggled = Signal(bool)
     trouble = Signal(str)
 
     def note_asked(self, source):  # a Mock would take the layers as well
@@ -105,6 +107,7 @@ class MockController(Recorder):
     real = Controller
     legend_changed = Signal(object)
     busy_changed = Signal(str)
+    correction_told = Signal(str)
     trouble = Signal(str)
 
     def __init__(self, dataset=None):
@@ -152,6 +155,8 @@ ASKED = [
     ),
     ("select.embed_requested", (None, None), "embed_selection", call(None, None)),
     ("select.show_objects_requested", (), "show_objects", call()),
+    ("select.hand_requested", ("hold",), "steer_by_hand", call("hold")),
+    ("select.correction_toggled", (True,), "show_true_neighbors", call(True)),
 ]
 """A signal, its values, the method that it reaches, and the call of it."""
 
@@ -179,6 +184,7 @@ TOLD = [
     ("trouble", ("No space left.",), "data.set_trouble", call("No space left.")),
     ("writing.saved", ("a.csv",), "run.tell_saved", call("a.csv")),
     ("legend_changed", (LEGEND,), "look.set_legend", call(LEGEND)),
+    ("correction_told", ("2 drawn in",), "select.tell_correction", call("2 drawn in")),
 ]
 """A signal of the controller, its values, the setter, and the call of it."""
 

@@ -44,6 +44,7 @@ from napari_embedding_game.core.types import (
     GameSettings,
     Snapshot,
     StartSettings,
+    Steer,
     WarmStart,
 )
 
@@ -131,7 +132,7 @@ def begin(
     diagnose: bool = True,
     frame_iterations: int | Callable[[int], int] | None = None,
     warm_start: WarmStart | None = None,
-) -> Generator[Snapshot, GameSettings | None, None]:
+) -> Generator[Snapshot, GameSettings | Steer | None, None]:
     """Begin the game; see :func:`~.driver.play` for what it takes and yields.
 
     Raises

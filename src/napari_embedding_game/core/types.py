@@ -111,6 +111,108 @@ class WarmStart:
     least the second half of the schedule."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Spring:
+    """Points that are drawn to a place by a spring at their middle."""
+
+    rows: IntArray
+    """(m,) the points."""
+    place: tuple[float, ...]
+    """(d,) where their middle is drawn to, in units of the map."""
+    is_pinned: bool = False
+    """Whether a person wants it to stay there when the mouse has let go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Hold:
+    """Points that are held where they are."""
+
+    rows: IntArray
+    """(m,) the points."""
+    places: FloatArray
+    """(m, d) where, in units of the map."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PairSpring:
+    """A spring between the middles of two sets of points."""
+
+    one: IntArray
+    """(m,) points of one set."""
+    other: IntArray
+    """(k,) points of the other, none of them in both."""
+    is_link: bool
+    """Whether it draws them together until they touch, or pushes them apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LandmarkHold:
+    """A landmark that is held at a place."""
+
+    number: int
+    """Which, among the landmarks of the game; one that there is no more is nowhere."""
+    place: tuple[float, ...]
+    """(d,) where, in units of the map."""
+    is_pinned: bool = False
+    """Whether a person wants it to stay there when the mouse has let go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LandmarkEdit:
+    """Landmarks that are taken away, and others that come, once.
+
+    Settings with as many landmarks as are there then go with it: otherwise some are
+    taken away or added at random.
+    """
+
+    removed: tuple[int, ...] = ()
+    """Numbers; one that there is not is left out."""
+    added: tuple[tuple[float, ...], ...] = ()
+    """(d,) place of each new one, in units of the map; they are the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shake:
+    """Points that are moved at random, once."""
+
+    rows: IntArray
+    """(m,) the points."""
+    size: float
+    """Standard deviation along each axis, in units of the map."""
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HandForces:
+    """All that a person does to points of the map at one time, besides settings.
+
+    Never edited.  Shakes and edits happen once, when they are taken up; all else acts
+    in every iteration until other forces are taken up.
+    """
+
+    springs: tuple[Spring, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    pairs: tuple[PairSpring, ...] = ()
+    shakes: tuple[Shake, ...] = ()
+    landmarks: tuple[LandmarkHold, ...] = ()
+    edits: tuple[LandmarkEdit, ...] = ()
+
+    def __bool__(self) -> bool:
+        lasting = self.springs or self.holds or self.pairs or self.landmarks
+        return bool(lasting or self.shakes or self.edits)
+
+
+NO_FORCES = HandForces()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Steer:
+    """What a game is told on its way; None: as before."""
+
+    game: GameSettings | None = None
+    forces: HandForces | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One complete state of the game; the arrays are copies and stay as they are."""

@@ -19,7 +19,9 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.valid_combinations import (
     check_goes_on,
+    check_hand,
     fits_exactly,
+    is_played,
 )
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import (
@@ -36,6 +38,7 @@ from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.file.saved_map import SavedMap
+from napari_embedding_game.session.hand import Hand
 from napari_embedding_game.session.run import provenance
 from napari_embedding_game.session.run.engine import CoreEngine, Engine
 from napari_embedding_game.session.run.record import RunRecord, record
@@ -98,6 +101,8 @@ class Session:
         """The settings that ``run`` was given last."""
         self._restored: SavedMap | None = None
         self.timeline = Timeline()
+        self.hand = Hand(self)
+        self._is_by_hand = False
         self._shown: Mark | None = None
         """The mark that ``snapshot`` is of, where it is of an earlier moment."""
         self.message = ""
@@ -117,6 +122,7 @@ class Session:
         self.run = self.snapshot = self.merging = None
         self._played_by, self._restored, self._shown = None, None, None
         self.timeline.clear()
+        self.hand.clear()
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
@@ -136,13 +142,19 @@ class Session:
         self.mark_present("Before Restart")
         self.stop()
         self.timeline.begin_branch(None)
+        self.hand.clear()
         return self._begin(None)
 
-    def play_on(self) -> Run:
+    def play_on(self, label: str = "") -> Run:
         """Stop what is played and return a run that goes on from the map on show.
 
         With the present settings, and as a branch: what came after that map before
         stays in the timeline.
+
+        Parameters
+        ----------
+        label : str
+            What is going to happen to it besides, for a mark of its own.
 
         Raises
         ------
@@ -150,10 +162,14 @@ class Session:
             There is no map, or nothing that can go on from it.
         """
         snapshot = self._check_goes_on()
+        if label:
+            self.mark(label)
         self.mark_present("Before Continue")
         return self._branch(warm_start(snapshot))
 
-    def move_cluster(self, cluster: int, by: NDArray[np.floating]) -> Run:
+    def move_cluster(
+        self, cluster: int, by: NDArray[np.floating], *, is_pinned: bool = False
+    ) -> Run:
         """Move a cluster, and return a run that goes on from there, as a branch.
 
         Neighbours follow it and strangers give way, as the method has it; nothing is
@@ -166,6 +182,8 @@ class Session:
             Id of the cluster.
         by : (d,) array
             How far, in units of the map.
+        is_pinned : bool
+            Whether a spring holds it there.
 
         Raises
         ------
@@ -173,13 +191,24 @@ class Session:
             There is no map, the cluster has no points, or nothing can go on from it.
         """
         snapshot = self._check_goes_on()
-        known = self.clusters.clustering.by_id.get(cluster)
         rows = self.clusters.clustering.rows(cluster)
-        if known is None or not len(rows):
+        if not len(rows):
             raise DataError("This cluster has no points any more: drag another one.")
-        name = known.name if known.is_named else f"Cluster {known.name}"
-        self.mark(f"{name} moved by hand")
-        return self._branch(moved(warm_start(snapshot), snapshot, rows, by))
+        if is_pinned:
+            check_hand(self.settings.game())
+        self.mark(f"{self.cluster_name(cluster)} moved by hand")
+        layout = moved(warm_start(snapshot), snapshot, rows, by)
+        self.hand.move(rows, by)
+        if is_pinned:
+            self.hand.pin(rows, layout.embedding)
+        return self._branch(layout)
+
+    def cluster_name(self, cluster: int) -> str:
+        """Return what a cluster is called in a sentence."""
+        known = self.clusters.clustering.by_id.get(cluster)
+        if known is None:
+            return "A cluster"
+        return known.name if known.is_named else f"Cluster {known.name}"
 
     def _check_goes_on(self) -> Snapshot:
         """Return the map on show; a run with the present settings can go on from it."""
@@ -224,6 +253,10 @@ class Session:
             edges=former.edges if is_known and former is not None else None,
         )
         self._steered = self.run.game
+        if not is_played(self.run.game):
+            self.hand.clear()
+        elif warm is not None and self.hand.forces:
+            self.run.force(self.hand.forces)
         if warm is None:  # else clusters keep their numbers
             self.clusters.begin_run()
         self._tell_run()
@@ -310,6 +343,7 @@ class Session:
         self._shown, self._played_by = mark, None
         self.snapshot, self.merging = mark.snapshot, mark.merging
         self._choose({**asdict(mark.start), **asdict(mark.game)}, self.look)
+        self.hand.restore(mark.record)
         n_landmarks = len(mark.snapshot.landmarks)
         self.clusters.receive(mark.snapshot.labels, n_landmarks, self.merging)
         self.say(mark.snapshot.warning)
@@ -326,6 +360,15 @@ class Session:
     def plays(self, run: Run) -> bool:
         """Return whether this is the run that is played, and not yet ended."""
         return run is self.run and self.state in ALIVE
+
+    def has_played(self, run: Run) -> bool:
+        """Return whether the map on show is one of this run."""
+        return self._played_by is run
+
+    @property
+    def steered(self) -> GameSettings:
+        """The settings that the run was given last."""
+        return self._steered
 
     def receive(self, run: Run, progress: Progress) -> None:
         """Take up a frame; one of a run that is no longer played is dropped."""
@@ -472,6 +515,7 @@ class Session:
         self._choose({**asdict(saved.start), **asdict(saved.game)}, saved.look)
         self._restored, self.snapshot = saved, saved.snapshot
         self.merging = saved.merging
+        self.hand.restore(saved.record)
         self.clusters.restore(saved.book, *saved.landmark_labels, saved.merging)
         if saved.snapshot is not None:
             self.mark("As it was opened", "end")
@@ -516,10 +560,27 @@ class Session:
             self.run.wanted = self.clusters.wanted
 
     def _on_setting(self, info: EmissionInfo) -> None:
+        if self._is_by_hand:  # who set it tells the run, too
+            return
+        if info.signal.name == "n_landmarks":
+            self.hand.forget_landmarks()
         steers = info.signal.name in GAME_FIELDS
         if self.run and self.state in ALIVE and steers and not self._needs_restart:
             self._steer(self.run, self.settings.game())
         self._check_staleness()
+
+    def set_n_landmarks(self, n_landmarks: int) -> GameSettings:
+        """Set the number of landmarks to what a hand has made it; return the settings.
+
+        The run is not told: whoever calls this does, with which landmarks it were.
+        """
+        self._is_by_hand = True
+        try:
+            self.settings.n_landmarks = n_landmarks
+        finally:
+            self._is_by_hand = False
+        self._steered = self.settings.game()
+        return self._steered
 
     def _steer(self, run: Run, game: GameSettings) -> None:
         if self._played_by is run and self.snapshot is not None:

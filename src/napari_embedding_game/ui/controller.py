@@ -19,12 +19,14 @@ from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file.saved_map import SavedMap
+from napari_embedding_game.session.hand import HandAction
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
+from napari_embedding_game.ui.canvas.correction import ShownCorrection
 from napari_embedding_game.ui.canvas.drawing import Drawing
 from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
 from napari_embedding_game.ui.connections import Connections
@@ -69,6 +71,8 @@ class Controller(QObject):
     legend_changed = Signal(object)
     busy_changed = Signal(str)
     """What is being read or written, "" when nothing is."""
+    correction_told = Signal(str)
+    """A sentence about true neighbours that are shown, "" when none are."""
     trouble = Signal(str)
     """A sentence about what failed, "" when it is over."""
 
@@ -90,6 +94,7 @@ class Controller(QObject):
             self.replacing.is_allowed,
         )
         self.drawing = Drawing(viewer, workspace, self._on_lost)
+        self.correction = ShownCorrection(session, self.render)
         self.object_highlight = ObjectHighlight(viewer, session, linked)
         self.pointing = ClickSelection(viewer, session, self.layers, linked)
         self._worker: FrameWorker | None = None
@@ -120,15 +125,32 @@ class Controller(QObject):
         """Start a run that goes on from the map on show, or tell why there is none."""
         self._play(self.session.play_on)
 
-    def move_cluster(self, cluster: int, by: np.ndarray) -> None:
+    def move_cluster(
+        self, cluster: int, by: np.ndarray, is_pinned: bool = False
+    ) -> None:
         """Move a cluster by ``by`` on the map, and play on, or tell why not."""
-        self._play(lambda: self.session.move_cluster(cluster, by))
+        self._play(lambda: self.session.move_cluster(cluster, by, is_pinned=is_pinned))
 
-    def _play(self, begin: Callable[[], Run]) -> None:
+    def steer_by_hand(self, action: HandAction) -> None:
+        """Do something to the selected points, or tell why not."""
+        hand = self.session.hand
+        self._play(lambda: hand.act(action), hand.refuse)
+
+    def show_true_neighbors(self, is_shown: bool) -> None:
+        """Draw in the true neighbours of the selection, or show the map as it is."""
+        self.correction.set_shown(is_shown)
+
+    def _play(
+        self,
+        begin: Callable[[], Run | None],
+        refuse: Callable[[str], None] | None = None,
+    ) -> None:
         try:
             run = begin()
         except (DataError, InputError) as error:
-            self.session.say(sentence(error))
+            (refuse or self.session.say)(sentence(error))
+            return
+        if run is None:
             return
         self._worker = worker = FrameWorker(run.frames)
         worker.frame.connect(lambda progress: self.receive(run, progress))
@@ -166,6 +188,7 @@ class Controller(QObject):
             self.object_highlight.close,
             self.session_store.close,
             self.pointing.close,
+            self.correction.close,
             self.drawing.close,
             self._end_run,
             self.reading.close,
@@ -236,6 +259,7 @@ class Controller(QObject):
             task.trouble.connect(self.trouble)
         connect(self.relink.changed, self.trouble)
         self.drawing.legend_changed.connect(self.legend_changed)
+        self.correction.told.connect(self.correction_told)
         reading = self.reading
         for given_up in (reading.failed, reading.incomplete, reading.cancelled):
             given_up.connect(self._on_nothing_to_map)

@@ -12,8 +12,10 @@ from qtpy.QtGui import QKeyEvent, QShowEvent
 from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from napari_embedding_game.ui.canvas.hover import Hover
+from napari_embedding_game.ui.canvas.landmark_handles import LandmarkHandles
 from napari_embedding_game.ui.canvas.overlays.cluster_labels import ClusterLabels
 from napari_embedding_game.ui.canvas.overlays.far_lines import FarLines
+from napari_embedding_game.ui.canvas.overlays.hand_marks import HandMarks
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controller import Controller
@@ -178,12 +180,16 @@ class GameDock(QWidget):
         self.look = DisplayControls(session)
         self.select = SelectionControls(session, maps, linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
+        self.marks = HandMarks(viewer, workspace, self.controller.layers, self)
         self.far = FarLines(viewer, workspace, self.controller.layers, self)
         self.hover = Hover(viewer, workspace, self.controller.layers, self)
         views = connect_views(
             self.controller, self.data, self.run, self.look, self.select, self.hover
         )
-        self.controller.pointing.drag_by(self.names.handle_at)
+        landmarks = LandmarkHandles(viewer, session, self.controller.layers)
+        self.controller.pointing.drag_by(
+            lambda pixel: landmarks.handle_at(pixel) or self.names.handle_at(pixel)
+        )
         self.names.dragged.connect(self.controller.move_cluster)
         self._build()
         self._on_theme()
@@ -194,6 +200,7 @@ class GameDock(QWidget):
             self.controller,
             self.hover,
             self.names,
+            self.marks,
             self.far,
             self.look,
             self.select,

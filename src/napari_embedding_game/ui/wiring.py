@@ -98,7 +98,10 @@ def _of_selection(controller: Controller, select: SelectionControls) -> Pairs:
     yield select.lasso_toggled, controller.pointing.set_lasso
     yield select.embed_requested, controller.embed_selection
     yield select.show_objects_requested, controller.show_objects
+    yield select.hand_requested, controller.steer_by_hand
+    yield select.correction_toggled, controller.show_true_neighbors
     yield select.trouble, controller.trouble
+    yield controller.correction_told, select.tell_correction
     yield controller.reading.asked, select.note_asked
     yield controller.reading.loaded, select.note_loaded
 

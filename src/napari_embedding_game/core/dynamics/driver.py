@@ -42,6 +42,7 @@ from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.pressure import nearest_landmark, pressure
 from napari_embedding_game.core.energy.valid_combinations import (
     NO_CHANGE,
+    NO_HAND,
     check_optimizer,
 )
 from napari_embedding_game.core.errors import InputError
@@ -51,13 +52,15 @@ from napari_embedding_game.core.threads import Loops, one_torch_thread
 from napari_embedding_game.core.types import (
     Alarm,
     GameSettings,
+    HandForces,
     Snapshot,
+    Steer,
     WarmStart,
     undefined,
 )
 
 FrameIterations = int | Callable[[int], int] | None
-Playing = Generator[Snapshot, GameSettings | None, None]
+Playing = Generator[Snapshot, GameSettings | Steer | None, None]
 
 FRAME_SECONDS = 0.04
 """Longest stretch of iterations between two snapshots."""
@@ -93,7 +96,8 @@ def play(
     all of them act at once, and the learning rates of a game come back to half-way so
     that there is time to react.  A minimiser goes on from the present points.
     After the snapshot with ``finished=True``, ``send(settings)`` plays on and
-    ``next()`` ends the iterator.
+    ``next()`` ends the iterator.  A :class:`Steer` brings the forces of a hand, with
+    settings or without: a game takes them up in the same way.
 
     Parameters
     ----------
@@ -126,7 +130,8 @@ def play(
     ------
     InputError
         A setting is out of range, the method's library is not installed, the points
-        are too many for the optimiser, or they left every finite position.
+        are too many for the optimiser, or they left every finite position.  Or
+        forces were sent to what is no game.
     """
     settings = settings or GameSettings()
     problem = Problem(
@@ -141,7 +146,7 @@ def play(
     while True:
         steer = yield driver.snapshot()
         if steer is not None:
-            driver.steer(steer)
+            driver.steer(steer if isinstance(steer, Steer) else Steer(game=steer))
         if not driver.advance():
             return
 
@@ -256,8 +261,11 @@ class _Driver:
         state = self._state
         return self._moving.fitting is None and state.iteration == state.n_iter
 
-    def steer(self, settings: GameSettings) -> None:
-        """Go on from the present points under these settings."""
+    def steer(self, steer: Steer) -> None:
+        """Go on from the present points under other settings or forces."""
+        if steer.forces is not None:
+            self._take_forces(steer.forces)
+        settings = steer.game or self._settings
         if not self._dynamic.is_steered:
             return
         check_optimizer(get_method(settings.method), settings.optimizer)
@@ -284,6 +292,11 @@ class _Driver:
         self._measured = math.nan
         if self._dynamic.fitting is not None:
             self._members = self._draw_members(settings.n_landmarks)
+
+    def _take_forces(self, forces: HandForces) -> None:
+        if not isinstance(self._dynamic, Game):
+            raise InputError(NO_HAND)
+        self._dynamic.take_forces(forces)
 
     def _begin(self, dynamic: Dynamic, settings: GameSettings, iteration: int) -> None:
         """Let a dynamic move the points from this iteration on."""

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.dynamics.hand_forces import AppliedForces, edited
 from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
 from napari_embedding_game.core.dynamics.optimizer import (
     PlayerRMS,
@@ -24,7 +25,7 @@ from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.energy.valid_combinations import check_size, choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.types import GameSettings, HandForces, LandmarkEdit
 
 _FIRM = 0.3
 """What every point has of the mean stiffness, besides its own."""
@@ -81,8 +82,23 @@ class Game:
         self._position = 0
         self._drawn_for: tuple[str, str, int] | None = None
         self._stiffness = torch.as_tensor(stiffness(self._edges), device=self._device)
+        self._hand: AppliedForces | None = None
 
     # --- Settings
+
+    def take_forces(self, forces: HandForces) -> None:
+        """Let these forces of a hand act from now on, in place of those before.
+
+        Raises
+        ------
+        InputError
+            They are not of points and places of this map.
+        """
+        n_left = self._schedule.n_iter - self._schedule.n_iter // 2
+        applied = AppliedForces(forces, self._y.detach(), self.places, n_left)
+        self._hand = applied if forces else None
+        for edit in forces.edits:
+            self._edit_landmarks(edit)
 
     def steps(self, settings: GameSettings) -> Iterator[State]:
         """Take over settings, and enough of the schedule to act on them; play it."""
@@ -151,16 +167,24 @@ class Game:
             kept = np.sort(self._rng.choice(n_old, n_landmarks, replace=False))
         n_new = max(0, n_landmarks - n_old)
         drawn = self._rng.choice(len(self._y), n_new, replace=False)
-        keep = torch.as_tensor(kept, device=self._device)
         places = torch.as_tensor(self.places[drawn], device=self._device)
         new = self._y.detach()[places]
+        keep = torch.as_tensor(kept, device=self._device)
+        self._replace_landmarks(torch.cat([old[keep], new]), kept)
+
+    def _edit_landmarks(self, edit: LandmarkEdit) -> None:
+        """Take landmarks away and add others; those that stay keep their momentum."""
+        self._replace_landmarks(*edited(self._z.detach(), edit))
+
+    def _replace_landmarks(self, z: torch.Tensor, kept: NDArray[np.intp]) -> None:
+        """Play with other landmarks (L, d), the first of which were there before."""
         velocity = self._optimizer.state.pop(self._z, {}).get("velocity")
-        self._z = torch.nn.Parameter(torch.cat([old[keep], new]))
+        self._z = torch.nn.Parameter(z)
         self._optimizer.param_groups[1]["params"] = [self._z]
         if velocity is not None:
-            still = torch.zeros_like(new)
-            state = self._optimizer.state[self._z]
-            state["velocity"] = torch.cat([velocity[keep], still])
+            moving = torch.zeros_like(z)
+            moving[: len(kept)] = velocity[torch.as_tensor(kept, device=self._device)]
+            self._optimizer.state[self._z]["velocity"] = moving
 
     # --- Play
 
@@ -173,9 +197,18 @@ class Game:
         energy.backward()  # type: ignore[no-untyped-call]
         self.objective.repulsion = self._repulsion
         self._optimizer.step()
+        if self._hand is not None:
+            self._hand.move(self._y.detach(), self._velocity(self._y))
+            self._hand.move_landmarks(self._z.detach(), self._velocity(self._z))
         self.objective.follow(self._y, self._z)
         self._position += 1
         self._iteration += 1
+
+    def _velocity(self, player: torch.nn.Parameter) -> torch.Tensor | None:
+        velocity: torch.Tensor | None = self._optimizer.state.get(player, {}).get(
+            "velocity"
+        )
+        return velocity
 
     def _set_rates(self, factor: float) -> None:
         points, landmarks = self._optimizer.param_groups

@@ -29,6 +29,17 @@ NO_CHANGE = (
     "run to use another optimizer."
 )
 
+NO_HAND = (
+    "Only a game takes up what a hand does to its points: choose a method that is "
+    "played as a game, and the optimizer game."
+)
+
+
+def check_hand(settings: GameSettings) -> None:
+    """Raise InputError where nothing takes up what a hand does to the points."""
+    if not is_played(settings):
+        raise InputError(NO_HAND)
+
 
 def choose(
     method: str, approximation: Approximation | None, optimizer: OptimizerName = "game"

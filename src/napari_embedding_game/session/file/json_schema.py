@@ -12,6 +12,7 @@ from napari_embedding_game.session.clusters.clustering import (
     Grouping,
 )
 from napari_embedding_game.session.display import DisplaySettings
+from napari_embedding_game.session.file.forces_text import ForcedText
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.run.record import RunRecord
 
@@ -68,6 +69,8 @@ class MapText:
     has_x: bool = False
     branch_left: int | None = None
     """Of the map that the run went on from, iterations that were left; else None."""
+    forced: tuple[ForcedText, ...] = ()
+    """What a hand did to the points of the run."""
     n_axes: int = 0
     """Axes of the label image that the rows are objects of; 0: they are none."""
     look: DisplaySettings

@@ -22,6 +22,7 @@ from napari_embedding_game.session.file.check_settings import (
     check_record,
     check_settings,
 )
+from napari_embedding_game.session.file.forces_text import ForcesReader
 from napari_embedding_game.session.file.json_schema import MapText
 from napari_embedding_game.session.file.saved_map import (
     SavedMap,
@@ -31,7 +32,7 @@ from napari_embedding_game.session.file.saved_map import (
 from napari_embedding_game.session.file.zip_container import Container
 from napari_embedding_game.session.json_codec import loads
 from napari_embedding_game.session.run import replay
-from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.run.record import Forced, RunRecord
 
 OLD_SIZE = b'"size_by_pressure": true', b'"size_by": "Pressure"'
 """What points are sized by, as version 0.2 wrote it, and as it is written now."""
@@ -57,8 +58,10 @@ class MapReader:
         check_settings(text.start, text.game, self._file.name)
         if text.record is not None:
             self._expect(text.shot is not None, "its run")
-            replay.check(text.record)
             check_record(text.record, self._file.name)
+        record = self._record()
+        if record is not None:
+            replay.check(record)
         snapshot = self._snapshot()
         n_landmarks = 0 if snapshot is None else len(snapshot.landmarks)
         energies = self._array("energies", "<f8", None, 2)
@@ -84,7 +87,7 @@ class MapReader:
             origin=text.origin,
             start=text.start,
             game=text.game,
-            record=self._record(),
+            record=record,
             snapshot=snapshot,
             energies=tuple((int(i), float(e)) for i, e in energies),
             merging=self._merging(n_landmarks) if text.is_merged else None,
@@ -96,10 +99,13 @@ class MapReader:
         )
 
     def _record(self) -> RunRecord | None:
-        """Return the record, with the map that the run went on from."""
+        """Return the record, with forces and the map that the run went on from."""
         record, left = self._text.record, self._text.branch_left
-        if record is None or left is None:
-            return None if record is None else record.as_text()
+        if record is None:
+            return None
+        record = replace(record.as_text(), forced=self._forced(record))
+        if left is None:
+            return record
         embedding = self._array("branch_embedding", "<f4", self._n, None)
         self._expect(embedding.shape[1] == record.start.n_components, "its branch")
         landmarks = self._array("branch_landmarks", "<f4", None, embedding.shape[1])
@@ -108,6 +114,28 @@ class MapReader:
         self._expect(record.is_branch and left >= 0, "its branch")
         warm = WarmStart(embedding=embedding, landmarks=landmarks, iterations_left=left)
         return replace(record, warm_start=warm)
+
+    def _forced(self, record: RunRecord) -> tuple[Forced, ...]:
+        """Return what a hand did to the points of the run."""
+        if not self._text.forced:
+            return ()
+        folder = self._folder
+        if f"{folder}/hand_rows.npy" not in self._file:  # all of it was let go
+            rows, ends = np.zeros(0, "<i8"), np.zeros(0, "<i8")
+            places = np.zeros((0, record.start.n_components), "<f4")
+        else:
+            rows = self._array("hand_rows", "<i8", None)
+            ends = self._array("hand_ends", "<i8", None)
+            n_components = record.start.n_components
+            places = self._array("hand_places", "<f4", len(rows), n_components)
+
+        def expect(is_so: bool) -> None:
+            self._expect(is_so, "its moves by hand")
+
+        expect(_within(rows, 0, self._n))
+        expect(bool(np.isfinite(places).all()))
+        reader = ForcesReader(rows, ends, places, expect)
+        return reader.events(self._text.forced)
 
     def _objects(self) -> Objects | None:
         n_axes, n_rows = self._text.n_axes, self._text.origin.n_source_rows

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.file.forces_text import ForcesWriter
 from napari_embedding_game.session.file.json_schema import MapText, ShotText
 from napari_embedding_game.session.file.origin import SAMPLES, origin_of
 from napari_embedding_game.session.file.saved_map import SavedMap
@@ -34,6 +35,7 @@ def map_text(one: SavedMap, *, reads_source: bool = True) -> MapText:
         game=one.game,
         record=None if one.record is None else one.record.as_text(),
         branch_left=None if warm is None else warm.iterations_left,
+        forced=_forces(one).text,
         shot=None
         if shot is None
         else ShotText(
@@ -71,6 +73,13 @@ def _stores_x(dataset: Dataset) -> bool:
     )
 
 
+def _forces(one: SavedMap) -> ForcesWriter:
+    record = one.record
+    if record is None:
+        return ForcesWriter((), 2)
+    return ForcesWriter(record.forced, record.start.n_components)
+
+
 def map_arrays(one: SavedMap) -> Arrays:
     """Return the arrays of a map by their names in the file."""
     book, shot = one.book, one.snapshot
@@ -106,6 +115,7 @@ def map_arrays(one: SavedMap) -> Arrays:
         warm = one.record.warm_start
         arrays["branch_embedding"] = warm.embedding.astype("<f4")
         arrays["branch_landmarks"] = warm.landmarks.astype("<f4")
+    arrays |= _forces(one).arrays()
     if one.drawn is not None:
         arrays["drawn"] = one.drawn
     if one.merging is not None:

@@ -20,11 +20,12 @@ from napari_embedding_game.core.types import (
     GameSettings,
     Snapshot,
     StartSettings,
+    Steer,
     WarmStart,
 )
 from napari_embedding_game.session.clusters.merging import Merging
 
-Game = Generator[Snapshot, GameSettings | None, None]
+Game = Generator[Snapshot, GameSettings | Steer | None, None]
 
 FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 """Most iterations in a frame, so that a small game too is seen to move."""

@@ -1,8 +1,8 @@
 """Record of a run that is complete enough to replay it.
 
 A game is determined by its data, its start settings, its first settings, and
-which settings it took up at which iteration: pauses, single steps and the
-length of the frames leave no trace in the layout.
+which settings and forces of a hand it took up at which iteration: pauses, single
+steps and the length of the frames leave no trace in the layout.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from napari_embedding_game.core.types import (
     GameSettings,
+    HandForces,
     Snapshot,
     StartSettings,
     WarmStart,
@@ -24,6 +25,14 @@ class Steering:
 
     iteration: int
     game: GameSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Forced:
+    """New forces of a hand, and the iteration after which they were taken up."""
+
+    iteration: int
+    forces: HandForces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +51,12 @@ class RunRecord:
     warm_start: WarmStart | None = None
     """That map; None of a branch where it was not kept, which cannot be replayed.  No
     text: session files keep it as arrays."""
+    forced: tuple[Forced, ...] = ()
+    """In the order of their iterations.  No text either."""
 
     def as_text(self) -> RunRecord:
         """Return the record without arrays."""
-        return replace(self, warm_start=None)
+        return replace(self, warm_start=None, forced=())
 
 
 def record(run: Run, snapshot: Snapshot) -> RunRecord:
@@ -62,4 +73,9 @@ def record(run: Run, snapshot: Snapshot) -> RunRecord:
         n_iter=snapshot.iteration,
         is_branch=run.warm_start is not None,
         warm_start=run.warm_start,
+        forced=tuple(
+            Forced(iteration=iteration, forces=forces)
+            for iteration, forces in list(run.forced)
+            if iteration < snapshot.iteration
+        ),
     )

@@ -18,6 +18,7 @@ from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.run.run import steer_of
 
 
 def replay(X: Any, record: RunRecord) -> Snapshot:
@@ -71,11 +72,13 @@ def replay_frames(X: Any, record: RunRecord) -> Iterator[Snapshot]:
         snapshot = next(game)
     yield snapshot
     steered = {steering.iteration: steering.game for steering in record.steered}
+    forced = {forced.iteration: forced.forces for forced in record.forced}
     while snapshot.iteration < record.n_iter:
         with COMPUTING:
-            settings = steered.get(snapshot.iteration)
+            done = snapshot.iteration
+            steer = steer_of(steered.get(done), forced.get(done))
             try:
-                snapshot = next(game) if settings is None else game.send(settings)
+                snapshot = next(game) if steer is None else game.send(steer)
             except StopIteration:
                 raise DataError(
                     f"The record says {record.n_iter} iterations, but the game ended "
@@ -101,16 +104,18 @@ def same(one: Snapshot, other: Snapshot) -> bool:
 
 def check(record: RunRecord) -> None:
     """Raise DataError if no run can have left this record."""
-    iterations = [steering.iteration for steering in record.steered]
-    in_order = all(a < b for a, b in pairwise(iterations))
-    inside = all(0 <= iteration < record.n_iter for iteration in iterations)
-    if not (in_order and inside and record.n_iter >= 0):
-        raise DataError(
-            "The record of this run is damaged: it was steered after its end or out "
-            "of order."
-        )
+    for events in (record.steered, record.forced):
+        iterations = [event.iteration for event in events]
+        in_order = all(a < b for a, b in pairwise(iterations))
+        inside = all(0 <= iteration < record.n_iter for iteration in iterations)
+        if not (in_order and inside and record.n_iter >= 0):
+            raise DataError(
+                "The record of this run is damaged: it was steered after its end or "
+                "out of order."
+            )
 
 
 def _next_stop(record: RunRecord, done: int) -> int:
     stops = [s.iteration for s in record.steered if s.iteration > done]
+    stops += [f.iteration for f in record.forced if f.iteration > done]
     return min([*stops, record.n_iter])

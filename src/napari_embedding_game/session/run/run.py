@@ -11,15 +11,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from napari_embedding_game.core.energy.valid_combinations import is_played
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.core.types import (
     GameSettings,
+    HandForces,
     Snapshot,
     StartSettings,
+    Steer,
     WarmStart,
 )
 from napari_embedding_game.session.clusters.clustering import Grouping
@@ -86,10 +88,13 @@ class Run:
     """(iteration, energy) of every frame so far; grows while the run is on."""
     steered: list[tuple[int, GameSettings]] = field(default_factory=list, init=False)
     """(iteration, settings) of every change that the game has taken up."""
+    forced: list[tuple[int, HandForces]] = field(default_factory=list, init=False)
+    """(iteration, forces of a hand) of every change that the game has taken up."""
 
     def __post_init__(self) -> None:
         self._turn = threading.Condition()
         self._next_settings: GameSettings | None = None
+        self._next_forces: HandForces | None = None
         self._paused = False
         self._steps = 0
         self._stopped = False
@@ -120,6 +125,27 @@ class Run:
     def steer(self, game: GameSettings) -> None:
         """Play on with these settings from the next frame; the newest wins."""
         self._control(_next_settings=game)
+
+    def force(self, forces: HandForces, game: GameSettings | None = None) -> None:
+        """Play on under these forces of a hand from the next frame; the newest win.
+
+        Shakes and edits that were not taken up yet are not lost.
+
+        Parameters
+        ----------
+        forces : HandForces
+        game : GameSettings, optional
+            Settings that are taken up together with them.
+        """
+        with self._turn:
+            waiting = self._next_forces
+            if waiting is not None:
+                shakes = waiting.shakes + forces.shakes
+                edits = waiting.edits + forces.edits
+                forces = replace(forces, shakes=shakes, edits=edits)
+            self._next_forces = forces
+            self._next_settings = game or self._next_settings
+            self._turn.notify_all()
 
     @property
     def paused(self) -> bool:
@@ -166,7 +192,7 @@ class Run:
             layout = self.warm_start.embedding
         with COMPUTING:
             # What was changed during the preparation holds from the beginning.
-            self.game = self._take() or self.game
+            self.game = self._take_settings() or self.game
             game = self._begin(layout)
         regroup = _Regroup(self, self.edges)
         duration = self.pace.duration(time.monotonic() - begun)
@@ -206,26 +232,35 @@ class Run:
             )
             if not self._wait_for_turn(snapshot, clock):
                 return
-            new_settings = self._take()
-            if new_settings is not None:
-                self.steered.append((snapshot.iteration, new_settings))
-            snapshot = self._advance(game, new_settings)
+            settings, forces = self._take_both()
+            if settings is not None:
+                self.steered.append((snapshot.iteration, settings))
+            if forces is not None:
+                self.forced.append((snapshot.iteration, forces))
+            snapshot = self._advance(game, steer_of(settings, forces))
 
     def _advance(
-        self, game: Game, new_settings: GameSettings | None
+        self, game: Game, steer: GameSettings | Steer | None
     ) -> Snapshot | None:
         if self._stopped:
             return None
         with COMPUTING:
             try:
-                return next(game) if new_settings is None else game.send(new_settings)
+                return next(game) if steer is None else game.send(steer)
             except StopIteration:
                 return None
 
-    def _take(self) -> GameSettings | None:
+    def _take_settings(self) -> GameSettings | None:
         with self._turn:
             new_settings, self._next_settings = self._next_settings, None
             return new_settings
+
+    def _take_both(self) -> tuple[GameSettings | None, HandForces | None]:
+        """Return what was wished, at one time: some settings go with their forces."""
+        with self._turn:
+            settings, self._next_settings = self._next_settings, None
+            forces, self._next_forces = self._next_forces, None
+            return settings, forces
 
     def _wait_for_turn(self, snapshot: Snapshot, clock: _Clock) -> bool:
         """Wait until the next frame is due; False when the run is to end."""
@@ -245,9 +280,17 @@ class Run:
     def _may_go_on(self, snapshot: Snapshot) -> bool:
         if self._stopped:
             return True
-        if snapshot.finished and self._next_settings is None:
+        is_told = self._next_settings is not None or self._next_forces is not None
+        if snapshot.finished and not is_told:
             return False
         return not self._paused or self._steps > 0
+
+
+def steer_of(
+    settings: GameSettings | None, forces: HandForces | None
+) -> GameSettings | Steer | None:
+    """Return what a game is sent for these; None where there is nothing to be told."""
+    return settings if forces is None else Steer(game=settings, forces=forces)
 
 
 class _Regroup:

@@ -55,8 +55,8 @@ class Handle(Protocol):
     def move(self, pixel: NDArray[np.floating]) -> None:
         """Follow the mouse to (x, y) of the canvas."""
 
-    def drop(self, pixel: NDArray[np.floating]) -> None:
-        """Stay where the mouse let go."""
+    def drop(self, pixel: NDArray[np.floating], *, is_pinned: bool) -> None:
+        """Stay where the mouse let go; pinned there if Ctrl or Cmd was held."""
 
     def put_back(self) -> None:
         """Be where it was before: it was given up, or only clicked."""
@@ -185,7 +185,8 @@ class Picker:
             if not (is_held and is_drag and event.type == "mouse_release"):
                 handle.put_back()
         if is_held and is_drag:
-            handle.drop(np.array(event.pos[:2], dtype=float))
+            pixel = np.array(event.pos[:2], dtype=float)
+            handle.drop(pixel, is_pinned=_adds(event))
         elif is_held:
             self._on_click(CanvasClick.of(event), _adds(event))
 

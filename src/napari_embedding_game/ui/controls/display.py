@@ -63,7 +63,10 @@ class DisplayControls(ControlsSection):
         self.landmarks = CheckBox(
             text="Show landmarks",
             value=self._look.show_landmarks,
-            tooltip="Show the landmarks, the middle of each cluster, as dark dots.",
+            tooltip="Show the landmarks, the middle of each cluster, as dark dots. "
+            "With their layer selected in napari's list they can be dragged while the "
+            "game runs, and the points give way; A adds one under the mouse, Delete "
+            "takes it away.",
         )
         self.names = CheckBox(
             text="Show names",

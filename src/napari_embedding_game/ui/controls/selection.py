@@ -12,6 +12,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import LoadResult, Source
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.child_space import ChildSpace
+from napari_embedding_game.ui.controls.hand_buttons import HandButtons
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
@@ -21,7 +22,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 
 HINT = (
     "Click a cluster on the map, or drag around points with Shift held. "
-    "Drag a cluster by its name to move it."
+    "Drag a cluster by its name to move it, with Ctrl held to pin it there."
 )
 
 
@@ -43,6 +44,10 @@ class SelectionControls(ControlsSection):
     The data are read again where there are options, and are as here without.
     """
     show_objects_requested = Signal()
+    correction_toggled = Signal(bool)
+    """Whether true neighbours are to be shown beside the selection."""
+    hand_requested = Signal(str)
+    """What is to be done to the selected points: a :data:`HandAction`."""
     trouble = Signal(str)
     """A sentence about what failed."""
 
@@ -77,6 +82,8 @@ class SelectionControls(ControlsSection):
             grid.addWidget(button.native, *divmod(number, 2))
         self.column.addWidget(self.text)
         self.column.addLayout(grid)
+        self.hand = HandButtons(session)
+        self.column.addWidget(self.hand)
         self.space = ChildSpace(session, maps)
         self.column.addWidget(self.space)
         self._connect()
@@ -102,6 +109,10 @@ class SelectionControls(ControlsSection):
         """Follow what is going to be read; None: a session file was taken up."""
         self.space.note_asked(source)
 
+    def tell_correction(self, text: str) -> None:
+        """Tell which true neighbours are shown; "": none are."""
+        self.hand.tell(text)
+
     def note_loaded(self, source: Source, loaded: LoadResult) -> None:
         """Offer the spaces of the source that was taken up."""
         self.space.note_loaded(source, loaded)
@@ -114,7 +125,9 @@ class SelectionControls(ControlsSection):
             self._linked.changed,
         )
         self._connections.connect_all(changes, self.refresh)
-        self._connections.add(self.space)
+        self._connections.add(self.space, self.hand)
+        self.hand.requested.connect(self.hand_requested)
+        self.hand.correction_toggled.connect(self.correction_toggled)
         self.lasso.native.toggled.connect(self.lasso_toggled)
         self.make.changed.connect(self._make_cluster)
         self.embed.changed.connect(self._embed)

@@ -11,7 +11,10 @@ from qtpy.QtCore import QObject, QPointF, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QWidget
 
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.clustering import Cluster
+from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.canvas.drawing import RESTING
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.overlays.label_layout import (
@@ -31,6 +34,7 @@ from napari_embedding_game.ui.tasks.throttle import throttled
 if TYPE_CHECKING:
     import napari
 
+    from napari_embedding_game.session.session import Session
     from napari_embedding_game.ui.workspace import Workspace
 
 MOST_NUMBERED = 40
@@ -47,6 +51,8 @@ MOST_DRAGGED = 1000
 DOT = 3.0
 """Pixels of each."""
 DRAGGED_OPACITY = 0.7
+MOST_NAMED_RUNNING = 100_000
+"""Points; of more, finding the places of the names would slow down what moves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,24 +102,64 @@ class NameHandle:
         self._drag.pixel = pixel
         self._labels.show_drag(self._drag)
 
-    def drop(self, pixel: NDArray[np.floating]) -> None:
+    def drop(self, pixel: NDArray[np.floating], *, is_pinned: bool) -> None:
         """Tell by how much the cluster was dragged."""
         self._drag.pixel = pixel
         by = self._labels.shift(self._drag)
         self._labels.show_drag(None)
         if by is not None:
-            self._labels.dragged.emit(self._drag.cluster.id, by)
+            self._labels.dragged.emit(self._drag.cluster.id, by, is_pinned)
 
     def put_back(self) -> None:
         """Show the names as they were."""
         self._labels.show_drag(None)
 
 
+class SpringHandle:
+    """A cluster's name under the mouse while the game runs: its points follow."""
+
+    def __init__(self, labels: ClusterLabels, session: Session, drag: _Drag) -> None:
+        self._labels = labels
+        self._session = session
+        self._drag = drag
+        self._is_begun = self._is_refused = False
+
+    def move(self, pixel: NDArray[np.floating]) -> None:
+        """Draw the cluster to the hand."""
+        self._drag.pixel = pixel
+        if self._is_refused or not (self._is_begun or self._begin()):
+            return
+        by = self._labels.shift(self._drag)
+        if by is not None:
+            self._session.hand.drag_by(by)
+
+    def drop(self, pixel: NDArray[np.floating], *, is_pinned: bool) -> None:
+        """Let go of the cluster, or pin it at the hand."""
+        self.move(pixel)
+        self._session.hand.end_drag(is_pinned=is_pinned)
+
+    def put_back(self) -> None:
+        """Let go of the cluster where it has come to."""
+        self._session.hand.end_drag()
+
+    def _begin(self) -> bool:
+        """Take hold of the cluster, or tell why it cannot be."""
+        try:
+            self._session.hand.begin_drag(self._drag.cluster.id)
+        except (DataError, InputError) as error:
+            self._is_refused = True
+            self._session.hand.refuse(sentence(error))
+            return False
+        self._is_begun = True
+        return True
+
+
 class ClusterLabels(QObject):
     """Says which names are to be seen, and shows them over the canvas.
 
-    They are seen while the map rests, in step with every edit; they come and go
-    softly with the zoom.  Each is a handle of its cluster: see :meth:`handle_at`.
+    They are seen while the map rests, in step with every edit, and while it moves once
+    its points have sorted themselves; they come and go softly with the zoom.  Each is a
+    handle of its cluster: see :meth:`handle_at`.
 
     Parameters
     ----------
@@ -124,8 +170,9 @@ class ClusterLabels(QObject):
         Any widget in napari's window.
     """
 
-    dragged = Signal(int, object)
-    """Id of a cluster, and by how much (2,) it was dragged, in units of the map."""
+    dragged = Signal(int, object, bool)
+    """Id of a cluster of a map at rest, by how much (2,) it was dragged, in units of
+    the map, and whether it is to be pinned there."""
 
     def __init__(
         self,
@@ -150,6 +197,7 @@ class ClusterLabels(QObject):
         self._connections.connect(
             workspace.session.selection.changed, self._overlay.repaint
         )
+        self._connections.connect(workspace.session.progressed, self._on_frame)
         self._later()
 
     def close(self) -> None:
@@ -185,7 +233,9 @@ class ClusterLabels(QObject):
 
     # The names as handles
 
-    def handle_at(self, pixel: NDArray[np.floating]) -> NameHandle | None:
+    def handle_at(
+        self, pixel: NDArray[np.floating]
+    ) -> NameHandle | SpringHandle | None:
         """Return the cluster whose name is read at a pixel (x, y), to be dragged."""
         names, shown, drawn = self.names, self.shown(), self._layers.projection()
         snapshot = self._session.snapshot
@@ -202,6 +252,8 @@ class ClusterLabels(QObject):
         place = int(hits[0])
         cluster = names.clusters[place]
         drag = _Drag(cluster, names.texts[place], pixel, middles[place], pixel)
+        if self._session.state == "running":
+            return SpringHandle(self, self._session, drag)
         return NameHandle(self, drag)
 
     def show_drag(self, drag: _Drag | None) -> None:
@@ -265,15 +317,35 @@ class ClusterLabels(QObject):
         )
 
     def _later(self, event: object = None) -> None:
-        if self._session.state not in RESTING and self.names.clusters:
+        if not self._is_read() and self.names.clusters:
             self.names = NO_LABELS
             self._overlay.repaint()
         self._soon.throttle()
 
+    def _on_frame(self, event: object = None) -> None:
+        if self._session.state == "running" and self._is_read():
+            self._soon.throttle()
+
+    def _is_read(self) -> bool:
+        """Whether the map is still enough for names to be read.
+
+        While it moves, this is after the first half of the schedule: before, clusters
+        are not yet what they will be.
+        """
+        session = self._session
+        if session.state != "running":
+            return session.state in RESTING
+        run, snapshot = session.run, session.snapshot
+        if run is None or snapshot is None or not session.has_played(run):
+            return False
+        if len(snapshot.embedding) > MOST_NAMED_RUNNING:
+            return False
+        return run.warm_start is not None or 2 * snapshot.iteration >= snapshot.n_iter
+
     def _find(self) -> LabelPlacement:
         session, points = self._session, self._layers.points
         snapshot = session.snapshot
-        if snapshot is None or points is None or session.state not in RESTING:
+        if snapshot is None or points is None or not self._is_read():
             return NO_LABELS
         is_by_cluster = session.look.color_by == CLUSTER
         clusters = to_be_named(session.clusters.clusters, with_numbers=is_by_cluster)

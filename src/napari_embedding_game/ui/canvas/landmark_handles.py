@@ -1,0 +1,138 @@
+"""Landmarks as handles, while their layer is the selected one in napari's list.
+
+They are dragged with the mouse; keys add one under the mouse, or take it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.canvas.nearest import nearest_within
+
+if TYPE_CHECKING:
+    import napari
+    from napari.layers import Points
+
+ADD, REMOVE = "A", ("Delete", "Backspace")
+"""Keys that add a landmark under the mouse, and that take one away."""
+REACH = 8.0
+"""Canvas pixels from the middle of a landmark that take hold of it."""
+POINT_AT_ONE = "Point at a landmark with the mouse, then press Delete."
+
+
+class LandmarkHandle:
+    """A landmark under the mouse."""
+
+    def __init__(self, session: Session, layers: MapLayers, number: int) -> None:
+        self._session = session
+        self._layers = layers
+        self._number = number
+        self._is_begun = self._is_refused = False
+
+    def move(self, pixel: NDArray[np.floating]) -> None:
+        """Draw the landmark to the hand."""
+        if self._is_refused or not (self._is_begun or self._begin()):
+            return
+        line = self._layers.outline_at(np.asarray(pixel)[None])
+        if line is not None:
+            self._session.hand.drag_landmark_to(line[0])
+
+    def drop(self, pixel: NDArray[np.floating], *, is_pinned: bool) -> None:
+        """Let go of the landmark, or pin it at the hand."""
+        self.move(pixel)
+        self._session.hand.end_landmark(is_pinned=is_pinned)
+
+    def put_back(self) -> None:
+        """Let go of the landmark where it has come to."""
+        self._session.hand.end_landmark()
+
+    def _begin(self) -> bool:
+        """Take hold of the landmark, or tell why it cannot be."""
+        try:
+            self._session.hand.begin_landmark(self._number)
+        except (DataError, InputError) as error:
+            self._is_refused = True
+            self._session.hand.refuse(sentence(error))
+            return False
+        self._is_begun = True
+        return True
+
+
+class LandmarkHandles:
+    """Finds the landmark that can be dragged at a pixel.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    session : Session
+    layers : MapLayers
+    """
+
+    def __init__(
+        self, viewer: napari.Viewer, session: Session, layers: MapLayers
+    ) -> None:
+        self._viewer = viewer
+        self._session = session
+        self._layers = layers
+        self._pixel: NDArray[np.floating] | None = None
+        """Where the mouse was seen last."""
+        self._bound: Points | None = None
+        """The layer that has got the keys."""
+
+    def handle_at(self, pixel: NDArray[np.floating]) -> LandmarkHandle | None:
+        """Return the landmark at a pixel (x, y); None where there is none to be had."""
+        self._pixel = pixel
+        number = self._number_at(pixel)
+        if number is None:
+            return None
+        return LandmarkHandle(self._session, self._layers, number)
+
+    # Inside
+
+    def _number_at(self, pixel: NDArray[np.floating]) -> int | None:
+        layer, snapshot = self._layers.landmarks, self._session.snapshot
+        is_chosen = layer is not None and self._viewer.layers.selection.active is layer
+        if layer is None or not (is_chosen and layer.visible) or snapshot is None:
+            return None
+        self._bind(layer)
+        place = self._layers.place_at(pixel)
+        if place is None or snapshot.landmarks.shape[1] != 2:
+            return None
+        hit = nearest_within(snapshot.landmarks, place, REACH)
+        return None if hit is None else hit[0]
+
+    def _bind(self, layer: Points) -> None:
+        """Give the keys to the layer, in place of napari's own."""
+        if layer is self._bound:
+            return
+        self._bound = layer
+        layer.bind_key(ADD, self._add, overwrite=True)
+        for key in REMOVE:
+            layer.bind_key(key, self._remove, overwrite=True)
+
+    def _add(self, layer: object = None) -> None:
+        pixel = self._pixel
+        line = None if pixel is None else self._layers.outline_at(pixel[None])
+        if line is not None:
+            self._do(lambda: self._session.hand.add_landmark(line[0]))
+
+    def _remove(self, layer: object = None) -> None:
+        number = None if self._pixel is None else self._number_at(self._pixel)
+        if number is None:
+            self._session.hand.refuse(POINT_AT_ONE)
+        else:
+            self._do(lambda: self._session.hand.remove_landmark(number))
+
+    def _do(self, edit: Callable[[], None]) -> None:
+        try:
+            edit()
+        except (DataError, InputError) as error:
+            self._session.hand.refuse(sentence(error))

@@ -1,0 +1,268 @@
+"""Forces of a hand on the points of a game."""
+
+import numpy as np
+import pytest
+import torch
+
+from napari_embedding_game.core import pipeline
+from napari_embedding_game.core.dynamics.hand_forces import (
+    APART,
+    FASTEST,
+    STIFFNESS,
+    AppliedForces,
+    radius,
+)
+from napari_embedding_game.core.energy.methods import resolve
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.types import (
+    NO_FORCES,
+    GameSettings,
+    HandForces,
+    Hold,
+    LandmarkEdit,
+    LandmarkHold,
+    PairSpring,
+    Shake,
+    Spring,
+    StartSettings,
+    Steer,
+)
+
+RNG = np.random.default_rng(5)
+SAME = np.arange(12)
+
+
+@pytest.fixture
+def y():
+    return torch.tensor(RNG.normal(size=(12, 2)) * 10, dtype=torch.float32)
+
+
+def applied(y, **forces):
+    return AppliedForces(HandForces(**forces), y, SAME[::-1].copy(), n_left=10**9)
+
+
+def test_a_spring_takes_its_middle_a_share_of_the_way_and_keeps_its_shape(y):
+    # The points of the data are in the opposite order inside.
+    rows, inside = np.array([0, 1, 5]), [11, 10, 6]
+    before = y.clone()
+    middle = before[inside].double().mean(dim=0)
+    to = middle + torch.tensor([0.1, 0.0])  # so near that no speed is exceeded
+    applied(y, springs=(Spring(rows=rows, place=tuple(to.tolist())),)).move(y, None)
+    step = (y - before).numpy()
+    expected = np.zeros((12, 2))
+    expected[inside] = STIFFNESS * np.array([0.1, 0.0])
+    assert np.allclose(step, expected, atol=1e-5)
+
+
+def test_a_spring_from_far_away_is_no_faster_than_its_speed(y):
+    before, fastest = y.clone(), FASTEST * radius(y)
+    spring = Spring(rows=np.array([3]), place=(1e5, 0.0))
+    applied(y, springs=(spring,)).move(y, None)
+    length = torch.linalg.vector_norm(y[8] - before[8])
+    assert float(length) == pytest.approx(fastest, rel=1e-3)
+
+
+def test_in_a_short_schedule_a_spring_arrives_too(y):
+    spring = Spring(rows=np.array([3]), place=(1e4, 0.0))
+    forces = AppliedForces(HandForces(springs=(spring,)), y, SAME, n_left=90)
+    for _ in range(90):
+        forces.move(y, None)
+    assert float(y[3, 0]) == pytest.approx(1e4, rel=0.01)
+
+
+def test_held_points_stay_and_have_no_velocity(y):
+    velocity = torch.ones_like(y)
+    places = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    applied(y, holds=(Hold(rows=np.array([2, 4]), places=places),)).move(y, velocity)
+    assert np.array_equal(y[[9, 7]].numpy(), places)
+    assert not velocity[[9, 7]].any()
+    assert velocity.sum() == 20
+
+
+@pytest.mark.parametrize("is_link", [True, False])
+def test_sets_are_linked_until_they_touch_and_torn_until_there_is_a_gap(y, is_link):
+    one, other = np.arange(4), np.arange(4, 10)
+    y[2:8] += 80.0 if is_link else 0.0  # points 4 to 9 of the data
+    center = y[2:].double().mean(dim=0)
+    pair = PairSpring(one=one, other=other, is_link=is_link)
+    touching = radius(y, torch.arange(8, 12)) + radius(y, torch.arange(2, 8))
+    forces = applied(y, pairs=(pair,))
+    untouched = y[:2].clone()
+    for _ in range(2000):
+        forces.move(y, None)
+    distance = torch.linalg.vector_norm(y[8:].mean(dim=0) - y[2:8].mean(dim=0))
+    expected = touching if is_link else APART * touching
+    assert float(distance) == pytest.approx(expected, rel=0.02)
+    assert torch.equal(y[:2], untouched)
+    # Their common middle stays: the smaller set goes farther.
+    assert torch.allclose(y[2:].double().mean(dim=0), center, atol=1e-2)
+
+
+def test_two_sets_in_one_place_are_torn_apart_too():
+    y = torch.zeros(12, 2)
+    pair = PairSpring(one=np.arange(6), other=np.arange(6, 12), is_link=False)
+    forces = applied(y, pairs=(pair,))
+    for _ in range(50):
+        forces.move(y, None)
+    assert torch.isfinite(y).all()
+    assert float(y[0, 0] - y[11, 0]) != 0
+
+
+def test_a_shake_happens_once_and_is_seeded(y):
+    before = y.clone()
+    shake = Shake(rows=np.array([1, 2]), size=0.5, seed=7)
+    forces = applied(y, shakes=(shake,))
+    noise = np.random.default_rng(7).normal(0.0, 0.5, (2, 2))
+    assert np.allclose(y[[10, 9]] - before[[10, 9]], noise, atol=1e-5)
+    once = y.clone()
+    forces.move(y, None)
+    assert torch.equal(y, once)
+
+
+@pytest.mark.parametrize(
+    "forces",
+    [
+        {"springs": (Spring(rows=np.array([12]), place=(0.0, 0.0)),)},
+        {"springs": (Spring(rows=np.array([-1]), place=(0.0, 0.0)),)},
+        {"springs": (Spring(rows=np.array([1]), place=(np.nan, 0.0)),)},
+        {"springs": (Spring(rows=np.array([1]), place=(0.0, 0.0, 0.0)),)},
+        {"holds": (Hold(rows=np.array([1]), places=np.full((1, 2), 1e9)),)},
+        {"holds": (Hold(rows=np.array([1]), places=np.zeros((2, 2))),)},
+        {"shakes": (Shake(rows=np.array([1]), size=np.inf, seed=0),)},
+        {"shakes": (Shake(rows=np.array([], int), size=1.0, seed=0),)},
+    ],
+)
+def test_what_is_not_of_the_map_is_refused(y, forces):
+    before = y.clone()
+    with pytest.raises(InputError, match=r"of this map|moved to places|shaken"):
+        applied(y, **forces)
+    assert torch.equal(y, before)
+
+
+# In a game
+
+CENTERS = np.array([[0, 0, 0], [3.5, 0, 0], [20, 0, 0], [0, 20, 0]], float)
+"""The second group is near the first, the others are far from both."""
+X = (RNG.normal(size=(4, 60, 3)) + CENTERS[:, None]).reshape(-1, 3).astype(np.float32)
+GROUP = np.repeat(np.arange(4), 60)
+
+
+def played(n_components=2, frame=50, **changes):
+    game = GameSettings(**changes)
+    start = StartSettings(n_components=n_components, n_neighbors=20)
+    start = resolve(start, game.method)
+    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
+    playing = pipeline.begin(edges, layout, start, game, frame_iterations=frame)
+    for snapshot in playing:
+        if snapshot.finished:
+            return playing, snapshot
+    raise AssertionError
+
+
+def to_the_end(playing, steer):
+    snapshot = playing.send(steer)
+    while not snapshot.finished:
+        snapshot = next(playing)
+    return snapshot
+
+
+def middle(snapshot, group):
+    return snapshot.embedding[group == GROUP].mean(axis=0)
+
+
+@pytest.mark.parametrize("approximation", [None, "mesh", "exact", "sampled_edges"])
+def test_a_dragged_group_arrives_neighbours_follow_and_strangers_stay(approximation):
+    playing, before = played(approximation=approximation)
+    away = middle(before, 0) - before.embedding.mean(axis=0)
+    away *= 20 / np.linalg.norm(away)
+    to = middle(before, 0) + away
+    spring = Spring(rows=np.flatnonzero(GROUP == 0), place=tuple(to.tolist()))
+    held = to_the_end(playing, Steer(forces=HandForces(springs=(spring,))))
+    assert np.linalg.norm(middle(held, 0) - to) < 2
+    other, same = played(approximation=approximation)
+    assert np.array_equal(same.embedding, before.embedding)
+    alone = to_the_end(other, Steer(forces=NO_FORCES))
+    went = [(middle(held, k) - middle(alone, k)) @ away / 20 for k in range(4)]
+    assert went[1] > 2 * max(went[2], went[3], 0.5)
+    free = to_the_end(playing, Steer(forces=NO_FORCES))
+    assert np.isfinite(free.embedding).all()
+    playing.close()
+    other.close()
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_held_points_stay_to_the_bit_while_the_others_play_on(n_components):
+    playing, before = played(n_components)
+    rows = np.arange(0, 240, 7)
+    hold = Hold(rows=rows, places=before.embedding[rows])
+    shake = Shake(rows=np.arange(100), size=3.0, seed=1)
+    forces = HandForces(holds=(hold,), shakes=(shake,))
+    stronger = GameSettings(strength=2000.0)
+    after = to_the_end(playing, Steer(game=stronger, forces=forces))
+    assert np.array_equal(after.embedding[rows], before.embedding[rows])
+    others = np.setdiff1d(np.arange(240), rows)
+    moved = np.abs(after.embedding - before.embedding).max(axis=1)
+    assert (moved[others] > 0).mean() > 0.9
+    playing.close()
+
+
+def test_a_dragged_landmark_stays_and_points_give_way():
+    playing, before = played(n_landmarks=30)
+    place = np.median(before.embedding[GROUP == 3], axis=0)
+    number = int(np.linalg.norm(before.landmarks - place, axis=1).argmax())
+    hold = LandmarkHold(number=number, place=tuple(place.tolist()))
+    gone = LandmarkHold(number=99, place=(0.0, 0.0))
+    after = to_the_end(playing, Steer(forces=HandForces(landmarks=(hold, gone))))
+    assert np.array_equal(after.landmarks[number], place)
+    other, _ = played(n_landmarks=30)
+    alone = to_the_end(other, Steer(forces=NO_FORCES))
+
+    def room(snapshot):
+        return np.sort(np.linalg.norm(snapshot.embedding - place, axis=1))[:8].mean()
+
+    assert room(after) > 1.5 * room(alone)
+    fewer = GameSettings(n_landmarks=3)
+    assert np.isfinite(to_the_end(playing, Steer(game=fewer)).landmarks).all()
+    playing.close()
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("edit", "n"),
+    [
+        (LandmarkEdit(removed=(4,)), 29),
+        (LandmarkEdit(added=((1.0, 2.0),)), 31),
+        (LandmarkEdit(removed=(0, 99), added=((1.0, 2.0),)), 30),
+    ],
+)
+def test_after_an_edit_of_landmarks_nothing_jumps(edit, n):
+    steps = []
+    for forces in (NO_FORCES, HandForces(edits=(edit,))):
+        playing, before = played(frame=1, n_landmarks=30)
+        game = GameSettings(n_landmarks=n if forces else 30)
+        after = playing.send(Steer(game=game, forces=forces))
+        steps.append(np.abs(after.embedding - before.embedding).max())
+        playing.close()
+    assert steps[1] < 2 * steps[0]
+    left = np.delete(before.landmarks, [k for k in edit.removed if k < 30], axis=0)
+    assert len(after.landmarks) == n
+    assert np.median(np.abs(after.landmarks[: len(left)] - left)) < 0.5
+    if edit.added:
+        assert np.allclose(after.landmarks[-1], edit.added[0], atol=1.0)
+
+
+def test_the_last_landmark_cannot_be_taken_away():
+    playing, _ = played(n_landmarks=1)
+    with pytest.raises(InputError, match="one has to be left"):
+        playing.send(Steer(forces=HandForces(edits=(LandmarkEdit(removed=(0,)),))))
+
+
+@pytest.mark.parametrize("changes", [{"method": "pca"}, {"optimizer": "lbfgs"}])
+def test_what_is_no_game_refuses_a_hand(changes):
+    settings = GameSettings(**({"method": "ee"} | changes), max_iter=3)
+    start = resolve(StartSettings(n_neighbors=5), settings.method)
+    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
+    playing = pipeline.begin(edges, layout, start, settings)
+    next(playing)
+    with pytest.raises(InputError, match="Only a game"):
+        playing.send(Steer(forces=NO_FORCES))

@@ -1,0 +1,486 @@
+"""What a hand does to the points of a session's map, without a window."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.types import NO_FORCES
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.run.replay import replay, same
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+
+RNG = np.random.default_rng(3)
+X = (RNG.normal(size=(4, 30, 6)) + 6 * RNG.normal(size=(4, 1, 6))).reshape(120, 6)
+ONE, OTHER = np.arange(30), np.arange(30, 60)
+
+
+@pytest.fixture
+def session():
+    session = Session(pace=UNPACED)
+    obs = pd.DataFrame(index=[str(row) for row in range(len(X))])
+    names = list("abcdef")
+    X32 = X.astype(np.float32)
+    session.load(
+        Dataset.from_rows(name="blobs", X=X32, obs=obs, var_names=names, space="X")
+    )
+    session.settings.max_iter = 60
+    session.settings.n_landmarks = 20
+    yield session
+    session.stop()
+
+
+class Played:
+    """Frames of a run, taken one by one."""
+
+    def __init__(self, session, run):
+        self.session, self.run, self.frames = session, run, run.frames()
+
+    def frame(self):
+        """Play on by one frame; return whether there was one."""
+        if not self.session.plays(self.run):
+            self.frames.close()
+            return False
+        self.session.receive(self.run, next(self.frames))
+        return True
+
+    def to_the_end(self):
+        """Play until there is nothing left, after something was told to the run."""
+        while self.frame() and self.session.state != "finished":
+            pass
+
+
+def begun(session, n_frames=6):
+    played = Played(session, session.begin())
+    for _ in range(n_frames):
+        played.frame()
+    assert session.state == "running"
+    return played
+
+
+def radius(snapshot):
+    return snapshot.embedding.std()
+
+
+def test_a_cluster_is_dragged_while_the_game_runs(session):
+    played = begun(session)
+    cluster = session.clusters.clusters[0].id
+    session.clusters.rename(cluster, "T cells")
+    rows = session.clusters.clustering.rows(cluster)
+    before = session.snapshot
+    by = np.array([3.0, 1.0]) * radius(before)
+    session.hand.begin_drag(cluster)
+    mark = session.timeline.newest
+    assert mark.label == "T cells dragged by hand"
+    assert mark.snapshot.embedding is before.embedding
+    for share in (0.3, 0.6, 1.0):
+        session.hand.drag_by(share * by)
+        played.frame()
+    played.to_the_end()
+    to = before.embedding[rows].mean(axis=0) + by
+    arrived = session.snapshot.embedding[rows].mean(axis=0)
+    assert np.linalg.norm(arrived - to) < 0.2 * np.linalg.norm(by)
+    session.hand.end_drag()
+    assert session.hand.forces.springs == ()
+    played.frame()
+    assert session.state == "running"  # what was let go is free
+    played.to_the_end()
+    assert [f.forces.springs == () for f in session.played.forced][-1]
+    assert same(replay(X.astype(np.float32), session.played), session.snapshot)
+    session.look_back(mark.number)
+    assert session.snapshot.embedding is before.embedding
+
+
+def test_a_pinned_cluster_stays_and_is_let_go(session):
+    played = begun(session)
+    cluster = session.clusters.clusters[0].id
+    rows = session.clusters.clustering.rows(cluster)
+    session.hand.begin_drag(cluster)
+    session.hand.drag_by(np.array([8.0, 0.0]))
+    session.hand.end_drag(is_pinned=True)
+    (spring,) = session.hand.forces.springs
+    assert spring.is_pinned
+    session.settings.strength = 900.0
+    played.to_the_end()
+    middle = session.snapshot.embedding[rows].mean(axis=0)
+    assert np.allclose(middle, spring.place, atol=1.0)
+    session.hand.let_go(rows[:1])
+    assert not session.hand.forces
+
+
+def test_held_points_stay_and_undo_forgets_the_hold(session):
+    played = begun(session)
+    before = session.snapshot.embedding
+    assert session.hand.hold(ONE) is None  # the run that is played takes it up
+    mark = session.timeline.newest
+    assert mark.label == "30 points held"
+    played.to_the_end()
+    assert np.array_equal(session.snapshot.embedding[ONE], before[ONE])
+    session.hand.let_go(ONE[:10])
+    played.to_the_end()
+    assert np.array_equal(session.snapshot.embedding[ONE[10:]], before[ONE[10:]])
+    assert not np.array_equal(session.snapshot.embedding[ONE[:10]], before[ONE[:10]])
+    last = session.timeline.newest
+    session.look_back(mark.number)
+    assert not session.hand.forces
+    session.look_back(last.number)
+    assert np.array_equal(session.hand.forces.holds[0].rows, ONE[10:])
+    again = Played(session, session.play_on())
+    again.to_the_end()  # a branch goes on with what was held
+    assert np.array_equal(session.snapshot.embedding[ONE[10:]], before[ONE[10:]])
+
+
+def test_on_a_map_at_rest_a_branch_begins(session):
+    played = begun(session)
+    played.to_the_end()
+    session.stop()
+    before = session.snapshot
+    run = session.hand.shake(ONE)
+    assert run.warm_start.embedding is before.embedding
+    assert session.timeline.newest.label == "30 points shaken"
+    branch = Played(session, run)
+    branch.to_the_end()
+    assert session.played.is_branch
+    (forced,) = session.played.forced
+    assert (forced.iteration, len(forced.forces.shakes)) == (0, 1)
+    assert same(replay(X.astype(np.float32), session.played), session.snapshot)
+
+
+def test_a_moved_cluster_is_held_where_it_was_moved_to(session):
+    played = begun(session)
+    played.to_the_end()
+    session.hand.hold(ONE)
+    played.to_the_end()
+    before = session.snapshot.embedding[ONE]
+    cluster = int(session.clusters.labels[0])
+    rows = session.clusters.clustering.rows(cluster)
+    by = np.array([5.0, 5.0], np.float32)
+    branch = Played(session, session.move_cluster(cluster, by))
+    branch.to_the_end()
+    expected = before + by * np.isin(ONE, rows)[:, None]
+    assert np.array_equal(session.snapshot.embedding[ONE], expected)
+
+
+def test_linked_sets_come_together_and_torn_ones_part(session):
+    played = begun(session)
+    played.to_the_end()
+
+    def distance():
+        places = session.snapshot.embedding
+        return np.linalg.norm(places[ONE].mean(axis=0) - places[OTHER].mean(axis=0))
+
+    before = distance()
+    session.hand.link(ONE, OTHER)
+    played.to_the_end()
+    linked = distance()
+    session.hand.tear(ONE, OTHER)
+    assert len(session.hand.forces.pairs) == 1  # in place of the link
+    played.to_the_end()
+    assert linked < 0.8 * before
+    assert distance() > 1.5 * linked
+    session.hand.let_go()
+    assert not session.hand.forces
+
+
+def test_a_session_file_replays_what_a_hand_did(session, tmp_path):
+    maps = MapTree(session)
+    played = begun(session)
+    session.hand.hold(ONE[:7])
+    session.settings.strength = 500.0  # at the same iteration
+    played.frame()
+    session.hand.link(ONE, OTHER)
+    session.hand.shake(OTHER)
+    session.hand.shake(ONE)  # both are taken up at once
+    played.frame()
+    session.hand.begin_drag(session.clusters.clusters[0].id)
+    for step in range(5):
+        session.hand.drag_by(np.array([step, -0.123 * step]))
+        played.frame()
+    session.hand.end_drag(is_pinned=True)
+    played.to_the_end()
+    shakes = [len(f.forces.shakes) for f in session.played.forced]
+    assert max(shakes) == 2
+    assert sum(shakes) == 2
+    path = tmp_path / "map.zip"
+    archive.save(maps.capture(), path)
+    (saved,) = archive.load(path).maps
+    assert len(saved.record.forced) == len(session.played.forced)
+    assert same(replay(X.astype(np.float32), saved.record), session.snapshot)
+    other = Session(pace=UNPACED)
+    other.restore(saved, session.dataset)
+    mine, theirs = session.hand.forces, other.hand.forces
+    assert np.array_equal(theirs.holds[0].places, mine.holds[0].places)
+    assert theirs.springs[0].place == mine.springs[0].place
+    assert len(theirs.pairs) == 1
+
+
+def test_a_landmark_is_dragged_pinned_and_let_go(session, tmp_path):
+    maps = MapTree(session)
+    played = begun(session)
+    hand, place = session.hand, np.array([4.0, -3.0])
+    hand.begin_landmark(5)
+    assert session.timeline.newest.label == "Landmark dragged by hand"
+    hand.drag_landmark_to(place)
+    played.frame()
+    assert np.array_equal(session.snapshot.landmarks[5], place)
+    hand.end_landmark()
+    assert not hand.forces
+    hand.begin_landmark(5)
+    hand.drag_landmark_to(place)
+    hand.end_landmark(is_pinned=True)
+    played.to_the_end()
+    assert np.array_equal(session.snapshot.landmarks[5], place)
+    assert hand.told() == "By hand: 1 landmark pinned."
+    assert same(replay(X.astype(np.float32), session.played), session.snapshot)
+    archive.save(maps.capture(), tmp_path / "map.zip")
+    (saved,) = archive.load(tmp_path / "map.zip").maps
+    assert same(replay(X.astype(np.float32), saved.record), session.snapshot)
+    newest = session.timeline.newest
+    session.look_back(newest.parent)
+    session.look_back(newest.number)
+    assert hand.forces.landmarks[0].number == 5
+    branch = Played(session, session.play_on())
+    branch.to_the_end()
+    assert np.array_equal(session.snapshot.landmarks[5], place)
+    session.settings.n_landmarks = 12  # which are others
+    assert not hand.forces
+    branch.to_the_end()
+    assert len(session.snapshot.landmarks) == 12
+    session.settings.approximation = "exact"
+    with pytest.raises(InputError, match="push no points"):
+        hand.begin_landmark(5)
+
+
+def test_landmarks_are_added_and_deleted_without_a_jump(session, tmp_path):
+    maps = MapTree(session)
+    played = begun(session)
+    hand, place = session.hand, np.array([1.0, -2.0])
+    hand.begin_landmark(7)
+    hand.end_landmark(is_pinned=True)
+    played.frame()
+    before = session.snapshot
+    hand.remove_landmark(3)
+    assert session.timeline.newest.label == "Landmark deleted by hand"
+    assert session.settings.n_landmarks == 19
+    with pytest.raises(DataError, match="just changing"):
+        hand.remove_landmark(3)
+    assert [hold.number for hold in hand.forces.landmarks] == [6]
+    played.frame()
+    after = session.snapshot
+    assert len(after.landmarks) == 19
+    assert after.labels.max() < 19
+    assert np.array_equal(after.landmarks[6], before.landmarks[7])  # pinned as before
+    hand.add_landmark(place)
+    played.frame()
+    assert len(session.snapshot.landmarks) == session.settings.n_landmarks == 20
+    assert np.linalg.norm(session.snapshot.landmarks[19] - place) < radius(before)
+    played.to_the_end()
+    assert same(replay(X.astype(np.float32), session.played), session.snapshot)
+    archive.save(maps.capture(), tmp_path / "map.zip")
+    (saved,) = archive.load(tmp_path / "map.zip").maps
+    assert same(replay(X.astype(np.float32), saved.record), session.snapshot)
+    mark = next(m for m in session.timeline.marks if "deleted" in m.label)
+    session.look_back(mark.number)
+    assert session.settings.n_landmarks == 20
+    assert [hold.number for hold in hand.forces.landmarks] == [7]
+
+
+def test_damaged_moves_by_hand_are_refused(session, tmp_path):
+    maps = MapTree(session)
+    played = begun(session)
+    session.hand.hold(ONE)
+    played.to_the_end()
+    saved = maps.capture()
+    (one,) = saved.maps
+    (forced,) = one.record.forced
+    (hold,) = forced.forces.holds
+    wrong = replace(forced.forces, holds=(replace(hold, rows=hold.rows + 1000),))
+    record = replace(one.record, forced=(replace(forced, forces=wrong),))
+    archive.save(replace(saved, maps=(replace(one, record=record),)), tmp_path / "a")
+    with pytest.raises(DataError, match="its moves by hand do not fit"):
+        archive.load(tmp_path / "a")
+    late = replace(one.record, forced=(replace(forced, iteration=10_000),))
+    archive.save(replace(saved, maps=(replace(one, record=late),)), tmp_path / "b")
+    with pytest.raises(DataError, match="damaged"):
+        archive.load(tmp_path / "b")
+
+
+def test_what_cannot_be_steered_says_so_and_changes_nothing(session):
+    hand = session.hand
+    with pytest.raises(DataError, match="no map yet"):
+        hand.hold(ONE)
+    with pytest.raises(DataError, match="no map yet"):
+        hand.begin_drag(0)
+    played = begun(session)
+    played.to_the_end()
+    n_marks = len(session.timeline.marks)
+    with pytest.raises(DataError, match="Choose some points"):
+        hand.hold(np.zeros(0, int))
+    with pytest.raises(DataError, match="Two sets"):
+        hand.link(ONE, ONE[:3])
+    with pytest.raises(DataError, match="Nothing is held"):
+        hand.let_go()
+    with pytest.raises(DataError, match="no points any more"):
+        hand.begin_drag(-5)
+    session.stop()
+    with pytest.raises(DataError, match="Continue"):
+        hand.begin_drag(session.clusters.clusters[0].id)
+    session.settings.method = "ee"
+    session.settings.optimizer = "lbfgs"
+    with pytest.raises(InputError, match="Only a game"):
+        hand.hold(ONE)
+    assert hand.forces is NO_FORCES
+    assert session.state == "stopped"
+    assert len(session.timeline.marks) == n_marks
+
+
+def test_a_minimiser_goes_on_without_what_was_held(session):
+    played = begun(session)
+    session.hand.hold(ONE)
+    played.to_the_end()
+    session.stop()
+    session.settings.method = "ee"
+    session.settings.optimizer = "lbfgs"
+    session.settings.max_iter = 3
+    branch = Played(session, session.play_on())
+    assert not session.hand.forces
+    branch.to_the_end()
+    assert session.state == "finished"
+
+
+def test_a_refusal_is_told_until_something_is_done(session):
+    played = begun(session)
+    session.hand.refuse("Not so.")
+    played.frame()
+    assert session.message == ""  # that of the newest frame
+    assert session.hand.told() == "Not so."
+    session.hand.hold(ONE)
+    assert session.hand.told() == "By hand: 30 points held."
+
+
+def test_restart_forgets_what_was_held(session):
+    played = begun(session)
+    session.hand.hold(ONE)
+    played.frame()
+    again = Played(session, session.begin())
+    assert not session.hand.forces
+    with pytest.raises(DataError, match="not there yet"):
+        session.hand.hold(ONE)
+    again.frame()
+
+
+class RandomPerson:
+    """Steers a session at random while another thread plays it."""
+
+    def __init__(self, session, seed):
+        self.session = session
+        self.rng = np.random.default_rng(seed)
+        self.playing = None
+        self.frames, self.threads, self.refusals = [], [], set()
+        self.lock = threading.Lock()
+        self.begin(session.begin())
+
+    def begin(self, run):
+        if run is None:
+            return
+
+        def play():
+            for progress in run.frames():
+                with self.lock:
+                    self.frames.append((run, progress))
+
+        thread = threading.Thread(target=play)
+        self.threads.append(thread)
+        thread.start()
+
+    def take_frames(self):
+        with self.lock:
+            frames, self.frames = self.frames, []
+        for run, progress in frames:
+            self.session.receive(run, progress)
+
+    def rows(self):
+        n = int(self.rng.integers(1, 60))
+        return np.sort(self.rng.choice(120, n, replace=False))
+
+    def cluster(self):
+        known = [c.id for c in self.session.clusters.clusters]
+        return int(self.rng.choice([*known, 10**6]))  # there may be none yet
+
+    def act(self):
+        """Do one thing; return its name."""
+        session, rng, hand = self.session, self.rng, self.session.hand
+        by = rng.normal(size=2) * 10.0 ** rng.integers(-3, 7)
+        actions = {
+            "hold": lambda: self.begin(hand.hold(self.rows())),
+            "let go": lambda: self.begin(hand.let_go(self.rows())),
+            "let all go": lambda: self.begin(hand.let_go()),
+            "link": lambda: self.begin(hand.link(self.rows(), self.rows())),
+            "tear": lambda: self.begin(hand.tear(self.rows(), self.rows())),
+            "shake": lambda: self.begin(hand.shake(self.rows())),
+            "grab": lambda: hand.begin_drag(self.cluster()),
+            "drag": lambda: hand.drag_by(by),
+            "drag on": lambda: hand.drag_by(by),
+            "drop": lambda: hand.end_drag(is_pinned=bool(rng.integers(2))),
+            "grab landmark": lambda: hand.begin_landmark(int(rng.integers(0, 60))),
+            "drag landmark": lambda: hand.drag_landmark_to(by),
+            "drop landmark": lambda: hand.end_landmark(is_pinned=bool(rng.integers(2))),
+            "add landmark": lambda: hand.add_landmark(by),
+            "delete landmark": lambda: hand.remove_landmark(int(rng.integers(0, 9))),
+            "move": lambda: self.begin(session.move_cluster(self.cluster(), by % 100)),
+            "pause": session.pause,
+            "resume": session.resume,
+            "step": session.step,
+            "stop": session.stop,
+            "restart": lambda: self.begin(session.begin()),
+            "continue": lambda: self.begin(session.play_on()),
+            "undo": lambda: session.look_back(self.any_mark()),
+            "strength": lambda: setattr(
+                session.settings, "strength", float(10 ** rng.uniform(0, 4))
+            ),
+            "landmarks": lambda: setattr(
+                session.settings, "n_landmarks", int(rng.integers(1, 60))
+            ),
+        }
+        name = str(rng.choice(list(actions)))
+        try:
+            actions[name]()
+        except (DataError, InputError) as error:
+            self.refusals.add(str(error))
+            return f"{name}: refused"
+        return name
+
+    def any_mark(self):
+        known = [mark.number for mark in self.session.timeline.marks]
+        return int(self.rng.choice([*known, 10**6]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hundreds_of_random_actions_break_nothing(session, seed):
+    n_threads = threading.active_count()
+    person = RandomPerson(session, seed)
+    done = []
+    for _ in range(250):
+        done.append(person.act())
+        threading.Event().wait(0.004)
+        person.take_frames()
+        if session.snapshot is not None:
+            assert np.isfinite(session.snapshot.embedding).all(), done[-20:]
+            assert np.isfinite(session.snapshot.landmarks).all(), done[-20:]
+        assert session.state != "failed", (session.message, done[-20:])
+    session.stop()
+    for thread in person.threads:
+        thread.join(60)
+    assert threading.active_count() == n_threads
+    assert all(20 < len(told) < 300 for told in person.refusals), person.refusals
+    assert sum("refused" not in name for name in done) > 120
+    # What is on the map now can be played again to the bit.
+    if session.played is not None:
+        assert same(replay(X.astype(np.float32), session.played), session.snapshot)
