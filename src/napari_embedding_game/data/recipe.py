@@ -243,8 +243,8 @@ def _told_of_batches(key: str | None) -> list[str]:
     if key is None:
         return []
     return [
-        f'Harmony mixed the levels of "{key}" in the components: the map does not tell '
-        "what differs between them in all cells alike; the genes are as they were."
+        f'Harmony mixed the levels of "{key}" in the components: what they differ in '
+        "throughout is gone from the map, while the genes are as they were."
     ]
 
 

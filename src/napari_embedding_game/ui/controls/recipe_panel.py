@@ -24,7 +24,7 @@ OFFER = (
     "than what the cell is. The usual preparation takes care of it."
 )
 APPLIED = "Prepared from raw counts"
-NO_BATCHES = "no column"
+NO_BATCHES = "none (Harmony off)"
 _BATCHES_TIP = (
     "Harmony moves cells of different samples, donors or days onto each other, by the "
     "column that names them. Kinds of cells then lie together whichever sample they "
