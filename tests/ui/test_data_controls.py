@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -204,6 +205,18 @@ def test_batches_are_offered_by_their_column_and_mixed(
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
         panel.apply.native.click()
     assert session.dataset.provenance["recipe"]["batch_key"] is None
+
+
+def test_two_long_names_of_maps_do_not_widen_the_dock(qtbot, dock, session, load):
+    long = "cells_of_a_long_name_1"
+    load(SampleSource("digits"))
+    way = dock.data.way
+    before = dock.data.minimumSizeHint().width()
+    places = [SimpleNamespace(title=long, n_points=9, key=k) for k in "ab"]
+    way._maps = SimpleNamespace(path=places, parts=[], changed=way._maps.changed)
+    way.refresh()
+    assert way.buttons
+    assert dock.data.minimumSizeHint().width() <= before
 
 
 def test_where_no_column_names_batches_none_are_asked_for(dock, load, counts):
