@@ -68,7 +68,7 @@ def of_seeds(layout: Any, components: np.ndarray, obs: Any, n: int) -> list[floa
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path, default=Path())
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
     dataset = read_anndata(given.data / FILE)
