@@ -1,7 +1,8 @@
 """napari-embedding-game: a live, steerable map of single cells, images or texts.
 
-``EmbeddingGame`` is loaded when it is first asked for, so that importing the
-package loads neither torch nor Qt; ``__version__`` is that of the installed package.
+``EmbeddingGame`` and ``tl``, the same for AnnData, are loaded when they are first asked
+for, so that importing the package loads neither torch nor Qt; ``__version__`` is that
+of the installed package.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from napari_embedding_game import tl
     from napari_embedding_game.core.estimator import EmbeddingGame
 
     __version__: str
 
-__all__ = ["EmbeddingGame", "__version__"]
+__all__ = ["EmbeddingGame", "__version__", "tl"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,6 +23,10 @@ def __getattr__(name: str) -> Any:
         from napari_embedding_game.core.estimator import EmbeddingGame
 
         return EmbeddingGame
+    if name == "tl":
+        from importlib import import_module
+
+        return import_module("napari_embedding_game.tl")
     if name == "__version__":
         from importlib.metadata import version
 

@@ -2,14 +2,17 @@
 
 import threading
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import FileSource, LoadResult, SampleSource
+from napari_embedding_game.ui.controls.recipe_panel import NO_BATCHES
 from napari_embedding_game.ui.images.linked_layers import row_at
 
 
@@ -172,6 +175,54 @@ def test_raw_counts_are_prepared_by_one_click(qtbot, dock, session, load, counts
     with qtbot.waitSignal(dock.controller.reading.loaded):
         panel.undo.native.click()
     assert session.dataset.X.shape == (60, 150)
+
+
+def test_batches_are_offered_by_their_column_and_mixed(
+    qtbot, dock, session, load, tmp_path
+):
+    pytest.importorskip("harmonypy")
+    rng = np.random.default_rng(0)
+    cells = AnnData(
+        rng.poisson(rng.gamma(1.0, 2.0, size=(1, 150)), size=(60, 150)).astype("f4"),
+        obs=pd.DataFrame(
+            {"day": ["mon", "tue"] * 30, "barcode": [f"id{i}" for i in range(60)]},
+            index=[f"c{i}" for i in range(60)],
+        ),
+    )
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    load(FileSource(tmp_path / "cells.h5ad"))
+    panel = dock.data.recipe
+    assert list(panel.batches.choices) == [NO_BATCHES, "day"]
+    assert not panel.batches.native.isHidden()
+    panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
+    panel.batches.value = "day"
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
+        panel.apply.native.click()
+    assert session.dataset.provenance["recipe"]["batch_key"] == "day"
+    assert "Harmony mixed" in dock.data.notes.text()
+    assert panel.batches.value == "day"  # "Prepare again" does the same
+    panel.batches.value = NO_BATCHES
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
+        panel.apply.native.click()
+    assert session.dataset.provenance["recipe"]["batch_key"] is None
+
+
+def test_two_long_names_of_maps_do_not_widen_the_dock(qtbot, dock, session, load):
+    long = "cells_of_a_long_name_1"
+    load(SampleSource("digits"))
+    way = dock.data.way
+    before = dock.data.minimumSizeHint().width()
+    places = [SimpleNamespace(title=long, n_points=9, key=k) for k in "ab"]
+    way._maps = SimpleNamespace(path=places, parts=[], changed=way._maps.changed)
+    way.refresh()
+    assert way.buttons
+    assert dock.data.minimumSizeHint().width() <= before
+
+
+def test_where_no_column_names_batches_none_are_asked_for(dock, load, counts):
+    load(counts)
+    assert dock.data.recipe.batches.native.isHidden()
+    assert dock.data.recipe.recipe().batch_key is None
 
 
 def test_a_recipe_that_cannot_be_followed_says_why(qtbot, dock, load, counts):

@@ -1,4 +1,4 @@
-"""Preprocess raw counts with scanpy: filter, normalise, log1p, HVGs, PCA.
+"""Preprocess raw counts with scanpy: filter, normalise, log1p, HVGs, PCA, Harmony.
 
 Zheng et al., Nature Communications 8, 14049 (2017); Satija et al., Nature
 Biotechnology 33, 495 (2015); as in scanpy's tutorial on 3k PBMCs.
@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import COUNTS_NOTE, TARGET_SUM
+from napari_embedding_game.data.harmony import check_batches, mixed_by_harmony
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
 from napari_embedding_game.data.stages import Stage, Stages
@@ -47,6 +48,8 @@ class Recipe:
     """Cap of the scaled expression, in standard deviations, against outliers."""
     n_comps: int = 50
     """Principal components: the columns of the space to embed."""
+    batch_key: str | None = None
+    """Column of obs whose levels Harmony mixes in the components; None for none."""
 
     def __post_init__(self) -> None:
         lowest = {"min_genes": 0, "min_cells": 0, "n_top_genes": 2, "n_comps": 2}
@@ -77,7 +80,8 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
     Raises
     ------
     DataError
-        If scanpy is missing, these are no counts, or too little is left.
+        If scanpy is missing, these are no counts, too little is left, or the batches
+        cannot be mixed.
     """
     recipe = recipe or Recipe()
     _check(dataset)
@@ -86,6 +90,8 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
 
     yield Stage("Filtering cells and genes")
     adata, cells, genes = _filtered(dataset, recipe)
+    if recipe.batch_key is not None:
+        check_batches(dataset.obs[cells], recipe.batch_key, dataset.name)
     yield Stage("Normalising the counts of each cell")
     _quiet(sc.pp.normalize_total, adata, target_sum=recipe.target_sum)
     yield Stage("Taking logarithms")
@@ -103,8 +109,13 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
     yield Stage("Computing principal components")
     n_comps = min(recipe.n_comps, min(variable.shape) - 1)
     _quiet(sc.pp.pca, variable, n_comps=n_comps, random_state=_SEED)
+    key = recipe.batch_key
+    if key is not None:
+        variable.obsm["X_pca"] = yield from mixed_by_harmony(
+            variable.obsm["X_pca"], dataset.obs[cells], key
+        )
     yield Stage("Putting the map's data together")
-    made = _with_components(dataset, variable, lognorm, cells, genes)
+    made = _with_components(dataset, variable, lognorm, cells, genes, key)
     return replace(
         made,
         notes=(
@@ -122,6 +133,7 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
                 "components": int(n_comps),
                 "random_state": _SEED,
                 "scanpy": metadata.version("scanpy"),
+                **({} if key is None else {"harmonypy": metadata.version("harmonypy")}),
             },
         },
     )
@@ -178,15 +190,21 @@ def _variable_genes(adata: AnnData, recipe: Recipe, where: str) -> AnnData:
 
 
 def _with_components(
-    dataset: Dataset, variable: AnnData, lognorm: Any, cells: Any, genes: Any
+    dataset: Dataset,
+    variable: AnnData,
+    lognorm: Any,
+    cells: Any,
+    genes: Any,
+    batch_key: str | None,
 ) -> Dataset:
     components = np.ascontiguousarray(variable.obsm["X_pca"], dtype=np.float32)
     names = np.asarray(dataset.var_names, dtype=object)[genes]
+    mixed = "" if batch_key is None else f', "{batch_key}" mixed by Harmony'
     return replace(
         dataset.subset(cells),
         X=components,
         var_names=tuple(f"pca {i + 1}" for i in range(components.shape[1])),
-        space=f"{dataset.space}, {components.shape[1]} principal components",
+        space=f"{dataset.space}, {components.shape[1]} principal components{mixed}",
         profile=sp.csr_matrix(lognorm, dtype=np.float32),
         profile_names=tuple(map(str, names)),
         has_expression=True,
@@ -217,6 +235,16 @@ def _told(
         f"Recipe: counts normalised to {recipe.target_sum:,.0f} a cell, ln(1 + x), "
         f"{n_used:,} variable genes, scaled to at most {recipe.max_value:g}, "
         f"{n_comps} principal components.",
+        *_told_of_batches(recipe.batch_key),
+    ]
+
+
+def _told_of_batches(key: str | None) -> list[str]:
+    if key is None:
+        return []
+    return [
+        f'Harmony mixed the levels of "{key}" in the components: what they differ in '
+        "throughout is gone from the map, while the genes are as they were."
     ]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from napari_embedding_game.data import readers, samples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import tables
+from napari_embedding_game.data.harmony import batch_columns
 from napari_embedding_game.data.images.label_column import Match, linked, match_rows
 from napari_embedding_game.data.images.measure import FirstAxis, measure_stages
 from napari_embedding_game.data.images.nuclei import nuclei_stages
@@ -60,6 +61,8 @@ class LoadResult:
     """Whether there are columns that repeat another one, and may be left out."""
     is_counts: bool = False
     """Whether these are raw counts, which the recipe is meant for."""
+    batch_columns: Sequence[str] = ()
+    """Columns of the metadata whose levels the recipe can mix as batches."""
     image: Any = None
     labels: Any = None
     """The picture and the objects that were measured, where the source has its own."""
@@ -100,13 +103,15 @@ class FileSource:
             recipe=options.recipe,
         )
         dataset = result.dataset
+        is_counts = options.recipe is not None or looks_like_counts(dataset)
         return LoadResult(
             dataset=dataset,
             spaces=result.spaces,
             columns=result.columns,
             counts_twice=readers.can_drop_duplicates(self.path)
             and _counts_twice(dataset),
-            is_counts=options.recipe is not None or looks_like_counts(dataset),
+            is_counts=is_counts,
+            batch_columns=batch_columns(dataset.obs) if is_counts else (),
         )
 
 

@@ -220,6 +220,8 @@ def _recipe(origin: Origin) -> tuple[Recipe, str] | None:
     if not isinstance(noted, Mapping):
         return None
     numbers = {f.name: noted[f.name] for f in fields(Recipe) if f.name in noted}
-    if not all(isinstance(number, int | float) for number in numbers.values()):
+    key = numbers.pop("batch_key", None)
+    is_number = [isinstance(number, int | float) for number in numbers.values()]
+    if not all(is_number) or not isinstance(key, str | None):
         raise DataError("The recipe in this session file is damaged.")
-    return Recipe(**numbers), str(noted.get("space"))
+    return Recipe(**numbers, batch_key=key), str(noted.get("space"))

@@ -64,6 +64,8 @@ class Breadcrumb(QWidget):
         if self.buttons:
             here = QLabel(_short(path[-1].title))
             here.setProperty("role", "title")
+            here.setMinimumWidth(1)  # two long names must not widen the dock
+            here.setToolTip(path[-1].title)
             self._row.addWidget(here, 1)
         parts = self._maps.parts if path else []
         self.parts = self._menu_button(parts) if parts else None

@@ -407,9 +407,12 @@ class DataControls(ControlsSection):
             advice = counts_advice(dataset.X, dataset.space)
             notes = [note for note in dataset.notes if note not in advice]
             show_text(self.notes, "\n".join(notes))
-        applied = options.recipe is not None
-        self.recipe.show_for(is_counts=loaded.is_counts, applied=applied)
-        columns = () if applied else self._loading.columns
+        self.recipe.show_for(
+            is_counts=loaded.is_counts,
+            applied=options.recipe,
+            batch_columns=loaded.batch_columns,
+        )
+        columns = () if options.recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
         self.columns.offer_once(loaded.counts_twice, options.duplicates == "drop")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 
-from magicgui.widgets import FloatSpinBox, PushButton, SpinBox
+from magicgui.widgets import ComboBox, FloatSpinBox, PushButton, SpinBox
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
@@ -13,6 +14,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     Fold,
     add_row,
     form,
+    show_row,
     show_text,
     text_label,
 )
@@ -22,6 +24,12 @@ OFFER = (
     "than what the cell is. The usual preparation takes care of it."
 )
 APPLIED = "Prepared from raw counts"
+NO_BATCHES = "none (Harmony off)"
+_BATCHES_TIP = (
+    "Harmony moves cells of different samples, donors or days onto each other, by the "
+    "column that names them. Kinds of cells then lie together whichever sample they "
+    "come from; the genes stay as they are."
+)
 _ROWS = {
     "min_genes": (
         "Genes per cell, at least",
@@ -66,7 +74,12 @@ class RecipePanel(QWidget):
         self.undo = PushButton(
             text="Back to raw counts", tooltip="Embed the counts as they are."
         )
-        self.numbers = {f.name: _number(f.name, f.default) for f in fields(Recipe)}
+        self.numbers = {
+            f.name: _number(f.name, f.default)
+            for f in fields(Recipe)
+            if f.name in _ROWS
+        }
+        self.batches = ComboBox(choices=[NO_BATCHES], tooltip=_BATCHES_TIP)
         self.fold = Fold("Numbers of the recipe", self._rows())
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -76,25 +89,53 @@ class RecipePanel(QWidget):
         buttons.addWidget(self.undo.native, 1)
         column.addWidget(self.offer)
         column.addWidget(self.fold)
+        self._batch_row = form()
+        add_row(self._batch_row, "Mix batches of", self.batches)
+        column.addLayout(self._batch_row)
         column.addLayout(buttons)
         self.apply.changed.connect(lambda: self.wanted.emit(self.recipe()))
         self.undo.changed.connect(lambda: self.wanted.emit(None))
-        self.show_for(is_counts=False, applied=False)
+        self.show_for(is_counts=False)
 
     def recipe(self) -> Recipe:
-        """Return the recipe with the numbers as they stand."""
-        return Recipe(**{name: box.value for name, box in self.numbers.items()})
+        """Return the recipe with the numbers and the batches as they stand."""
+        numbers = {name: box.value for name, box in self.numbers.items()}
+        key = self.batches.value
+        return Recipe(**numbers, batch_key=None if key == NO_BATCHES else key)
 
-    def show_for(self, *, is_counts: bool, applied: bool) -> None:
-        """Offer the recipe for counts, or its numbers once it was applied."""
+    def show_for(
+        self,
+        *,
+        is_counts: bool,
+        applied: Recipe | None = None,
+        batch_columns: Sequence[str] = (),
+    ) -> None:
+        """Offer the recipe for counts, or what it was once it was applied.
+
+        Parameters
+        ----------
+        batch_columns : sequence of str
+            Columns whose levels can be mixed; without any, nothing is asked.
+        """
         self.setVisible(is_counts)
+        self._offer_batches(batch_columns, applied)
         show_text(self.offer, "" if applied else OFFER)
         self.fold.set_title(APPLIED if applied else "Numbers of the recipe")
         self.apply.text = "Prepare again" if applied else "Prepare counts"
         self.apply.native.setProperty("role", "" if applied else "main")
         self.apply.native.style().unpolish(self.apply.native)
         self.apply.native.style().polish(self.apply.native)
-        self.undo.native.setVisible(applied)
+        self.undo.native.setVisible(applied is not None)
+
+    def _offer_batches(self, columns: Sequence[str], applied: Recipe | None) -> None:
+        """List the columns, and keep what was chosen, or what was applied."""
+        mixed = None if applied is None else applied.batch_key
+        if mixed is not None and mixed not in columns:
+            columns = [*columns, mixed]
+        chosen = self.batches.value if applied is None else mixed or NO_BATCHES
+        self.batches.choices = [NO_BATCHES, *columns]
+        self.batches.value = chosen if chosen in columns else NO_BATCHES
+        show_row(self._batch_row, self.batches, bool(columns))
 
     def _rows(self) -> QWidget:
         inside = QWidget()

@@ -1,0 +1,177 @@
+"""Mix batches by Harmony, and tell which columns can name the batches.
+
+Korsunsky et al., Nature Methods 16, 1289 (2019), as the package harmonypy computes it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.stages import Stage, Stages
+
+SEED = 0
+_MOST_LEVELS = 500
+_LEAST_CELLS = 30
+"""Of all levels together: harmonypy makes a cluster of 30 cells on average."""
+_CELLS_A_LEVEL = 5
+_POLL = 0.05  # seconds between two looks at the thread that computes
+_ITERATION = re.compile(r"Iteration (\d+) of (\d+)")
+
+
+def batch_columns(obs: pd.DataFrame) -> list[str]:
+    """Return the names of the columns of `obs` whose levels can be batches."""
+    names = obs.columns[~obs.columns.duplicated(keep=False)]
+    return [
+        name
+        for name in names
+        if isinstance(name, str) and not _trouble(obs[name], name)
+    ]
+
+
+def check_batches(obs: pd.DataFrame, key: str, where: str) -> None:
+    """Raise DataError unless the column `key` of `obs` names batches.
+
+    Parameters
+    ----------
+    obs : DataFrame
+        Metadata of the cells that are to be mixed.
+    where : str
+        Name of the source, for the sentence.
+    """
+    try:
+        version = metadata.version("harmonypy")
+    except metadata.PackageNotFoundError:
+        raise DataError(
+            "Harmony needs the package harmonypy, which is not installed: run "
+            "`pip install harmonypy`, or prepare the counts without it."
+        ) from None
+    if tuple(map(int, version.split(".")[:2])) < (2, 1):
+        raise DataError(
+            f"Harmony needs harmonypy 2.1 or newer, and {version} is installed: run "
+            "`pip install --upgrade harmonypy`, or prepare the counts without it."
+        )
+    if key not in obs:
+        raise DataError(
+            f'{where} has no column "{key}" that could name batches: choose one of '
+            f"{', '.join(batch_columns(obs)) or 'another file'}."
+        )
+    if trouble := _trouble(obs[key], key):
+        raise DataError(f"{trouble}: choose another column, or none.")
+
+
+def _trouble(column: pd.Series, name: str) -> str:
+    """Return why a column cannot name batches, "" if it can."""
+    n_missing = int(column.isna().sum())
+    if n_missing:
+        return (
+            f'Harmony cannot mix by "{name}", because {n_missing:,} of '
+            f"{len(column):,} cells have no value there"
+        )
+    if len(column) < _LEAST_CELLS:
+        return f"Harmony needs at least {_LEAST_CELLS} cells, not {len(column)}"
+    n_levels = int(column.nunique())
+    if n_levels < 2:
+        return (
+            f'Harmony has nothing to mix by "{name}", because all cells have the '
+            f'value "{column.iloc[0]}" there'
+        )
+    if n_levels > min(_MOST_LEVELS, len(column) / _CELLS_A_LEVEL):
+        return (
+            f'"{name}" names no batches, because it has {n_levels:,} different values '
+            f"for {len(column):,} cells"
+        )
+    return ""
+
+
+def mixed_by_harmony(
+    components: NDArray[Any], obs: pd.DataFrame, key: str
+) -> Stages[NDArray[np.float32]]:
+    """Return principal components (n, D), float32, with the batches of `key` mixed.
+
+    Harmony moves the cells of each batch, in soft clusters, until each cluster has
+    cells of all batches.  The result is that of harmonypy's defaults and seed 0,
+    whatever the number of threads.
+
+    It is computed in a thread of its own, which ends after the iteration in which the
+    stages are closed.
+
+    Parameters
+    ----------
+    components : (n, D) array
+    obs : DataFrame of n rows
+        :func:`check_batches` has passed it.
+    """
+    yield Stage("Mixing batches by Harmony", 0.0)
+    run = _HarmonyThread(np.asarray(components, dtype=np.float64), obs, key)
+    run.start()
+    try:
+        while run.is_alive():
+            run.join(_POLL)
+            yield Stage("Mixing batches by Harmony", run.share)
+    finally:
+        run.cancelled.set()
+        run.join()
+    if run.error is not None:
+        raise DataError(
+            f'Harmony could not mix by "{key}" ({run.error}): choose another column, '
+            "or none."
+        ) from run.error
+    return np.ascontiguousarray(run.result, dtype=np.float32)
+
+
+class _Cancelled(Exception):
+    """Ends harmonypy from inside the only thing that it calls: its log."""
+
+
+class _HarmonyThread(threading.Thread):
+    """Runs harmonypy, and reads from its log how far it is."""
+
+    def __init__(self, components: NDArray[Any], obs: pd.DataFrame, key: str) -> None:
+        super().__init__(name="harmony", daemon=True)
+        self._components, self._levels, self._key = components, obs[[key]], key
+        self.cancelled = threading.Event()
+        self.share = 0.0
+        """Share of the most iterations that is done; it may end before."""
+        self.result: NDArray[Any] | None = None
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        """Compute ``result``, or else ``error``; neither if it was cancelled."""
+        from harmonypy import run_harmony
+
+        log = logging.getLogger("harmonypy")
+        log.addFilter(self._note)
+        try:
+            made = run_harmony(
+                self._components,
+                self._levels,
+                [self._key],
+                random_state=SEED,
+                verbose=True,
+            )
+            self.result = made.Z_corr
+        except _Cancelled:
+            return
+        except Exception as error:  # told by whoever waits
+            self.error = error
+        finally:
+            log.removeFilter(self._note)
+
+    def _note(self, record: logging.LogRecord) -> bool:
+        """Take the progress from a line of the log, and keep the line to itself."""
+        if record.thread != self.ident:
+            return True
+        if self.cancelled.is_set():
+            raise _Cancelled
+        if at := _ITERATION.match(record.getMessage()):
+            self.share = int(at[1]) / (int(at[2]) + 1)
+        return False

@@ -1,0 +1,169 @@
+"""Harmony in the recipe: equal to harmonypy's own, told, recorded, stopped, refused."""
+
+import logging
+import threading
+from dataclasses import replace
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from napari_embedding_game.data import harmony as module
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.anndata import from_anndata, read_anndata
+from napari_embedding_game.data.harmony import batch_columns, mixed_by_harmony
+from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.file.origin import origin_of, reload
+
+run_harmony = pytest.importorskip("harmonypy").run_harmony
+pytest.importorskip("scanpy")
+
+PLAIN = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
+MIXED = replace(PLAIN, batch_key="day")
+
+
+@pytest.fixture
+def cells():
+    """240 cells of three kinds from two days, on the second of which genes differ."""
+    rng = np.random.default_rng(0)
+    kinds, days = np.arange(240) % 3, np.arange(240) // 3 % 2
+    rates = rng.gamma(0.5, 2, (3, 300))
+    rates = np.stack([rates, rates * rng.gamma(2, 0.7, 300)])[days, kinds]
+    X = rng.poisson(rates).astype(np.float32)
+    X[7] = 0  # is left out
+    obs = pd.DataFrame(
+        {
+            "kind": pd.Categorical.from_codes(kinds, [*"ABC"]),
+            "day": pd.Categorical(np.array(["mon", "tue"])[days]),
+            "constant": "x",
+            "gaps": np.where(np.arange(240) < 3, None, "y"),
+            "barcode": [f"id{i}" for i in range(240)],
+            "depth": X.sum(axis=1) + rng.random(240),
+        },
+        index=[f"cell{i}" for i in range(240)],
+    )
+    obs.loc["cell9", "gaps"] = "z"
+    names = pd.DataFrame(index=[f"gene{i}" for i in range(300)])
+    return anndata.AnnData(sp.csr_matrix(X), obs=obs, var=names)
+
+
+@pytest.fixture
+def dataset(cells):
+    return from_anndata(cells, "cells")
+
+
+def test_components_are_those_of_harmonypy_and_genes_stay(dataset):
+    plain = finish(apply_recipe(dataset, PLAIN))
+    mixed = finish(apply_recipe(dataset, MIXED))
+    expected = run_harmony(
+        plain.X.astype(np.float64), plain.obs, ["day"], random_state=0, verbose=False
+    ).Z_corr
+    np.testing.assert_array_equal(mixed.X, expected.astype(np.float32))
+    assert not np.allclose(mixed.X, plain.X, atol=0.1)
+    assert (mixed.profile != plain.profile).nnz == 0
+
+
+def test_days_are_mixed_and_kinds_stay_apart(dataset):
+    def share_of_same(made, column):
+        distances = np.linalg.norm(made.X[:, None] - made.X, axis=2)
+        nearest = distances.argsort(axis=1)[:, 1:11]
+        levels = made.obs[column].to_numpy()
+        return np.mean(levels[nearest] == levels[:, None])
+
+    plain = finish(apply_recipe(dataset, PLAIN))
+    mixed = finish(apply_recipe(dataset, MIXED))
+    assert share_of_same(plain, "day") > 0.9
+    assert share_of_same(mixed, "day") < 0.65
+    assert share_of_same(mixed, "kind") > 0.95
+
+
+def test_it_is_told_and_recorded(dataset):
+    made = finish(apply_recipe(dataset, MIXED))
+    assert made.space == 'X, 10 principal components, "day" mixed by Harmony'
+    assert 'Harmony mixed the levels of "day"' in made.notes[-1]
+    noted = made.provenance["recipe"]
+    assert noted["batch_key"] == "day"
+    assert noted["harmonypy"]
+    plain = finish(apply_recipe(dataset, PLAIN)).provenance["recipe"]
+    assert plain["batch_key"] is None
+    assert "harmonypy" not in plain
+
+
+def test_a_session_reads_the_file_with_the_same_batches_mixed(cells, tmp_path):
+    path = tmp_path / "cells.h5ad"
+    cells.obs["gaps"] = cells.obs["gaps"].astype(str)
+    cells.write_h5ad(path)
+    made = finish(apply_recipe(read_anndata(path), MIXED))
+    back = reload(origin_of(made), made.kept, tmp_path)
+    np.testing.assert_array_equal(back.X, made.X)
+    assert back.provenance["recipe"]["batch_key"] == "day"
+    damaged = {**made.provenance, "recipe": {**made.provenance["recipe"]}}
+    damaged["recipe"]["batch_key"] = 3
+    with pytest.raises(DataError, match="damaged"):
+        reload(replace(origin_of(made), provenance=damaged), made.kept, tmp_path)
+
+
+def test_columns_that_can_name_batches(dataset):
+    assert batch_columns(dataset.obs) == ["kind", "day"]
+    assert batch_columns(dataset.obs[:20]) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [
+        ("constant", 'nothing to mix by "constant", because all .* value "x"'),
+        ("gaps", "3 of 239 cells have no value there: choose another column"),
+        ("barcode", "names no batches, because it has 239 different values for 239"),
+        ("depth", "names no batches"),
+        ("sample", 'cells has no column "sample" .* choose one of kind, day'),
+    ],
+)
+def test_columns_that_cannot(dataset, key, sentence):
+    stages = apply_recipe(dataset, replace(PLAIN, batch_key=key))
+    with pytest.raises(DataError, match=sentence):
+        finish(stages)
+
+
+def test_without_harmonypy_or_with_an_old_one(dataset, monkeypatch):
+    def missing(_):
+        raise module.metadata.PackageNotFoundError
+
+    monkeypatch.setattr(module.metadata, "version", missing)
+    with pytest.raises(DataError, match="`pip install harmonypy`"):
+        module.check_batches(dataset.obs, "day", "cells")
+    monkeypatch.setattr(module.metadata, "version", lambda _: "0.0.10")
+    with pytest.raises(DataError, match="pip install --upgrade harmonypy"):
+        module.check_batches(dataset.obs, "day", "cells")
+
+
+def test_progress_is_read_and_closing_ends_the_thread(dataset, caplog):
+    rng = np.random.default_rng(0)
+    centres = 9 * rng.normal(size=(9, 20))
+    X = rng.normal(size=(20_000, 20)) + centres[rng.choice(9, 20_000)]
+    obs = pd.DataFrame({"day": np.arange(20_000) % 3})
+    caplog.set_level(logging.DEBUG)
+    stages = list(mixed_by_harmony(X, obs, "day"))
+    shares = [stage.share for stage in stages]
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert 0 < shares[-1] < 1
+    assert not caplog.records  # its log is no concern of the person
+    stages = mixed_by_harmony(X, obs, "day")
+    next(stages)
+    next(stages)
+    assert "harmony" in {thread.name for thread in threading.enumerate()}
+    stages.close()
+    assert "harmony" not in {thread.name for thread in threading.enumerate()}
+    assert not logging.getLogger("harmonypy").filters
+
+
+def test_what_harmonypy_raises_is_a_sentence(monkeypatch, dataset):
+    def fails(*_, **__):
+        raise RuntimeError("singular matrix")
+
+    monkeypatch.setattr("harmonypy.run_harmony", fails)
+    with pytest.raises(DataError, match=r'mix by "day" \(singular matrix\): choose'):
+        finish(apply_recipe(dataset, MIXED))

@@ -1,0 +1,154 @@
+"""The function in scanpy's idiom: what it reads, what it writes, what it refuses."""
+
+import subprocess
+import sys
+import warnings
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+from anndata import AnnData
+
+import napari_embedding_game
+from napari_embedding_game import EmbeddingGame, tl
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.errors import DataError
+
+KEY = "embedding_game"
+QUICK = {"max_iter": 30, "n_landmarks": 20}
+
+
+@pytest.fixture
+def cells():
+    rng = np.random.default_rng(0)
+    kinds = np.arange(150) % 3
+    X = rng.normal(size=(150, 8)) + 6 * rng.normal(size=(3, 8))[kinds]
+    adata = AnnData(
+        rng.poisson(2, (150, 12)).astype(np.float32),
+        obs=pd.DataFrame({"kind": [*"abc"] * 50}, index=[f"c{i}" for i in range(150)]),
+    )
+    adata.obsm["X_pca"] = X  # float64, as it is given
+    return adata
+
+
+def with_neighbors(adata, **options):
+    sc = pytest.importorskip("scanpy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sc.pp.neighbors(adata, **options)
+    return adata
+
+
+def same(adata, model, key=KEY):
+    """Whether results in an AnnData are the bits of a fit."""
+    obsm = f"X_{KEY}" if key == KEY else key
+    np.testing.assert_array_equal(adata.obsm[obsm], model.embedding_)
+    np.testing.assert_array_equal(adata.obs[f"{key}_pressure"], model.pressure_)
+    np.testing.assert_array_equal(adata.obs[f"{key}_stretch"], model.stretch_)
+    assert adata.obs[f"{key}_cluster"].tolist() == list(map(str, model.labels_))
+    return True
+
+
+def test_in_a_space_it_is_the_estimator(cells):
+    assert tl.embedding_game(cells, use_rep="X_pca", **QUICK) is None
+    model = EmbeddingGame(random_state=0, **QUICK).fit(cells.obsm["X_pca"])
+    assert same(cells, model)
+    noted = cells.uns[KEY]["parameters"]
+    assert (noted["use_rep"], noted["random_state"]) == ("obsm['X_pca']", 0)
+    np.testing.assert_array_equal(cells.uns[KEY]["landmarks"], model.landmarks_)
+
+
+def test_neighbours_of_scanpy_are_used_again_where_no_space_is_named(cells):
+    with_neighbors(cells, n_neighbors=12)
+    tl.embedding_game(cells, **QUICK)
+    model = EmbeddingGame(
+        n_neighbors=12, metric="precomputed", random_state=0, **QUICK
+    ).fit(cells.obsp["distances"])
+    assert same(cells, model)
+    assert cells.uns[KEY]["parameters"]["neighbors_key"] == "neighbors"
+
+
+def test_neighbours_under_another_key(cells):
+    with_neighbors(cells, n_neighbors=8)
+    with_neighbors(cells, n_neighbors=20, key_added="wide")
+    tl.embedding_game(cells, neighbors_key="wide", key_added="game_wide", **QUICK)
+    model = EmbeddingGame(
+        n_neighbors=20, metric="precomputed", random_state=0, **QUICK
+    ).fit(cells.obsp["wide_distances"])
+    assert same(cells, model, "game_wide")
+    assert f"X_{KEY}" not in cells.obsm
+    assert KEY not in cells.uns
+    del cells.uns["wide"]["params"]["n_neighbors"]  # then as many as each cell has
+    tl.embedding_game(cells, neighbors_key="wide", **QUICK)
+    np.testing.assert_array_equal(cells.obsm[f"X_{KEY}"], cells.obsm["game_wide"])
+
+
+def test_without_neighbours_the_default_space_is_that_of_the_readers(cells):
+    cells.obsm["X_umap"] = np.zeros((150, 2))
+    tl.embedding_game(cells, random_state=3, **QUICK)
+    assert same(cells, EmbeddingGame(random_state=3, **QUICK).fit(cells.obsm["X_pca"]))
+
+
+def test_a_copy_leaves_the_original_as_it_was(cells):
+    made = tl.embedding_game(cells, copy=True, n_clusters=3, **QUICK)
+    assert f"X_{KEY}" in made.obsm
+    assert list(cells.obsm) == ["X_pca"]
+    assert list(cells.obs) == ["kind"]
+    assert made.obs[f"{KEY}_cluster"].cat.categories.size == 3
+
+
+def test_results_of_a_former_map_do_not_stay(cells):
+    tl.embedding_game(cells, **QUICK)
+    cells.uns[f"{KEY}_cluster_colors"] = ["#ff0000"]
+    tl.embedding_game(cells, method="pca")
+    assert f"{KEY}_pressure" not in cells.obs  # not defined for PCA
+    assert f"{KEY}_cluster_colors" not in cells.uns
+
+
+def test_scanpy_draws_it_and_a_file_holds_it(cells, tmp_path):
+    sc = pytest.importorskip("scanpy")
+    tl.embedding_game(cells, n_clusters=3, **QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        axes = sc.pl.embedding(
+            cells, f"X_{KEY}", color=f"{KEY}_cluster", show=False, return_fig=False
+        )
+        drawn = np.asarray(axes.collections[0].get_offsets())
+    assert set(map(tuple, drawn)) == {
+        tuple(place) for place in cells.obsm[f"X_{KEY}"].astype(drawn.dtype)
+    }
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    back = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    assert back.uns[KEY]["parameters"]["n_clusters"] == 3
+    np.testing.assert_array_equal(back.obsm[f"X_{KEY}"], cells.obsm[f"X_{KEY}"])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "told"),
+    [
+        ({"use_rep": "X_pca", "neighbors_key": "neighbors"}, InputError, "either"),
+        ({"neighbors_key": "none"}, InputError, 'key_added="none"'),
+        ({"neighbors_key": "neighbors", "metric": "cosine"}, InputError, "metric"),
+        ({"use_rep": "X_scvi"}, DataError, 'no space "X_scvi"'),
+        ({"use_rep": "distances"}, InputError, "neighbors_key"),
+        ({"use_rep": "X_pca", "method": "magic"}, InputError, "magic"),
+    ],
+)
+def test_what_cannot_be_done_is_told_and_changes_nothing(cells, options, error, told):
+    with_neighbors(cells)
+    with pytest.raises(error, match=told):
+        tl.embedding_game(cells, **options)
+    assert list(cells.obsm) == ["X_pca"]
+
+
+def test_it_is_an_attribute_of_the_package_and_loads_nothing_heavy():
+    assert napari_embedding_game.tl is tl
+    code = (
+        "import sys, napari_embedding_game as n; n.tl.embedding_game; "
+        "print({'torch', 'numba', 'napari', 'anndata'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "set()"
