@@ -1,4 +1,4 @@
-"""The game with its points pushed by landmarks (Eq. 3) and by a grid, on many data.
+r"""The game with its points pushed by landmarks (Eq. 3) and by a grid, on many data.
 
 Neighbours, edges and start are made once for each seed and shared by all ways; ``s`` is
 the processor time of the game alone, all threads together, median of the seeds, on
@@ -9,7 +9,11 @@ Recall: share of the 15 exact input neighbours that are among the 15 on the map.
 over the seeds and their standard deviation.
 
 A way is written ``name:approximation[:setting=value]...``, with settings of
-:class:`GameSettings`.
+:class:`GameSettings`; ``steps=plain`` plays it with the fast schedule's own steps, not
+those that the method has on a grid.  For t-SNE::
+
+    python benchmarks/game_on_grid.py --method tsne --seeds 1 --ways \
+        plain:mesh:steps=plain:learning_rate=2:landmark_learning_rate=1 own:mesh
 """
 
 from __future__ import annotations
@@ -17,21 +21,27 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
 
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.energy import mesh
-from napari_embedding_game.core.energy.methods import get_method, resolve, strength_of
+from napari_embedding_game.core.energy.methods import (
+    METHODS,
+    get_method,
+    resolve,
+    strength_of,
+)
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.metrics import knn_accuracy, neighbor_recall
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from shared import SOURCES, Input, arguments, finish, load_all, report
 
 WAYS = (
@@ -53,16 +63,36 @@ FEW_ROWS = 10
 MOST_ONE_BY_ONE = 10_000
 
 
-def settings_of(way: str, method: str) -> tuple[str, GameSettings]:
-    """Return the name and the settings of a way."""
-    name, approximation, *pairs = way.split(":")
+@dataclass(frozen=True)
+class Way:
+    """Settings, and whether the method's own steps on a grid are played."""
+
+    name: str
+    settings: GameSettings
+    is_plain: bool = False
+
+    def play(self, edges: Edges, layout: np.ndarray, **options: Any) -> Snapshot:
+        """Return the last snapshot."""
+        method = METHODS[self.settings.method]
+        if self.is_plain:
+            method = replace(method, on_grid=None)
+        with mock.patch.dict(METHODS, {self.settings.method: method}):
+            return finish(edges, layout, self.settings, device="cpu", **options)
+
+
+def way_of(written: str, method: str) -> Way:
+    """Return the way that is written."""
+    name, approximation, *pairs = written.split(":")
     settings = GameSettings(method=method, approximation=approximation)  # type: ignore[arg-type]
+    is_plain = "steps=plain" in pairs
     for pair in pairs:
         key, value = pair.split("=")
+        if key == "steps":
+            continue
         kind = int if key in ("max_iter", "n_landmarks") else float
         is_word = key in ("schedule", "update", "landmark_update")
         settings = replace(settings, **{key: value if is_word else kind(value)})
-    return name, settings
+    return Way(name, settings, is_plain)
 
 
 def energy(edges: Edges, embedding: np.ndarray, settings: GameSettings) -> float:
@@ -80,12 +110,9 @@ def energy(edges: Edges, embedding: np.ndarray, settings: GameSettings) -> float
         aggregate=method.aggregate,
     )
     y = torch.from_numpy(embedding)
-    spacing = mesh.SPACING
-    mesh.SPACING = spacing / 2
-    try:
+    half = mesh.SPACING / 2
+    with mock.patch.multiple(mesh, SPACING=half, WIDER=half):
         return objective.evaluate(y, y[:1], True)[0]
-    finally:
-        mesh.SPACING = spacing
 
 
 def starts(
@@ -102,24 +129,25 @@ def measure(data: Input, args: Any) -> list[dict[str, Any]]:
     exact = knn_graph(data.X, 15, search="brute" if len(data.X) < 5_000 else "exact")
     _, place, count = np.unique(data.labels, return_inverse=True, return_counts=True)
     judged = count[place] >= FEW_ROWS
-    ways = [settings_of(way, args.method) for way in args.ways]
-    found: dict[str, list[tuple[float, ...]]] = {name: [] for name, _ in ways}
+    ways = [way_of(way, args.method) for way in args.ways]
+    found: dict[str, list[tuple[float, ...]]] = {way.name: [] for way in ways}
     for seed, (edges, layout) in enumerate(
         starts(data, args.method, args.seeds, args.jobs)
     ):
-        for name, settings in ways:
+        for way in ways:
             begin = time.process_time()
-            last = finish(edges, layout, settings, seed, n_jobs=args.jobs, device="cpu")
+            last = way.play(edges, layout, seed=seed, n_jobs=args.jobs)
             seconds = time.process_time() - begin
             figures = (
-                energy(edges, last.embedding, settings),
+                energy(edges, last.embedding, way.settings),
                 knn_accuracy(last.embedding[judged], data.labels[judged]),
                 neighbor_recall(exact.indices, last.embedding),
                 seconds,
             )
-            found[name].append(figures)
+            found[way.name].append(figures)
     return [
-        _row(data, name, figures, found[ways[0][0]]) for name, figures in found.items()
+        _row(data, name, figures, found[ways[0].name])
+        for name, figures in found.items()
     ]
 
 
@@ -155,7 +183,7 @@ def main() -> None:
     noise = np.random.default_rng(0).normal(size=(500, 8)).astype(np.float32)
     for edges, layout in starts(Input("", noise, noise), args.method, 1, 1):
         for way in args.ways:  # which compiles
-            settings = replace(settings_of(way, args.method)[1], max_iter=3)
+            settings = replace(way_of(way, args.method).settings, max_iter=3)
             finish(edges, layout, settings, device="cpu")
     for data in load_all(args.inputs, args):
         report(f"{args.method}, {data.name}", measure(data, args), args)

@@ -1,5 +1,7 @@
 """Sums by a grid beside the sums over all pairs of the points themselves."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -37,6 +39,8 @@ def shapes():
         "wide cloud": rng.normal(size=(N, 2)) * 15,
         "tiny cloud": rng.normal(size=(N, 2)) * 1e-4,
         "clusters": rng.normal(size=(8, 2))[clusters] * 20 + rng.normal(size=(N, 2)),
+        "wide clusters": rng.normal(size=(8, 2))[clusters] * 60
+        + rng.normal(size=(N, 2)),
         "ring": 10 * ring,
         "line": np.column_stack([np.linspace(0, 40, N), np.zeros(N)]),
         "far away": 1e3 + rng.normal(size=(N, 2)) * 3,
@@ -83,7 +87,10 @@ def test_a_grid_twice_as_fine_is_ten_times_as_exact(kernel, monkeypatch):
     wanted, slope = all_pairs(KERNELS[kernel], y)
     errors = []
     for spacing in (SPACING, SPACING / 2):
-        monkeypatch.setattr("napari_embedding_game.core.energy.mesh.SPACING", spacing)
+        for name in ("SPACING", "WIDER"):
+            monkeypatch.setattr(
+                f"napari_embedding_game.core.energy.mesh.{name}", spacing
+            )
         total, gradient = Mesh(KERNELS[kernel], Loops(1))(y)
         errors.append((abs(total / wanted - 1), off(gradient, slope)))
     assert errors[1][0] < errors[0][0] / 10
@@ -239,7 +246,11 @@ def test_points_that_nothing_holds_are_let_go():
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_a_game_on_the_grid_ends_where_one_over_all_pairs_does(digits_start, d):
+def test_a_game_on_the_grid_ends_where_one_over_all_pairs_does(
+    digits_start, d, monkeypatch
+):
+    # The same steps for both, that only the sums differ.
+    monkeypatch.setitem(METHODS, "tsne", replace(METHODS["tsne"], on_grid=None))
     edges, layout = digits_start
     start = np.column_stack([layout, layout[:, :1] ** 2])[:, :d]
     energies = []

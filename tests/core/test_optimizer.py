@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -229,10 +230,19 @@ def test_rows_that_are_held_more_firmly_take_shorter_steps():
     assert (steps**2).mean().item() == pytest.approx(1)
 
 
-def test_the_game_on_a_grid_is_shorter_but_not_t_sne():
-    short = resolve_schedule(GameSettings(approximation="mesh"))
-    assert (short.n_iter, short.by_pull) == (160, True)
-    assert resolve_schedule(GameSettings(approximation="mesh", max_iter=7)).n_iter == 7
-    for other in (GameSettings(), GameSettings(method="tsne")):
-        schedule = resolve_schedule(other)
-        assert (schedule.n_iter, schedule.by_pull) == (500, False)
+@pytest.mark.parametrize(("method", "n_iter"), [("game", 160), ("tsne", 300)])
+def test_fewer_iterations_where_a_grid_pushes_the_points(method, n_iter):
+    on_grid = GameSettings(method=method, approximation="mesh")
+    short = resolve_schedule(on_grid)
+    assert (short.n_iter, short.by_pull) == (n_iter, True)
+    assert resolve_schedule(replace(on_grid, max_iter=7)).n_iter == 7
+
+
+@pytest.mark.parametrize(
+    "others",
+    [GameSettings(), GameSettings(method="tsne", approximation="landmarks")],
+)
+def test_landmarks_or_samples_keep_the_schedules_own_numbers(others):
+    schedule = resolve_schedule(others)
+    assert (schedule.n_iter, schedule.learning_rate) == (500, 0.3)
+    assert not schedule.by_pull

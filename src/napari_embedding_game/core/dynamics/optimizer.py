@@ -142,11 +142,6 @@ _NAMED: dict[ScheduleName, Schedule] = {
     "fast": Schedule(500, 0.3, 0.5, 0.9, _cosine_to_a_hundredth, _growing_to_half),
     "paper": Schedule(6000, 0.03, 0.3, 0.0, _tenth_after_half, _constant),
 }
-_ON_GRID = replace(
-    _NAMED["fast"], n_iter=160, learning_rate=2.0, momentum=0.95, by_pull=True
-)
-"""The fast schedule where a grid pushes the points, whose forces have no noise of
-landmarks in them: ``python benchmarks/game_on_grid.py``."""
 
 
 def resolve_schedule(settings: GameSettings) -> Schedule:
@@ -181,15 +176,16 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
 def _suited(schedule: Schedule, settings: GameSettings) -> Schedule:
     """Return the schedule with the numbers that suit method and approximation."""
     spec, found_by = choose(settings.method, settings.approximation, settings.optimizer)
-    if found_by == "mesh" and spec.is_short_on_grid:
-        schedule = _ON_GRID
-    if settings.approximation not in (None, spec.approximations[0]):
+    steps = spec.on_grid
+    if found_by != "mesh" or steps is None:
         return schedule
     return replace(
         schedule,
-        learning_rate=spec.learning_rate or schedule.learning_rate,
-        landmark_learning_rate=spec.landmark_learning_rate
-        or schedule.landmark_learning_rate,
+        n_iter=steps.n_iter,
+        learning_rate=steps.learning_rate,
+        landmark_learning_rate=steps.landmark_learning_rate,
+        momentum=steps.momentum,
+        by_pull=True,
     )
 
 

@@ -35,6 +35,11 @@ SPACING = 1 / 3
 
 The error of the force falls with its fourth power, see ``tests/core/test_mesh.py``.
 """
+WIDER, MANY = 1 / 2, 320
+"""What the spacing grows to where more than so many nodes lie along the longest side.
+
+The time of a step is then that of the Fourier transforms: half of it is saved.
+"""
 FEWEST, MOST, MOST_IN_SPACE = 32, 2048, 96
 """Nodes along the longest side of the points, the last on a map of three dimensions."""
 WIDEST = {1: (1024 * SPACING,) * 2, 2: (1024 * SPACING,) * 2, 3: (32.0, 128.0)}
@@ -289,7 +294,8 @@ class Mesh:
         """Return a grid for points that span so much; the last one if it is right."""
         span = float(spans.max())
         most = MOST_IN_SPACE if len(spans) == 3 else MOST
-        follows = max(min(SPACING, span / FEWEST), span / most, 1e-12)
+        usual = min(max(SPACING, span / MANY), WIDER)
+        follows = max(min(usual, span / FEWEST), span / most, 1e-12)
         spacing = self._held or follows
         if spacing not in (SPACING, self._held):  # in steps, for the same reason
             spacing = SPACING * 2 ** (math.ceil(8 * math.log2(spacing / SPACING)) / 8)

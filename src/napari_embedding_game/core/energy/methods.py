@@ -57,6 +57,20 @@ if TYPE_CHECKING:
 Aggregate = Literal["sum", "log"]
 
 
+@dataclass(frozen=True, slots=True)
+class GridSteps:
+    """The fast schedule's numbers where a grid pushes the points.
+
+    Its forces have no noise of landmarks or samples in them, and bear longer steps,
+    each point's divided by how strongly it is attracted.
+    """
+
+    n_iter: int
+    learning_rate: float
+    landmark_learning_rate: float
+    momentum: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
     """One method of the family.
@@ -79,11 +93,8 @@ class Method:
         The edges it is meant for, one of ``names.AFFINITIES``.
     approximations : tuple
         Those it is offered with; the first is its own.
-    learning_rate, landmark_learning_rate : float, optional
-        Of the fast schedule under the method's own approximation, where they are not
-        the schedule's.
-    is_short_on_grid : bool
-        Whether the fast schedule is shorter where a grid pushes the points.
+    on_grid : GridSteps, optional
+        Numbers of the fast schedule on a grid, where they are not the schedule's.
     moved_by : str
         What moves the points in place of the game, by a name that :mod:`external`
         knows.  Such a method cannot be steered.
@@ -102,9 +113,7 @@ class Method:
     aggregate: Aggregate = "sum"
     affinity: Affinity = DEFAULT_AFFINITY
     approximations: tuple[Approximation, ...] = APPROXIMATIONS
-    learning_rate: float | None = None
-    landmark_learning_rate: float | None = None
-    is_short_on_grid: bool = False
+    on_grid: GridSteps | None = None
     moved_by: str = ""
     library: str = ""
     most_components: int = 3
@@ -168,7 +177,7 @@ METHODS: dict[str, Method] = {
         kernel="cauchy",
         lambda_scale=per_point,
         strength=300.0,
-        is_short_on_grid=True,
+        on_grid=GridSteps(160, 2.0, 0.5, 0.95),
         source="paper 1, Eq. 1 and 3",
     ),
     "ee": Method(
@@ -206,8 +215,7 @@ METHODS: dict[str, Method] = {
             "exact",
         ),
         # Its maps are wide, and grow as long as the points move.
-        learning_rate=2.0,
-        landmark_learning_rate=1.0,
+        on_grid=GridSteps(300, 4.0, 8.0, 0.97),
         source="paper 4, Eq. 3",
     ),
     "umap": Method(
