@@ -157,3 +157,43 @@ def test_the_energy_of_large_data_has_a_share_of_the_time(
     energies = [snapshot.energy for snapshot in playing]
     assert energies[:2] == [0.0, second]
     assert energies[-1] == -N_STEPS
+
+
+class Full(Drift):
+    """A dynamic on a GPU that runs out of memory after two steps."""
+
+    def steps(self, settings):
+        for state, _ in zip(super().steps(settings), range(3), strict=False):
+            yield state
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+@pytest.mark.parametrize("steps_before", [0, 2])
+def test_the_processor_goes_on_where_a_gpu_has_too_little_memory(
+    make_problem, monkeypatch, steps_before
+):
+    make_dynamic = driver.make_dynamic
+
+    def on_a_small_gpu(problem, settings):
+        if problem.device.type == "cpu":
+            return make_dynamic(problem, settings)
+        if not steps_before:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return Full(problem.layout, n_iter=20)
+
+    monkeypatch.setattr(driver, "resolve_device", lambda *_: torch.device("cuda"))
+    monkeypatch.setattr(driver, "make_dynamic", on_a_small_gpu)
+    problem = make_problem(40, 2, 4)
+    layout = problem.y.numpy()
+    settings = GameSettings(n_landmarks=4, max_iter=20)
+    playing = play(
+        problem.edges, layout, settings, n_jobs=1, frame_iterations=1, diagnose=False
+    )
+    seen = list(playing)
+    assert [s.iteration for s in seen] == list(range(21))
+    at = seen[steps_before]
+    np.testing.assert_allclose(at.embedding, layout + steps_before, rtol=1e-5)
+    assert seen[-1].finished
+    assert not np.allclose(seen[-1].embedding, at.embedding)
+    told = [s.warning == driver.GPU_IS_FULL for s in seen]
+    assert told == [i > steps_before or not steps_before for i in range(21)]

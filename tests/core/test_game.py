@@ -366,6 +366,12 @@ def test_a_start_that_is_not_a_number_is_told(problem):
         next(play(problem.edges, layout, SHORT))
 
 
+def test_few_points_stay_on_the_processor(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert resolve_device("auto", 700).type == "cpu"
+    assert resolve_device("auto", 1_000_000).type == "cuda"
+
+
 def test_devices_that_are_not_there_are_told(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)

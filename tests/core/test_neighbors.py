@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from napari_embedding_game.core import warm_up
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import leaf_search, neighbor_loops
+from napari_embedding_game.core.graph import block_search, leaf_search, neighbor_loops
 from napari_embedding_game.core.graph import neighbors as graph_module
 from napari_embedding_game.core.graph.neighbors import choose_search, knn_graph
 
@@ -34,7 +35,7 @@ def recall(found, wanted):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-@pytest.mark.parametrize("search", ["exact", "brute"])
+@pytest.mark.parametrize("search", ["exact", "brute", "blocks"])
 def test_exact_searches_find_what_brute_force_finds(cloud, search, metric):
     X = cloud - 50 if metric == "cosine" else cloud
     graph = knn_graph(X, K, metric=metric, search=search, n_jobs=1)
@@ -73,7 +74,9 @@ def test_approximate_searches_find_nearly_all(cloud, search, metric):
     )
 
 
-@pytest.mark.parametrize("search", ["exact", "ivf", "leaves", "brute", "descent"])
+@pytest.mark.parametrize(
+    "search", ["exact", "ivf", "leaves", "brute", "descent", "blocks"]
+)
 def test_the_same_seed_finds_the_same_neighbours(cloud, search):
     metric = "manhattan" if search == "descent" else "euclidean"
     settings = {"metric": metric, "search": search, "random_state": 3}
@@ -83,7 +86,7 @@ def test_the_same_seed_finds_the_same_neighbours(cloud, search):
     np.testing.assert_array_equal(first.indices, other.indices)
 
 
-@pytest.mark.parametrize("search", ["exact", "ivf", "leaves", "brute"])
+@pytest.mark.parametrize("search", ["exact", "ivf", "leaves", "brute", "blocks"])
 def test_no_row_is_its_own_neighbour_even_among_copies_of_itself(cloud, search):
     X = np.repeat(cloud[:60], 20, axis=0)
     graph = knn_graph(X, K, search=search, n_jobs=1)
@@ -106,7 +109,7 @@ def test_the_unit_of_the_data_does_not_matter(cloud, scale, metric):
     np.testing.assert_allclose(scaled.distances, wanted, rtol=1e-3, atol=1e-6 * unit)
 
 
-@pytest.mark.parametrize("search", ["exact", "brute"])
+@pytest.mark.parametrize("search", ["exact", "brute", "blocks"])
 def test_points_far_from_the_origin_have_the_same_neighbours(cloud, search):
     plain = knn_graph(cloud[:200], K, search=search, n_jobs=1)
     far = knn_graph(cloud[:200] + 1e8, K, search=search, n_jobs=1)
@@ -361,3 +364,36 @@ def test_where_lists_say_too_little_the_size_decides(monkeypatch):
     monkeypatch.setattr(graph_module, "find_spec", lambda name: None)
     assert graph_module._without_lists(30_000, 784) == "brute"
     assert graph_module._without_lists(70_000, 784) == "hnsw"
+
+
+def test_blocks_become_smaller_where_a_device_has_too_little_memory(monkeypatch):
+    rows = np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32)
+    nearest, sizes = block_search._nearest, []
+
+    def with_little_memory(queries, *others):
+        sizes.append(len(queries))
+        if len(queries) > 40:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return nearest(queries, *others)
+
+    monkeypatch.setattr(block_search, "_nearest", with_little_memory)
+    cpu = torch.device("cpu")
+    squared, indices = block_search.block_search(rows, 4, cpu)
+    wanted = cdist(rows, rows, "sqeuclidean")
+    np.testing.assert_array_equal(indices, wanted.argsort(axis=1)[:, :4])
+    np.testing.assert_allclose(squared, np.sort(wanted)[:, :4], rtol=1e-4, atol=1e-5)
+    assert sizes[:4] == [300, 150, 75, 37]
+    assert sum(sizes[3:]) == 300
+
+
+def test_a_device_without_any_memory_leaves_the_search_to_the_processor(
+    cloud, monkeypatch
+):
+    def without_memory(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(block_search, "block_search", without_memory)
+    found = knn_graph(cloud, 5, device="cuda")
+    wanted = knn_graph(cloud, 5)
+    assert found.search == wanted.search != "blocks"
+    np.testing.assert_array_equal(found.indices, wanted.indices)

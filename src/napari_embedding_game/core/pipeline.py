@@ -96,6 +96,7 @@ def neighbors(X: Any, start: StartSettings) -> NeighborGraph:
         metric=start.metric,
         random_state=start.random_state,
         n_jobs=start.n_jobs,
+        device=str(resolve_device(start.device, X.shape[0])),
     )
 
 

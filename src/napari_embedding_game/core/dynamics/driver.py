@@ -22,6 +22,8 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -62,6 +64,8 @@ from napari_embedding_game.core.types import (
 FrameIterations = int | Callable[[int], int] | None
 Playing = Generator[Snapshot, GameSettings | Steer | None, None]
 
+_T = TypeVar("_T")
+
 FRAME_SECONDS = 0.04
 """Longest stretch of iterations between two snapshots."""
 SHARE_OF_TIME = 0.2
@@ -75,6 +79,9 @@ FITTING = 100
 _SETTLED = 0.6
 """Share of the schedule after which points that lie close are a collapse."""
 _DEVICES = ("cpu", "cuda", "mps")
+GPU_POINTS = 20_000
+"""Points from which "auto" takes a GPU; a guess, as none was there to measure."""
+GPU_IS_FULL = "The graphics card has too little memory: the processor goes on."
 
 
 def play(
@@ -138,16 +145,17 @@ def play(
         edges=edges,
         layout=layout,
         random_state=random_state,
-        device=resolve_device(device),
+        device=resolve_device(device, len(layout)),
         n_jobs=n_jobs,
         warm_start=warm_start,
     )
     driver = _Driver(problem, settings, diagnose, frame_iterations)
     while True:
-        steer = yield driver.snapshot()
+        steer = yield driver.do(driver.snapshot)
         if steer is not None:
-            driver.steer(steer if isinstance(steer, Steer) else Steer(game=steer))
-        if not driver.advance():
+            taken = steer if isinstance(steer, Steer) else Steer(game=steer)
+            driver.do(partial(driver.steer, taken))
+        if not driver.do(driver.advance):
             return
 
 
@@ -173,8 +181,11 @@ def make_dynamic(problem: Problem, settings: GameSettings) -> Dynamic:
     return Game(problem)
 
 
-def resolve_device(device: str) -> torch.device:
-    """Return the torch device for a name; "auto" is CUDA, then the CPU.
+def resolve_device(device: str, n_points: int = GPU_POINTS) -> torch.device:
+    """Return the torch device for a name.
+
+    "auto" is CUDA for maps of at least :data:`GPU_POINTS` points, where there is such
+    a device, else the CPU.
 
     Raises
     ------
@@ -183,7 +194,7 @@ def resolve_device(device: str) -> torch.device:
     """
     has_cuda = torch.cuda.is_available()
     if device == "auto":
-        return torch.device("cuda" if has_cuda else "cpu")
+        return torch.device("cuda" if has_cuda and n_points >= GPU_POINTS else "cpu")
     try:
         found = torch.device(device)
     except RuntimeError:
@@ -245,8 +256,40 @@ class _Driver:
         self._throttle = Throttle()
         self._stretch_throttle = Throttle(STRETCH_SHARE)
         self._measuring = Throttle()
-        self._dynamic = make_dynamic(problem, settings)
-        self._take_up(settings, 0)
+        self._note = ""
+        try:
+            self._dynamic = make_dynamic(problem, settings)
+            self._take_up(settings, 0)
+        except torch.OutOfMemoryError:
+            if problem.device.type == "cpu":
+                raise
+            self._begin_on_cpu(problem, settings, 0)
+
+    def do(self, work: Callable[[], _T]) -> _T:
+        """Do it, on the processor from now on where a GPU has no memory for it."""
+        try:
+            return work()
+        except torch.OutOfMemoryError:
+            if self._problem.device.type == "cpu":
+                raise
+            embedding = self._positions()
+            left = self._state.n_iter - self._state.iteration
+            here = WarmStart(
+                embedding=embedding,
+                landmarks=self._landmarks(embedding),
+                iterations_left=left,
+            )
+            problem = replace(self._problem, layout=embedding, warm_start=here)
+            self._begin_on_cpu(problem, self._settings, self.iteration)
+            return work()
+
+    def _begin_on_cpu(
+        self, problem: Problem, settings: GameSettings, iteration: int
+    ) -> None:
+        self._note = GPU_IS_FULL
+        self._problem = replace(problem, device=torch.device("cpu"))
+        self._dynamic = make_dynamic(self._problem, settings)
+        self._take_up(settings, iteration)
 
     # --- Settings and time
 
@@ -366,7 +409,7 @@ class _Driver:
             pressure=self._pressure,
             stretch=self._stretch,
             neighbors=self._neighbors,
-            warning=self._alarm.sentence,
+            warning=self._alarm.sentence or self._note,
             remedy=self._alarm.remedy,
             finished=self.finished,
         )

@@ -12,6 +12,7 @@ leaves       the same, larger                              :mod:`leaf_search`
 projected    the same, n^2 D > 5e10, D > 100               :mod:`projected_search`
 brute        any other metric, or sparse, n <= 5,000       scikit-learn
 descent      any other metric, or sparse, larger           pynndescent
+blocks       dense, euclidean or cosine, on a GPU          :mod:`block_search`
 ===========  ============================================  =========================
 
 "leaves" and "projected" compare what they find with the true neighbours of some rows.
@@ -51,7 +52,15 @@ from napari_embedding_game.core.threads import (
 )
 
 Search = Literal[
-    "given", "exact", "ivf", "leaves", "projected", "hnsw", "brute", "descent"
+    "given",
+    "exact",
+    "ivf",
+    "leaves",
+    "projected",
+    "hnsw",
+    "brute",
+    "descent",
+    "blocks",
 ]
 
 EXACT_WORK = 5e10
@@ -125,6 +134,7 @@ def knn_graph(
     random_state: int = 0,
     n_jobs: int | None = None,
     search: Search | None = None,
+    device: str = "cpu",
 ) -> NeighborGraph:
     """Find the ``n_neighbors`` nearest other rows of every row.
 
@@ -144,6 +154,9 @@ def knn_graph(
         Threads; None leaves one core to the window where there are more than two.
     search : str, optional
         A search from the module's table instead of :func:`choose_search`'s.
+    device : str
+        A name that torch knows.  On another than "cpu" the search is "blocks", or that
+        of the processor where the device has too little memory.
 
     Raises
     ------
@@ -158,6 +171,12 @@ def knn_graph(
         _check_reach(distances)
         return NeighborGraph(indices, distances.astype(np.float32), "given")
     check_varied(X)
+    is_indexed = metric in _INDEXED_METRICS and not sparse.issparse(X)
+    if search == "blocks" or (search is None and device != "cpu" and is_indexed):
+        graph = _search_device(X, n_neighbors, metric, device)
+        if graph is not None:
+            return graph
+        search = None
     if search is None:
         search = choose_search(n_points, n_dims, metric, sparse.issparse(X))
     n_threads = resolve_n_jobs(n_jobs)
@@ -303,6 +322,26 @@ def _search_lists(
     distances = source.distances(squared)
     _check_reach(distances)
     return NeighborGraph(indices, distances.astype(np.float32), search, recall)
+
+
+def _search_device(
+    X: Any, n_neighbors: int, metric: str, device: str
+) -> NeighborGraph | None:
+    """Search on a torch device; None where that has too little memory."""
+    import torch
+
+    from napari_embedding_game.core.graph.block_search import block_search
+
+    source = Rows(X, metric)
+    try:
+        squared, indices = block_search(
+            source.take(slice(None)), n_neighbors + 1, torch.device(device)
+        )
+    except torch.OutOfMemoryError:
+        return None
+    distances = source.distances(squared)
+    _check_reach(distances)
+    return NeighborGraph(*_without_self(indices, distances, n_neighbors), "blocks")
 
 
 def _search_faiss(
