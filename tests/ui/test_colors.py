@@ -119,12 +119,13 @@ def test_what_can_colour_names_before_numbers(dataset):
         "Stretch",
         "Pressure",
         "Similarity",
+        "Movement",
         "barcode",
         "kind",
         "many",
         "counts",
     ]
-    assert choices(None) == ["Cluster", "Stretch", "Pressure", "Similarity"]
+    assert choices(None) == ["Cluster", "Stretch", "Pressure", "Similarity", "Movement"]
 
 
 def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
@@ -137,6 +138,7 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
         "Stretch",
         "Pressure",
         "Similarity",
+        "Movement",
         "kind",
         "area",
         "intensity",
@@ -144,7 +146,7 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     ]
     assert "a" not in choices(dataset)  # of X itself, such as a component
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
-    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 4
+    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 5
 
 
 def test_columns_called_as_what_is_built_in_are_those_of_the_file(
@@ -155,8 +157,14 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
     obs["Cluster (file)"] = ["u", "v"] * 20
     genes = ("a", "Pressure", "kind", "d", "Cluster")
     both = replace(dataset, obs=obs, profile_names=genes)
-    assert choices(both)[:4] == ["Cluster", "Stretch", "Pressure", "Similarity"]
-    assert sorted(choices(both)[4:]) == [
+    assert choices(both)[:5] == [
+        "Cluster",
+        "Stretch",
+        "Pressure",
+        "Similarity",
+        "Movement",
+    ]
+    assert sorted(choices(both)[5:]) == [
         "Cluster (file)",
         "Cluster (file) (file)",
         "Pressure (file)",

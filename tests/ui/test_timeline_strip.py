@@ -1,12 +1,10 @@
 """The timeline in the window: click a mark, step, continue."""
 
-from base64 import b64decode
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from qtpy.QtCore import QPointF, Qt
-from qtpy.QtGui import QImage
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui.controls.timeline_strip import PICTURE, Strip
@@ -85,8 +83,7 @@ def test_the_small_picture_is_the_right_way_up(qtbot, make_snapshot):
     places = np.zeros((40, 2), np.float32)
     places[0] = [1.0, 1.0]  # to the right, and up
     shot = replace(make_snapshot(), embedding=places)
-    data = b64decode(strip._picture(shot).split(",")[1])
-    image = QImage.fromData(data)
+    image = strip.picture(shot)
     half = PICTURE // 2
 
     def drawn(column, row):
@@ -99,3 +96,56 @@ def test_the_small_picture_is_the_right_way_up(qtbot, make_snapshot):
 
     assert (drawn(1, 0), drawn(0, 1)) == (True, True)
     assert (drawn(0, 0), drawn(1, 1)) == (False, False)
+
+
+def test_a_map_is_compared_with_another_by_a_slider_and_colours(
+    qtbot, finished, session
+):
+    steps, layers = finished.run.timeline, finished.controller.layers
+    bar, look, here = steps.comparison, session.look, session.snapshot
+    mixed = np.random.default_rng(0).permutation(here.embedding)
+    other = replace(here, embedding=mixed)
+    start, game = session.settings.chosen_start(), session.settings.game()
+    added = session.timeline.add("Other", "hand", other, start, game)
+    assert not bar.isVisibleTo(steps)
+    gallery = steps.gallery
+    gallery.popup(steps.compare.mapToGlobal(steps.compare.rect().center()))
+    pictures = gallery.pictures
+    assert pictures.count() == len(session.timeline.marks) - 1
+    place = pictures.visualItemRect(pictures.item(0)).center()  # the newest
+    QTest.mouseClick(pictures.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    qtbot.waitUntil(lambda: session.comparing.current is not None)
+    assert session.comparing.current.mark is added
+    assert bar.isVisibleTo(steps)
+    assert added.title in bar.there.text()
+    assert "Neighbours kept" in bar.words.text()
+    drawn = layers.points.data.copy()
+    bar.slider.setValue(100)
+    assert session.snapshot is here
+    assert session.drawn is not here
+    moved = np.linalg.norm(layers.points.data - drawn, axis=1)
+    told = session.comparing.current.maps.moved
+    assert told.max() > 0.1
+    assert np.corrcoef(moved, told)[0, 1] > 0.999
+    bar.by_movement.click()
+    assert look.color_by == "Movement"
+    bar.close_button.click()
+    assert look.color_by == "Cluster"
+    assert not bar.isVisibleTo(steps)
+    np.testing.assert_allclose(layers.points.data, drawn, atol=1e-5)
+
+
+def test_a_mark_is_compared_by_its_menu_and_playing_on_ends_it(
+    qtbot, finished, session
+):
+    steps = finished.run.timeline
+    menu = steps.strip.menu(session.timeline.marks[0])
+    texts = {action.text(): action for action in menu.actions()}
+    texts["Compare with the map on show"].trigger()
+    qtbot.waitUntil(lambda: session.comparing.current is not None)
+    steps.comparison.slider.setValue(40)
+    finished.run.run.native.click()
+    assert session.comparing.current is None
+    assert session.drawn is session.snapshot
+    assert not steps.comparison.isVisibleTo(steps)
+    qtbot.waitUntil(lambda: session.state == "finished")

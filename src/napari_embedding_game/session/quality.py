@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from napari_embedding_game.session.session import Session
-
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.map_quality import MapQuality
+    from napari_embedding_game.session.session import Session
 
 GIVEN = "precomputed"
 """The metric of distances that are given: then there are no rows to compare with."""
@@ -25,6 +24,14 @@ def label_column(session: Session) -> str | None:
     return column if is_of_groups else None
 
 
+def is_comparable(session: Session) -> bool:
+    """Return whether the rows of the data can be compared with the map."""
+    dataset, played = session.dataset, session.played
+    if dataset is None or played is None:
+        return False
+    return bool(dataset.X.shape[1]) and played.start.metric != GIVEN
+
+
 def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     """Return what works out the quality of the present map, for another thread.
 
@@ -33,7 +40,7 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     dataset, snapshot, played = session.dataset, session.snapshot, session.played
     if dataset is None or snapshot is None or played is None:
         return None
-    if not dataset.X.shape[1] or played.start.metric == GIVEN:
+    if not is_comparable(session):
         return None
     X, embedding, metric = dataset.X, snapshot.embedding, played.start.metric
     column = label_column(session)

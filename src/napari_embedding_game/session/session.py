@@ -35,6 +35,7 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.comparing import Comparing
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.file.saved_map import SavedMap
@@ -102,6 +103,7 @@ class Session:
         self._restored: SavedMap | None = None
         self.timeline = Timeline()
         self.hand = Hand(self)
+        self.comparing = Comparing(self)
         self._is_by_hand = False
         self._shown: Mark | None = None
         """The mark that ``snapshot`` is of, where it is of an earlier moment."""
@@ -113,6 +115,14 @@ class Session:
         self.settings.events.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)
         self.clusters.announced.connect(self._tell_run)
+        for signal in (
+            self.state_changed,
+            self.progressed,
+            self.looked_back,
+            self.dataset_changed,
+            self.restored,
+        ):
+            signal.connect(self.comparing.check, max_args=0)
 
     # Loading
 
@@ -350,6 +360,11 @@ class Session:
         self._go("stopped")
         self._check_staleness()
         self.looked_back.emit(mark)
+
+    @property
+    def drawn(self) -> Snapshot | None:
+        """What is to be seen: the snapshot, or the map on the way to another."""
+        return self.comparing.drawn or self.snapshot
 
     @property
     def _positions(self) -> NDArray[np.float32] | None:

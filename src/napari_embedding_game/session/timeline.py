@@ -81,6 +81,13 @@ class Mark:
         """The name, or what happened here."""
         return self.name or self.label
 
+    @property
+    def origin(self) -> str:
+        """What it was made by and when, such as "t-SNE, seed 3, 14:05"."""
+        when = time.strftime("%H:%M", time.localtime(self.made_at))
+        method = get_method(self.game.method).title
+        return f"{method}, seed {self.start.random_state}, {when}"
+
     def warm_start(self) -> WarmStart:
         """Return the layout as one that a run can go on from."""
         return warm_start(self.snapshot)

@@ -64,7 +64,7 @@ class ClickSelection:
         self._picker.find_handle = find_handle
 
     def _on_click(self, pointed: CanvasClick, adds: bool) -> None:
-        snapshot, place = self._session.snapshot, self._layers.place_at(pointed.pixel)
+        snapshot, place = self._session.drawn, self._layers.place_at(pointed.pixel)
         if snapshot is None:
             return
         if place is None or snapshot.embedding.shape[1] != 2:
@@ -103,7 +103,7 @@ class ClickSelection:
 
     def _on_lasso(self, pixels: np.ndarray, adds: bool) -> None:
         """Select the points that were drawn around."""
-        snapshot, outline = self._session.snapshot, self._layers.outline_at(pixels)
+        snapshot, outline = self._session.drawn, self._layers.outline_at(pixels)
         if snapshot is None or outline is None or snapshot.embedding.shape[1] != 2:
             return
         is_inside = inside(outline, snapshot.embedding)

@@ -49,6 +49,7 @@ class ShownCorrection(QObject):
             session.dataset_changed,
             session.progressed,
             session.looked_back,
+            session.comparing.moved,
         )
         self._connections.connect_all(another_map, self._give_up)
 
@@ -70,7 +71,7 @@ class ShownCorrection(QObject):
             self._end()
 
     def _begin(self) -> None:
-        session, snapshot = self._session, self._session.snapshot
+        session, snapshot = self._session, self._session.drawn
         if self._shown is not None or snapshot is None or snapshot.neighbors is None:
             return
         if session.state not in RESTING or session.selection.is_empty:
@@ -101,7 +102,7 @@ class ShownCorrection(QObject):
         self._timer.stop()
         snapshot, self._shown = self._shown[0], None
         self.told.emit("")
-        if self._session.snapshot is snapshot:
+        if self._session.drawn is snapshot:
             self._draw(snapshot)
 
     def _give_up(self, event: object = None) -> None:

@@ -98,6 +98,8 @@ class Drawing(QObject):
             (session.selection.changed, self.redraw),
             (session.clusters.changed, self._on_clusters),
             (workspace.reveal, self.layers.fly_to),
+            (session.comparing.changed, self.redraw),
+            (session.comparing.moved, self._on_way),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
             (viewer.dims.events.order, self._on_axes),
@@ -151,7 +153,7 @@ class Drawing(QObject):
 
     def make_room(self, event: object = None) -> None:
         """Move a map that the image of its objects has come to lie on."""
-        snapshot = self._session.snapshot
+        snapshot = self._session.drawn
         if snapshot is not None and self.layers.make_room():
             self.draw(snapshot)
             self._tidying.start()
@@ -163,6 +165,7 @@ class Drawing(QObject):
             self._colors(snapshot),
             self._magnification(snapshot),
             self._above(),
+            follows=snapshot is not self._session.comparing.drawn,
         )
         if drawn and self._session.state == "running":
             self._legend_turn.throttle()
@@ -235,11 +238,17 @@ class Drawing(QObject):
 
     def _on_axes(self, event: object = None) -> None:
         """Draw the map upright when other axes are displayed."""
-        snapshot = self._session.snapshot
+        snapshot = self._session.drawn
         if self.layers.turn() and snapshot is not None:
             self.draw(snapshot)
             self.layers.finish()
             self._fitting.start()  # napari has fitted the camera to the former places
+
+    def _on_way(self) -> None:
+        """Draw the map on the way to another, or as it is again."""
+        snapshot = self._session.drawn
+        if snapshot is not None and self._session.state in RESTING:
+            self.draw(snapshot)
 
     def _on_theme(self, event: object = None) -> None:
         if not self._session.selection.is_empty:

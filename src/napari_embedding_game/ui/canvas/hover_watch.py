@@ -89,7 +89,7 @@ def point_at(
     session: Session, layers: MapLayers, pixel: NDArray[np.floating]
 ) -> int | None:
     """Return the row of the point that is drawn at a pixel of the canvas, or None."""
-    snapshot, place = session.snapshot, layers.place_at(pixel)
+    snapshot, place = session.drawn, layers.place_at(pixel)
     if snapshot is None or place is None or snapshot.embedding.shape[1] != 2:
         return None
     if layers.points is None:

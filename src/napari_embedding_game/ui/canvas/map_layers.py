@@ -153,6 +153,8 @@ class MapLayers:
         colors: NDArray[np.float32],
         magnification: NDArray[np.floating] | float = 1.0,
         above: NDArray[np.bool_] | None = None,
+        *,
+        follows: bool = True,
     ) -> bool:
         """Draw a snapshot; return whether it was drawn.
 
@@ -166,13 +168,16 @@ class MapLayers:
             Of the size of each point.
         above : array of bool, shape (N,), optional
             Points that are drawn above all others.
+        follows : bool
+            Whether the scale follows the extent of the map.
         """
         if self.points is None or not _is_finite(snapshot):
             return False
         if self.points.data.shape != snapshot.embedding.shape:
             self._give_up()
             return False
-        self._frame.follow(snapshot.embedding, settle=snapshot.finished)
+        if follows or not self._frame.is_fitted:
+            self._frame.follow(snapshot.embedding, settle=snapshot.finished)
         axes = displayed_axes(self._viewer.dims)
         with in_place(self.points, "data") as data:
             data[:, axes] = self._frame.to_world(snapshot.embedding)

@@ -51,8 +51,9 @@ class DisplayControls(ControlsSection):
             value=self._look.color_by,
             tooltip="What the colour of a point tells: its cluster, how far it lies "
             "from points like it, how squeezed it is, how similar it is to the "
-            "selected points in the data, or what is known of it. For a gene, press / "
-            "and type its name.",
+            "selected points in the data, how far it moves to a map that this one is "
+            "compared with, or what is known of it. For a gene, press / and type its "
+            "name.",
         )
         self.size_by = ComboBox(
             choices=self._sizes,

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from html import escape
 
 import numpy as np
 from magicgui.widgets import PushButton
-from qtpy.QtCore import QBuffer, QEvent, QIODevice, QPointF, QRectF, Qt, Signal
+from qtpy.QtCore import (
+    QBuffer,
+    QEvent,
+    QIODevice,
+    QPointF,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
 from qtpy.QtGui import (
     QColor,
     QContextMenuEvent,
     QHelpEvent,
+    QIcon,
     QImage,
     QKeyEvent,
     QKeySequence,
@@ -20,14 +31,20 @@ from qtpy.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QPixmap,
 )
 from qtpy.QtWidgets import (
     QHBoxLayout,
     QInputDialog,
+    QListView,
+    QListWidget,
+    QListWidgetItem,
     QMenu,
+    QPushButton,
     QToolTip,
     QVBoxLayout,
     QWidget,
+    QWidgetAction,
 )
 
 from napari_embedding_game.core.energy.methods import get_method
@@ -36,6 +53,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controls.comparison_bar import ComparisonBar
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors
 
@@ -47,10 +65,12 @@ PICTURE, MOST_DRAWN = 110, 3000
 """Pixels of a side of the small picture, and points that are drawn there."""
 BACK, FORWARD = "Alt+Left", "Alt+Right"
 """As in a browser: Ctrl+Z takes back what was done to clusters."""
+TILE, COLUMNS, ROWS = (150, 170), 3, 3
+"""Pixels of a map that is offered to be compared, and how many are seen at once."""
 HINT = (
     "Each mark keeps the map as it was at a pause, a change or the end of a run. "
     "Click one, or use the arrow keys, to see that map again; nothing is lost. "
-    "Right-click one to rename, pin or delete it."
+    "Right-click one to compare, rename, pin or delete it."
 )
 
 
@@ -63,6 +83,8 @@ class Strip(QWidget):
     pin_requested = Signal(int)
     delete_requested = Signal(int)
     """And of one to be renamed, pinned or released, deleted."""
+    compare_requested = Signal(int)
+    """And of one to be compared with the map on show."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,14 +201,14 @@ class Strip(QWidget):
         share = shot.stretched_share
         far = "" if share != share else f"<br>{share:.1%} of points lie far"
         return (
-            f'<img src="{self._picture(shot)}"><br>{what}<br>'
+            f'<img src="{self._address(shot)}"><br>{what}<br>'
             f"{when}, after {shot.iteration:,} iterations<br>"
             f"{escape(get_method(mark.game.method).title)}, seed {seed}{far}"
             + ("<br>Pinned" if mark.is_pinned else "")
         )
 
-    def _picture(self, snapshot: Snapshot) -> str:
-        """Return a small picture of a layout as the address of an image."""
+    def picture(self, snapshot: Snapshot) -> QImage:
+        """Return a small picture of a layout."""
         image = QImage(PICTURE, PICTURE, QImage.Format.Format_RGB32)
         image.fill(self._background)
         places = snapshot.embedding[:: max(1, len(snapshot.embedding) // MOST_DRAWN)]
@@ -198,9 +220,13 @@ class Strip(QWidget):
         for a, b in ((np.column_stack([x, y]) - low) * scale + 3).tolist():
             painter.drawPoint(QPointF(a, b))
         painter.end()
+        return image
+
+    def _address(self, snapshot: Snapshot) -> str:
+        """Return the picture of a layout as the address of an image."""
         data = QBuffer()
         data.open(QIODevice.OpenModeFlag.WriteOnly)
-        image.save(data, "PNG")
+        self.picture(snapshot).save(data, "PNG")
         return f"data:image/png;base64,{bytes(data.data().toBase64()).decode()}"
 
     def contextMenuEvent(self, event: QContextMenuEvent | None) -> None:
@@ -217,6 +243,7 @@ class Strip(QWidget):
         pin = "Unpin" if mark.is_pinned else "Pin (keep when memory runs short)"
         for text, signal in (
             ("Show", self.picked),
+            ("Compare with the map on show", self.compare_requested),
             ("Rename…", self.rename_requested),
             (pin, self.pin_requested),
             ("Delete", self.delete_requested),
@@ -224,6 +251,62 @@ class Strip(QWidget):
             action = menu.addAction(text)
             action.triggered.connect(partial(signal.emit, mark.number))
         return menu
+
+
+class _Gallery(QMenu):
+    """The other maps of the timeline, each with a small picture.
+
+    Parameters
+    ----------
+    button : QPushButton
+        Opens it.
+    strip : Strip
+        Draws the pictures.
+    """
+
+    chosen = Signal(int)
+
+    def __init__(self, button: QPushButton, strip: Strip) -> None:
+        super().__init__(button)
+        self._strip = strip
+        self._marks: Sequence[Mark] = ()
+        self.pictures = QListWidget()
+        self.pictures.setViewMode(QListView.ViewMode.IconMode)
+        self.pictures.setMovement(QListView.Movement.Static)
+        self.pictures.setIconSize(QSize(PICTURE, PICTURE))
+        self.pictures.setGridSize(QSize(*TILE))
+        self.pictures.setWordWrap(True)
+        self.pictures.setUniformItemSizes(True)
+        self.pictures.setAccessibleName("Maps to compare with")
+        self.pictures.itemClicked.connect(self._choose)
+        self.pictures.itemActivated.connect(self._choose)
+        action = QWidgetAction(self)
+        action.setDefaultWidget(self.pictures)
+        self.addAction(action)
+        button.setMenu(self)
+        self.aboutToShow.connect(self._fill)
+
+    def set_marks(self, marks: Sequence[Mark]) -> None:
+        """Offer these the next time it is opened, the newest first."""
+        self._marks = marks
+
+    def _fill(self) -> None:
+        self.pictures.clear()
+        for mark in reversed(self._marks):
+            picture = QPixmap.fromImage(self._strip.picture(mark.snapshot))
+            item = QListWidgetItem(QIcon(picture), f"{mark.title}\n{mark.origin}")
+            item.setData(Qt.ItemDataRole.UserRole, mark.number)
+            item.setToolTip(self._strip.told(mark))
+            self.pictures.addItem(item)
+        columns = min(COLUMNS, len(self._marks))
+        rows = min(ROWS, -(-len(self._marks) // max(columns, 1)))
+        width, height = TILE
+        self.pictures.setFixedSize(columns * width + 24, rows * height + 8)
+
+    def _choose(self, item: QListWidgetItem) -> None:
+        if self.isVisible():  # a click that also activates chooses once
+            self.close()
+            self.chosen.emit(item.data(Qt.ItemDataRole.UserRole))
 
 
 class TimelineStrip(QWidget):
@@ -252,6 +335,12 @@ class TimelineStrip(QWidget):
             tooltip="Play on from the map that you see, with the settings above. What "
             "came after it stays in the timeline as another branch.",
         )
+        self.compare = QPushButton("Compare…")
+        self.compare.setToolTip(
+            "Choose another map of the timeline: see which points lie elsewhere on it."
+        )
+        self.gallery = _Gallery(self.compare, self.strip)
+        self.comparison = ComparisonBar(session)
         self.words = text_label()
         for button, keys in ((self.back, BACK), (self.forward, FORWARD)):
             button.native.setShortcut(QKeySequence(keys))
@@ -264,6 +353,7 @@ class TimelineStrip(QWidget):
     def close(self) -> bool:
         """Undo the connections to the session."""
         self._connections.close()
+        self.comparison.close()
         return super().close()
 
     def set_theme(self, colors: ThemeColors) -> None:
@@ -282,6 +372,10 @@ class TimelineStrip(QWidget):
         has_map = session.snapshot is not None
         self.go_on.enabled = has_map and not is_moving
         self.go_on.native.setVisible(session.state in ("stopped", "failed"))
+        here = None if session.snapshot is None else session.snapshot.embedding
+        others = [m for m in timeline.marks if m.snapshot.embedding is not here]
+        self.gallery.set_marks(others)
+        self.compare.setEnabled(bool(others) and has_map and not is_moving)
         self.strip.setVisible(bool(timeline.marks))
         self.setVisible(bool(timeline.marks))
         told = ""
@@ -299,10 +393,12 @@ class TimelineStrip(QWidget):
         for button in (self.back, self.forward):
             row.addWidget(button.native)
         row.addWidget(self.go_on.native, 1)
+        row.addWidget(self.compare)
         row.addStretch()
         column.addWidget(self.strip)
         column.addWidget(self.words)
         column.addLayout(row)
+        column.addWidget(self.comparison)
 
     def _connect(self) -> None:
         session = self._session
@@ -310,6 +406,8 @@ class TimelineStrip(QWidget):
         self.strip.rename_requested.connect(self._rename)
         self.strip.pin_requested.connect(self._pin)
         self.strip.delete_requested.connect(self._delete)
+        self.strip.compare_requested.connect(self.comparison.begin)
+        self.gallery.chosen.connect(self.comparison.begin)
         self.back.changed.connect(lambda: self._step(session.timeline.before))
         self.forward.changed.connect(lambda: self._step(session.timeline.after))
         self.go_on.changed.connect(lambda: self.continue_requested.emit())

@@ -32,11 +32,15 @@ from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
 from napari_embedding_game.ui.style.stretch_texts import NO_STRETCH
 
 CLUSTER, STRETCH, PRESSURE = "Cluster", "Stretch", "Pressure"
-SIMILARITY = "Similarity"
-BUILT_IN = (CLUSTER, STRETCH, PRESSURE, SIMILARITY)
+SIMILARITY, MOVEMENT = "Similarity", "Movement"
+BUILT_IN = (CLUSTER, STRETCH, PRESSURE, SIMILARITY, MOVEMENT)
 NOTHING_SIMILAR = (
     "Select points: the colours then tell how similar all others are to them in the "
     "data, wherever they lie on the map."
+)
+NOTHING_COMPARED = (
+    "Compare two maps in the timeline: the colours then tell how far each point lies "
+    "from its place on the other one."
 )
 OF_FILE = " (file)"
 GENE, COLUMN, MEASURE = "gene", "column", "measure"
@@ -280,6 +284,47 @@ class BySimilarity:
         """Return None: these are numbers."""
 
 
+class ByMovement:
+    """Viridis by how far each point lies from its place on the map compared with.
+
+    Parameters
+    ----------
+    session : Session
+    limits : (float, float), optional
+    """
+
+    def __init__(
+        self, session: Session, limits: tuple[float, float] | None = None
+    ) -> None:
+        self._session = session
+        self._limits = limits
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point; all grey where nothing is compared."""
+        moved = self._moved()
+        if moved is None or len(moved) != len(snapshot.embedding):
+            return np.tile(MISSING, (len(snapshot.embedding), 1))
+        return value_colors(moved, self._limits or value_limits(moved))
+
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        moved = self._moved()
+        if moved is None:
+            return Legend(NOTHING_COMPARED)
+        return Legend(
+            "Movement to the other map, in radii of this one",
+            limits=self._limits or value_limits(moved),
+            extent=value_extent(moved),
+        )
+
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
+    def _moved(self) -> NDArray[np.float32] | None:
+        current = self._session.comparing.current
+        return None if current is None else current.maps.moved
+
+
 def choices(dataset: Dataset | None) -> list[str]:
     """Return what the points of a dataset can be coloured by, best known first.
 
@@ -417,7 +462,8 @@ def coloring(
 ) -> Coloring:
     """Return the colouring for one of the ``choices``, or for a gene.
 
-    That by similarity needs the session, whose selection it is to.
+    Those by similarity and movement need the session, whose selection and whose
+    comparison they are of.
     """
     if choice == CLUSTER:
         return by_cluster
@@ -428,6 +474,9 @@ def coloring(
     if choice == SIMILARITY:
         assert session is not None
         return BySimilarity(session, limits)
+    if choice == MOVEMENT:
+        assert session is not None
+        return ByMovement(session, limits)
     column = _looked_at(dataset).by_choice.get(choice)
     if column is None:
         gene = _value_of(choice, dataset)

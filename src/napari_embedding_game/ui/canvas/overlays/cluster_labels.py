@@ -309,6 +309,8 @@ class ClusterLabels(QObject):
             session.clusters.changed,
             session.state_changed,
             session.dataset_changed,
+            session.looked_back,
+            session.comparing.moved,
             session.look.events.show_names,
             session.look.events.color_by,
             self._linked.changed,  # the map may make room
@@ -344,7 +346,7 @@ class ClusterLabels(QObject):
 
     def _find(self) -> LabelPlacement:
         session, points = self._session, self._layers.points
-        snapshot = session.snapshot
+        snapshot = session.drawn
         if snapshot is None or points is None or not self._is_read():
             return NO_LABELS
         is_by_cluster = session.look.color_by == CLUSTER

@@ -71,6 +71,8 @@ class FarLines(QObject):
                 session.state_changed,
                 session.dataset_changed,
                 session.restored,
+                session.looked_back,
+                session.comparing.moved,
                 session.look.events.show_far,
                 workspace.linked.changed,  # the map may make room
                 viewer.dims.events.order,  # also then
@@ -105,7 +107,7 @@ class FarLines(QObject):
         self._soon.throttle()
 
     def _find(self) -> NDArray[np.intp]:
-        session, snapshot = self._session, self._session.snapshot
+        session, snapshot = self._session, self._session.drawn
         none = np.empty((0, 2), np.intp)
         if not session.look.show_far or session.state not in RESTING:
             return none
@@ -118,7 +120,7 @@ class FarLines(QObject):
         return pairs[:MOST_LINES]
 
     def _paint(self, painter: QPainter, drawn: Projection) -> None:
-        snapshot = self._session.snapshot
+        snapshot = self._session.drawn
         if snapshot is None or not len(self.pairs):
             return
         ends = np.asarray(self._layers.to_world(snapshot.embedding[self.pairs.ravel()]))

@@ -64,6 +64,7 @@ class HandMarks(QObject):
                 session.state_changed,
                 session.looked_back,
                 session.restored,
+                session.comparing.moved,
                 workspace.linked.changed,  # the map may make room
                 viewer.dims.events.order,  # also then
                 viewer.dims.events.ndim,
@@ -94,7 +95,7 @@ class HandMarks(QObject):
             self._overlay.update()
 
     def _paint(self, painter: QPainter, drawn: Projection) -> None:
-        snapshot = self._session.snapshot
+        snapshot = self._session.drawn
         if snapshot is None or not self._is_wanted():
             return
         forces = self._session.hand.forces

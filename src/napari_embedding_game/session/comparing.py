@@ -1,0 +1,165 @@
+"""Two layouts of a map compared: the one on show, and another of the timeline.
+
+While they are, the map can be shown anywhere on the way from one to the other.  The
+session's own snapshot stays what it is; :attr:`Session.drawn` is what is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from psygnal import Signal
+
+from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.quality import is_comparable
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.inspect.map_comparison import MapComparison
+    from napari_embedding_game.core.inspect.map_quality import MapQuality
+    from napari_embedding_game.session.session import Session
+    from napari_embedding_game.session.timeline import Mark
+
+ONLY_AT_REST = "Pause or stop the game to compare two maps."
+GONE = "This moment is no longer kept: choose another mark."
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The map on show and another one."""
+
+    base: Snapshot
+    mark: Mark
+    """The other layout."""
+    maps: MapComparison
+    qualities: tuple[MapQuality, MapQuality] | None
+    """Of the map on show and of the other; None where the data cannot tell."""
+
+    def told(self) -> str:
+        """Return in words what differs."""
+        half = float(np.median(self.maps.moved))
+        text = (
+            f"Half of the points move by less than {half:.0%} of the map's radius. "
+            f"{self.maps.kept:.0%} of a point's nearest on this map are so on the "
+            "other."
+        )
+        if self.qualities is not None:
+            here, there = self.qualities
+            text += (
+                f" Neighbours kept: {here.neighbors_kept:.0%} on this map, "
+                f"{there.neighbors_kept:.0%} on the other; large picture: "
+                f"{here.triplets:.0%} and {there.triplets:.0%}."
+            )
+        return text
+
+
+class Comparing:
+    """The comparison of a session's map with another of its timeline.
+
+    Parameters
+    ----------
+    session : Session
+    """
+
+    changed = Signal()
+    """Another comparison, or none any more."""
+    moved = Signal()
+    """Another place on the way between the two."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.current: Compared | None = None
+        self.share = 0.0
+        """Where on the way the map is shown: 0 is the session's own."""
+        self._drawn: Snapshot | None = None
+
+    def job(self, number: int) -> Callable[[], Compared]:
+        """Return what compares the map on show with a mark, for another thread.
+
+        Raises
+        ------
+        DataError
+            The points are moving, there is no map, or the mark was forgotten.
+        """
+        session, mark = self._session, self._session.timeline.find(number)
+        base = session.snapshot
+        if base is None or session.state in ("preparing", "running"):
+            raise DataError(ONLY_AT_REST)
+        if mark is None or len(mark.snapshot.embedding) != len(base.embedding):
+            raise DataError(GONE)
+        dataset, played = session.dataset, session.played
+        X, metric = None, ""
+        if dataset is not None and played is not None and is_comparable(session):
+            X, metric = dataset.X, played.start.metric
+
+        def work_out() -> Compared:
+            from napari_embedding_game.core.inspect.map_comparison import compare_maps
+            from napari_embedding_game.core.inspect.map_quality import map_quality
+
+            maps = compare_maps(base.embedding, mark.snapshot.embedding)
+            qualities = None
+            if X is not None:
+                one = map_quality(X, base.embedding, None, metric=metric)
+                other = map_quality(X, mark.snapshot.embedding, None, metric=metric)
+                qualities = None if one is None or other is None else (one, other)
+            return Compared(base, mark, maps, qualities)
+
+        return work_out
+
+    def take(self, compared: Compared) -> None:
+        """Begin with what :meth:`job` found, unless another map is on show by now."""
+        if compared.base is self._session.snapshot:
+            self._set(compared)
+
+    def show(self, share: float) -> None:
+        """Show the map at this place on the way, from 0 to 1."""
+        if self.current is None or share == self.share:
+            return
+        self.share, self._drawn = share, self._between(self.current, share)
+        self.moved.emit()
+
+    def end(self) -> None:
+        """Show the map as it is, and compare no more."""
+        if self.current is not None:
+            self._set(None)
+
+    def check(self) -> None:
+        """End where another map has come on show, or the points move."""
+        session, current = self._session, self.current
+        if current is None:
+            return
+        is_moving = session.state in ("preparing", "running")
+        if is_moving or session.snapshot is not current.base:
+            self.end()
+
+    @property
+    def drawn(self) -> Snapshot | None:
+        """What is to be drawn in place of the session's snapshot; None for that."""
+        current = self.current
+        if current is None or current.base is not self._session.snapshot:
+            return None
+        return self._drawn
+
+    def _set(self, compared: Compared | None) -> None:
+        was_elsewhere = self._drawn is not None
+        self.current, self.share, self._drawn = compared, 0.0, None
+        self.changed.emit()
+        if was_elsewhere:
+            self.moved.emit()
+
+    @staticmethod
+    def _between(current: Compared, share: float) -> Snapshot | None:
+        if share <= 0:
+            return None
+        base = current.base
+        places = current.maps.between(share)
+        # Landmarks have no place on the other map but among their points.
+        n = len(base.landmarks)
+        count = np.bincount(base.labels, minlength=n)[:, None]
+        sums = [np.bincount(base.labels, axis, minlength=n) for axis in places.T]
+        middles = np.column_stack(sums) / np.maximum(count, 1)
+        landmarks = np.where(count > 0, middles, base.landmarks).astype(np.float32)
+        return replace(base, embedding=places, landmarks=landmarks)

@@ -1,0 +1,61 @@
+"""One map laid on another, and what differs."""
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.core.inspect.map_comparison import compare_maps
+
+
+@pytest.fixture
+def first():
+    return np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+
+
+def turned(points, angle=1.0, mirrored=True):
+    c, s = np.cos(angle), np.sin(angle)
+    rotation = np.array([[c, -s], [s, c]]) @ np.diag([1, -1 if mirrored else 1])
+    return 7 * points @ rotation + [30, -4]
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_map_that_is_turned_mirrored_and_scaled_is_the_same_map(first, mirrored):
+    found = compare_maps(first, turned(first, mirrored=mirrored))
+    np.testing.assert_allclose(found.second, first, atol=1e-4)
+    assert found.moved.max() < 1e-4
+    assert found.kept == 1
+    assert found.second.dtype == found.moved.dtype == np.float32
+
+
+def test_points_that_went_elsewhere_are_those_that_moved(first):
+    second = turned(first)
+    second[:5] += 7 * 4  # by 4 and 4 units of the first map, whose radius is 1.4
+    found = compare_maps(first, second)
+    assert set(np.argsort(found.moved)[-5:]) == set(range(5))
+    assert found.moved[:5].min() > 2
+    assert np.median(found.moved) < 0.2
+    assert 0.9 < found.kept < 1
+
+
+def test_the_way_begins_at_the_first_map_and_ends_at_the_second(first):
+    found = compare_maps(first, np.roll(first, 1, axis=0))
+    assert found.between(0) is found.first
+    np.testing.assert_allclose(found.between(1), found.second, atol=1e-6)
+    middle = (found.first + found.second) / 2
+    np.testing.assert_allclose(found.between(0.5), middle, atol=1e-6)
+
+
+@pytest.mark.parametrize(("d", "e"), [(2, 3), (3, 2), (1, 2)])
+def test_maps_of_other_dimensions(d, e):
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(200, 3)) * [3, 2, 0.1]
+    found = compare_maps(wide[:, :d].astype(np.float32), wide[:, :e])
+    assert found.second.shape == (200, d)
+    assert np.isfinite(found.moved).all()
+    assert np.median(found.moved) < (0.05 if 1 not in (d, e) else 1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_points_and_points_in_one_place(n):
+    found = compare_maps(np.ones((n, 2), np.float32), np.zeros((n, 2)))
+    assert np.isfinite(found.second).all()
+    assert found.moved.max() < 1e-6

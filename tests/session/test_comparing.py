@@ -1,0 +1,102 @@
+"""Two maps of the timeline compared: what is seen, and what stays as it is."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+
+
+@pytest.fixture
+def session(engine, dataset):
+    session = Session(engine, UNPACED)
+    session.load(dataset)
+    for seed in range(2):
+        session.settings.random_state = seed
+        run = session.begin()
+        for frame in run.frames():
+            session.receive(run, frame)
+            if session.state == "finished":
+                break
+    first, shot = session.timeline.marks[0].number, session.snapshot
+    mixed = np.random.default_rng(0).permutation(shot.embedding)
+    session.timeline._replace(first, snapshot=replace(shot, embedding=mixed))
+    return session
+
+
+def begin(session):
+    session.comparing.take(session.comparing.job(session.timeline.marks[0].number)())
+    return session.comparing.current
+
+
+def test_the_way_is_drawn_and_the_map_stays(session):
+    base, told = session.snapshot, []
+    session.comparing.moved.connect(lambda: told.append(session.comparing.share))
+    current = begin(session)
+    assert session.drawn is base
+    session.comparing.show(0.5)
+    middle = (current.maps.first + current.maps.second) / 2
+    assert np.abs(middle - base.embedding).max() > 0.1
+    np.testing.assert_allclose(session.drawn.embedding, middle, atol=1e-6)
+    held = session.drawn.landmarks[base.labels[0]]
+    among = middle[base.labels == base.labels[0]].mean(axis=0)
+    np.testing.assert_allclose(held, among, atol=1e-5)
+    assert session.snapshot is base
+    assert session.result().embedding is base.embedding
+    session.comparing.show(0.0)
+    session.comparing.end()
+    assert session.drawn is base
+    assert told == [0.5, 0.0]
+
+
+def test_it_is_told_what_differs(session):
+    current = begin(session)
+    here, there = current.qualities
+    assert f"{here.neighbors_kept:.0%} on this map" in current.told()
+    assert f"{there.neighbors_kept:.0%} on the other" in current.told()
+    assert f"{np.median(current.maps.moved):.0%}" in current.told()
+
+
+def test_without_rows_only_the_maps_are_compared(session, dataset):
+    bare = replace(dataset, X=np.empty((40, 0)), var_names=[])
+    session.restore(session.capture(), bare)
+    session.mark("Here")
+    twice = 2 * session.snapshot.embedding
+    session.snapshot = replace(session.snapshot, embedding=twice)
+    number = session.timeline.marks[-1].number
+    compared = session.comparing.job(number)()
+    assert compared.qualities is None
+    assert compared.maps.moved.max() < 1e-5
+    assert "Neighbours kept" not in compared.told()
+
+
+@pytest.mark.parametrize("leave", ["look back", "play", "load"])
+def test_it_ends_where_another_map_comes(session, dataset, leave):
+    begin(session)
+    session.comparing.show(0.7)
+    if leave == "look back":
+        session.look_back(session.timeline.marks[0].number)
+    elif leave == "play":
+        session.begin()
+    else:
+        session.load(dataset)
+    assert session.comparing.current is None
+    assert session.drawn is session.snapshot
+
+
+def test_what_was_worked_out_for_another_map_is_dropped(session):
+    job = session.comparing.job(session.timeline.marks[0].number)
+    session.look_back(session.timeline.marks[0].number)
+    session.comparing.take(job())
+    assert session.comparing.current is None
+
+
+def test_what_cannot_be_compared_is_told(session):
+    with pytest.raises(DataError, match="no longer kept"):
+        session.comparing.job(99)
+    session.begin()
+    with pytest.raises(DataError, match="Pause or stop"):
+        session.comparing.job(session.timeline.marks[0].number)
