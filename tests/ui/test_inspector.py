@@ -248,6 +248,7 @@ def test_what_expression_is_compared_is_shown(qtbot, dataset, session, inspector
     session.selection.select(0)
     qtbot.waitUntil(lambda: inspector.details.markers.result is not None)
     assert inspector.details.markers.state.text() == (
+        "10 points against 30. "
         "Expression: counts, normalised to 10,000 per cell, log1p."
     )
     found = inspector.details.markers.result
@@ -269,9 +270,58 @@ def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     played.details.markers.table.selectRow(0)
     assert session.look.color_by == str(found.names[0]) == dock.look.color_by.value
     against = played.details.markers.against
-    against.setCurrentIndex(against.findData(2))
+    against.setCurrentIndex(against.findText("against cluster 3"))
     against.activated.emit(against.currentIndex())
     qtbot.waitUntil(lambda: played.details.markers.result.n_outside == 10)
     session.selection.select_points(np.array([1]))
     assert played.details.markers.result is None
     assert played.details.markers.state.text().startswith("Select two or more")
+
+
+def test_two_conditions_are_compared_plotted_and_saved(
+    qtbot, session, dock, inspector, dataset, play, tmp_path, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    values = rng.random((40, 5)).astype(np.float32)
+    values[::2, 2] += 3
+    obs = dataset.obs.assign(stim=["STIM", "CTRL"] * 20)
+    session.load(replace(dataset, obs=obs, profile=values, has_expression=True))
+    play()
+    inspector.resize(900, 300)
+    inspector.show()
+    pane = inspector.details.markers
+    inspector.details.tabs.setCurrentWidget(pane)
+    session.selection.select_points(np.arange(30))
+    qtbot.waitUntil(lambda: pane.result is not None)
+    index = pane.against.findText("stim: STIM against CTRL")
+    pane.against.setCurrentIndex(index)
+    pane.against.activated.emit(index)
+    qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 15)
+    top = str(pane.result.names[0])
+    assert top == str(session.dataset.profile_names[2])
+    assert pane.state.text().startswith("15 points against 15.")
+    assert "not independent" in pane.state.text()
+    QTest.mouseClick(pane.plotted, Qt.MouseButton.LeftButton)
+    assert pane.pages.currentWidget() is pane.volcano
+    place = pane.volcano.place(0)
+    assert place.x() > pane.volcano.width() / 2  # higher in STIM
+    assert top in pane.volcano.told(0)
+    QTest.mouseClick(pane.volcano, Qt.MouseButton.LeftButton, pos=place.toPoint())
+    assert session.look.color_by == top
+    path = tmp_path / "table.csv"
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.tasks.save_dialog.QFileDialog.getSaveFileName",
+        lambda *_: (str(path), ""),
+    )
+    pane.saved.trigger()
+    assert len(path.read_text().splitlines()) == 6
+    assert "Saved" in pane.state.text()
+    pane.by_means.trigger()
+    qtbot.waitUntil(lambda: pane.result is not None and pane.result.method == "t-test")
+    pane.aside.trigger()
+    session.selection.select_points(np.arange(30, 40))
+    qtbot.waitUntil(lambda: pane.result is not None)
+    index = pane.against.findText("against the 30 points set aside")
+    pane.against.setCurrentIndex(index)
+    pane.against.activated.emit(index)
+    qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 30)

@@ -87,6 +87,7 @@ class DetailsPane(QWidget):
         """Take on the colours of napari's theme."""
         for view in (self.composition, self.differences):
             view.set_theme(colors)
+        self.markers.set_theme(colors)
 
     def offer_columns(self, columns: list[str]) -> None:
         """Let a person choose among these metadata columns."""

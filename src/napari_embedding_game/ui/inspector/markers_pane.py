@@ -5,25 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import (
+    QAction,
+    QActionGroup,
     QComboBox,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
+    QMenu,
+    QPushButton,
+    QStackedWidget,
     QTableWidget,
     QTableWidgetItem,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from napari_embedding_game.core.inspect.markers import MarkerTable, iter_markers
+from napari_embedding_game.core.inspect.markers import (
+    MarkerMethod,
+    MarkerTable,
+    iter_markers,
+)
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.groups import REST, Against, GroupChoice
+from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.ui.inspector.volcano import Volcano
 from napari_embedding_game.ui.style.coloring import value_word
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
 from napari_embedding_game.ui.tasks.worker import StageWorker
 
 HEADINGS = ("Column", "log2 fold", "p adj.", "In", "Out")
@@ -36,11 +50,14 @@ TIPS = (
     "Share of the selected points with a value above 0.",
     "Share of the compared points with a value above 0.",
 )
-REST = -1
+N_LISTED = 20
+"""Columns in the table; the volcano plot and the file have all of them."""
 
 
 class MarkersPane(QWidget):
-    """A table of 20 markers; they are found in the background while it is seen.
+    """What two groups differ in: a table of the 20 highest, a volcano plot, a file.
+
+    They are compared in the background while the pane is seen.
 
     Parameters
     ----------
@@ -56,24 +73,50 @@ class MarkersPane(QWidget):
         self._worker: StageWorker | None = None
         self._is_due = False
         self.result: MarkerTable | None = None
+        """All columns, by falling score."""
+        self.groups = GroupChoice(session)
+        self._offered: tuple[Against, ...] = (REST,)
+        self._note = ""
         self.against = QComboBox()
-        self.method = QComboBox()
+        self.plotted = QPushButton("Volcano")
+        self.more = QToolButton()
+        self.menu = QMenu(self.more)
+        self.by_ranks = QAction("Wilcoxon test (ranks)", self.menu)
+        self.by_means = QAction("t-test (means)", self.menu)
+        self.aside = QAction("Set the selection aside", self.menu)
+        self.saved = QAction("Save the whole table…", self.menu)
         self.state = text_label()
         self.table = MarkersView()
+        self.volcano = Volcano()
+        self.pages = QStackedWidget()
         self._build()
+        self.aside.triggered.connect(self._set_aside)
+        self.plotted.toggled.connect(self._on_plotted)
+        self.saved.triggered.connect(self._save)
+        self.volcano.picked.connect(self._pick)
         self.against.activated.connect(self.refresh)
-        self.method.activated.connect(self.refresh)
+        self.by_ranks.triggered.connect(self.refresh)
+        self.by_means.triggered.connect(self.refresh)
         self.table.itemSelectionChanged.connect(self._on_row)
 
     def close(self) -> None:
         """End the search."""
         self._cancel()
 
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
+        self.volcano.set_theme(colors)
+
+    def choose(self, against: Against) -> None:
+        """Compare the selection with this."""
+        self.against.setCurrentIndex(self._offered.index(against))
+        self.refresh()
+
     def refresh(self) -> None:
-        """Find the markers of what is selected, now or when it is next seen."""
+        """Compare what is selected, now or when it is next seen."""
         self._cancel()
         self._is_due = not self.isVisible()
-        self._offer_clusters()
+        self._offer()
         self._head()
         dataset, selection = self._session.dataset, self._session.selection
         if self._is_due or dataset is None or selection.is_empty:
@@ -81,16 +124,18 @@ class MarkersPane(QWidget):
         if len(selection.rows) < 2:
             self._show_none("Select two or more points to find their markers.")
             return
-        inside, outside = selection.points, self._outside()
-        method = self.method.currentData()
+        groups = self.groups.groups(self._against())
+        self._note = groups.note
+        method: MarkerMethod = "wilcoxon" if self.by_ranks.isChecked() else "t-test"
 
         def find() -> Generator[float, None, MarkerTable]:
             return iter_markers(
                 dataset.expression.values,
-                inside,
-                outside,
+                groups.inside,
+                groups.outside,
                 dataset.profile_names,
                 method=method,
+                n_top=None,
                 log1p=dataset.expression.is_log1p,
             )
 
@@ -108,26 +153,52 @@ class MarkersPane(QWidget):
             self.refresh()
 
     def _build(self) -> None:
-        self.against.setToolTip("What the selected clusters are compared with.")
+        self.against.setToolTip(
+            "What the selected points are compared with: all others, points set aside, "
+            "another cluster; or, inside the selection, one level of a column with "
+            "another, such as treated cells with untreated ones."
+        )
+        self.plotted.setCheckable(True)
+        self.plotted.setToolTip("Show every gene by its change and its certainty.")
+        self.more.setText("More ▾")
+        self.more.setProperty("role", "edit")
+        self.more.setToolTip("The test, a group set aside, and saving the table.")
+        self.more.setMenu(self.menu)
+        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.menu.setToolTipsVisible(True)
+        tests = QActionGroup(self.menu)
+        for test in (self.by_ranks, self.by_means):
+            test.setCheckable(True)
+            test.setToolTip("As in scanpy.")
+            tests.addAction(test)
+        self.by_ranks.setChecked(True)
+        self.aside.setToolTip(
+            "Keep the selected points as a group: select others, and compare them with "
+            "these in the list on the left."
+        )
+        self.saved.setToolTip(
+            "All figures of all columns as .csv, with p-values, under scanpy's names."
+        )
+        self.menu.addActions([self.by_ranks, self.by_means])
+        self.menu.addSeparator()
+        self.menu.addActions([self.aside, self.saved])
         self.against.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
-        self.against.setMinimumContentsLength(4)
-        self.method.addItem("Wilcoxon", "wilcoxon")
-        self.method.addItem("t-test", "t-test")
-        self.method.setToolTip(
-            "Wilcoxon compares ranks, the t-test means; both as in scanpy."
-        )
+        self.against.setMinimumContentsLength(8)
         head = QHBoxLayout()
-        head.addWidget(QLabel("Against"))
         head.addWidget(self.against, 1)
-        head.addWidget(self.method)
+        head.addWidget(self.plotted)
+        head.addWidget(self.more)
+        self.pages.addWidget(self.table)
+        self.pages.addWidget(self.volcano)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(4)
         layout.addLayout(head)
         layout.addWidget(self.state)
-        layout.addWidget(self.table, 1)
+        layout.addWidget(self.pages, 1)
+        self._enable()
 
     def _head(self) -> None:
         """Call the first column what its rows are: genes, measures or columns."""
@@ -136,23 +207,49 @@ class MarkersPane(QWidget):
             word = value_word(dataset).capitalize()
             self.table.horizontalHeaderItem(0).setText(word)
 
-    def _offer_clusters(self) -> None:
-        """Offer the rest, and every cluster that is not selected."""
-        present = self.against.currentData()
+    def _offer(self) -> None:
+        """Offer what the present selection can be compared with."""
+        present = self._against()
         self.against.clear()
-        self.against.addItem("all the rest", REST)
-        for cluster in self._session.clusters.clusters:
-            if cluster.id not in self._session.selection.clusters:
-                name = cluster.name if cluster.is_named else f"cluster {cluster.name}"
-                self.against.addItem(name, cluster.id)
-        self.against.setCurrentIndex(max(0, self.against.findData(present)))
+        labels, self._offered = zip(*self.groups.offered(), strict=True)
+        self.against.addItems(labels)
+        is_there = present in self._offered
+        self.against.setCurrentIndex(self._offered.index(present) if is_there else 0)
+        self._enable()
 
-    def _outside(self) -> NDArray[np.bool_] | None:
-        other = self.against.currentData()
-        if other == REST:
-            return None
-        selected = self._session.selection.points
-        return (self._session.clusters.labels == other) & ~selected
+    def _against(self) -> Against:
+        index = self.against.currentIndex()
+        return self._offered[index] if 0 <= index < len(self._offered) else REST
+
+    def _enable(self) -> None:
+        self.aside.setEnabled(not self._session.selection.is_empty)
+        for one in (self.plotted, self.saved):
+            one.setEnabled(self.result is not None)
+
+    def _set_aside(self) -> None:
+        self.groups.set_aside()
+        self._offer()
+
+    def _on_plotted(self, is_on: bool) -> None:
+        self.pages.setCurrentWidget(self.volcano if is_on else self.table)
+
+    def _save(self) -> None:
+        if self.result is None:
+            return
+        name = proposed(self._session.dataset, "comparison")
+        path = ask(self, name, ".csv", "Table (*.csv)")
+        if path is None:
+            return
+        try:
+            write_markers(self.result, path)
+        except (DataError, OSError) as error:
+            self._session.say(sentence(error))
+        else:
+            show_text(self.state, f"Saved as {path.name}.", "note")
+
+    def _pick(self, name: str) -> None:
+        self.volcano.choose(name)
+        self._on_name(name)
 
     def _cancel(self) -> None:
         if self._worker is not None:
@@ -169,20 +266,27 @@ class MarkersPane(QWidget):
     def _show_none(self, why: str) -> None:
         self.result = None
         self.table.setRowCount(0)
+        self.volcano.show_markers(None)
+        self._enable()
         show_text(self.state, why, "note")
 
     def _show(self, markers: MarkerTable) -> None:
         self._worker = None
         self.result = markers
         dataset = self._session.dataset
+        sizes = f"{markers.n_inside:,} points against {markers.n_outside:,}."
         told = "" if dataset is None else dataset.expression.told
-        show_text(self.state, told, "note")
+        text = " ".join(part for part in (sizes, self._note or told) if part)
+        show_text(self.state, text, "note")
+        self.state.setToolTip(told)
         self.table.show_markers(markers)
+        self.volcano.show_markers(markers)
+        self._enable()
 
     def _on_row(self) -> None:
         rows = self.table.selectionModel().selectedRows()
         if rows:
-            self._on_name(self.table.item(rows[0].row(), 0).text())
+            self._pick(self.table.item(rows[0].row(), 0).text())
 
 
 class MarkersView(QTableWidget):
@@ -216,12 +320,13 @@ class MarkersView(QTableWidget):
             super().keyPressEvent(event)
 
     def show_markers(self, markers: MarkerTable) -> None:
-        """Show these markers, in the order that was chosen."""
+        """Show the highest of these, in the order that was chosen."""
         self.blockSignals(True)
         self.setSortingEnabled(False)  # or rows would move while they are filled
         self.clearSelection()
-        self.setRowCount(len(markers))
-        for row in range(len(markers)):
+        n_rows = min(N_LISTED, len(markers))
+        self.setRowCount(n_rows)
+        for row in range(n_rows):
             numbers = (row, *_numbers(markers, row))
             texts = _texts(markers, row)
             for column, (text, number) in enumerate(zip(texts, numbers, strict=True)):

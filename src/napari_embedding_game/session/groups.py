@@ -1,0 +1,136 @@
+"""Which points are compared with which: the selection, and what it stands against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.cluster_report import as_levels, is_continuous
+from napari_embedding_game.session.session import Session
+
+MOST_LEVELS = 6
+"""Columns with more levels are no conditions."""
+FEWEST = 3
+"""Points of a level in the selection, below which it is not offered."""
+NOT_INDEPENDENT = (
+    "Cells of one sample are not independent: p-values rank genes, and prove nothing "
+    "of patients."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What the selected points are compared with.
+
+    ``levels``: not all of the selection is compared, but its points of the first level
+    of ``column`` with those of the second; "" is every other one.
+    """
+
+    kind: Literal["rest", "cluster", "aside", "levels"] = "rest"
+    cluster: int = -1
+    column: str = ""
+    levels: tuple[str, str] = ("", "")
+
+
+REST = Against()
+ASIDE = Against("aside")
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Two groups of points."""
+
+    inside: NDArray[np.bool_]
+    """(N,)"""
+    outside: NDArray[np.bool_] | None
+    """(N,); None for all others."""
+    note: str = ""
+    """What is to be told beside the figures."""
+
+
+class GroupChoice:
+    """The groups that a session's points can be compared in.
+
+    Parameters
+    ----------
+    session : Session
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._aside: tuple[Dataset, NDArray[np.bool_]] | None = None
+
+    @property
+    def aside(self) -> NDArray[np.bool_] | None:
+        """The points that were set aside, (N,), of the present data."""
+        if self._aside is None or self._aside[0] is not self._session.dataset:
+            return None
+        return self._aside[1]
+
+    def set_aside(self) -> None:
+        """Keep the selected points as a group that others can be compared with."""
+        dataset, selection = self._session.dataset, self._session.selection
+        if dataset is not None and not selection.is_empty:
+            self._aside = dataset, selection.points.copy()
+
+    def offered(self) -> Iterator[tuple[str, Against]]:
+        """Yield what the selection can be compared with, and how that is called."""
+        session, aside = self._session, self.aside
+        yield "against all the rest", REST
+        if aside is not None:
+            yield f"against the {int(aside.sum()):,} points set aside", ASIDE
+        dataset, selection = session.dataset, session.selection
+        if dataset is not None and not selection.is_empty:
+            for column, one, other in _pairs(dataset.obs, selection.points):
+                label = f"{column}: {one} against {other or 'the others'}"
+                yield label, Against("levels", column=column, levels=(one, other))
+        for cluster in session.clusters.clusters:
+            if cluster.id not in selection.clusters:
+                name = cluster.name if cluster.is_named else f"cluster {cluster.name}"
+                yield f"against {name}", Against("cluster", cluster.id)
+
+    def groups(self, against: Against) -> Groups:
+        """Return the groups of this comparison, from the present selection.
+
+        Points that are in both count to the selection.
+        """
+        session, chosen = self._session, self._session.selection.points
+        if against.kind == "cluster":
+            other = session.clusters.labels == against.cluster
+            return Groups(chosen, other & ~chosen)
+        if against.kind == "aside" and self.aside is not None:
+            return Groups(chosen, self.aside & ~chosen)
+        if against.kind == "levels" and session.dataset is not None:
+            levels = as_levels(session.dataset.obs[against.column]).to_numpy()
+            one, other = against.levels
+            inside = chosen & (levels == one)
+            outside = chosen & (levels == other if other else levels != one)
+            return Groups(inside, outside, NOT_INDEPENDENT)
+        return Groups(chosen, None)
+
+
+def _pairs(
+    obs: pd.DataFrame, chosen: NDArray[np.bool_]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield column, level and other level ("" for all) of conditions."""
+    for column in obs:
+        values = obs[column]
+        is_name = isinstance(values.dtype, pd.CategoricalDtype) or not is_continuous(
+            values
+        )
+        if not is_name or values.nunique() > MOST_LEVELS:
+            continue
+        counts = as_levels(values[chosen]).value_counts()
+        levels = sorted(str(level) for level, n in counts.items() if n >= FEWEST)
+        if len(levels) == 2:
+            yield str(column), levels[0], levels[1]
+            yield str(column), levels[1], levels[0]
+        elif len(levels) > 2:
+            for level in levels:
+                yield str(column), level, ""
