@@ -30,7 +30,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "grid": {
         "nargs": "+",
         "type": int,
-        "default": [500, 750],
+        "default": [300, 500],
         "help": "iterations of the fits on a grid",
     },
     "rates": {"nargs": 2, "type": float, "default": None, "metavar": ("Y", "Z")},

@@ -4,8 +4,8 @@
 
 The file has principal components (``obsm["X_pca"]``) and some thousand cells.  In the
 film the game is run, a cluster is dragged by its name, the repulsion is raised, both
-are taken back by the timeline, and the cells that lie farthest from cells like them
-are followed to their neighbours in the data.
+are taken back by the timeline, the two maps are compared, and the cells that lie
+farthest from cells like them are followed to their neighbours in the data.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from qtpy.QtCore import QPoint
 from qtpy.QtGui import QImage
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.ui.style.coloring import SIMILARITY
 from person import LEFT, Person
 
 WINDOW = (1300, 860)
 WIDTH = 860
 """Pixels of the film."""
-COLORS = 128
+COLORS = 255
 FRAME_MS = 120
 LAST_MS = 2_500
 """The last frame of a scene, so that it can be read."""
@@ -83,9 +84,10 @@ class Film:
 
     def save(self, path: Path) -> None:
         """Write an animated GIF with one table of colours."""
-        some = self.frames[:: max(1, len(self.frames) // 12)]
+        some = self.frames[:: max(1, len(self.frames) // 30)]
         sheet = np.concatenate([np.asarray(frame) for frame in some])
-        table = Image.fromarray(sheet).quantize(COLORS)
+        method = Image.Quantize.MAXCOVERAGE  # rare colours too
+        table = Image.fromarray(sheet).quantize(COLORS, method)
         small = [
             frame.quantize(palette=table, dither=Image.Dither.NONE)
             for frame in self.frames
@@ -139,11 +141,29 @@ def raise_repulsion(person: Person, film: Film) -> None:
     """Drag the handle of the repulsion to the right."""
     slider = person.dock.game.strength_slider.native
     person.show(slider)
-    for exponent in np.linspace(np.log10(300), np.log10(1500), 8):
+    for exponent in np.linspace(np.log10(300), np.log10(700), 8):
         person.dock.game.strength_slider.value = float(exponent)
         person.rest(0.1)
         film.shoot()
     film.follow_run()
+
+
+def compare(person: Person, film: Film) -> None:
+    """Let the map go to the one with the higher repulsion and back."""
+    timeline = person.dock.run.timeline
+    timeline.comparison.begin(person.session.timeline.marks[-1].number)
+    person.wait(lambda: person.session.comparing.current is not None, "comparison")
+    person.show(timeline.comparison.words)
+    timeline.comparison.by_movement.click()
+    person.rest(0.4)
+    film.shoot(LAST_MS)
+    way = np.linspace(0, 1, 10)
+    for share in [*way, *way[-2::-1]]:
+        timeline.comparison.slider.setValue(round(100 * share))
+        person.rest(0.05)
+        film.shoot(900 if share == 1 else FRAME_MS)
+    timeline.comparison.close_button.click()
+    person.rest(0.4)
 
 
 def follow_doubtful(person: Person, film: Film) -> None:
@@ -152,9 +172,9 @@ def follow_doubtful(person: Person, film: Film) -> None:
     person.session.selection.select_points(np.argsort(-stretch)[:6])
     person.rest(1.0)
     film.shoot(LAST_MS)
-    person.color_by("Similar to the selection")
+    person.session.look.color_by = SIMILARITY
     person.rest(1.0)
-    film.shoot(2 * LAST_MS)
+    film.shoot(LAST_MS)
 
 
 def record(person: Person, path: Path) -> Film:
@@ -170,6 +190,7 @@ def record(person: Person, path: Path) -> Film:
         person.press(person.dock.run.timeline.back.native)
         person.rest(0.4)
         film.shoot(900)
+    compare(person, film)
     follow_doubtful(person, film)
     return film
 
@@ -180,12 +201,14 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path, default=OUT)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = folder
         import napari
 
         viewer = napari.Viewer()
         viewer.window.resize(*WINDOW)
+        for dock in ("dockLayerList", "dockLayerControls"):  # room for the map
+            getattr(viewer.window._qt_viewer, dock).hide()
         person = Person(viewer)
         person.rest(2.0)
         film = record(person, arguments.data)
@@ -193,7 +216,7 @@ def main() -> None:
         seconds = sum(film.durations) / 1000
         size = arguments.out.stat().st_size / 1e6
         print(f"{len(film.frames)} frames, {seconds:.0f} s, {size:.1f} MB")
-        viewer.close()
+        person.rest(3.0)  # until the session is stored
 
 
 if __name__ == "__main__":
