@@ -43,8 +43,13 @@ def replay(X: Any, record: RunRecord) -> Snapshot:
     return last
 
 
-def replay_frames(X: Any, record: RunRecord) -> Iterator[Snapshot]:
-    """Do what :func:`replay` does, and yield all snapshots on the way."""
+def replay_frames(
+    X: Any, record: RunRecord, every: int | None = None
+) -> Iterator[Snapshot]:
+    """Do what :func:`replay` does, and yield all snapshots on the way.
+
+    There is one wherever the run was steered, and every so many iterations.
+    """
     check(record)
     if record.is_branch and record.warm_start is None:
         raise DataError(
@@ -66,7 +71,7 @@ def replay_frames(X: Any, record: RunRecord) -> Iterator[Snapshot]:
             layout,
             start,
             record.game,
-            frame_iterations=lambda done: _next_stop(record, done) - done,
+            frame_iterations=lambda done: _next_stop(record, done, every) - done,
             warm_start=warm,
         )
         snapshot = next(game)
@@ -115,7 +120,9 @@ def check(record: RunRecord) -> None:
             )
 
 
-def _next_stop(record: RunRecord, done: int) -> int:
+def _next_stop(record: RunRecord, done: int, every: int | None) -> int:
     stops = [s.iteration for s in record.steered if s.iteration > done]
     stops += [f.iteration for f in record.forced if f.iteration > done]
+    if every is not None:
+        stops.append(done + every)
     return min([*stops, record.n_iter])

@@ -18,6 +18,7 @@ FORMATS = {
     ".parquet": ("Table (.parquet)…", "Parquet (*.parquet)"),
     ".png": ("Figure (.png)…", "Picture (*.png)"),
     ".svg": ("Figure (.svg)…", "Scalable picture (*.svg)"),
+    ".gif": ("Film of the run (.gif)…", "Animated picture (*.gif)"),
 }
 SESSION = "Session, to go on later…"
 COLUMNS = "Columns in the layer's features"

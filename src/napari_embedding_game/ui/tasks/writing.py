@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
 
 FIGURES = (".png", ".svg")
+FILM = ".gif"
+NO_FILM = (
+    "The run of this map cannot be played again: its record or its data are not here. "
+    "Press Run, then save the film."
+)
 NO_TABLE = (
     "There is no map of a layer's objects yet: take the table of a layer with From "
     "layer, or measure the objects of a Labels layer, and press Run."
@@ -65,6 +70,9 @@ class WritingTask(QObject):
             self.trouble.emit("There is no map to save yet: press Run first.")
             return
         result = replace(result, cluster_colors=self._workspace.palette.by_id())
+        if path.suffix.lower() == FILM:
+            self._save_film(path)
+            return
         is_figure = path.suffix.lower() in FIGURES
         colors = colors_of(self._workspace) if is_figure else None
 
@@ -75,6 +83,22 @@ class WritingTask(QObject):
                 writers.write_figure(dataset, result, path, colors=colors)
             else:
                 writers.write(dataset, result, path)
+
+        self._write_in_turn(path.name, write)
+
+    def _save_film(self, path: Path) -> None:
+        """Play the run of the map once more, in its present colours."""
+        session = self._workspace.session
+        dataset, played = session.dataset, session.played
+        if dataset is None or played is None or not dataset.X.shape[1]:
+            self.trouble.emit(NO_FILM)
+            return
+        colors = colors_of(self._workspace).rgba
+
+        def write() -> None:
+            from napari_embedding_game.session.film import write_film
+
+            write_film(dataset.X, played, colors, path)
 
         self._write_in_turn(path.name, write)
 

@@ -1,0 +1,105 @@
+"""A film of a run: the recorded run is played once more, and its frames are painted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.inspect.picture import paint_points
+from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.run.replay import replay_frames
+
+SIDE = 600
+"""Pixels of a side."""
+N_FRAMES, FRAME_MS, LAST_MS = 80, 60, 2_500
+"""About how many frames a film has, and how long they and the last one are seen."""
+EDGE = 0.04
+"""Share of a side that is left free around the map."""
+EASE = 0.25
+"""Share of the way to the extent of a frame that the view goes with it."""
+OUTSIDE = 0.002
+"""Share of the points on each side that may lie outside of the view."""
+N_COLORS = 255
+
+
+def write_film(
+    X: Any, record: RunRecord, colors: NDArray[np.floating], path: Path
+) -> None:
+    """Play a run again and write it as an animated .gif.
+
+    Parameters
+    ----------
+    X : (N, D) array or sparse matrix
+        The rows that it was of.
+    record : RunRecord
+        Of a branch: the film begins where the branch did.
+    colors : (N, 4) float, 0 to 1
+        Of each point, in all frames.
+    path : Path
+
+    Raises
+    ------
+    DataError
+        The record cannot be played, or ``path`` not be written.
+    """
+    every = max(1, record.n_iter // N_FRAMES)
+    maps = (frame.embedding for frame in replay_frames(X, record, every=every))
+    with whole_or_nothing(path) as temporary:
+        _save(paint(maps, colors), temporary)
+
+
+def paint(
+    maps: Iterable[NDArray[np.floating]], colors: NDArray[np.floating], side: int = SIDE
+) -> Iterator[NDArray[np.uint8]]:
+    """Yield a picture of each map (N, d), (side, side, 3), on white.
+
+    The view follows the extent of the map.  Of maps in space two axes are seen.
+    """
+    middle, half = np.zeros(2), 0.0
+    for embedding in maps:
+        flat = np.zeros((len(embedding), 2), np.float32)
+        flat[:, : min(2, embedding.shape[1])] = embedding[:, :2]
+        low, high = np.quantile(flat, [OUTSIDE, 1 - OUTSIDE], axis=0)
+        wanted = max(float((high - low).max()) / 2, 1e-9)
+        ease = EASE if half else 1.0
+        middle = middle + ease * ((low + high) / 2 - middle)
+        half += ease * (wanted - half)
+        zoom = side * (0.5 - EDGE) / half
+        sizes = np.full(len(flat), max(1.5, min(6.0, 400 / np.sqrt(len(flat)))) / zoom)
+        pixels = paint_points(
+            np.column_stack([-flat[:, 1], flat[:, 0]]),
+            sizes,
+            colors,
+            (zoom, side / 2 + zoom * middle[1]),
+            (zoom, side / 2 - zoom * middle[0]),
+            (side, side),
+        )
+        opaque = pixels[..., :3] + (255 - pixels[..., 3:])
+        yield opaque.astype(np.uint8)
+
+
+def _save(frames: Iterable[NDArray[np.uint8]], path: Path) -> None:
+    from PIL import Image
+
+    pictures = [Image.fromarray(frame) for frame in frames]
+    found = pictures[-1].quantize(N_COLORS).getpalette()
+    palette = np.array(found, np.uint8).reshape(-1, 3)
+    palette[palette.min(axis=1) >= 248] = 255  # the ground, which averages have tinted
+    palette[-1] = 255
+    table = Image.new("P", (1, 1))
+    table.putpalette(palette.ravel().tolist())
+    flat = [one.quantize(palette=table, dither=Image.Dither.NONE) for one in pictures]
+    times = [FRAME_MS] * (len(flat) - 1) + [LAST_MS]
+    flat[0].save(
+        path,
+        format="GIF",
+        save_all=True,
+        append_images=flat[1:],
+        duration=times,
+        loop=0,
+    )

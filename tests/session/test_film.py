@@ -1,0 +1,72 @@
+"""A film of a run: played again, painted, written."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.session.film import FRAME_MS, LAST_MS, paint, write_film
+from napari_embedding_game.session.run.replay import replay, replay_frames, same
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+
+
+@pytest.fixture
+def record(dataset):
+    session = Session(pace=UNPACED)
+    session.load(dataset)
+    session.settings.max_iter = 60
+    session.settings.n_neighbors = 5
+    run = session.begin()
+    for progress in run.frames():
+        session.receive(run, progress)
+        if session.state == "finished":
+            break
+    return session.played
+
+
+def test_frames_on_the_way_are_of_the_same_run(dataset, record):
+    frames = list(replay_frames(dataset.X, record, every=7))
+    steps = np.diff([frame.iteration for frame in frames])
+    assert steps.min() > 0
+    assert steps.max() <= 7  # time ends a frame as well
+    assert same(frames[-1], replay(dataset.X, record))
+
+
+def test_a_film_shows_the_map_grow_and_rests_at_its_end(dataset, record, tmp_path):
+    colors = np.ones((40, 4), np.float32) * [1, 0, 0, 1]
+    path = tmp_path / "run.gif"
+    write_film(dataset.X, record, colors, path)
+    times, pictures = [], []
+    with Image.open(path) as film:
+        for index in range(film.n_frames):
+            film.seek(index)
+            times.append(film.info["duration"])
+            pictures.append(np.asarray(film.convert("RGB")))
+    assert len(pictures) > 20
+    assert times[-1] >= LAST_MS
+    assert sum(times[:-1]) >= 20 * FRAME_MS
+    last = pictures[-1].astype(int)
+    red = (last[..., 0] > 240) & (last[..., 1:].max(axis=2) < 30)
+    assert red.any()
+    assert (pictures[-1] == 255).all(axis=2).mean() > 0.5
+    assert not np.array_equal(pictures[0], pictures[-1])
+
+
+def test_the_picture_is_upright_and_follows_the_extent():
+    corner = np.array([[0, 0], [0, 0.1], [10, 10]], np.float32)
+    colors = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [1, 0, 0, 1]], np.float32)
+    (picture,) = paint([corner], colors, side=100)
+    rows, columns = np.nonzero((picture == [255, 0, 0]).all(axis=2))
+    assert rows.mean() < 20 < 80 < columns.mean()  # to the right, and up
+    (wide,) = paint([1000 * corner], colors, side=100)
+    assert (wide == picture).mean() > 0.99
+    *_, line = paint([corner[:, :1], np.zeros((3, 3), np.float32)], colors, side=50)
+    assert (line != 255).any()
+
+
+def test_a_film_that_cannot_be_played_leaves_no_file(dataset, record, tmp_path):
+    path = tmp_path / "run.gif"
+    with pytest.raises(InputError):
+        write_film(dataset.X[:3], record, np.ones((3, 4)), path)
+    assert not path.exists()
