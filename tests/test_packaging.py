@@ -202,7 +202,7 @@ def test_links_of_the_description_lead_to_files_of_the_repository(built, request
     for target in ours:
         way, path = re.fullmatch(f"{REPOSITORY}/(raw|blob)/main/(.+)", target).groups()
         assert (ROOT / path).is_file(), target
-        assert (way == "raw") == path.endswith(".png"), target
+        assert (way == "raw") == path.endswith((".png", ".gif")), target
 
 
 def test_a_stranger_finds_the_project(wheel):

@@ -86,7 +86,7 @@ def drawn():
         layers = MapLayers(viewer, lambda: None)
         layers.begin(snapshot, pd.DataFrame(index=range(len(embedding))))
         layers.show(snapshot, np.ones((len(embedding), 4), np.float32))
-        session = SimpleNamespace(snapshot=snapshot)
+        session = SimpleNamespace(snapshot=snapshot, drawn=snapshot)
         return viewer, session, layers
 
     return draw
