@@ -39,7 +39,10 @@ def test_the_map_is_compared_by_the_distance_it_was_made_with(session, dataset):
     session.settings.metric = "cosine"
     play(session)
     session.settings.metric = "euclidean"  # for the next run
-    expected = map_quality(dataset.X, session.snapshot.embedding, metric="cosine")
+    shot = session.snapshot
+    expected = map_quality(
+        dataset.X, shot.embedding, metric="cosine", neighbors=shot.neighbors
+    )
     found = quality_job(session)()
     np.testing.assert_equal(found, expected)
     assert found != map_quality(dataset.X, session.snapshot.embedding)

@@ -7,12 +7,14 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.core.inspect.graph_parts import GraphParts
 from napari_embedding_game.core.inspect.map_quality import MapQuality
 from napari_embedding_game.ui.controls import quality_panel
 from napari_embedding_game.ui.controls.quality_panel import (
     NOT_KNOWN,
     WAITING,
     QualityPanel,
+    told_parts,
 )
 
 FOUND = MapQuality(0.25, 0.9, 0.8, 0.7, 0.95, 1000, 15)
@@ -120,3 +122,10 @@ def test_figures_without_a_value_are_dashes(panel):
     assert "1,000 points" in panel.note.text()
     panel.show_quality(None, None)
     assert panel.bars["neighbors_kept"].text() == "–"
+
+
+def test_a_graph_in_parts_is_told_where_it_matters():
+    assert told_parts(None) == []
+    assert told_parts(GraphParts(3, 0.004, 15)) == []
+    (told,) = told_parts(GraphParts(4, 0.25, 15))
+    assert "4 groups without any link (25% of the points" in told

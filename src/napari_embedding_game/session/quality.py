@@ -49,6 +49,8 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     def work_out() -> MapQuality | None:
         from napari_embedding_game.core.inspect.map_quality import map_quality
 
-        return map_quality(X, embedding, labels, metric=metric)
+        return map_quality(
+            X, embedding, labels, metric=metric, neighbors=snapshot.neighbors
+        )
 
     return work_out

@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.inspect.graph_parts import GraphParts, graph_parts
+
 NEIGHBORS = 15
 MOST_SAMPLED, LEAST_SAMPLED = 1_000, 100
 WORK = 2e9
@@ -45,6 +47,8 @@ class MapQuality:
     accuracy: float
     n_sampled: int
     n_neighbors: int
+    parts: GraphParts | None = None
+    """Of the graph that the map was made of, where it is known."""
 
 
 def map_quality(
@@ -53,6 +57,7 @@ def map_quality(
     labels: NDArray[Any] | None = None,
     *,
     metric: str = "euclidean",
+    neighbors: NDArray[np.integer] | None = None,
     random_state: int = 0,
 ) -> MapQuality | None:
     """Compare a map with its data; None where there are too few rows, fewer than 8.
@@ -65,6 +70,8 @@ def map_quality(
         Codes of known groups, negative where there is none.
     metric : str
         Distance between rows of ``X``, by its name in scikit-learn.
+    neighbors : (N, K) int, optional
+        Rows of each point's nearest in the data, -1 for none.
     random_state : int
         Draws the sample.
     """
@@ -82,7 +89,14 @@ def map_quality(
     figures = np.concatenate(parts).T
     kept, trusted, continued, triplets, accuracy = map(_mean_of_known, figures)
     return MapQuality(
-        kept, trusted, continued, triplets, accuracy, len(rows), n_neighbors
+        kept,
+        trusted,
+        continued,
+        triplets,
+        accuracy,
+        len(rows),
+        n_neighbors,
+        None if neighbors is None else graph_parts(neighbors),
     )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QGridLayout, QLabel, QProgressBar, QWidget
 
+from napari_embedding_game.core.inspect.graph_parts import GraphParts
 from napari_embedding_game.core.inspect.map_quality import MapQuality
 from napari_embedding_game.session.quality import label_column, quality_job
 from napari_embedding_game.session.session import ALIVE, Session, sentence
@@ -64,10 +65,24 @@ FIGURES = (
         "100 % if its groups lie apart.",
     ),
 )
+FEW_OUTSIDE = 0.01
+"""Share of the points outside of the largest part that is not worth a sentence."""
 NOT_KNOWN = "Not known: the data of this map are not there as rows."
 TOO_FEW = "Not known: that takes at least 8 rows."
 WAITING = "Measured as soon as there is a map."
 MEASURING = "Measuring …"
+
+
+def told_parts(parts: GraphParts | None) -> list[str]:
+    """Return a sentence on a graph in parts; none where it hangs together, nearly."""
+    if parts is None or parts.outside < FEW_OUTSIDE:
+        return []
+    return [
+        f"The points and their {parts.n_neighbors} nearest in the data fall into "
+        f"{parts.n_parts:,} groups without any link ({parts.outside:.0%} of the points "
+        "are outside of the largest): where these groups lie to one another on the map "
+        "tells nothing. More Neighbours may link them."
+    ]
 
 
 class QualityPanel(Fold):
@@ -129,7 +144,8 @@ class QualityPanel(Fold):
             move_bar(bar, round(100 * value) if known else 0, 100)
             bar.setFormat(f"{value:.0%}" if known else "–")
         if found is not None:
-            show_text(self.note, f"On {found.n_sampled:,} points drawn at random.")
+            sampled = f"On {found.n_sampled:,} points drawn at random."
+            show_text(self.note, " ".join([sampled, *told_parts(found.parts)]))
 
     # Inside
 
