@@ -32,11 +32,14 @@ from napari_embedding_game.core.names import (
 from napari_embedding_game.data.errors import DataError, OptionError
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
+
     from napari_embedding_game.core.estimator import EmbeddingGame
     from napari_embedding_game.core.types import Snapshot
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.data.export.result import EmbeddingResult
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
+    from napari_embedding_game.data.lazy_recipe import LazyComponents
     from napari_embedding_game.session.file.saved_map import SavedMap
 
 EXIT_DIFFERENT = 1
@@ -315,13 +318,13 @@ def fit(
                 _tell_notes(dataset)
         else:
             _check_large_out(source, out, force)
-            if recipe or missing != "error":
+            if missing != "error":
                 raise DataError(
-                    "--reference reads principal components that are there, row by "
-                    "row: leave out --recipe and --missing."
+                    "--reference reads rows one after another: leave out --missing."
                 )
-            lazy = _lazy_rows(source, space)
-            n_rows = min(reference, lazy.shape[0])
+            lazy = None if recipe else _lazy_rows(source, space)
+            n_there = _n_cells(source, space) if lazy is None else lazy.shape[0]
+            n_rows = min(reference, n_there)
         from napari_embedding_game.core.energy.methods import n_searched, per_point
         from napari_embedding_game.core.energy.valid_combinations import choose
 
@@ -361,7 +364,8 @@ def fit(
             perplexity=perplexity,
         )
         if reference is not None:
-            _fit_large(game, lazy, reference, scheduler, out, quiet, as_json)
+            counts = (source.resolve(), space)
+            _fit_large(game, lazy or counts, reference, scheduler, out, quiet, as_json)
             return
         snapshot, interrupted = _play(game.iter_fit(dataset.X), quiet)
         if snapshot is None:
@@ -392,10 +396,7 @@ def _check_large_out(source: Path, out: Path, force: bool) -> None:
         raise DataError(f"{out} is no map to overwrite: choose another name.")
 
 
-def _lazy_rows(source: Path, space: str | None) -> LazyRows:
-    from napari_embedding_game.data.errors import explain_damage
-    from napari_embedding_game.data.formats.lazy_rows import LazyRows
-
+def _check_lazy(source: Path) -> None:
     if not source.exists():
         raise DataError(f"{source} does not exist: check the name and the folder.")
     if source.suffix.lower() not in (".zarr", ".h5ad"):
@@ -403,28 +404,54 @@ def _lazy_rows(source: Path, space: str | None) -> LazyRows:
             f"{source.name} is not read in parts: write it as .zarr or .h5ad, or leave "
             "out --reference."
         )
+
+
+def _n_cells(source: Path, space: str | None) -> int:
+    from napari_embedding_game.data.errors import explain_damage
+    from napari_embedding_game.data.lazy_recipe import counts_shape
+
+    _check_lazy(source)
+    with explain_damage(source, "a file of AnnData"):
+        return counts_shape(source.resolve(), space)[0]
+
+
+def _lazy_rows(source: Path, space: str | None) -> LazyRows:
+    from napari_embedding_game.data.errors import explain_damage
+    from napari_embedding_game.data.formats.lazy_rows import LazyRows
+
+    _check_lazy(source)
     with explain_damage(source, "a file of AnnData, or an array of zarr"):
         return LazyRows(source.resolve(), space)
 
 
 def _fit_large(
     game: EmbeddingGame,
-    rows: LazyRows,
+    rows: LazyRows | tuple[Path, str | None],
     reference: int,
     scheduler: str | None,
     out: Path,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Fit a reference, place all rows, and write them."""
-    from contextlib import nullcontext
+    """Fit a reference, place all rows, and write them.
+
+    ``rows`` are a file and the space of its raw counts where the recipe comes first.
+    """
+    from contextlib import ExitStack, nullcontext
 
     from napari_embedding_game.core.new_rows.fitted_map import check_transform
     from napari_embedding_game.session import large_fit
 
     check_transform(game.method, game.metric)
     on = nullcontext(large_fit.here)
-    with large_fit.on_cluster(scheduler) if scheduler else on as run:
+    with (
+        ExitStack() as closing,
+        large_fit.on_cluster(scheduler) if scheduler else on as run,
+    ):
+        made = None
+        if isinstance(rows, tuple):
+            source = rows
+            rows, made = _components(*source, out, closing, quiet)
         if not quiet:
             typer.echo("Drawing the reference", err=True)
         drawn = large_fit.draw_reference(rows, reference, game.random_state, run)
@@ -437,23 +464,47 @@ def _fit_large(
             **game.get_params(),
             "repulsion": game.repulsion_,
             "affinity": game.affinity_,
-            "input": rows.path.name,
-            "space": rows.space,
+            "input": rows.path.name if made is None else source[0].name,
+            "space": rows.space if made is None else made.facts["space"],
+            **({} if made is None else {"recipe": made.facts}),
             "n_points": rows.shape[0],
             "reference": len(drawn),
             "n_iter": snapshot.iteration,
             "energy": snapshot.energy,
             "warning": snapshot.warning,
         }
-        large_fit.place_all(rows, game, out, facts, run)
+        numbers = None if made is None else made.rows
+        large_fit.place_all(rows, game, out, facts, run, numbers)
     _tell_doubts(snapshot)
     if as_json:
         _tell_json({"out": str(out), **facts})
     elif not quiet:
         typer.echo(
-            f"{out}: {rows.shape[0]:,} points of {rows.path.name} ({rows.space}), "
+            f"{out}: {rows.shape[0]:,} points of {facts['input']} ({facts['space']}), "
             f"{len(drawn):,} of them fitted, {_state(snapshot)}"
         )
+
+
+def _components(
+    source: Path, space: str | None, out: Path, closing: ExitStack, quiet: bool
+) -> tuple[LazyRows, LazyComponents]:
+    """Make principal components of counts beside ``out``, kept until ``closing``."""
+    import tempfile
+
+    from napari_embedding_game.data.errors import explain_damage
+    from napari_embedding_game.data.formats.lazy_rows import LazyRows
+    from napari_embedding_game.data.lazy_recipe import write_components
+
+    folder = tempfile.TemporaryDirectory(dir=out.resolve().parent, prefix=".recipe_")
+    path = Path(closing.enter_context(folder)) / "components.zarr"
+    with explain_damage(source, "a file of AnnData"):
+        made = write_components(
+            source,
+            path,
+            space=space,
+            tell=lambda text: None if quiet else typer.echo(text, err=True),
+        )
+    return LazyRows(path), made
 
 
 def _read(

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 import zarr
 from anndata import AnnData
+from scipy.sparse import csr_matrix
 from typer.testing import CliRunner
 
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.cli import app
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.inspect.metrics import knn_accuracy
 from napari_embedding_game.core.new_rows.reference_sample import reference_rows
+from napari_embedding_game.data import lazy_recipe
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.lazy_rows import LazyRows
 from napari_embedding_game.session import large_fit
@@ -140,7 +143,8 @@ def test_all_rows_are_placed_as_transform_places_them(
     ("more", "says"),
     [
         (["-o", "map.h5ad"], "has to end in .zarr"),
-        (["-o", "map.zarr", "--recipe"], "leave out --recipe"),
+        (["-o", "map.zarr", "--recipe"], "holds no raw counts"),
+        (["-o", "map.zarr", "--missing", "drop"], "leave out --missing"),
         (["-o", "map.zarr", "--method", "opentsne"], "one of our own methods"),
         (["-o", "map.zarr", "--space", "X_umap"], 'no space "X_umap"'),
         (["-o", "map.zarr", "--metric", "mahalanobis"], "under the distance"),
@@ -214,3 +218,27 @@ def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
         large_fit.on_cluster("tcp://localhost:9"),
     ):
         pass
+
+
+def test_counts_go_through_the_recipe_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(lazy_recipe, "CHUNK", 100)
+    rng = np.random.default_rng(0)
+    rates = rng.gamma(2.0, 2.0, (3, 400))
+    kinds = rng.integers(3, size=600)
+    counts = rng.poisson(rates[kinds]).astype(np.float32)
+    counts[::100, 5:] = 0  # too few genes
+    adata = AnnData(csr_matrix(counts))
+    path = written(adata, tmp_path / "counts.h5ad")
+    out = tmp_path / "map.zarr"
+    command = ["fit", str(path), "-o", str(out), "--recipe", "--reference", "200"]
+    done = CliRunner().invoke(app, [*command, "--max-iter", "60", "--quiet"])
+    assert done.exit_code == 0, done.output
+    group = zarr.open_group(str(out), mode="r")
+    rows = group["row"][:]
+    assert len(rows) == 594
+    assert not set(rows) & set(range(0, 600, 100))
+    facts = group.attrs["embedding_game"]
+    assert facts["recipe"]["cells_left_out"] == 6
+    assert (facts["input"], facts["space"]) == ("counts.h5ad", "X")
+    assert knn_accuracy(group["X_embedding_game"][:], kinds[rows]) > 0.95
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["counts.h5ad", "map.zarr"]

@@ -162,13 +162,20 @@ def draw_reference(
 
 
 def place_all(
-    rows: Rows, model: EmbeddingGame, out: Path, facts: Mapping[str, Any], run: Run
+    rows: Rows,
+    model: EmbeddingGame,
+    out: Path,
+    facts: Mapping[str, Any],
+    run: Run,
+    numbers: NDArray[np.int64] | None = None,
 ) -> None:
     """Write the places and clusters of all rows as a group of zarr at ``out``.
 
     Arrays ``X_embedding_game`` (N, d) float32, ``embedding_game_landmark`` (N,) int32,
     the nearest landmark, and ``embedding_game_cluster`` (N,) int32, the number of the
-    cluster which that is merged into.  ``facts`` are its attributes.
+    cluster which that is merged into.  ``facts`` are its attributes.  Where some rows
+    of the file were left out, ``numbers`` (N,) are those of the others, and stand in an
+    array ``row``.
     """
     import zarr
 
@@ -186,6 +193,8 @@ def place_all(
             group.create_array(name, shape=(n,), chunks=(CHUNK,), dtype="int32")
             for name in ("embedding_game_landmark", "embedding_game_cluster")
         )
+        if numbers is not None:
+            group.create_array("row", data=numbers, chunks=(CHUNK,))
         work = _Placed(rows, model, cluster_of >= 0)
         for begin, end, found in run(work, _chunks(n)):
             places[begin:end], landmarks[begin:end] = found
