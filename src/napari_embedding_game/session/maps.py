@@ -33,7 +33,6 @@ from napari_embedding_game.session.clusters.history import Trail
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.timeline import TimelineState
 from napari_embedding_game.session.transfer_edits import (
     PersonsWork,
     book_of,
@@ -75,7 +74,6 @@ class MapTree:
         self._session = session
         self._maps: dict[str, SavedMap] = {}
         self._trails: dict[str, Trail[Any]] = {}
-        self._timelines: dict[str, TimelineState] = {}
         self._told: dict[str, list[Named]] = {}
         """What each child map has told its parent last."""
         self._current = ""
@@ -231,8 +229,6 @@ class MapTree:
         trail = self._trails.get(key)
         if trail is not None:
             self._session.clusters.history.take_up(trail)
-        if key in self._timelines:
-            self._session.timeline.take_up(self._timelines[key])
         self.changed.emit()
 
     def back(self) -> None:
@@ -259,7 +255,6 @@ class MapTree:
         for one in inside:
             del self._maps[one]
             self._trails.pop(one, None)
-            self._timelines.pop(one, None)
             self._told.pop(one, None)
         self.changed.emit()
 
@@ -305,9 +300,8 @@ class MapTree:
 
         Where this fails, the maps stay those that there were.
         """
-        former = self._maps, self._trails, self._told, self._timelines
+        former = self._maps, self._trails, self._told
         self._maps, self._trails = {one.key: one for one in saved.maps}, {}
-        self._timelines = {}
         self._told = {
             one.key: _named(one, self._maps[one.parent])
             for one in saved.maps
@@ -317,7 +311,7 @@ class MapTree:
         try:
             self._go(shown.key, lambda: self._session.restore(shown, shown.dataset))
         except Exception:
-            self._maps, self._trails, self._told, self._timelines = former
+            self._maps, self._trails, self._told = former
             raise
         self.changed.emit()
 
@@ -354,7 +348,6 @@ class MapTree:
         """Begin a new tree when a person has loaded something."""
         if not self._is_moving:
             self._maps, self._trails, self._told = {}, {}, {}
-            self._timelines = {}
             self._current, self._view = "", {}
             self.changed.emit()
 
@@ -384,7 +377,6 @@ class MapTree:
         assert saved is not None
         self._maps[key] = replace(saved, parent=known.parent if known else None)
         self._trails[key] = self._session.clusters.history.trail
-        self._timelines[key] = self._session.timeline.state
         while self._maps[key].parent is not None:
             key = self._tell_parent(self._maps[key])
 

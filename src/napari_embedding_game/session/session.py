@@ -488,6 +488,7 @@ class Session:
             look=replace(self.look),
             view=dict(view or {}),
             origin=self._lost_origin,
+            timeline=self.timeline.state,
         )
 
     def restore(self, saved: SavedMap, dataset: Dataset | None = None) -> None:
@@ -533,13 +534,21 @@ class Session:
         self.hand.restore(saved.record)
         self.clusters.restore(saved.book, *saved.landmark_labels, saved.merging)
         if saved.snapshot is not None:
-            self.mark("As it was opened", "end")
+            self._take_up_timeline(saved)
             self._go("stopped")
         if saved.drawn is not None:
             self.selection.select_points(saved.drawn)
         else:
             self.selection.replace(saved.selected)
         self.restored.emit(saved)
+
+    def _take_up_timeline(self, saved: SavedMap) -> None:
+        if saved.timeline is not None:
+            self.timeline.take_up(saved.timeline)
+            shown = self.timeline.shown
+            if shown is not None and shown.snapshot.embedding is self._positions:
+                self._shown = shown
+        self.mark_present("As it was opened")
 
     def _choose(self, settings: Mapping[str, Any], look: DisplaySettings) -> None:
         for name, value in settings.items():

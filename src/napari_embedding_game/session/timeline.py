@@ -165,7 +165,7 @@ class Timeline:
     @property
     def n_bytes(self) -> int:
         """Memory that the arrays of the marks take; shared ones count once."""
-        return sum(a.nbytes for a in _distinct(self.marks))
+        return _n_bytes(self.marks)
 
     @property
     def ends(self) -> tuple[Mark, ...]:
@@ -339,24 +339,9 @@ class Timeline:
         self._set(marks=marks)
 
     def _set(self, **values: object) -> None:
-        self._state = replace(self._state, **values)  # type: ignore[arg-type]
-        self._thin()
+        state = replace(self._state, **values)  # type: ignore[arg-type]
+        self._state = thinned(state, self._most_bytes)
         self.changed.emit()
-
-    def _thin(self) -> None:
-        while self.n_bytes > self._most_bytes or len(self.marks) > MOST_MARKS:
-            spared = self._state.shown, self._state.head
-            old = [m for m in self.marks if not m.is_pinned and m.number not in spared]
-            parents = {mark.parent for mark in self.marks}
-            on_the_way = [mark for mark in old if mark.number in parents]
-            if not old:
-                return
-            gone = (on_the_way or old)[0]
-            self._state = replace(
-                self._state,
-                marks=_without(self.marks, gone.number),
-                n_thinned=self._state.n_thinned + 1,
-            )
 
     def _sharing(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the neighbours of an earlier one, if equal."""
@@ -370,6 +355,33 @@ class Timeline:
             if known is not None and np.array_equal(known, neighbors):
                 return replace(snapshot, neighbors=known)
         return snapshot
+
+
+def thinned(state: TimelineState, most_bytes: int) -> TimelineState:
+    """Return a timeline whose arrays take no more than this, if that can be.
+
+    The oldest marks are forgotten: first those on the way, then the ends of branches;
+    never one that is pinned, shown or the newest.
+    """
+    while _n_bytes(state.marks) > most_bytes or len(state.marks) > MOST_MARKS:
+        spared = state.shown, state.head
+        old = [m for m in state.marks if not m.is_pinned and m.number not in spared]
+        parents = {mark.parent for mark in state.marks}
+        on_the_way = [mark for mark in old if mark.number in parents]
+        if not old:
+            return state
+        gone = (on_the_way or old)[0]
+        state = replace(
+            state,
+            marks=_without(state.marks, gone.number),
+            n_thinned=state.n_thinned + 1,
+        )
+    return state
+
+
+def _n_bytes(marks: tuple[Mark, ...]) -> int:
+    """Return the memory that the arrays of marks take; shared ones count once."""
+    return sum(a.nbytes for a in _distinct(marks))
 
 
 def _without(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:

@@ -26,7 +26,7 @@ from napari_embedding_game.session.file.json_schema import (
     SessionText,
 )
 from napari_embedding_game.session.file.map_reader import MapReader, check_family
-from napari_embedding_game.session.file.map_writer import map_arrays, map_text
+from napari_embedding_game.session.file.map_writer import encode_map
 from napari_embedding_game.session.file.origin import reload
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.file.zip_container import Container
@@ -72,9 +72,10 @@ def save(
     }
     for number, one in enumerate(session.maps):
         folder = f"maps/{number}"
-        members[f"{folder}/map.json"] = dumps(map_text(one, reads_source=reads_sources))
+        text, arrays = encode_map(one, reads_source=reads_sources)
+        members[f"{folder}/map.json"] = dumps(text)
         members[f"{folder}/names.json"] = dumps(list(map(str, one.dataset.obs.index)))
-        for name, array in map_arrays(one).items():
+        for name, array in arrays.items():
             members[f"{folder}/{name}.npy"] = array
     zip_container.write(path, members)
 

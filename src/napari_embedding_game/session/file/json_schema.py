@@ -12,9 +12,11 @@ from napari_embedding_game.session.clusters.clustering import (
     Grouping,
 )
 from napari_embedding_game.session.display import DisplaySettings
+from napari_embedding_game.session.file.array_pool import PooledText
 from napari_embedding_game.session.file.forces_text import ForcedText
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.timeline import Kind
 
 FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
 VERSION = 1
@@ -45,17 +47,57 @@ class ShotText:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MapText:
+class MomentText:
+    """What a map was like at one moment, without its arrays."""
+
+    start: StartSettings
+    game: GameSettings
+    record: RunRecord | None
+    shot: ShotText | None
+    is_merged: bool
+    branch_left: int | None = None
+    """Of the map that the run went on from, iterations that were left; else None."""
+    forced: tuple[ForcedText, ...] = ()
+    """What a hand did to the points of the run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkText(MomentText):
+    """A mark of the timeline."""
+
+    number: int
+    label: str
+    kind: Kind
+    parent: int | None
+    branch: int
+    made_at: float
+    name: str
+    is_pinned: bool
+    arrays: Mapping[str, int]
+    """The number that each array has in the pool, by the name that it has there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimelineText:
+    """All of a timeline; its arrays lie in one pool, which marks share."""
+
+    marks: tuple[MarkText, ...]
+    head: int | None
+    shown: int | None
+    n_made: int
+    branch: int
+    n_thinned: int
+    pool: tuple[PooledText, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapText(MomentText):
     """What ``map.json`` in the folder of a map holds."""
 
     key: str
     title: str
     parent: str | None
     origin: Origin
-    start: StartSettings
-    game: GameSettings
-    record: RunRecord | None
-    shot: ShotText | None
     n_points: int
     n_clusters: int | None
     grouping: Grouping
@@ -65,13 +107,9 @@ class MapText:
     next_id: int
     selected: tuple[int, ...]
     is_drawn: bool
-    is_merged: bool
     has_x: bool = False
-    branch_left: int | None = None
-    """Of the map that the run went on from, iterations that were left; else None."""
-    forced: tuple[ForcedText, ...] = ()
-    """What a hand did to the points of the run."""
     n_axes: int = 0
     """Axes of the label image that the rows are objects of; 0: they are none."""
     look: DisplaySettings
     view: Mapping[str, Any]
+    timeline: TimelineText | None = None

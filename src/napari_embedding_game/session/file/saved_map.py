@@ -19,6 +19,7 @@ from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.timeline import TimelineState
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,6 +50,8 @@ class SavedMap:
     look: DisplaySettings = field(default_factory=DisplaySettings)
     view: Mapping[str, Any] = field(default_factory=dict)
     """What only the window knows, such as the camera, in values for JSON."""
+    timeline: TimelineState | None = None
+    """Its marks; None where they are not known, as in older files."""
 
     @property
     def landmark_labels(self) -> tuple[NDArray[np.int32], int]:
