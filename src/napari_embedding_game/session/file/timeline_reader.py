@@ -111,7 +111,7 @@ def _sharing(snapshot: Snapshot, present: Snapshot | None) -> Snapshot:
     """
     if present is None:
         return snapshot
-    same: dict[str, NDArray[Any]] = {}
+    same: dict[str, Any] = {}
     for name in (
         "embedding",
         "landmarks",
