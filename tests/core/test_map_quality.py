@@ -120,3 +120,23 @@ def test_too_few_rows_have_no_figures():
     X = np.arange(14.0).reshape(7, 2)
     assert map_quality(X, X) is None
     assert map_quality(np.arange(16.0).reshape(8, 2), np.zeros((8, 2))).n_neighbors == 3
+
+
+def test_columns_agree_with_a_map_as_their_groups_lie_on_it(digits):
+    X, embedding, labels = digits
+    halves = (embedding[:, 0] > np.median(embedding[:, 0])).astype(int)
+    shuffled = np.random.default_rng(0).permutation(halves)
+    partly = np.where(np.arange(600) % 2, labels, -1)
+    columns = {"shuffled": shuffled, "kind": labels, "half": halves, "partly": partly}
+    one_group = {"all": np.zeros(600, int), "none": np.full(600, -1)}
+    found = map_quality(X, embedding, columns=columns | one_group).columns
+    assert found[0].name == "half"
+    assert found[-1].name == "shuffled"
+    by_name = {one.name: one for one in found}
+    assert set(by_name) == set(columns)  # what has one group tells nothing
+    assert by_name["half"].same > 0.95
+    assert by_name["half"].by_chance == pytest.approx(0.5, abs=0.01)
+    assert by_name["shuffled"].agreement == pytest.approx(0, abs=0.05)
+    kind, half_known = by_name["kind"], by_name["partly"]
+    assert half_known.same == pytest.approx(kind.same, abs=0.05)
+    assert map_quality(X, embedding).columns == ()

@@ -3,10 +3,21 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from napari_embedding_game.core.inspect.map_quality import map_quality
-from napari_embedding_game.session.quality import label_column, quality_job
+from napari_embedding_game.core.inspect.map_quality import (
+    ColumnAgreement,
+    MapQuality,
+    map_quality,
+)
+from napari_embedding_game.session.quality import (
+    followed_samples,
+    group_columns,
+    label_column,
+    names_samples,
+    quality_job,
+)
 from napari_embedding_game.session.session import Session
 
 
@@ -41,7 +52,11 @@ def test_the_map_is_compared_by_the_distance_it_was_made_with(session, dataset):
     session.settings.metric = "euclidean"  # for the next run
     shot = session.snapshot
     expected = map_quality(
-        dataset.X, shot.embedding, metric="cosine", neighbors=shot.neighbors
+        dataset.X,
+        shot.embedding,
+        metric="cosine",
+        neighbors=shot.neighbors,
+        columns=group_columns(dataset.obs),
     )
     found = quality_job(session)()
     np.testing.assert_equal(found, expected)
@@ -64,3 +79,52 @@ def test_groups_count_and_numbers_and_texts_do_not(session, dataset):
         assert label_column(session) == expected
     play(session)
     assert np.isfinite(quality_job(session)().accuracy)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("stim", True),
+        ("Batch", True),
+        ("donor_id", True),
+        ("SampleID", True),
+        ("patients", True),
+        ("sample.1", True),
+        ("cell_type", False),
+        ("seurat_clusters", False),
+        ("stimulus_response_class", False),
+        ("leiden", False),
+        ("ontology", False),
+    ],
+)
+def test_columns_of_samples_are_known_by_their_names(column, expected):
+    assert names_samples(column) is expected
+
+
+def test_a_map_that_follows_samples_is_told_apart_from_one_that_follows_kinds():
+    kinds = ColumnAgreement("cell_type", 0.95, 0.2)
+    of_samples = ColumnAgreement("donor", 0.9, 0.5), ColumnAgreement("day", 0.95, 0.7)
+    mixed = ColumnAgreement("donor", 0.6, 0.5)
+
+    def quality(*columns):
+        return MapQuality(0.2, 0.9, 0.9, 0.7, 0.9, 1000, 15, columns=columns)
+
+    assert followed_samples(quality()) is None
+    assert followed_samples(quality(kinds, mixed)) is None
+    assert followed_samples(quality(kinds, *of_samples)) is of_samples[0]
+
+
+def test_columns_of_a_few_groups_are_compared_with_the_map(dataset):
+    n = len(dataset.obs)
+    obs = dataset.obs.assign(
+        one=pd.Categorical(["a"] * n),
+        each=pd.Categorical([f"cell {i}" for i in range(n)]),
+        gaps=pd.Categorical([None, "a", "b", None] * (n // 4)),
+    )
+    found = group_columns(pd.concat([obs] * 3))
+    assert set(found) == {"kind", "each", "gaps"}
+    assert found["gaps"].min() == -1
+    twice = pd.concat([obs, obs[["kind"]]], axis=1)
+    assert "kind" not in group_columns(twice)
+    many = pd.DataFrame({"each": pd.Categorical(map(str, range(101)))})
+    assert group_columns(many) == {}

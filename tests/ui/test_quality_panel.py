@@ -8,7 +8,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.core.inspect.graph_parts import GraphParts
-from napari_embedding_game.core.inspect.map_quality import MapQuality
+from napari_embedding_game.core.inspect.map_quality import ColumnAgreement, MapQuality
 from napari_embedding_game.ui.controls import quality_panel
 from napari_embedding_game.ui.controls.quality_panel import (
     NOT_KNOWN,
@@ -129,3 +129,47 @@ def test_a_graph_in_parts_is_told_where_it_matters():
     assert told_parts(GraphParts(3, 0.004, 15)) == []
     (told,) = told_parts(GraphParts(4, 0.25, 15))
     assert "4 groups without any link (25% of the points" in told
+
+
+def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):
+    unfold(panel)
+    followed = (
+        ColumnAgreement("cell_type", 0.9, 0.2),
+        ColumnAgreement("stim", 0.88, 0.5),
+    )
+    panel.show_quality(replace(FOUND, columns=followed), None)
+    assert "cell_type 90% (20% by chance), stim 88%" in panel.columns_note.text()
+    assert (
+        "88% of a point's neighbours are of its own stim" in panel.samples_note.text()
+    )
+    assert panel.mix.native.isHidden()  # not raw counts, or no Harmony
+    dock.data.mixable_changed.emit(("stim", "donor"))
+    assert panel.mix.native.isVisible()
+    asked = []
+    panel.mix_requested.connect(asked.append)
+    qtbot.mouseClick(panel.mix.native, Qt.MouseButton.LeftButton)
+    assert asked == ["stim"]
+    panel.show_quality(replace(FOUND, columns=followed[:1]), None)
+    assert panel.samples_note.isHidden()
+    assert panel.mix.native.isHidden()
+
+
+def test_the_course_of_a_figure_is_drawn_during_a_run(
+    panel, play, session, slow, qtbot, monkeypatch
+):
+    monkeypatch.setattr(quality_panel, "AGAIN_MS", 50)
+    unfold(panel)
+    play(until="running")
+    course = panel.courses["trustworthiness"]
+    qtbot.waitUntil(lambda: len(course.values) >= 2)
+    session.stop()
+    QTest.qWait(3 * quality_panel.SOON_MS)
+    assert all(0 < value <= 1 for value in course.values)
+    ys = [point.y() for point in course.points()]
+    assert all(0 < y < course.height() for y in ys)
+    n_values = len(course.values)
+    session.look_back(session.timeline.marks[0].number)
+    QTest.qWait(3 * quality_panel.SOON_MS)
+    assert len(course.values) == n_values  # an earlier map is no next step
+    session.begin()
+    assert course.values == []

@@ -2,17 +2,65 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.inspect.map_quality import MapQuality
+    from napari_embedding_game.core.inspect.map_quality import (
+        ColumnAgreement,
+        MapQuality,
+    )
     from napari_embedding_game.session.session import Session
 
 GIVEN = "precomputed"
 """The metric of distances that are given: then there are no rows to compare with."""
+MOST_LEVELS, MOST_COLUMNS = 100, 20
+"""Of columns of groups that are compared with the map."""
+FOLLOWED = 0.5
+"""Agreement of the map with a column of samples from which it is told."""
+# fmt: off
+SAMPLE_WORDS = frozenset({
+    "batch", "sample", "donor", "patient", "subject", "individual",
+    "animal", "mouse", "replicate", "library", "lane", "run",
+    "plate", "well", "chip", "slide", "stim", "stimulation",
+    "treatment", "condition", "dataset", "study", "project", "site",
+    "lab", "technology", "tech", "protocol", "platform", "assay",
+    "chemistry", "day", "date", "time", "timepoint", "experiment",
+    "field", "image",
+})
+# fmt: on
+"""Words by which a column is known to tell where a cell comes from, not what it is."""
+
+
+def names_samples(column: str) -> bool:
+    """Return whether a column, by its name, tells samples, donors, batches or days."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column).lower()
+    words = re.findall(r"[a-z]+", spaced)
+    return any({word, word.removesuffix("s")} & SAMPLE_WORDS for word in words)
+
+
+def followed_samples(quality: MapQuality) -> ColumnAgreement | None:
+    """Return the column of samples that the map follows most, if it follows one."""
+    for column in quality.columns:
+        if column.agreement >= FOLLOWED and names_samples(column.name):
+            return column
+    return None
+
+
+def group_columns(obs: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    """Return the codes of the columns of groups, by their names, -1 for none."""
+    found: dict[str, NDArray[Any]] = {}
+    for name in obs.columns[~obs.columns.duplicated(keep=False)]:
+        column = obs[name]
+        if not isinstance(column.dtype, pd.CategoricalDtype):
+            continue
+        if 2 <= column.nunique() <= MOST_LEVELS and len(found) < MOST_COLUMNS:
+            found[str(name)] = column.cat.codes.to_numpy()
+    return found
 
 
 def label_column(session: Session) -> str | None:
@@ -45,12 +93,18 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     X, embedding, metric = dataset.X, snapshot.embedding, played.start.metric
     column = label_column(session)
     labels = None if column is None else dataset.obs[column].cat.codes.to_numpy()
+    columns = group_columns(dataset.obs)
 
     def work_out() -> MapQuality | None:
         from napari_embedding_game.core.inspect.map_quality import map_quality
 
         return map_quality(
-            X, embedding, labels, metric=metric, neighbors=snapshot.neighbors
+            X,
+            embedding,
+            labels,
+            metric=metric,
+            neighbors=snapshot.neighbors,
+            columns=columns,
         )
 
     return work_out

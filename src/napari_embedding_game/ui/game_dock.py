@@ -177,6 +177,8 @@ class GameDock(QWidget):
         self.run = RunControls(session, linked)
         self.run.mended.connect(self.game.show_settings)
         self.quality = QualityPanel(session)
+        self.data.mixable_changed.connect(self.quality.set_mixable)
+        self.quality.mix_requested.connect(self.data.mix_batches)
         self.look = DisplayControls(session)
         self.select = SelectionControls(session, maps, linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)

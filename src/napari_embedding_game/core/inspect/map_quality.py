@@ -18,6 +18,7 @@ the map, so that only the choice of points is a sample: of n points the error is
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,22 @@ TRIPLETS_EACH = 20
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnAgreement:
+    """How far a column of groups tells where a point lies on the map."""
+
+    name: str
+    same: float
+    """Share of a point's neighbours on the map that are of its own group."""
+    by_chance: float
+    """That share on a map where the points were shuffled."""
+
+    @property
+    def agreement(self) -> float:
+        """0 as by chance, 1 where all neighbours are of one group."""
+        return (self.same - self.by_chance) / (1 - self.by_chance)
+
+
+@dataclass(frozen=True, slots=True)
 class MapQuality:
     """Figures from 0 to 1, higher is better; NaN where one is not known."""
 
@@ -49,6 +66,8 @@ class MapQuality:
     n_neighbors: int
     parts: GraphParts | None = None
     """Of the graph that the map was made of, where it is known."""
+    columns: tuple[ColumnAgreement, ...] = ()
+    """Those that were asked about, the one that agrees best with the map first."""
 
 
 def map_quality(
@@ -58,6 +77,7 @@ def map_quality(
     *,
     metric: str = "euclidean",
     neighbors: NDArray[np.integer] | None = None,
+    columns: Mapping[str, NDArray[Any]] | None = None,
     random_state: int = 0,
 ) -> MapQuality | None:
     """Compare a map with its data; None where there are too few rows, fewer than 8.
@@ -72,6 +92,8 @@ def map_quality(
         Distance between rows of ``X``, by its name in scikit-learn.
     neighbors : (N, K) int, optional
         Rows of each point's nearest in the data, -1 for none.
+    columns : mapping of (N,) int, optional
+        Codes of groups by the names of columns, negative where there is none.
     random_state : int
         Draws the sample.
     """
@@ -82,12 +104,16 @@ def map_quality(
     rng = np.random.default_rng(random_state)
     rows = rng.choice(n_points, _n_sampled(X.shape), replace=False)
     at_once = max(1, _BLOCK // n_points)
+    codes = list((columns or {}).values())
     parts = [
-        _compare(X, embedding, rows[i : i + at_once], n_neighbors, labels, metric, rng)
+        _compare(
+            X, embedding, rows[i : i + at_once], n_neighbors, labels, codes, metric, rng
+        )
         for i in range(0, len(rows), at_once)
     ]
     figures = np.concatenate(parts).T
-    kept, trusted, continued, triplets, accuracy = map(_mean_of_known, figures)
+    known = list(map(_mean_of_known, figures))
+    kept, trusted, continued, triplets, accuracy = known[:5]
     return MapQuality(
         kept,
         trusted,
@@ -97,7 +123,21 @@ def map_quality(
         len(rows),
         n_neighbors,
         None if neighbors is None else graph_parts(neighbors),
+        _agreements(columns or {}, known[5:]),
     )
+
+
+def _agreements(
+    columns: Mapping[str, NDArray[Any]], shares: list[float]
+) -> tuple[ColumnAgreement, ...]:
+    """Return the columns of which something is known, the best first."""
+    found = []
+    for (name, codes), same in zip(columns.items(), shares, strict=True):
+        counts = np.bincount(codes[codes >= 0])
+        by_chance = float(((counts / max(counts.sum(), 1)) ** 2).sum())
+        if not math.isnan(same) and by_chance < 1:
+            found.append(ColumnAgreement(name, same, by_chance))
+    return tuple(sorted(found, key=lambda one: -one.agreement))
 
 
 def _mean_of_known(values: NDArray[np.float64]) -> float:
@@ -116,10 +156,11 @@ def _compare(
     rows: NDArray[np.integer],
     n_neighbors: int,
     labels: NDArray[Any] | None,
+    columns: list[NDArray[Any]],
     metric: str,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Return the five figures of each of these rows: (len(rows), 5)."""
+    """Return the figures of each of these rows: five, and one for each column."""
     in_data = _distances(X, rows, metric)
     on_map = _distances(embedding, rows, "euclidean")
     near, shown = _nearest(in_data, n_neighbors), _nearest(on_map, n_neighbors)
@@ -130,6 +171,7 @@ def _compare(
         _rank_score(on_map, near, n_neighbors),
         _triplet_score(in_data, on_map, rng),
         _votes(rows, shown, labels),
+        *(_same_group(rows, shown, codes) for codes in columns),
     ]
     return np.column_stack(figures)
 
@@ -204,3 +246,19 @@ def _votes(
         if labels[row] >= 0 and len(voting):
             result[place] = np.bincount(voting).argmax() == labels[row]
     return result
+
+
+def _same_group(
+    rows: NDArray[np.integer], shown: NDArray[np.intp], codes: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return the share of each point's neighbours on the map that are of its group.
+
+    Neighbours without a group do not count; NaN where there is nothing to compare.
+    """
+    own, theirs = codes[rows][:, None], codes[shown]
+    is_known = (own >= 0) & (theirs >= 0)
+    n_known = is_known.sum(axis=1)
+    share = np.full(len(rows), math.nan)
+    n_same = ((own == theirs) & is_known).sum(axis=1)
+    np.divide(n_same, n_known, out=share, where=n_known > 0)
+    return share

@@ -92,6 +92,8 @@ class DataControls(ControlsSection):
     """The menu of recent maps is opened: ``set_recent`` is to fill it."""
     map_requested = Signal(str)
     """The key of another map of the session."""
+    mixable_changed = Signal(object)
+    """Tuple of the columns whose batches Harmony can mix now."""
 
     def __init__(
         self,
@@ -186,6 +188,7 @@ class DataControls(ControlsSection):
             self._set_drop(False)
             self.drop.native.hide()
             self.recipe.hide()
+            self.mixable_changed.emit(())
             self.columns.hide()
 
     def note_loaded(self, source: Source, loaded: LoadResult) -> None:
@@ -396,6 +399,12 @@ class DataControls(ControlsSection):
     def _on_recipe(self, recipe: Recipe | None) -> None:
         self._reload(recipe=recipe)
 
+    def mix_batches(self, column: str) -> None:
+        """Prepare the counts again, with the samples of a column mixed."""
+        if column in self.recipe.batches.choices:
+            self.recipe.batches.value = column
+            self._on_recipe(self.recipe.recipe())
+
     # What came of it
 
     def _show_read(self, loaded: LoadResult) -> None:
@@ -412,6 +421,9 @@ class DataControls(ControlsSection):
             applied=options.recipe,
             batch_columns=loaded.batch_columns,
         )
+        mixed = None if options.recipe is None else options.recipe.batch_key
+        mixable = loaded.batch_columns if loaded.is_counts else ()
+        self.mixable_changed.emit(tuple(c for c in mixable if c != mixed))
         columns = () if options.recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
         self.columns.offer_once(loaded.counts_twice, options.duplicates == "drop")

@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from qtpy.QtCore import Qt, QTimer
+from magicgui.widgets import PushButton
+from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QGridLayout, QLabel, QProgressBar, QWidget
 
 from napari_embedding_game.core.inspect.graph_parts import GraphParts
-from napari_embedding_game.core.inspect.map_quality import MapQuality
-from napari_embedding_game.session.quality import label_column, quality_job
+from napari_embedding_game.core.inspect.map_quality import ColumnAgreement, MapQuality
+from napari_embedding_game.session.quality import (
+    followed_samples,
+    label_column,
+    quality_job,
+)
 from napari_embedding_game.session.session import ALIVE, Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.busy_bar import move_bar
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
+from napari_embedding_game.ui.style.sparkline import Sparkline
 from napari_embedding_game.ui.tasks.worker import Worker
 
 AGAIN_MS = 2_000
@@ -85,6 +91,31 @@ def told_parts(parts: GraphParts | None) -> list[str]:
     ]
 
 
+MOST_COLUMNS_TOLD = 3
+
+
+def told_columns(columns: tuple[ColumnAgreement, ...]) -> str:
+    """Return a sentence on the columns that agree best with the map; "" for none."""
+    told = [
+        f"{one.name} {one.same:.0%} ({one.by_chance:.0%} by chance)"
+        for one in columns[:MOST_COLUMNS_TOLD]
+    ]
+    if not told:
+        return ""
+    return f"Neighbours on the map of the same group: {', '.join(told)}."
+
+
+def told_samples(column: ColumnAgreement | None) -> str:
+    """Return what it means that the map follows a column of samples; "" for none."""
+    if column is None:
+        return ""
+    return (
+        f"The map follows {column.name}: {column.same:.0%} of a point's neighbours "
+        f"are of its own {column.name}, {column.by_chance:.0%} by chance. Cells of one "
+        "kind may lie apart only because their samples differ."
+    )
+
+
 class QualityPanel(Fold):
     """Measures the map in the background while it is unfolded.
 
@@ -92,6 +123,9 @@ class QualityPanel(Fold):
     ----------
     session : Session
     """
+
+    mix_requested = Signal(str)
+    """The column whose samples are to be mixed."""
 
     def __init__(self, session: Session) -> None:
         inside = QWidget()
@@ -101,6 +135,14 @@ class QualityPanel(Fold):
         self._worker: Worker | None = None
         self._is_outdated = False
         self.note = text_label(WAITING)
+        self.columns_note = text_label()
+        self.samples_note = text_label("", "warning")
+        self.mix = PushButton(text="")
+        self.mix.native.setProperty("role", "wrapped")
+        self._mixable: tuple[str, ...] = ()
+        self._followed: ColumnAgreement | None = None
+        self.courses: dict[str, Sparkline] = {}
+        self._last_noted = -1
         self.bars: dict[str, QProgressBar] = {}
         self.labels: dict[str, QLabel] = {}
         self._build(inside)
@@ -108,6 +150,7 @@ class QualityPanel(Fold):
         self._turn.setSingleShot(True)
         self._turn.timeout.connect(self._measure)
         self.toggled.connect(self._on_toggled)
+        self.mix.changed.connect(self._ask_to_mix)
         self._connections = Connections()
         self._connections.call(self._turn.stop)
         for signal in (
@@ -119,6 +162,8 @@ class QualityPanel(Fold):
             session.look.events.color_by,
         ):
             self._connections.connect(signal, self._on_change)
+        self._connections.connect(session.state_changed, self._on_state)
+        self._connections.connect(session.dataset_changed, self._begin_courses)
 
     def close(self) -> None:
         """Undo the connections to the session; measure nothing any more."""
@@ -126,6 +171,11 @@ class QualityPanel(Fold):
         if self._worker is not None:
             self._worker.close()
             self._worker = None
+
+    def set_mixable(self, columns: tuple[str, ...]) -> None:
+        """Note the columns whose batches can be mixed, now."""
+        self._mixable = columns
+        self._show_samples()
 
     def show_quality(self, found: MapQuality | None, column: str | None) -> None:
         """Show figures; dashes where there are none."""
@@ -143,6 +193,10 @@ class QualityPanel(Fold):
                 widget.setToolTip(tip)
             move_bar(bar, round(100 * value) if known else 0, 100)
             bar.setFormat(f"{value:.0%}" if known else "–")
+            self.courses[figure.field].setVisible(is_shown)
+        self._followed = None if found is None else followed_samples(found)
+        self._show_samples()
+        show_text(self.columns_note, told_columns(found.columns) if found else "")
         if found is not None:
             sampled = f"On {found.n_sampled:,} points drawn at random."
             show_text(self.note, " ".join([sampled, *told_parts(found.parts)]))
@@ -163,9 +217,53 @@ class QualityPanel(Fold):
             grid.addWidget(label, row, 0)
             grid.addWidget(bar, row, 1)
             self.bars[figure.field], self.labels[figure.field] = bar, label
+            self.courses[figure.field] = course = Sparkline()
+            course.setToolTip("How it went during the run.")
+            grid.addWidget(course, row, 2)
         grid.setColumnStretch(1, 1)
-        grid.addWidget(self.note, len(FIGURES), 0, 1, 2)
+        notes = (self.samples_note, self.mix.native, self.columns_note, self.note)
+        for row, widget in enumerate(notes, start=len(FIGURES)):
+            grid.addWidget(widget, row, 0, 1, 3)
         self.show_quality(None, None)
+
+    def _show_samples(self) -> None:
+        """Tell that the map follows samples, and offer to mix them if possible."""
+        followed = self._followed
+        show_text(self.samples_note, told_samples(followed))
+        can_mix = followed is not None and followed.name in self._mixable
+        self.mix.native.setVisible(can_mix)
+        if followed is not None:
+            self.mix.text = f"Mix the samples of {followed.name}"
+            self.mix.tooltip = (
+                "Prepares the counts again, with Harmony on their principal "
+                "components. The map on show stays in the list of maps."
+            )
+
+    def _ask_to_mix(self) -> None:
+        if self._followed is not None:
+            self.mix_requested.emit(self._followed.name)
+
+    def _on_state(self, state: str) -> None:
+        if state == "preparing":
+            self._begin_courses()
+
+    def _begin_courses(self, *event: object) -> None:
+        self._last_noted = -1
+        for course in self.courses.values():
+            course.clear()
+
+    def _note_course(self, found: MapQuality) -> None:
+        """Go on with the courses, unless this is of a frame that they know."""
+        snapshot = self._session.snapshot
+        if snapshot is None or self._session.timeline.shown is not None:
+            return
+        if snapshot.iteration == self._last_noted:
+            return
+        self._last_noted = snapshot.iteration
+        for field, course in self.courses.items():
+            value = getattr(found, field)
+            if not math.isnan(value):
+                course.add(value)
 
     def _on_toggled(self, is_open: bool) -> None:
         if is_open:
@@ -213,6 +311,8 @@ class QualityPanel(Fold):
             self.show_quality(found, column)
             if found is None:
                 show_text(self.note, TOO_FEW)
+            else:
+                self._note_course(found)
         self._go_on()
 
     def _on_failed(self, error: BaseException) -> None:
