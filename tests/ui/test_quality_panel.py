@@ -43,14 +43,28 @@ def test_the_figures_of_a_map_are_shown_with_what_they_mean(panel, play, qtbot):
     assert bars["accuracy"].isHidden()  # coloured by clusters: no known groups
 
 
-def test_nothing_is_measured_while_it_is_folded(panel, play, session, monkeypatch):
+def test_a_folded_panel_measures_the_finished_map_alone(
+    panel, play, session, monkeypatch
+):
+    asked = []
+    monkeypatch.setattr(
+        quality_panel, "quality_job", lambda one: asked.append(one.state)
+    )
+    play()
+    session.look.color_by = "Stretch"
+    QTest.qWait(2 * quality_panel.SOON_MS)
+    assert asked == ["finished"]
+    unfold(panel)
+    assert len(asked) == 2
+
+
+def test_a_folded_panel_leaves_large_maps_alone(panel, play, session, monkeypatch):
     asked = []
     monkeypatch.setattr(quality_panel, "quality_job", lambda one: asked.append(one))
+    monkeypatch.setattr(quality_panel, "MOST_UNASKED", 39)
     play()
     QTest.qWait(2 * quality_panel.SOON_MS)
-    assert not asked
-    unfold(panel)
-    assert asked
+    assert asked == []
 
 
 def test_the_groups_that_the_map_is_coloured_by_are_judged(
@@ -142,6 +156,7 @@ def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):
     assert (
         "88% of a point's neighbours are of its own stim" in panel.samples_note.text()
     )
+    assert panel.toggleButton().text().endswith("Quality: the map follows stim")
     assert panel.mix.native.isHidden()  # not raw counts, or no Harmony
     dock.data.mixable_changed.emit(("stim", "donor"))
     assert panel.mix.native.isVisible()
@@ -150,6 +165,7 @@ def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):
     qtbot.mouseClick(panel.mix.native, Qt.MouseButton.LeftButton)
     assert asked == ["stim"]
     panel.show_quality(replace(FOUND, columns=followed[:1]), None)
+    assert panel.toggleButton().text().endswith("  Quality")
     assert panel.samples_note.isHidden()
     assert panel.mix.native.isHidden()
 

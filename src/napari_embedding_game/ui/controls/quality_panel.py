@@ -27,6 +27,9 @@ AGAIN_MS = 2_000
 """Between two measurements while the points move."""
 SOON_MS = 150
 """After a change at rest."""
+MOST_UNASKED = 100_000
+"""Rows up to which a finished map is measured although nobody unfolded the panel."""
+TITLE = "Quality"
 
 
 class Figure(NamedTuple):
@@ -117,7 +120,9 @@ def told_samples(column: ColumnAgreement | None) -> str:
 
 
 class QualityPanel(Fold):
-    """Measures the map in the background while it is unfolded.
+    """Measures the map in the background while it is unfolded, and once it is finished.
+
+    What a person should know without asking is told in the title.
 
     Parameters
     ----------
@@ -129,7 +134,7 @@ class QualityPanel(Fold):
 
     def __init__(self, session: Session) -> None:
         inside = QWidget()
-        super().__init__("Quality", inside)
+        super().__init__(TITLE, inside)
         self.setToolTip("How well the map shows the data as a whole.")
         self._session = session
         self._worker: Worker | None = None
@@ -164,6 +169,7 @@ class QualityPanel(Fold):
             self._connections.connect(signal, self._on_change)
         self._connections.connect(session.state_changed, self._on_state)
         self._connections.connect(session.dataset_changed, self._begin_courses)
+        self._connections.connect(session.looked_back, self._forget_samples)
 
     def close(self) -> None:
         """Undo the connections to the session; measure nothing any more."""
@@ -229,6 +235,8 @@ class QualityPanel(Fold):
     def _show_samples(self) -> None:
         """Tell that the map follows samples, and offer to mix them if possible."""
         followed = self._followed
+        told = "" if followed is None else f": the map follows {followed.name}"
+        self.set_title(TITLE + told)
         show_text(self.samples_note, told_samples(followed))
         can_mix = followed is not None and followed.name in self._mixable
         self.mix.native.setVisible(can_mix)
@@ -246,8 +254,17 @@ class QualityPanel(Fold):
     def _on_state(self, state: str) -> None:
         if state == "preparing":
             self._begin_courses()
+        dataset = self._session.dataset
+        is_small = dataset is not None and len(dataset.obs) <= MOST_UNASKED
+        if state == "finished" and is_small and not self.isExpanded():
+            self._measure_now()
+
+    def _forget_samples(self, *event: object) -> None:
+        self._followed = None
+        self._show_samples()
 
     def _begin_courses(self, *event: object) -> None:
+        self._forget_samples()
         self._last_noted = -1
         for course in self.courses.values():
             course.clear()
@@ -283,8 +300,10 @@ class QualityPanel(Fold):
             self._turn.start(SOON_MS)
 
     def _measure(self) -> None:
-        if not self.isExpanded():
-            return
+        if self.isExpanded():
+            self._measure_now()
+
+    def _measure_now(self) -> None:
         if self._worker is not None:
             self._is_outdated = True
             return
