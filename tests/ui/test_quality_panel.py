@@ -114,7 +114,7 @@ def test_a_map_without_its_data_says_so(qtbot, session, dataset, play, panel):
     lost = replace(dataset, X=np.empty((40, 0)), var_names=[])
     session.restore(saved, lost)
     unfold(panel)
-    assert panel.note.text() == NOT_KNOWN
+    qtbot.waitUntil(lambda: panel.note.text() == NOT_KNOWN)
 
 
 def test_an_error_becomes_a_sentence(panel, play, monkeypatch, qtbot):
