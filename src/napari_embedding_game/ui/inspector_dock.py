@@ -151,6 +151,7 @@ class InspectorDock(QWidget):
             (session.selection.changed, self._on_selection),
             (session.clusters.changed, self._on_clusters),
             (session.dataset_changed, self._on_dataset),
+            (session.columns_changed, self._on_columns),
             (session.state_changed, self._on_state),
             (session.look.events.color_by, self._on_color_by),
             (self._linked.changed, self._on_linked),
@@ -198,6 +199,15 @@ class InspectorDock(QWidget):
         self.clusters.tell("")
         self._on_linked()
         self.refresh()
+
+    def _on_columns(self) -> None:
+        """Offer a column that came later, and keep the one that is told by."""
+        dataset, present = self._session.dataset, self.details.column.value
+        if dataset is not None:
+            self.details.offer_columns(composition_columns(dataset))
+            with self.details.column.changed.blocked():
+                self.details.column.value = present
+            self.clusters.search.forget()
 
     def _on_linked(self) -> None:
         self.details.set_source(self._session.dataset, self._linked.current)

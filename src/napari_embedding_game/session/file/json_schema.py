@@ -67,6 +67,8 @@ class MapText:
     is_drawn: bool
     is_merged: bool
     has_x: bool = False
+    scores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Genes of the sets that were scored, by what the score is called."""
     branch_left: int | None = None
     """Of the map that the run went on from, iterations that were left; else None."""
     forced: tuple[ForcedText, ...] = ()

@@ -83,6 +83,7 @@ class MapReader:
                 reason,
                 self._array("x", "<f4", self._n, None) if text.has_x else None,
                 self._objects(),
+                dict(text.scores),
             ),
             origin=text.origin,
             start=text.start,

@@ -56,6 +56,7 @@ def map_text(one: SavedMap, *, reads_source: bool = True) -> MapText:
         is_drawn=one.drawn is not None,
         is_merged=one.merging is not None,
         has_x=_stores_x(one.dataset),
+        scores=one.dataset.scores,
         n_axes=0 if objects is None else objects.ndim,
         look=one.look,
         view=one.view,
