@@ -20,6 +20,7 @@ from napari_embedding_game.ui.inspector.details_pane import DetailsPane
 from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.report_worker import ReportWorker
+from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.shortcuts import InspectorShortcuts
 from napari_embedding_game.ui.style.coloring import (
     choice_of_value,
@@ -75,6 +76,7 @@ class InspectorDock(QWidget):
         self.details = DetailsPane(
             MarkersPane(session, self._on_gene),
             DotPlotPane(session, workspace.palette, self._on_gene),
+            ScatterPane(session, workspace.palette),
             self._on_pick,
         )
         self._timer = QTimer(self)
@@ -118,6 +120,7 @@ class InspectorDock(QWidget):
         self.workspace.composition_column = column
         self.clusters.refresh(column)
         self.details.dot_plot.refresh()
+        self.details.scatter.refresh()
         if session.snapshot is None or session.selection.is_empty:
             self.report = None
             has_map = session.snapshot is not None
@@ -208,6 +211,7 @@ class InspectorDock(QWidget):
             with self.details.column.changed.blocked():
                 self.details.column.value = present
             self.clusters.search.forget()
+            self.details.scatter.forget_names()
 
     def _on_linked(self) -> None:
         self.details.set_source(self._session.dataset, self._linked.current)
@@ -238,6 +242,7 @@ class InspectorDock(QWidget):
     def _on_selection(self) -> None:
         selection = self._session.selection
         self.details.dot_plot.mark()
+        self.details.scatter.recolor()
         if self._picked or self._is_in_view():
             self.details.follow(selection.rows)
             return  # one of the pictures or texts, which stay

@@ -31,13 +31,14 @@ from napari_embedding_game.ui.inspector.bar_charts import CompositionBars
 from napari_embedding_game.ui.inspector.differences_pane import DifferencesPane
 from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
+from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.text_list import TextList
 from napari_embedding_game.ui.style.form_widgets import scrolled, show_text, text_label
 from napari_embedding_game.ui.style.stretch_texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 N_TEXTS = 200
-DOT_PLOT = "Dot plot"
+DOT_PLOT, SCATTER = "Dot plot", "Scatter"
 LEFT_NARROWEST, TABS_NARROWEST = 168, 210
 """Pixels in which names and numbers can still be read."""
 
@@ -49,6 +50,7 @@ class DetailsPane(QWidget):
     ----------
     markers : MarkersPane
     dot_plot : DotPlotPane
+    scatter : ScatterPane
     on_pick : callable
         Receives the rows of the points whose pictures or texts were clicked.
     """
@@ -57,6 +59,7 @@ class DetailsPane(QWidget):
         self,
         markers: MarkersPane,
         dot_plot: DotPlotPane,
+        scatter: ScatterPane,
         on_pick: Callable[[NDArray[np.intp]], None],
     ) -> None:
         super().__init__()
@@ -80,6 +83,7 @@ class DetailsPane(QWidget):
         self.differences = DifferencesPane()
         self.markers = markers
         self.dot_plot = dot_plot
+        self.scatter = scatter
         self.shortcuts: dict[QWidget, QToolButton] = {}
         """Buttons that open the tabs of the whole map while nothing is selected."""
         self.thumbnails = PictureGrid(on_pick)
@@ -100,6 +104,7 @@ class DetailsPane(QWidget):
             view.set_theme(colors)
         self.markers.set_theme(colors)
         self.dot_plot.set_theme(colors)
+        self.scatter.set_theme(colors)
 
     def offer_columns(self, columns: list[str]) -> None:
         """Let a person choose among these metadata columns."""
@@ -128,6 +133,7 @@ class DetailsPane(QWidget):
             self.tabs.addTab(self.markers, "Markers")
             self.tabs.addTab(self.differences, "Differences")
             self.tabs.addTab(self.dot_plot, DOT_PLOT)
+            self.tabs.addTab(self.scatter, SCATTER)
         self.another.native.setVisible(pictures is not None or has_texts)
 
     def say(self, hint: str, *, has_map: bool = False) -> None:
@@ -215,9 +221,12 @@ class DetailsPane(QWidget):
         page = QWidget()
         buttons = QHBoxLayout()
         buttons.addStretch(1)
-        for view, words in ((self.dot_plot, DOT_PLOT),):
+        for view, words in (
+            (self.dot_plot, "Dot plot of all clusters"),
+            (self.scatter, "Gene against gene"),
+        ):
             button = QToolButton()
-            button.setText(f"{words} of all clusters")
+            button.setText(words)
             button.setProperty("role", "edit")
             button.clicked.connect(lambda _=False, view=view: self._open(view))
             buttons.addWidget(button)
