@@ -74,6 +74,8 @@ class Dataset:
     """(n_source_rows,) labels and boxes of all rows, if they are objects."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """What was done to the source, such as the recipe with every number of it."""
+    scores: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Genes of the sets that were scored since, by their column of ``obs``."""
     missing_reason: str = ""
     """Where ``X`` has no columns: a sentence that says why, and the way out."""
 
@@ -133,7 +135,22 @@ class Dataset:
             notes=(*self.notes, *notes),
             images=None if images is None else images[rows],
             texts=texts,
+            scores=dict(self.scores),
         )
+
+    def add_score(
+        self, name: str, values: NDArray[np.floating], genes: Sequence[str]
+    ) -> None:
+        """Add the score of a gene set to ``obs``, as a column that is not there yet.
+
+        Parameters
+        ----------
+        name : str
+        values : array, shape (n,)
+        genes : sequence of str
+        """
+        self.obs.insert(self.obs.shape[1], name, values)
+        self.scores[name] = tuple(genes)
 
     def _check_lengths(self) -> None:
         n, n_columns = self.X.shape

@@ -7,6 +7,7 @@ are divided by the depth and log1p is taken, as ``scanpy.pp.normalize_total`` an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -100,6 +101,20 @@ class Expression:
     def column(self, place: int) -> NDArray[np.floating]:
         """Return one column of :attr:`values`, (n,), without working out the others."""
         return self._normalised(self.profile[:, [place]], self._factors_of(slice(None)))
+
+    def columns(self, places: Sequence[int]) -> Any:
+        """Return some columns of :attr:`values`, (n, k): sparse ones stay sparse."""
+        part = self.profile[:, list(places)]
+        return self._of(part) if self.has_counts else part
+
+    def _of(self, counts: Any) -> Any:
+        """Return some columns of the counts, normalised by the depth of all."""
+        if not sp.issparse(counts):
+            return np.log1p(counts * self.factors[:, None])
+        counts = counts.tocsr()
+        each = np.repeat(self.factors, np.diff(counts.indptr))
+        data = np.log1p(counts.data * each)
+        return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
 
     def cell(self, row: int, place: int) -> float:
         """Return one of :attr:`values`."""

@@ -33,6 +33,7 @@ from napari_embedding_game.core.types import (
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.gene_sets import GeneScores, add_score
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.comparing import Comparing
@@ -84,6 +85,8 @@ class Session:
     """A :class:`SavedMap` was taken up, with its view."""
     looked_back = Signal(object)
     """The :class:`Mark` whose layout is on show now."""
+    columns_changed = Signal()
+    """The metadata have a column more: the score of a gene set."""
 
     def __init__(self, engine: Engine | None = None, pace: Pace | None = None) -> None:
         self.settings = Settings()
@@ -455,6 +458,13 @@ class Session:
         landmarks, place = np.unique(self.snapshot.labels[rows], return_inverse=True)
         parts = self.merging.split(landmarks, n_parts)
         return self.clusters.split(cluster, rows, parts[place])
+
+    def add_score(self, scores: GeneScores) -> str:
+        """Add a gene set's scores to the metadata, and return what they are called."""
+        assert self.dataset is not None
+        name = add_score(self.dataset, scores)
+        self.columns_changed.emit()
+        return name
 
     # To and from a file
 

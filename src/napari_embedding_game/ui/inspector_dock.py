@@ -17,8 +17,10 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.game_dock import Closing
 from napari_embedding_game.ui.inspector.cluster_pane import ClusterPane
 from napari_embedding_game.ui.inspector.details_pane import DetailsPane
+from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.report_worker import ReportWorker
+from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.shortcuts import InspectorShortcuts
 from napari_embedding_game.ui.style.coloring import (
     choice_of_value,
@@ -71,7 +73,12 @@ class InspectorDock(QWidget):
         self._linked = workspace.linked
         self._report_worker = ReportWorker(session, self)
         self.clusters = ClusterPane(workspace)
-        self.details = DetailsPane(MarkersPane(session, self._on_gene), self._on_pick)
+        self.details = DetailsPane(
+            MarkersPane(session, self._on_gene),
+            DotPlotPane(session, workspace.palette, self._on_gene),
+            ScatterPane(session, workspace.palette),
+            self._on_pick,
+        )
         self._timer = QTimer(self)
         self._timer.setInterval(REFRESH_MS)
         self._timer.timeout.connect(self.refresh)
@@ -112,13 +119,17 @@ class InspectorDock(QWidget):
         session, column = self._session, self.details.column.value or ""
         self.workspace.composition_column = column
         self.clusters.refresh(column)
+        self.details.dot_plot.refresh()
+        self.details.scatter.refresh()
         if session.snapshot is None or session.selection.is_empty:
             self.report = None
-            self.details.say(HINT_NO_CLUSTER if session.snapshot else HINT_NO_MAP)
+            has_map = session.snapshot is not None
+            hint = HINT_NO_CLUSTER if has_map else HINT_NO_MAP
+            self.details.say(hint, has_map=has_map)
             return
         clusters = self._told()
         if self.report is None:
-            self.details.say(HINT_LOOKING)
+            self.details.say(HINT_LOOKING, has_map=True)
         else:
             self._show_names(clusters)
         self._report_worker.ask(clusters, column, self._draw_number)
@@ -143,6 +154,7 @@ class InspectorDock(QWidget):
             (session.selection.changed, self._on_selection),
             (session.clusters.changed, self._on_clusters),
             (session.dataset_changed, self._on_dataset),
+            (session.columns_changed, self._on_columns),
             (session.state_changed, self._on_state),
             (session.look.events.color_by, self._on_color_by),
             (self._linked.changed, self._on_linked),
@@ -191,6 +203,16 @@ class InspectorDock(QWidget):
         self._on_linked()
         self.refresh()
 
+    def _on_columns(self) -> None:
+        """Offer a column that came later, and keep the one that is told by."""
+        dataset, present = self._session.dataset, self.details.column.value
+        if dataset is not None:
+            self.details.offer_columns(composition_columns(dataset))
+            with self.details.column.changed.blocked():
+                self.details.column.value = present
+            self.clusters.search.forget()
+            self.details.scatter.forget_names()
+
     def _on_linked(self) -> None:
         self.details.set_source(self._session.dataset, self._linked.current)
         self.refresh()
@@ -201,6 +223,7 @@ class InspectorDock(QWidget):
         if name in self.details.column.choices:
             self.details.column.value = name
         self.clusters.refresh(self.details.column.value or "")  # dots come and go
+        self.details.dot_plot.mark()
 
     def _on_state(self, state: State) -> None:
         if state == "running":
@@ -218,6 +241,8 @@ class InspectorDock(QWidget):
 
     def _on_selection(self) -> None:
         selection = self._session.selection
+        self.details.dot_plot.mark()
+        self.details.scatter.recolor()
         if self._picked or self._is_in_view():
             self.details.follow(selection.rows)
             return  # one of the pictures or texts, which stay

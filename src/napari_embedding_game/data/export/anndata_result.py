@@ -36,11 +36,16 @@ GREY = "#b0b0b0"
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Cluster, pressure and stretch of all rows of the source, by name of the column.
 
-    Pressure is left out where the method does not define it, stretch where it is not
-    known.
+    So are the scores of gene sets.  Pressure is left out where the method does not
+    define it, stretch where it is not known.
     """
     clusters = dataset.expand(result.point_names(), UNASSIGNED)
     columns = {
+        name: dataset.expand(dataset.obs[name], np.nan)
+        for name in dataset.scores
+        if name in dataset.obs
+    }
+    columns |= {
         f"{KEY}_cluster": pd.Categorical(clusters, categories=_groups(dataset, result)),
     }
     if result.has_pressure:
@@ -128,6 +133,7 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
             "notes": " ".join(dataset.notes),
         },
         "provenance": storable(dataset.provenance),
+        **({"gene_sets": storable(dataset.scores)} if dataset.scores else {}),
         "versions": versions(),
     }
 

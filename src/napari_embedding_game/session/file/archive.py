@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file
 from napari_embedding_game.data.export.result import versions
+from napari_embedding_game.data.gene_sets import score_again
 from napari_embedding_game.session.file import zip_container
 from napari_embedding_game.session.file.json_schema import (
     FORMAT,
@@ -143,6 +144,9 @@ def with_data(saved: SavedMap, beside: str | Path) -> SavedMap:
     if saved.dataset.X.shape[1]:
         return saved  # they were stored with the map
     dataset = reload(saved.origin, saved.dataset.kept, Path(beside))
+    troubles = score_again(dataset, saved.dataset.scores)
+    if troubles:
+        dataset = replace(dataset, notes=(*dataset.notes, *troubles))
     return replace(saved, dataset=dataset)
 
 

@@ -108,6 +108,8 @@ class MapText(MomentText):
     selected: tuple[int, ...]
     is_drawn: bool
     has_x: bool = False
+    scores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Genes of the sets that were scored, by what the score is called."""
     n_axes: int = 0
     """Axes of the label image that the rows are objects of; 0: they are none."""
     look: DisplaySettings

@@ -87,6 +87,7 @@ class MapReader:
                 reason,
                 self._arrays("x", "<f4", self._n, None) if text.has_x else None,
                 self._objects(),
+                dict(text.scores),
             ),
             origin=text.origin,
             start=text.start,

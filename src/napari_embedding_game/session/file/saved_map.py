@@ -97,6 +97,7 @@ def rows_only(
     reason: str,
     X: NDArray[np.float32] | None = None,
     objects: Objects | None = None,
+    scores: dict[str, tuple[str, ...]] | None = None,
 ) -> Dataset:
     """Return rows that a map can be shown with while their source is not at hand.
 
@@ -110,6 +111,8 @@ def rows_only(
         Their numbers, where those were stored; without, the dataset has no column.
     objects : Objects, optional
         Labels and boxes of the source's rows.
+    scores : dict, optional
+        Gene sets that were scored, to be scored again when the source is read.
     """
     reason = "" if X is not None else reason
     X = np.zeros((len(names), 0), np.float32) if X is None else X
@@ -130,4 +133,5 @@ def rows_only(
         missing_reason=reason,
         provenance=origin.provenance,
         source_objects=objects,
+        scores=scores or {},
     )

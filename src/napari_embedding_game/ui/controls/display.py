@@ -11,6 +11,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.display import SizeBy
 from napari_embedding_game.session.session import ALIVE, Session
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
 from napari_embedding_game.ui.style.coloring import PRESSURE, Legend, choices
 from napari_embedding_game.ui.style.form_widgets import ControlsSection, add_row, form
 from napari_embedding_game.ui.style.legend import LegendView
@@ -86,7 +87,9 @@ class DisplayControls(ControlsSection):
         add_row(rows, "Colour by", self.color_by)
         add_row(rows, "Size by", self.size_by)
         self.column.addLayout(rows)
+        self.gene_sets = GeneSetsPanel(session)
         self.column.addWidget(self.legend)
+        self.column.addWidget(self.gene_sets)
         shown = QHBoxLayout()
         shown.addWidget(self.landmarks.native)
         shown.addWidget(self.names.native)
@@ -99,10 +102,12 @@ class DisplayControls(ControlsSection):
         self.names.changed.connect(self._set_names)
         self.far.changed.connect(self._set_far)
         self._connections = Connections()
+        self._connections.add(self.gene_sets)
         for signal, slot in (
             (self._session.dataset_changed, self._on_dataset),
             (self._session.state_changed, self._on_state),
             (self._session.restored, self._on_restored),
+            (self._session.columns_changed, self._offer),
             (self._look.events.color_by, self._on_color),
         ):
             self._connections.connect(signal, slot)

@@ -12,6 +12,7 @@ from qtpy.QtWidgets import (
     QHBoxLayout,
     QStackedLayout,
     QTabWidget,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -28,13 +29,16 @@ from napari_embedding_game.ui.images.row_pictures import (
 )
 from napari_embedding_game.ui.inspector.bar_charts import CompositionBars
 from napari_embedding_game.ui.inspector.differences_pane import DifferencesPane
+from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
+from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.text_list import TextList
 from napari_embedding_game.ui.style.form_widgets import scrolled, show_text, text_label
 from napari_embedding_game.ui.style.stretch_texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 N_TEXTS = 200
+DOT_PLOT, SCATTER = "Dot plot", "Scatter"
 LEFT_NARROWEST, TABS_NARROWEST = 168, 210
 """Pixels in which names and numbers can still be read."""
 
@@ -45,14 +49,21 @@ class DetailsPane(QWidget):
     Parameters
     ----------
     markers : MarkersPane
+    dot_plot : DotPlotPane
+    scatter : ScatterPane
     on_pick : callable
         Receives the rows of the points whose pictures or texts were clicked.
     """
 
     def __init__(
-        self, markers: MarkersPane, on_pick: Callable[[NDArray[np.intp]], None]
+        self,
+        markers: MarkersPane,
+        dot_plot: DotPlotPane,
+        scatter: ScatterPane,
+        on_pick: Callable[[NDArray[np.intp]], None],
     ) -> None:
         super().__init__()
+        self._is_told = False
         self._dataset: Dataset | None = None
         self._linked: Linked | None = None
         self.hint = text_label()
@@ -71,12 +82,16 @@ class DetailsPane(QWidget):
         self.composition = CompositionBars()
         self.differences = DifferencesPane()
         self.markers = markers
+        self.dot_plot = dot_plot
+        self.scatter = scatter
+        self.shortcuts: dict[QWidget, QToolButton] = {}
+        """Buttons that open the tabs of the whole map while nothing is selected."""
         self.thumbnails = PictureGrid(on_pick)
         self.texts = TextList(on_pick)
         self._looks = AppearanceWatch(self._on_looks)
         self._connections = Connections()
         self._connections.add(self.thumbnails.pictures, self._looks)
-        self._connections.add(self.differences, self.markers)
+        self._connections.add(self.differences, self.markers, self.dot_plot)
         self._build()
 
     def close(self) -> None:
@@ -88,6 +103,8 @@ class DetailsPane(QWidget):
         for view in (self.composition, self.differences):
             view.set_theme(colors)
         self.markers.set_theme(colors)
+        self.dot_plot.set_theme(colors)
+        self.scatter.set_theme(colors)
 
     def offer_columns(self, columns: list[str]) -> None:
         """Let a person choose among these metadata columns."""
@@ -115,12 +132,20 @@ class DetailsPane(QWidget):
         if dataset is None or dataset.images is None:  # single pixels tell nothing
             self.tabs.addTab(self.markers, "Markers")
             self.tabs.addTab(self.differences, "Differences")
+            self.tabs.addTab(self.dot_plot, DOT_PLOT)
+            self.tabs.addTab(self.scatter, SCATTER)
         self.another.native.setVisible(pictures is not None or has_texts)
 
-    def say(self, hint: str) -> None:
-        """Show a sentence in place of everything."""
+    def say(self, hint: str, *, has_map: bool = False) -> None:
+        """Show a sentence in place of what is told of a selection.
+
+        With a map, what is told of all clusters stays, and can be opened.
+        """
         self.hint.setText(hint)
-        self._stack.setCurrentIndex(0)
+        self._is_told = False
+        for view, button in self.shortcuts.items():
+            button.setVisible(has_map and self.tabs.indexOf(view) >= 0)
+        self._arrange(has_map=has_map)
 
     def name(self, title: str, note: str) -> None:
         """Show what the clusters are called, and what was noted on them."""
@@ -136,7 +161,8 @@ class DetailsPane(QWidget):
         if texts is not None:
             rows = report.draw[:N_TEXTS]
             self.texts.set_texts(rows, [texts[row] for row in rows])
-        self._stack.setCurrentIndex(1)
+        self._is_told = True
+        self._arrange()
         self.differences.set_rows(report.draw, clusters)
 
     def holds(self, row: int) -> bool:
@@ -161,12 +187,24 @@ class DetailsPane(QWidget):
         model.set_pictures(pictures_of(self._dataset, self._linked))
         self.thumbnails.set_rows(rows)
 
+    def _open(self, view: QWidget) -> None:
+        """Open the tab of a view of the whole map."""
+        self.tabs.setCurrentWidget(view)
+        self._arrange()
+
+    def _arrange(self, *, has_map: bool = True) -> None:
+        """Give a view of the whole map all the room; without one, tell the hint."""
+        is_of_all = has_map and self.tabs.currentWidget() in self.shortcuts
+        self._left.setVisible(not is_of_all)
+        self._stack.setCurrentIndex(int(self._is_told or is_of_all))
+
     def _build(self) -> None:
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.setMinimumWidth(TABS_NARROWEST)
-        left = scrolled(self._left_pane())
+        self.tabs.currentChanged.connect(lambda _: self._arrange())
+        self._left = left = scrolled(self._left_pane())
         left.setMinimumWidth(LEFT_NARROWEST)
         inside = QWidget()
         panes = QHBoxLayout(inside)
@@ -175,8 +213,31 @@ class DetailsPane(QWidget):
         panes.addWidget(left, 2)
         panes.addWidget(self.tabs, 3)
         self._stack = QStackedLayout(self)
-        self._stack.addWidget(self.hint)
+        self._stack.addWidget(self._hint_page())
         self._stack.addWidget(inside)
+
+    def _hint_page(self) -> QWidget:
+        """Return the hint, with buttons for what needs no selection."""
+        page = QWidget()
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        for view, words in (
+            (self.dot_plot, "Dot plot of all clusters"),
+            (self.scatter, "Gene against gene"),
+        ):
+            button = QToolButton()
+            button.setText(words)
+            button.setProperty("role", "edit")
+            button.clicked.connect(lambda _=False, view=view: self._open(view))
+            buttons.addWidget(button)
+            self.shortcuts[view] = button
+        buttons.addStretch(1)
+        column = QVBoxLayout(page)
+        column.addStretch(1)
+        column.addWidget(self.hint)
+        column.addLayout(buttons)
+        column.addStretch(1)
+        return page
 
     def _left_pane(self) -> QWidget:
         pane = QWidget()

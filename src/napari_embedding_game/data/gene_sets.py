@@ -1,0 +1,172 @@
+"""Gene sets: read from a file, or typed, and scored in every cell as scanpy does it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
+from napari_embedding_game.data.gene_names import FoundNames, find_names, split_names
+
+GMT = ".gmt"
+LARGEST_FILE = 64_000_000
+"""Bytes; all sets of MSigDB together are a third of it."""
+SEED = 0
+"""Of the genes that a score is compared with; scanpy's own default."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneSet:
+    """Genes that belong together, such as those of a pathway."""
+
+    name: str
+    genes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class GeneScores:
+    """The score of a set in every cell."""
+
+    gene_set: GeneSet
+    values: NDArray[np.float64]
+    """(n,) mean of the set's genes less that of genes of like expression."""
+    found: FoundNames
+
+    @property
+    def told(self) -> str:
+        """A sentence on how many of the genes are in the data, and which are not."""
+        n_found = len(self.found.places)
+        n_all = n_found + len(self.found.missing)
+        return f"{n_found} of {n_all} genes found. {self.found.told}".rstrip()
+
+
+def read_gene_sets(path: Path) -> list[GeneSet]:
+    """Read a .gmt file, or a text file with one set.
+
+    Each line of a .gmt file has a name, a description and genes between tabs.  Another
+    file is one set, called as the file; a line that begins with "#" is a remark.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, is too large, or has no genes.
+    """
+    check_filled(path)
+    if path.stat().st_size > LARGEST_FILE:
+        raise DataError(
+            f"{path.name} is larger than lists of genes are "
+            f"({LARGEST_FILE // 1_000_000} MB): choose a .gmt or text file of names."
+        )
+    with explain_damage(path, "a list of genes"):
+        text = path.read_text(encoding="utf-8-sig")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    if path.suffix.lower() == GMT:
+        sets = [_of_line(line) for line in lines if line.strip()]
+    else:
+        sets = [GeneSet(path.stem, tuple(split_names("\n".join(lines))))]
+    sets = [one for one in sets if one.genes]
+    if not sets:
+        raise DataError(
+            f"{path.name} has no genes: each line of a .gmt file is a name, a "
+            "description and genes between tabs; a text file has a gene in each line."
+        )
+    return sets
+
+
+def _of_line(line: str) -> GeneSet:
+    name, *rest = line.split("\t")
+    return GeneSet(name.strip(), tuple(split_names("\t".join(["", *rest[1:]]))))
+
+
+def score_genes(dataset: Dataset, gene_set: GeneSet) -> GeneScores:
+    """Return the scores of ``scanpy.tl.score_genes`` with its default options.
+
+    Raises
+    ------
+    DataError
+        scanpy is missing, these are no genes, none of the set is in the data, or there
+        are too few others to compare with.
+    """
+    if not dataset.has_expression:
+        raise DataError(
+            f"{dataset.name} has no expression of genes: open a file that has, or "
+            "prepare its raw counts."
+        )
+    if find_spec("scanpy") is None:
+        raise DataError(
+            "Gene sets are scored by scanpy, which is not installed: run "
+            "`pip install scanpy`."
+        )
+    found = find_names(gene_set.genes, dataset.profile_names)
+    if not found.places:
+        raise DataError(
+            f'No gene of "{gene_set.name}" is in the data. {found.told} Use the names '
+            "that the data have, such as symbols instead of Ensembl numbers."
+        )
+    values = _scored(dataset, found.places, gene_set.name)
+    return GeneScores(gene_set, values, found)
+
+
+def _scored(dataset: Dataset, places: Sequence[int], name: str) -> NDArray[np.float64]:
+    import scanpy as sc
+    from anndata import AnnData
+
+    # Numbers as names: those of the data may occur twice.
+    numbers = pd.RangeIndex(len(dataset.profile_names)).astype(str)
+    adata = AnnData(dataset.expression.values, var=pd.DataFrame(index=numbers))
+    state = np.random.get_state()  # noqa: NPY002 - scanpy seeds the one of all
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sc.tl.score_genes(adata, numbers[list(places)], random_state=SEED)
+    except (RuntimeError, ValueError) as error:
+        raise DataError(
+            f'"{name}" cannot be scored, as too few other genes are expressed as '
+            f"highly to compare with ({str(error).rstrip('.')}): take fewer genes."
+        ) from error
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    values: NDArray[np.float64] = adata.obs["score"].to_numpy(dtype=np.float64)
+    return values
+
+
+def add_score(dataset: Dataset, scores: GeneScores) -> str:
+    """Make the scores a column of the metadata, and return what it is called.
+
+    That is the name of the set, with a number where a column has it already.
+    """
+    wanted = scores.gene_set.name.strip().replace("/", "_")  # as .h5ad needs it
+    wanted = "gene set" if wanted in ("", "_index") else wanted
+    name, number = wanted, 1
+    while name in dataset.obs.columns:
+        number += 1
+        name = f"{wanted} {number}"
+    dataset.add_score(name, scores.values, scores.gene_set.genes)
+    return name
+
+
+def score_again(dataset: Dataset, known: dict[str, tuple[str, ...]]) -> list[str]:
+    """Score sets anew on data that were read again.
+
+    Returns
+    -------
+    list of str
+        A sentence for each that could not be scored.
+    """
+    troubles = []
+    for name, genes in known.items():
+        try:
+            scores = score_genes(dataset, GeneSet(name, genes))
+        except DataError as error:
+            troubles.append(str(error))
+        else:
+            add_score(dataset, scores)
+    return troubles

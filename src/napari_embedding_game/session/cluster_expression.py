@@ -1,0 +1,158 @@
+"""Expression of some genes in every cluster, for dot plots and heat maps."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.inspect.group_summary import GroupSummary, summarize
+from napari_embedding_game.core.inspect.markers import iter_markers
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.gene_names import find_names
+
+MOST_GENES = 200
+"""More columns can be neither read nor held."""
+N_CELLS = 60
+"""Cells of each cluster that are drawn in a heat map."""
+LEAST_FOLD = 1.0
+"""Log2 fold change of a leading marker of expression: others are everywhere."""
+FEWEST = 2
+"""Points of a cluster that a test needs."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClusterExpression:
+    """What G genes, or other columns, are in C clusters."""
+
+    clusters: tuple[int, ...]
+    """(C,) ids."""
+    sizes: tuple[int, ...]
+    """(C,) points of each."""
+    genes: tuple[str, ...]
+    """(G,) names."""
+    summary: GroupSummary
+    """(C, G) means and shares above 0."""
+    cells: tuple[NDArray[np.floating], ...]
+    """For each cluster (m, G): values of up to :data:`N_CELLS` points, at random."""
+    note: str = ""
+    """What is to be told beside the figures, such as names that are not in the data."""
+
+
+def iter_cluster_expression(
+    dataset: Dataset,
+    labels: NDArray[np.integer],
+    clusters: Sequence[int],
+    wanted: Sequence[str] = (),
+    *,
+    n_leading: int = 3,
+) -> Generator[float, None, ClusterExpression]:
+    """Yield the share done, 0 to 1, and return the expression in each cluster.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    labels : (n,) int
+        Cluster of each point.
+    clusters : sequence of int
+        Ids, in the order of the result.
+    wanted : sequence of str
+        Names of genes; if empty, the leading markers of every cluster against all
+        other points (Wilcoxon), a gene standing only under the first cluster it leads.
+    n_leading : int
+        Markers of each cluster.
+
+    Raises
+    ------
+    DataError
+        None of the names is in the data, they are too many, or nothing sets the
+        clusters apart.
+    """
+    note = ""
+    if wanted:
+        found = find_names(wanted, dataset.profile_names)
+        places, note = list(found.places), found.told
+    else:
+        places = yield from _leading(dataset, labels, clusters, n_leading)
+    if not places:
+        raise DataError(
+            f"{note} Type names as the file has them, separated by commas."
+            if wanted
+            else "No cluster has a marker: set another number of clusters, or type "
+            "names of genes."
+        )
+    if len(places) > MOST_GENES:
+        raise DataError(
+            f"These are {len(places):,} names, and {MOST_GENES} can be shown beside "
+            "each other: leave some out."
+        )
+    values = dataset.expression.columns(places)
+    codes = _codes(labels, clusters)
+    return ClusterExpression(
+        clusters=tuple(clusters),
+        sizes=tuple(np.bincount(codes[codes >= 0], minlength=len(clusters)).tolist()),
+        genes=tuple(dataset.profile_names[place] for place in places),
+        summary=summarize(values, codes, len(clusters)),
+        cells=_drawn(values, codes, len(clusters)),
+        note=note,
+    )
+
+
+def _leading(
+    dataset: Dataset,
+    labels: NDArray[np.integer],
+    clusters: Sequence[int],
+    n_leading: int,
+) -> Generator[float, None, list[int]]:
+    """Yield the share done, and return the columns of the leading markers."""
+    expression = dataset.expression
+    places: dict[int, None] = {}
+    for number, cluster in enumerate(clusters):
+        inside = labels == cluster
+        if not FEWEST <= np.count_nonzero(inside) <= len(labels) - FEWEST:
+            continue
+        search = iter_markers(
+            expression.values, inside, n_top=None, log1p=expression.is_log1p
+        )
+        while True:
+            try:
+                yield (number + next(search)) / len(clusters)
+            except StopIteration as end:
+                markers = end.value
+                break
+        is_higher = markers.scores > 0
+        if expression.is_log1p:
+            is_higher &= markers.logfoldchanges >= LEAST_FOLD
+        columns = markers.columns[is_higher].tolist()
+        fresh = [column for column in columns if column not in places]
+        places.update(dict.fromkeys(fresh[:n_leading]))
+    return list(places)
+
+
+def _codes(labels: NDArray[np.integer], clusters: Sequence[int]) -> NDArray[np.intp]:
+    """Return the place of each point's cluster, -1 where it is none of them."""
+    order = np.argsort(clusters, kind="stable")
+    ascending = np.asarray(clusters)[order]
+    at = np.minimum(np.searchsorted(ascending, labels), len(ascending) - 1)
+    codes: NDArray[np.intp] = np.where(ascending[at] == labels, order[at], -1)
+    return codes
+
+
+def _drawn(
+    values: Any, codes: NDArray[np.intp], n_groups: int
+) -> tuple[NDArray[np.floating], ...]:
+    """Return the values of some rows of each group, the same at every call."""
+    rng = np.random.default_rng(0)
+    parts = []
+    for group in range(n_groups):
+        rows = np.flatnonzero(codes == group)
+        if len(rows) > N_CELLS:
+            rows = rng.choice(rows, N_CELLS, replace=False)
+        part = values[rows]
+        parts.append(part.toarray() if sp.issparse(part) else part)
+    return tuple(parts)

@@ -1,0 +1,32 @@
+"""Names as a person types them, found among those of the data."""
+
+import pytest
+
+from napari_embedding_game.data.gene_names import MOST_TOLD, find_names, split_names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("CD3D, MS4A1;LYZ\n'NKG7'\tCD3D", ["CD3D", "MS4A1", "LYZ", "NKG7"]),
+        ("CD3D MS4A1", ["CD3D", "MS4A1"]),
+        ("mean intensity, area", ["mean intensity", "area"]),
+        ("  ", []),
+    ],
+)
+def test_names_are_split(text, names):
+    assert split_names(text) == names
+
+
+def test_case_counts_only_where_two_names_differ_by_it():
+    names = ("CD3D", "Actb", "ACTB", "LYZ")
+    found = find_names(["cd3d", "Actb", "actb", "LYZ", "lyz", "NONE"], names)
+    assert found.places == (0, 1, 3)
+    assert found.missing == ("actb", "NONE")
+    assert found.told == "Not in the data: actb, NONE."
+
+
+def test_many_missing_names_are_counted():
+    found = find_names([f"g{i}" for i in range(MOST_TOLD + 3)], ["a"])
+    assert found.told.endswith(f"g{MOST_TOLD - 1} and 3 more.")
+    assert find_names(["a"], ["a"]).told == ""

@@ -1,0 +1,135 @@
+"""Gene sets from files and by hand: their scores are scanpy's, and reach files."""
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scanpy as sc
+import scipy.sparse as sp
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.gene_sets import (
+    GeneSet,
+    add_score,
+    read_gene_sets,
+    score_again,
+    score_genes,
+)
+
+N, G = 120, 400
+NAMES = [f"g{i}" for i in range(G)]
+SET = GeneSet("cytotoxic", ("g3", "G7", "g11", "absent"))
+
+
+@pytest.fixture
+def counts():
+    rng = np.random.default_rng(0)
+    return rng.poisson(rng.gamma(0.5, 2, G), (N, G)).astype(np.float32)
+
+
+@pytest.fixture
+def dataset(counts):
+    obs = pd.DataFrame(index=[f"c{i}" for i in range(N)])
+    return Dataset.from_rows(
+        name="cells",
+        X=sp.csr_matrix(counts),
+        obs=obs,
+        var_names=NAMES,
+        space="X",
+        kept=np.arange(N) != 5,
+        has_expression=True,
+    )
+
+
+def test_the_scores_are_those_of_scanpy(dataset, counts):
+    adata = anndata.AnnData(sp.csr_matrix(np.delete(counts, 5, axis=0)))
+    adata.var_names = NAMES
+    sc.pp.normalize_total(adata, target_sum=1e4)
+    sc.pp.log1p(adata)
+    sc.tl.score_genes(adata, ["g3", "g7", "g11"])
+    found = score_genes(dataset, SET)
+    np.testing.assert_allclose(found.values, adata.obs["score"], rtol=1e-6, atol=1e-6)
+    assert np.ptp(found.values) > 0.1
+    assert found.told == "3 of 4 genes found. Not in the data: absent."
+
+
+def test_the_random_numbers_of_others_are_left_alone(dataset):
+    np.random.seed(7)  # noqa: NPY002
+    wanted = np.random.rand()  # noqa: NPY002
+    np.random.seed(7)  # noqa: NPY002
+    score_genes(dataset, SET)
+    assert np.random.rand() == wanted  # noqa: NPY002
+
+
+def test_a_score_is_a_column_of_its_own_name(dataset):
+    scores = score_genes(dataset, SET)
+    assert [add_score(dataset, scores) for _ in range(2)] == [
+        "cytotoxic",
+        "cytotoxic 2",
+    ]
+    np.testing.assert_array_equal(dataset.obs["cytotoxic"], scores.values)
+    part = dataset.subset(np.arange(N - 1) < 10)
+    assert part.obs["cytotoxic"].tolist() == scores.values[:10].tolist()
+    add_score(part, score_genes(part, GeneSet("a/b", ("g1", "g2"))))
+    assert list(part.scores) == ["cytotoxic", "cytotoxic 2", "a_b"]
+    assert "a_b" not in dataset.scores
+
+
+def test_data_read_again_are_scored_again(dataset):
+    add_score(dataset, score_genes(dataset, SET))
+    again = dataset.subset(np.ones(N - 1, bool))
+    again.scores.clear()
+    del again.obs["cytotoxic"]
+    troubles = score_again(again, {**dataset.scores, "none": ("absent",)})
+    pd.testing.assert_series_equal(again.obs["cytotoxic"], dataset.obs["cytotoxic"])
+    assert len(troubles) == 1
+    assert 'No gene of "none" is in the data' in troubles[0]
+
+
+def test_a_gmt_file_has_a_set_in_each_line(tmp_path):
+    path = tmp_path / "sets.gmt"
+    path.write_text(
+        "A\thttp://where\tg1\tg2\n\n# remark\nB set\t\tg3,x\tg4\nC\tempty\n"
+    )
+    assert read_gene_sets(path) == [
+        GeneSet("A", ("g1", "g2")),
+        GeneSet("B set", ("g3", "x", "g4")),
+    ]
+
+
+@pytest.mark.parametrize("text", ["g1\ng2\r\n", "\ufeffg1, g2", "# x\ng1 g2"])
+def test_a_text_file_is_one_set_of_its_name(tmp_path, text):
+    path = tmp_path / "cycle.txt"
+    path.write_text(text, encoding="utf-8", newline="")
+    assert read_gene_sets(path) == [GeneSet("cycle", ("g1", "g2"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("sets.gmt", b"A\tdescription\n", "has no genes"),
+        ("sets.txt", b"\n", "has no genes"),
+        ("sets.gmt", b"", "is empty"),
+        ("sets.gmt", b"\xff\xfe\x00A\tb", "could not be read as a list of genes"),
+    ],
+)
+def test_a_file_without_genes_is_refused(tmp_path, name, content, words):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=words):
+        read_gene_sets(path)
+
+
+def test_what_cannot_be_scored_is_told(dataset):
+    with pytest.raises(DataError, match="cannot be scored, as too few other genes"):
+        score_genes(dataset, GeneSet("all", tuple(NAMES)))
+    pictures = Dataset.from_rows(
+        name="digits",
+        X=np.eye(3, dtype=np.float32),
+        obs=pd.DataFrame(index=list("abc")),
+        var_names=list("xyz"),
+        space="X",
+    )
+    with pytest.raises(DataError, match="digits has no expression of genes"):
+        score_genes(pictures, SET)

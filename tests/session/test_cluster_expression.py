@@ -1,0 +1,141 @@
+"""Genes in clusters: equal to scanpy's dot plot, from counts and from logarithms."""
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scanpy as sc
+import scipy.sparse as sp
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.cluster_expression import (
+    MOST_GENES,
+    N_CELLS,
+    iter_cluster_expression,
+)
+
+N, G = 300, 30
+NAMES = [f"g{i}" for i in range(G)]
+
+
+def counts_of(seed=0):
+    """Counts of three groups, each with three genes of its own."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat([7, 2, 5], [150, 100, 50])
+    rates = np.full((N, G), 0.4)
+    for place, label in enumerate((7, 2, 5)):
+        rates[labels == label, 3 * place : 3 * place + 3] = 6
+    return rng.poisson(rates).astype(np.float32), labels
+
+
+def dataset_of(X):
+    obs = pd.DataFrame(index=[f"c{i}" for i in range(N)])
+    return Dataset.from_rows(
+        name="cells", X=X, obs=obs, var_names=NAMES, space="X", has_expression=True
+    )
+
+
+def result_of(steps):
+    shares = []
+    while True:
+        try:
+            shares.append(next(steps))
+        except StopIteration as end:
+            return end.value, shares
+
+
+@pytest.mark.parametrize("is_scaled", [False, True])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_the_figures_are_those_of_scanpy(kind, is_scaled):
+    counts, labels = counts_of()
+    found, _ = result_of(
+        iter_cluster_expression(
+            dataset_of(kind(counts)), labels, [2, 5, 7], ["g4", "g0", "g20"]
+        )
+    )
+    obs = pd.DataFrame({"cluster": pd.Categorical(labels)})
+    obs.index = [f"c{i}" for i in range(N)]
+    adata = anndata.AnnData(counts.copy(), obs, pd.DataFrame(index=NAMES))
+    sc.pp.normalize_total(adata, target_sum=1e4)
+    sc.pp.log1p(adata)
+    plot = sc.pl.dotplot(
+        adata,
+        list(found.genes),
+        "cluster",
+        standard_scale="var" if is_scaled else None,
+        return_fig=True,
+        show=False,
+    )
+    assert found.genes == ("g4", "g0", "g20")
+    assert found.sizes == (100, 50, 150)
+    summary = found.summary
+    means = summary.scaled if is_scaled else summary.means
+    np.testing.assert_allclose(means, plot.dot_color_df, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(summary.shares, plot.dot_size_df, rtol=1e-6)
+
+
+def test_leading_markers_stand_under_their_cluster():
+    counts, labels = counts_of()
+    data = dataset_of(sp.csr_matrix(counts))
+    found, shares = result_of(
+        iter_cluster_expression(data, labels, [7, 2, 5], n_leading=3)
+    )
+    assert [set(found.genes[i : i + 3]) for i in (0, 3, 6)] == [
+        {"g0", "g1", "g2"},
+        {"g3", "g4", "g5"},
+        {"g6", "g7", "g8"},
+    ]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+def test_cells_of_a_heat_map_are_some_of_each_cluster():
+    counts, labels = counts_of()
+    data = dataset_of(sp.csr_matrix(counts))
+    found, _ = result_of(iter_cluster_expression(data, labels, [7, 5], ["g0"]))
+    again, _ = result_of(iter_cluster_expression(data, labels, [7, 5], ["g0"]))
+    assert [part.shape for part in found.cells] == [(N_CELLS, 1), (50, 1)]
+    np.testing.assert_array_equal(found.cells[0], again.cells[0])
+    np.testing.assert_allclose(
+        np.sort(found.cells[1][:, 0]),
+        np.sort(data.expression.column(0)[labels == 5]),
+        rtol=1e-6,
+    )
+
+
+def test_a_cluster_of_one_point_has_figures_and_no_markers():
+    counts, labels = counts_of()
+    labels = labels.copy()
+    labels[0] = 9
+    found, _ = result_of(
+        iter_cluster_expression(dataset_of(counts), labels, [9, 2], n_leading=2)
+    )
+    assert set(found.genes) <= {"g3", "g4", "g5"}
+    assert found.sizes == (1, 100)
+
+
+def test_names_that_are_not_there_are_told():
+    counts, labels = counts_of()
+    data = dataset_of(counts)
+    found, _ = result_of(iter_cluster_expression(data, labels, [7], ["G1", "XY"]))
+    assert (found.genes, found.note) == (("g1",), "Not in the data: XY.")
+    with pytest.raises(DataError, match=r"Not in the data: XY\. Type names"):
+        result_of(iter_cluster_expression(data, labels, [7], ["XY"]))
+
+
+def test_what_cannot_be_shown_is_refused_with_a_way_out(dataset):
+    same = dataset_of(np.ones((N, G), np.float32))
+    with pytest.raises(DataError, match="No cluster has a marker"):
+        result_of(iter_cluster_expression(same, np.arange(N) % 2, [0, 1]))
+    wide = Dataset.from_rows(
+        name="wide",
+        X=np.eye(4, MOST_GENES + 1, dtype=np.float32),
+        obs=pd.DataFrame(index=list("abcd")),
+        var_names=[f"g{i}" for i in range(MOST_GENES + 1)],
+        space="X",
+    )
+    with pytest.raises(DataError, match="leave some out"):
+        result_of(
+            iter_cluster_expression(wide, np.zeros(4, int), [0], wide.profile_names)
+        )

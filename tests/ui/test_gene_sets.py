@@ -1,0 +1,93 @@
+"""Gene sets in the dock: typed, chosen from a file, scored, and offered as a colour."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.ui.style.legend import LegendView
+
+G = 200
+ASKED = "napari_embedding_game.ui.controls.gene_sets.QFileDialog.getOpenFileName"
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def panel(session, dock, dataset, play):
+    rng = np.random.default_rng(0)
+    values = rng.poisson(2.0, (40, G)).astype(np.float32)
+    values[:10, :3] += 9
+    names = tuple(f"g{i}" for i in range(G))
+    session.load(
+        replace(dataset, profile=values, profile_names=names, has_expression=True)
+    )
+    play()
+    dock.show()
+    dock.look.gene_sets.fold.expand(animate=False)
+    return dock.look.gene_sets
+
+
+def test_typed_genes_colour_the_map_and_are_offered(
+    qtbot, panel, session, dock, inspector
+):
+    assert not panel.score.isEnabled()
+    QTest.keyClicks(panel.genes, "g0, G1, g2, nope")
+    QTest.keyClicks(panel.name, "mine")
+    QTest.mouseClick(panel.score, LEFT)
+    qtbot.waitUntil(lambda: session.look.color_by == "mine")
+    assert dock.look.color_by.value == "mine"
+    score = session.dataset.obs["mine"].to_numpy()
+    assert score[:10].min() > score[10:].max()
+    assert panel.state.text() == ("mine: 3 of 4 genes found. Not in the data: nope.")
+    assert "mine" in inspector.details.column.choices
+    assert isinstance(dock.look.legend, LegendView)
+    assert dock.look.legend._body._high.text() != ""
+    session.look.color_by = "Cluster"
+    assert "mine" in dock.look.color_by.choices
+
+
+def test_a_set_is_chosen_from_a_file(qtbot, panel, session, tmp_path, monkeypatch):
+    path = tmp_path / "sets.gmt"
+    path.write_text("ALPHA\tx\tg0\tg1\nBETA\tx\tg5\tg6\tg7\n")
+    monkeypatch.setattr(ASKED, lambda *_: (str(path), ""))
+    QTest.mouseClick(panel.file, LEFT)
+    assert panel.list.count() == 2
+    assert panel.state.text() == "2 sets in sets.gmt: choose one, and score it."
+    panel.filter.setText("bet")
+    assert panel.list.item(0).isHidden()
+    place = panel.list.visualItemRect(panel.list.item(1)).center()
+    QTest.mouseClick(panel.list.viewport(), LEFT, pos=place)
+    assert (panel.name.text(), panel.genes.text()) == ("BETA", "g5, g6, g7")
+    QTest.keyClick(panel.genes, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: session.look.color_by == "BETA")
+    assert session.dataset.scores == {"BETA": ("g5", "g6", "g7")}
+
+
+def test_a_text_file_fills_the_fields_at_once(panel, tmp_path, monkeypatch):
+    path = tmp_path / "cycle.txt"
+    path.write_text("g1\ng2\n")
+    monkeypatch.setattr(ASKED, lambda *_: (str(path), ""))
+    QTest.mouseClick(panel.file, LEFT)
+    assert (panel.name.text(), panel.genes.text()) == ("cycle", "g1, g2")
+    assert not panel.list.isVisible()
+
+
+def test_what_cannot_be_read_or_scored_is_told(
+    qtbot, panel, session, tmp_path, monkeypatch
+):
+    path = tmp_path / "sets.gmt"
+    path.write_text("")
+    monkeypatch.setattr(ASKED, lambda *_: (str(path), ""))
+    QTest.mouseClick(panel.file, LEFT)
+    assert "is empty" in panel.state.text()
+    QTest.keyClicks(panel.genes, "ENSG1")
+    QTest.keyClick(panel.name, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "Use the names that the data have" in panel.state.text())
+    assert session.look.color_by == "Cluster"
+
+
+def test_they_are_offered_for_genes_only(panel, session, dataset):
+    session.load(dataset)
+    assert not panel.isVisible()
