@@ -86,10 +86,17 @@ def torch():
     return importlib.import_module("torch")
 
 
-def snapshot(iteration=0, n_iter=50, n_points=40, n_landmarks=4, **changes):
-    """Points on a circle that grows with the iteration, landmarks on its rim."""
+def snapshot(
+    iteration=0, n_iter=50, n_points=40, n_landmarks=4, n_components=2, **changes
+):
+    """Points on a circle that grows with the iteration, landmarks on its rim.
+
+    In three dimensions the circle is bent like a saddle.
+    """
     angle = np.linspace(0, 2 * np.pi, n_points, endpoint=False)
     circle = np.column_stack([np.cos(angle), np.sin(angle)]) * (4 + iteration / 10)
+    if n_components == 3:
+        circle = np.column_stack([circle, circle[:, 0] * circle[:, 1] / 5])
     every = max(n_points // n_landmarks, 1)
     labels = np.minimum(np.arange(n_points) // every, n_landmarks - 1)
     pressure = np.where(np.arange(n_points) % 4 == 0, 0.5, 0.0)
@@ -140,7 +147,7 @@ class FakeEngine:
         return "graph"
 
     def layout(self, graph, X, start, warm_start=None):
-        layout = np.zeros((X.shape[0], 2), np.float32)
+        layout = np.zeros((X.shape[0], start.n_components), np.float32)
         return "edges", layout if warm_start is None else warm_start.embedding
 
     def merging(self, edges, labels, n_landmarks, previous):
@@ -165,6 +172,7 @@ class FakeEngine:
                     n_iter,
                     n_points,
                     min(self.games[-1].n_landmarks, 4),
+                    layout.shape[1],
                     warning=self.warning,
                     remedy=self.remedy,
                     **self._undefined(n_points),

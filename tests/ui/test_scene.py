@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QComboBox, QWidget
+from qtpy.QtWidgets import QComboBox, QRadioButton, QScrollArea, QWidget
 
 from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.ui.canvas.nearest import row_near, row_under
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import workspace_of
 
@@ -360,3 +361,179 @@ def test_what_is_selected_lies_above_what_is_not(mapped):
     assert points.get_value(points.data[row]) == row
     points.selected_data = {row}
     assert points._view_indices[points._view_selected].tolist() == [row]
+
+
+# Maps of three dimensions
+
+
+@pytest.fixture
+def spatial(mapped, qtbot):
+    """A map of three dimensions that a person has asked for, seen at an angle."""
+    click_dimensions(mapped, 3)
+    qtbot.waitUntil(lambda: mapped.session.state == "finished")
+    mapped.viewer.scene.camera.angles = (-20, 35, 10)
+    mapped.show_all()
+    mapped.qtbot.wait(100)
+    return mapped
+
+
+def click_dimensions(scene, n):
+    """Click on one of the buttons of Dimensions."""
+    radio = scene.dock.game.controls["n_components"].native
+    (button,) = (b for b in radio.findChildren(QRadioButton) if b.text() == str(n))
+    scene.dock.findChild(QScrollArea).ensureWidgetVisible(button)
+    QTest.mouseClick(button, LEFT, pos=QPoint(5, button.height() // 2))
+
+
+@pytest.mark.parametrize("perspective", [0, 35])
+def test_a_map_in_space_under_a_turned_camera(spatial, perspective):
+    assert spatial.viewer.dims.ndisplay == 3
+    assert [layer.ndim for layer in spatial.viewer.layers] == [3, 3]
+    spatial.viewer.scene.camera.perspective = perspective
+    spatial.viewer.scene.camera.angles = (25, -40, 30)
+    spatial.show_all()
+    assert follows(spatial)
+    # vispy agrees with the projection.
+    expected = spatial.layers.projection().to_pixels(spatial.layers.points.data)
+    np.testing.assert_allclose(spatial.drawn(), expected, atol=1e-2)
+
+
+def test_a_map_in_space_beside_a_volume(spatial):
+    spatial.viewer.add_image(np.zeros((20, 400, 400)))
+    spatial.show_all()
+    assert follows(spatial)
+
+
+def test_a_map_in_space_when_axes_are_rolled(spatial):
+    spatial.viewer.dims.order = (1, 2, 0)
+    spatial.qtbot.wait(50)
+    assert follows(spatial)
+
+
+def test_of_points_behind_one_another_the_foremost_is_meant(spatial):
+    layers = spatial.layers
+    snapshot = spatial.session.snapshot
+    center = snapshot.embedding.mean(axis=0)
+    drawn = layers.projection()
+    jacobian = layers._frame.jacobian
+    ahead = np.linalg.solve(jacobian, drawn.ahead) * layers.scale**2
+    embedding = center + np.linspace(2, -2, 40)[:, None] * ahead / layers.scale
+    pixel = drawn.to_pixels(layers.to_world(center[None]))[0]
+    assert row_near(layers, embedding, pixel) == 39
+    assert row_under(layers, embedding, pixel, 7.0, layers.points.size) == 39
+    beside = pixel + np.array([12, 0])
+    assert row_near(layers, embedding, beside) is not None
+    assert row_under(layers, embedding, beside, 7.0) is None
+    assert row_near(layers, embedding, np.array([4.0, 4.0])) is None
+
+
+def test_a_point_in_space_is_told_of_under_the_mouse(spatial):
+    row = int(np.argmin(spatial.drawn()[:, 0]))
+    QTest.mouseMove(spatial.native, spatial.place(spatial.drawn()[row]))
+    spatial.qtbot.waitUntil(lambda: spatial.dock.hover.hovering.row == row)
+    assert spatial.dock.hover.card.isVisible()
+
+
+@pytest.mark.parametrize("perspective", [0, 35])
+def test_a_cluster_in_space_is_dragged_parallel_to_the_canvas(
+    spatial, qtbot, perspective
+):
+    spatial.viewer.scene.camera.perspective = perspective
+    qtbot.wait(100)
+    names = spatial.dock.names
+    before = spatial.session.snapshot.embedding
+    begun = names._middles(spatial.layers.projection())[0]
+    assert names.handle_at(begun) is not None
+    by = np.array([60, -40])
+    spatial.session._pace = UNPACED
+    QTest.mousePress(spatial.native, LEFT, pos=spatial.place(begun))
+    for share in (0.5, 1.0):
+        qtbot.wait(25)
+        QTest.mouseMove(spatial.native, spatial.place(begun + share * by))
+    qtbot.wait(25)
+    cluster = names.names.clusters[0]
+    angles = spatial.viewer.scene.camera.angles
+    QTest.mouseRelease(spatial.native, LEFT, pos=spatial.place(begun + by))
+    assert spatial.session.timeline.marks[-1].label.endswith("moved by hand")
+    rows = spatial.session.clusters.clustering.rows(cluster.id)
+    moved = spatial.session.run.warm_start.embedding - before
+    assert np.ptp(moved[rows], axis=0).max() < 1e-4
+    drawn, layers = spatial.layers.projection(), spatial.layers
+    here = names.names.centers[0] if names.names.centers is not None else None
+    assert spatial.viewer.scene.camera.angles == angles  # it was no turn
+    step = layers.to_world(moved[rows[0]]) - layers.to_world(np.zeros(3))
+    assert abs(step @ drawn.ahead) < 1e-3 * np.linalg.norm(step)
+    assert here is None or np.isfinite(here).all()
+    qtbot.waitUntil(lambda: spatial.session.state == "finished")
+
+
+def test_two_axes_of_a_map_in_space(spatial, qtbot):
+    viewer, embedding = spatial.viewer, spatial.session.snapshot.embedding
+    viewer.dims.ndisplay = 2
+    spatial.show_all()
+    assert [layer.ndim for layer in viewer.layers] == [2, 2]
+    assert follows(spatial)
+    across = np.corrcoef(spatial.drawn()[:, 0], embedding[:, 0])[0, 1]
+    assert across == pytest.approx(1.0)
+    viewer.dims.ndisplay = 3
+    spatial.show_all()
+    assert [layer.ndim for layer in viewer.layers] == [3, 3]
+    assert follows(spatial)
+
+
+def test_back_to_two_dimensions_and_back_in_time(spatial, qtbot):
+    session, viewer = spatial.session, spatial.viewer
+    click_dimensions(spatial, 2)
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert viewer.dims.ndisplay == 2
+    assert session.snapshot.embedding.shape == (40, 2)
+    assert [layer.ndim for layer in viewer.layers] == [2, 2]
+    spatial.show_all()
+    assert follows(spatial)
+    mark = next(m for m in session.timeline.marks if m.label == "3 to 2 dimensions")
+    session.look_back(mark.number)
+    assert viewer.dims.ndisplay == 3
+    assert spatial.dock.game.controls["n_components"].value == 3
+    spatial.show_all()
+    assert follows(spatial)
+
+
+def test_a_map_in_space_is_found_by_a_dock_that_is_opened_again(
+    spatial, from_menu, qtbot
+):
+    viewer = spatial.viewer
+    before = spatial.layers.points
+    viewer.window.remove_dock_widget(spatial.dock)
+    qtbot.wait(50)
+    from_menu(viewer.window.plugins_menu, "Embedding Game", TITLE)
+    again = Scene(viewer, qtbot)
+    assert again.layers.points is before
+    again.qtbot.wait(100)
+    again.show_all()
+    assert follows(again)
+    again.dock.controller.session_store.close()
+
+
+def test_the_camera_of_a_map_in_space_comes_back(spatial, tmp_path, qtbot):
+    controller, angles = spatial.dock.controller, (-30.0, 20.0, 5.0)
+    spatial.viewer.scene.camera.angles = angles
+    expected = spatial.viewer.scene.camera.angles
+    store = controller.session_store
+    saved = store.maps
+    view = store._view()
+    spatial.viewer.scene.camera.angles = (0, 0, 0)
+    store.show_view(view)
+    assert spatial.viewer.scene.camera.angles == pytest.approx(expected)
+    store.show_view({**view, "angles": ["a", None, 1.0]})
+    assert spatial.viewer.scene.camera.angles == pytest.approx(expected)
+    assert saved is store.maps
+
+
+def test_other_data_in_two_dimensions_take_the_place_of_a_map_in_space(spatial, qtbot):
+    session, dataset = spatial.session, spatial.session.dataset
+    session.settings.n_components = 2
+    session.load(dataset.subset(np.arange(40) < 30))
+    play(spatial, qtbot)
+    assert spatial.viewer.dims.ndisplay == 2
+    spatial.show_all()
+    assert follows(spatial)

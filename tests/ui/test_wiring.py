@@ -12,6 +12,7 @@ from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.data import DataControls
 from napari_embedding_game.ui.controls.display import DisplayControls
+from napari_embedding_game.ui.controls.method import MethodControls
 from napari_embedding_game.ui.controls.run import RunControls
 from napari_embedding_game.ui.controls.selection import SelectionControls
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
@@ -48,6 +49,11 @@ class DataView(Recorder):
     recovery_requested = Signal(object)
     recent_requested = Signal()
     map_requested = Signal(str)
+
+
+class GameView(Recorder):
+    real = MethodControls
+    dimensions_requested = Signal(int)
 
 
 class RunView(Recorder):
@@ -120,7 +126,7 @@ class MockController(Recorder):
         self.session = SimpleNamespace(dataset=dataset)
 
 
-MOCKS = (DataView, RunView, LookView, SelectionView, HoverView)
+MOCKS = (DataView, GameView, RunView, LookView, SelectionView, HoverView)
 
 ASKED = [
     (
@@ -140,6 +146,7 @@ ASKED = [
     ("data.recovery_requested", (FILE,), "reading.bring_back", call(FILE)),
     ("data.recent_requested", (), "session_store.recent", call()),
     ("data.map_requested", ("map 2",), "session_store.open", call("map 2")),
+    ("game.dimensions_requested", (3,), "change_dimensions", call(3)),
     ("run.play_requested", (), "play", call()),
     ("run.continue_requested", (), "play_on", call()),
     ("run.save_requested", (PATH,), "writing.save", call(PATH)),
@@ -196,6 +203,7 @@ class Wired:
         self.controller = controller
         self.views = SimpleNamespace(
             data=DataView(),
+            game=GameView(),
             run=RunView(),
             look=LookView(),
             select=SelectionView(),

@@ -6,7 +6,7 @@ record.  Where nothing is played, a branch begins from the map on show.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -126,6 +126,35 @@ class Hand:
         forces = self._without_springs(rows)
         spring = Spring(rows=rows, place=place, is_pinned=True)
         self._set(replace(forces, springs=(*forces.springs, spring)))
+
+    def carry(
+        self, take: Callable[[NDArray[np.floating]], NDArray[np.floating]]
+    ) -> None:
+        """Take what is held along into a map of other dimensions.
+
+        Parameters
+        ----------
+        take : callable
+            Takes places (m, d) of the former map into the new one: (m, e).
+        """
+
+        def one(place: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple(take(np.array([place]))[0].tolist())
+
+        self._drag = self._landmark = None
+        forces = self.forces
+        if forces:
+            springs = (replace(s, place=one(s.place)) for s in forces.springs)
+            holds = (replace(h, places=take(h.places)) for h in forces.holds)
+            landmarks = (replace(h, place=one(h.place)) for h in forces.landmarks)
+            self._set(
+                replace(
+                    forces,
+                    springs=tuple(springs),
+                    holds=tuple(holds),
+                    landmarks=tuple(landmarks),
+                )
+            )
 
     # A landmark at the mouse
 

@@ -47,7 +47,7 @@ from napari_embedding_game.session.run.record import RunRecord, record
 from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
-from napari_embedding_game.session.steering import moved
+from napari_embedding_game.session.steering import moved, redimensioned
 from napari_embedding_game.session.timeline import (
     Kind,
     Mark,
@@ -216,6 +216,46 @@ class Session:
             self.hand.pin(rows, layout.embedding)
         return self._branch(layout)
 
+    def change_dimensions(self, n_components: int) -> Run | None:
+        """Choose the dimensions of the map, and go on in them from the map on show.
+
+        A new coordinate begins as small noise; fewer dimensions are the first principal
+        axes of the map (:func:`~.steering.redimensioned`).  The map as it was stays in
+        the timeline, and what is held by hand goes along.
+
+        Returns
+        -------
+        Run or None
+            What is to be played; None where there is nothing to go on from: no map, or
+            a method that always begins anew.
+
+        Raises
+        ------
+        DataError
+            The data of the map are not there, so that nothing could move its points.
+        """
+        if n_components == self.settings.n_components:
+            return None
+        run = self.run if self.state == "preparing" else None
+        if run is not None and run.warm_start is None:
+            self.settings.n_components = n_components
+            return self.begin()
+        layout = None if run is None else run.warm_start
+        if layout is None and self.snapshot is not None:
+            layout = warm_start(self.snapshot)
+        is_fixed = bool(get_method(self.settings.method).moved_by)
+        if layout is None or is_fixed or layout.embedding.shape[1] == n_components:
+            self.settings.n_components = n_components
+            return None
+        self._check_data()
+        n_before = layout.embedding.shape[1]
+        self.mark(f"{n_before} to {n_components} dimensions")
+        self.mark_present("Before Continue")
+        self.settings.n_components = n_components
+        changed = redimensioned(layout, n_components, self.settings.random_state)
+        self.hand.carry(changed.take)
+        return self._branch(changed.layout)
+
     def cluster_name(self, cluster: int) -> str:
         """Return what a cluster is called in a sentence."""
         known = self.clusters.clustering.by_id.get(cluster)
@@ -255,7 +295,9 @@ class Session:
     def _begin(self, warm: WarmStart | None) -> Run:
         assert self.dataset is not None
         former, start = self.run, self._start_settings()
-        is_known = warm is not None and former is not None and former.start == start
+        is_known = (
+            warm is not None and former is not None and _same_edges(former, start)
+        )
         self.run = Run(
             self.dataset.X,
             start,
@@ -676,6 +718,11 @@ class Session:
         if message != self.message:
             self.message = message
             self.message_changed.emit(message)
+
+
+def _same_edges(run: Run, start: StartSettings) -> bool:
+    """Return whether a run has the edges of these settings, in any dimensions."""
+    return replace(run.start, n_components=start.n_components) == start
 
 
 def _state_of(run: Run, snapshot: Snapshot) -> State:

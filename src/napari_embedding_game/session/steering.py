@@ -1,13 +1,20 @@
-"""Steer a map by hand: a layout with some of its points moved, to play on from."""
+"""Layouts to play on from: some points moved by hand, more or fewer dimensions."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot, WarmStart
+
+NOISE = 0.01
+"""Of a new coordinate, as a share of the map's radius: without any, no force would ever
+lead out of the plane."""
+WHOLE = 10**6
+"""Iterations, more than any schedule has."""
 
 
 def moved(
@@ -39,3 +46,73 @@ def moved(
     embedding[rows] += step
     landmarks[2 * n_moved > n_all] += step
     return replace(layout, embedding=embedding, landmarks=landmarks)
+
+
+@dataclass(frozen=True, eq=False)
+class Redimensioned:
+    """A layout with more or fewer dimensions than it had."""
+
+    layout: WarmStart
+    take: Callable[[NDArray[np.floating]], NDArray[np.floating]]
+    """Takes places (m, d) of the former layout into the new one: (m, e)."""
+
+
+def redimensioned(
+    layout: WarmStart, n_components: int, random_state: int
+) -> Redimensioned:
+    """Return a layout in another number of dimensions, as like it as can be.
+
+    A new coordinate begins as small noise, and a whole schedule is played, as the way
+    out of the plane is long.  Fewer dimensions are the first principal
+    axes of the points, turned so that the map stands as its first coordinates did.
+
+    Parameters
+    ----------
+    layout : WarmStart
+        As it is; its arrays are not changed.
+    n_components : int
+    random_state : int
+        Draws the noise.
+    """
+    points, landmarks = layout.embedding, layout.landmarks
+    lacking = n_components - points.shape[1]
+    if lacking <= 0:
+        take = _principal_axes(points, n_components)
+        flat = replace(
+            layout,
+            embedding=take(points).astype(np.float32),
+            landmarks=take(landmarks).astype(np.float32),
+        )
+        return Redimensioned(flat, take)
+
+    def widen(places: NDArray[np.floating]) -> NDArray[np.floating]:
+        return np.pad(places, ((0, 0), (0, lacking)))
+
+    rng = np.random.default_rng(random_state)
+    size = NOISE * float(points.std(axis=0, dtype=float).max())
+    wide = [widen(places).astype(np.float32) for places in (points, landmarks)]
+    for places in wide:
+        noise = rng.normal(scale=size, size=(len(places), lacking))
+        places[:, -lacking:] = noise
+    embedding, landmarks = wide
+    return Redimensioned(
+        WarmStart(embedding=embedding, landmarks=landmarks, iterations_left=WHOLE),
+        widen,
+    )
+
+
+def _principal_axes(
+    points: NDArray[np.floating], n_axes: int
+) -> Callable[[NDArray[np.floating]], NDArray[np.floating]]:
+    """Return what takes places (m, d) onto the principal axes of points: (m, n_axes).
+
+    Within these the places are turned, or mirrored, to be nearest to their first
+    coordinates (orthogonal Procrustes analysis).
+    """
+    middle = points.mean(axis=0, dtype=float)
+    centred = points - middle
+    _, vectors = np.linalg.eigh(centred.T @ centred)  # the smallest first
+    axes = vectors[:, ::-1][:, :n_axes]
+    left, _, right = np.linalg.svd((centred @ axes).T @ centred[:, :n_axes])
+    turned = axes @ left @ right
+    return lambda places: (places - middle) @ turned + middle[:n_axes]

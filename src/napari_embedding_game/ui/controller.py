@@ -131,6 +131,10 @@ class Controller(QObject):
         """Move a cluster by ``by`` on the map, and play on, or tell why not."""
         self._play(lambda: self.session.move_cluster(cluster, by, is_pinned=is_pinned))
 
+    def change_dimensions(self, n_components: int) -> None:
+        """Go on with the map in so many dimensions, or tell why not."""
+        self._play(lambda: self.session.change_dimensions(n_components))
+
     def steer_by_hand(self, action: HandAction) -> None:
         """Do something to the selected points, or tell why not."""
         hand = self.session.hand

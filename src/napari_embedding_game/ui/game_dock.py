@@ -186,7 +186,13 @@ class GameDock(QWidget):
         self.far = FarLines(viewer, workspace, self.controller.layers, self)
         self.hover = Hover(viewer, workspace, self.controller.layers, self)
         views = connect_views(
-            self.controller, self.data, self.run, self.look, self.select, self.hover
+            self.controller,
+            self.data,
+            self.game,
+            self.run,
+            self.look,
+            self.select,
+            self.hover,
         )
         landmarks = LandmarkHandles(viewer, session, self.controller.layers)
         self.controller.pointing.drag_by(

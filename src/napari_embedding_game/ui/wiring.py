@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.ui.controller import Controller
     from napari_embedding_game.ui.controls.data import DataControls
     from napari_embedding_game.ui.controls.display import DisplayControls
+    from napari_embedding_game.ui.controls.method import MethodControls
     from napari_embedding_game.ui.controls.run import RunControls
     from napari_embedding_game.ui.controls.selection import SelectionControls
     from napari_embedding_game.ui.images.linked_layers import Linked, Table
@@ -28,6 +29,7 @@ Pairs = Iterator[tuple[Any, Callable[..., Any]]]
 def connect_views(
     controller: Controller,
     data: DataControls,
+    game: MethodControls,
     run: RunControls,
     look: DisplayControls,
     select: SelectionControls,
@@ -43,6 +45,7 @@ def connect_views(
     connections = Connections()
     for pairs in (
         _of_data(controller, data),
+        _of_game(controller, game),
         _of_run(controller, run),
         _of_look(controller, look),
         _of_selection(controller, select),
@@ -77,6 +80,10 @@ def _of_data(controller: Controller, data: DataControls) -> Pairs:
     yield reading.stage_changed, data.set_stage
     yield controller.busy_changed, data.set_busy
     yield controller.trouble, data.set_trouble
+
+
+def _of_game(controller: Controller, game: MethodControls) -> Pairs:
+    yield game.dimensions_requested, controller.change_dimensions
 
 
 def _of_run(controller: Controller, run: RunControls) -> Pairs:

@@ -11,8 +11,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.mouse import CanvasClick, Handle, Picker
-from napari_embedding_game.ui.canvas.nearest import nearest
-from napari_embedding_game.ui.canvas.overlays.lasso_overlay import inside
+from napari_embedding_game.ui.canvas.nearest import row_near
 from napari_embedding_game.ui.canvas.projection import displayed_axes, projection_of
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers, clicked_row
 
@@ -64,14 +63,14 @@ class ClickSelection:
         self._picker.find_handle = find_handle
 
     def _on_click(self, pointed: CanvasClick, adds: bool) -> None:
-        snapshot, place = self._session.drawn, self._layers.place_at(pointed.pixel)
+        snapshot = self._session.drawn
         if snapshot is None:
             return
-        if place is None or snapshot.embedding.shape[1] != 2:
+        # Not the nearest landmark: its points may have been split among clusters.
+        row = row_near(self._layers, snapshot.embedding, pointed.pixel)
+        if row is None:
             self._on_object(pointed, adds)
             return
-        # Not the nearest landmark: its points may have been split among clusters.
-        row = nearest(snapshot.embedding, place)
         cluster = int(self._session.clusters.labels[row])
         selection = self._session.selection
         (selection.toggle if adds else selection.select)(cluster)
@@ -103,10 +102,10 @@ class ClickSelection:
 
     def _on_lasso(self, pixels: np.ndarray, adds: bool) -> None:
         """Select the points that were drawn around."""
-        snapshot, outline = self._session.drawn, self._layers.outline_at(pixels)
-        if snapshot is None or outline is None or snapshot.embedding.shape[1] != 2:
-            return
-        is_inside = inside(outline, snapshot.embedding)
-        if is_inside.any():
+        snapshot = self._session.drawn
+        is_inside = None
+        if snapshot is not None:
+            is_inside = self._layers.inside(pixels, snapshot.embedding)
+        if is_inside is not None and is_inside.any():
             mode = "add" if adds else "replace"
             self._session.selection.select_points(is_inside, mode)

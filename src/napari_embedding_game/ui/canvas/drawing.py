@@ -93,6 +93,7 @@ class Drawing(QObject):
         self._expecting = self._timer(0, self._expect)
         self._fitting = self._timer(0, self.layers.fit_camera)
         self._clearing = self._timer(0, self._clear)
+        self._displaying = self._timer(0, self._on_ndisplay)
         for signal, slot in (
             (session.dataset_changed, self._on_dataset),
             (session.selection.changed, self.redraw),
@@ -104,6 +105,7 @@ class Drawing(QObject):
             (session.state_changed, self._on_state),
             (viewer.dims.events.order, self._on_axes),
             (viewer.dims.events.ndim, self._on_axes),
+            (viewer.dims.events.ndisplay, self._later_on_ndisplay),
             (viewer.events.theme, self._on_theme),
         ):
             self._connections.connect(signal, slot)
@@ -244,6 +246,16 @@ class Drawing(QObject):
             self.layers.finish()
             self._fitting.start()  # napari has fitted the camera to the former places
 
+    def _later_on_ndisplay(self, event: object = None) -> None:
+        self._displaying.start()  # napari is still about to tell its own widgets
+
+    def _on_ndisplay(self) -> None:
+        """Draw a map of three dimensions flat, or in space, as napari displays it."""
+        snapshot = self._session.drawn
+        if snapshot is not None and self.layers.is_flattened_otherwise():
+            self.draw(snapshot)
+            self.layers.finish()
+
     def _on_way(self) -> None:
         """Draw the map on the way to another, or as it is again."""
         snapshot = self._session.drawn
@@ -268,7 +280,8 @@ class Drawing(QObject):
         if run is None or run.warm_start is not None:
             return
         if self._session.state == "preparing" and dataset:
-            self.layers.expect(dataset.X.shape[0], run.game.n_landmarks)
+            n_landmarks, d = run.game.n_landmarks, run.start.n_components
+            self.layers.expect(dataset.X.shape[0], n_landmarks, d)
 
     def _is_color_gone(self) -> bool:
         """Return whether the data do not have what the points are coloured by."""

@@ -11,7 +11,7 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.nearest import nearest_within
+from napari_embedding_game.ui.canvas.nearest import row_under
 from napari_embedding_game.ui.tasks.throttle import debounced
 
 if TYPE_CHECKING:
@@ -89,17 +89,8 @@ def point_at(
     session: Session, layers: MapLayers, pixel: NDArray[np.floating]
 ) -> int | None:
     """Return the row of the point that is drawn at a pixel of the canvas, or None."""
-    snapshot, place = session.drawn, layers.place_at(pixel)
-    if snapshot is None or place is None or snapshot.embedding.shape[1] != 2:
+    snapshot = session.drawn
+    if snapshot is None or layers.points is None:
         return None
-    if layers.points is None:
-        return None
-    zoom = float(np.linalg.svd(place.stretch, compute_uv=False)[-1]) / layers.scale
-    largest = float(layers.points.size.max()) * zoom / 2
-    point = nearest_within(snapshot.embedding, place, max(REACH, largest))
-    if point is None:
-        return None
-    row, away = point
-    return (
-        row if away <= max(REACH, float(layers.points.size[row]) * zoom / 2) else None
-    )
+    sizes = layers.points.size
+    return row_under(layers, snapshot.embedding, pixel, REACH, sizes)

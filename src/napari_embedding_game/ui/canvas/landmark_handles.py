@@ -15,7 +15,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.nearest import nearest_within
+from napari_embedding_game.ui.canvas.nearest import row_near, row_under
 
 if TYPE_CHECKING:
     import napari
@@ -31,19 +31,27 @@ POINT_AT_ONE = "Point at a landmark with the mouse, then press Delete."
 class LandmarkHandle:
     """A landmark under the mouse."""
 
-    def __init__(self, session: Session, layers: MapLayers, number: int) -> None:
+    def __init__(
+        self,
+        session: Session,
+        layers: MapLayers,
+        number: int,
+        place: NDArray[np.floating],
+    ) -> None:
         self._session = session
         self._layers = layers
         self._number = number
+        self._through = place
+        """(d,) where it was: in space it is dragged parallel to the canvas."""
         self._is_begun = self._is_refused = False
 
     def move(self, pixel: NDArray[np.floating]) -> None:
         """Draw the landmark to the hand."""
         if self._is_refused or not (self._is_begun or self._begin()):
             return
-        line = self._layers.outline_at(np.asarray(pixel)[None])
-        if line is not None:
-            self._session.hand.drag_landmark_to(line[0])
+        place = self._layers.point_under(np.asarray(pixel), self._through)
+        if place is not None:
+            self._session.hand.drag_landmark_to(place)
 
     def drop(self, pixel: NDArray[np.floating], *, is_pinned: bool) -> None:
         """Let go of the landmark, or pin it at the hand."""
@@ -90,10 +98,11 @@ class LandmarkHandles:
     def handle_at(self, pixel: NDArray[np.floating]) -> LandmarkHandle | None:
         """Return the landmark at a pixel (x, y); None where there is none to be had."""
         self._pixel = pixel
-        number = self._number_at(pixel)
-        if number is None:
+        number, snapshot = self._number_at(pixel), self._session.snapshot
+        if number is None or snapshot is None:
             return None
-        return LandmarkHandle(self._session, self._layers, number)
+        place = snapshot.landmarks[number]
+        return LandmarkHandle(self._session, self._layers, number, place)
 
     # Inside
 
@@ -103,11 +112,7 @@ class LandmarkHandles:
         if layer is None or not (is_chosen and layer.visible) or snapshot is None:
             return None
         self._bind(layer)
-        place = self._layers.place_at(pixel)
-        if place is None or snapshot.landmarks.shape[1] != 2:
-            return None
-        hit = nearest_within(snapshot.landmarks, place, REACH)
-        return None if hit is None else hit[0]
+        return row_under(self._layers, snapshot.landmarks, pixel, REACH)
 
     def _bind(self, layer: Points) -> None:
         """Give the keys to the layer, in place of napari's own."""
@@ -119,10 +124,22 @@ class LandmarkHandles:
             layer.bind_key(key, self._remove, overwrite=True)
 
     def _add(self, layer: object = None) -> None:
-        pixel = self._pixel
-        line = None if pixel is None else self._layers.outline_at(pixel[None])
-        if line is not None:
-            self._do(lambda: self._session.hand.add_landmark(line[0]))
+        place = None if self._pixel is None else self._place_under(self._pixel)
+        if place is not None:
+            self._do(lambda: self._session.hand.add_landmark(place))
+
+    def _place_under(self, pixel: NDArray[np.floating]) -> NDArray[np.floating] | None:
+        """Return the place (d,) under the mouse; in space as deep as the point there.
+
+        Where there is no point, as the middle of the map.
+        """
+        snapshot = self._session.snapshot
+        if snapshot is None:
+            return None
+        row = row_near(self._layers, snapshot.embedding, pixel)
+        middle = snapshot.embedding.mean(axis=0, dtype=float)
+        through = middle if row is None else snapshot.embedding[row]
+        return self._layers.point_under(pixel, through)
 
     def _remove(self, layer: object = None) -> None:
         number = None if self._pixel is None else self._number_at(self._pixel)

@@ -1,5 +1,9 @@
 """The map on the canvas: a Points layer of points and one of landmarks.
 
+A map of three dimensions has layers of three axes while napari displays three, which it
+is asked to do when such a map comes, and flat ones of its first two coordinates while a
+person looks at two.
+
 The layers hold world positions and are written in place: ``layer.data = x`` and
 its like fire events, copy and redraw at each assignment, and a layer's scale or
 shift has the viewer slice and draw everything, while writing into the arrays that
@@ -8,7 +12,7 @@ the layer already holds and one ``refresh`` redraws once (``ui/compat.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,6 +21,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.ui.canvas.map_picture import MapPicture
+from napari_embedding_game.ui.canvas.overlays.lasso_overlay import inside
 from napari_embedding_game.ui.canvas.placement import SIDE, Frame, free_box
 from napari_embedding_game.ui.canvas.points_layer import (
     LANDMARK_SIZE,
@@ -44,6 +49,8 @@ FILLED = 0.95
 """Share of the canvas that the camera is fitted to."""
 FADED = 0.3
 """Of the landmarks' opacity, while some of the points stand out."""
+TILTED = (-15.0, 25.0, 0.0)
+"""Angles of a camera that looked straight, so that depth is seen."""
 PLACEHOLDER = {"napari-embedding-game": "placeholder"}
 """Metadata of a layer that only keeps the place until the map is there."""
 
@@ -65,6 +72,7 @@ class KeptMap(NamedTuple):
     frame: Frame
     n_points: int = 0
     faded: Faded | None = None
+    n_components: int = 2
 
 
 class MapLayers:
@@ -87,11 +95,15 @@ class MapLayers:
     ) -> None:
         self._viewer = viewer
         self._on_lost = on_lost
-        points, landmarks, self._frame, self._n_points, self._faded = kept or KeptMap(
-            None, None, Frame(free_box([]))
-        )
-        self.points = points if points in viewer.layers else None
-        self.landmarks = landmarks if landmarks in viewer.layers else None
+        kept = kept or KeptMap(None, None, Frame(free_box([])))
+        self._frame, self._n_points, self._faded = kept.frame, kept.n_points, kept.faded
+        self.points = kept.points if kept.points in viewer.layers else None
+        self.landmarks = kept.landmarks if kept.landmarks in viewer.layers else None
+        self._n_components = kept.n_components
+        """Dimensions of the map, whatever is displayed of it."""
+        self._ndisplay_before = 2
+        """Axes that napari displayed before a map of three dimensions came."""
+        self._is_switching = False
         self._picture: MapPicture | None = None
         """What many points are drawn as while they move."""
         self._is_blank = False
@@ -112,16 +124,22 @@ class MapLayers:
     def kept(self) -> KeptMap:
         """Return the map for the dock that is opened next, before closing."""
         return KeptMap(
-            self.points, self.landmarks, self._frame, self._n_points, self._faded
+            self.points,
+            self.landmarks,
+            self._frame,
+            self._n_points,
+            self._faded,
+            self._n_components,
         )
 
-    def expect(self, n_points: int, n_landmarks: int) -> None:
+    def expect(self, n_points: int, n_landmarks: int, n_components: int = 2) -> None:
         """Make layers for a map that is still to come, if there are none.
 
         napari takes a second for the first ones: time in which another thread can
         look for neighbours.
         """
         if self.points is None:
+            self._switch_display(n_components)
             self._replace(n_points, n_landmarks)
 
     def discard(self) -> None:
@@ -138,8 +156,10 @@ class MapLayers:
 
         The points are there from the first ``show`` on.
         """
-        if self.points is None or len(self.points.data) != len(snapshot.embedding):
-            self._replace(len(snapshot.embedding), len(snapshot.landmarks))
+        n_points, n_components = snapshot.embedding.shape
+        self._switch_display(n_components)
+        if self.points is None or self.points.data.shape != (n_points, self._n_shown):
+            self._replace(n_points, len(snapshot.landmarks))
         else:
             self._frame.restart()
             self._n_points = len(snapshot.embedding)
@@ -173,17 +193,22 @@ class MapLayers:
         """
         if self.points is None or not _is_finite(snapshot):
             return False
-        if self.points.data.shape != snapshot.embedding.shape:
+        n_points, n_components = snapshot.embedding.shape
+        if len(self.points.data) != n_points:
             self._give_up()
             return False
+        self._switch_display(n_components)
+        if self.points.ndim != self._n_shown:
+            self._reshape(self.points)
+        embedding = self.as_drawn(snapshot.embedding)
         if follows or not self._frame.is_fitted:
-            self._frame.follow(snapshot.embedding, settle=snapshot.finished)
-        axes = displayed_axes(self._viewer.dims)
+            self._frame.follow(embedding, settle=snapshot.finished)
+        axes = self._axes
         with in_place(self.points, "data") as data:
-            data[:, axes] = self._frame.to_world(snapshot.embedding)
+            data[:, axes] = self._frame.to_world(embedding)
         self._write_looks(self.points, colors, magnification, above)
         if self.landmarks is not None:
-            places = self._frame.to_world(snapshot.landmarks)
+            places = self.to_world(snapshot.landmarks)
             write_landmarks(self.landmarks, places, axes, self._frame.unit)
         self._draw_both()
         return True
@@ -232,18 +257,37 @@ class MapLayers:
         if self.points is not None:
             self._picture_of(self.points).rest()
 
-    def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return positions (..., 2) of the embedding as displayed: (row, column).
+    def as_drawn(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return positions (..., d) of the embedding with the axes that are drawn.
 
-        These are the coordinates of the points' layer in the order of its displayed
-        axes, as in :func:`~napari_embedding_game.ui.canvas.projection.projection_of`.
+        (..., 3) of a map in space; (..., 2) of a flat one, of one on a line, which is
+        drawn as a row, and of one in space while napari displays two axes.
         """
-        return self._frame.to_world(positions)
+        n_axes = 2 if self.points is None else self.points.ndim
+        lacking = n_axes - positions.shape[-1]
+        if lacking <= 0:
+            return positions[..., :n_axes]
+        widths = [(0, 0)] * (positions.ndim - 1) + [(0, lacking)]
+        return np.pad(positions, widths)
+
+    def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return positions (..., d) of the embedding as displayed.
+
+        (row, column) of a flat map, (depth, row, column) of one in space.  These are
+        the coordinates of the points' layer in the order of its displayed axes, as in
+        :func:`~napari_embedding_game.ui.canvas.projection.projection_of`.
+        """
+        return self._frame.to_world(self.as_drawn(positions))
 
     @property
     def scale(self) -> float:
         """World units per unit of the embedding."""
         return self._frame.scale
+
+    @property
+    def side(self) -> float:
+        """World units that the map takes along each axis."""
+        return self._frame.box.side
 
     def to_map(self, place: NDArray[np.floating]) -> NDArray[np.floating] | None:
         """Return a displayed (row, column) in the units of the embedding.
@@ -265,18 +309,58 @@ class MapLayers:
     def place_at(self, pixel: NDArray[np.floating]) -> MapPosition | None:
         """Return the place of the map under a pixel (x, y) of the canvas.
 
-        None beside the map, and in the other parts of napari's grid.
+        None beside the map, in the other parts of napari's grid, and in space, where a
+        pixel is no place.
         """
-        for layer in (self._whole_points(), self.landmarks):
-            drawn = None if layer is None else projection_of(self._viewer, layer)
-            if drawn is None or not drawn.holds(pixel):
-                continue
+        for drawn in self._drawn_at(pixel):
             places = drawn.to_plane(np.asarray(pixel)[None])
             position = None if places is None else self.to_map(places[0])
             if places is not None and position is not None:
                 stretch = drawn.stretch(places[0]) @ self._frame.jacobian
                 return MapPosition(position, stretch)
         return None
+
+    def space_at(self, pixel: NDArray[np.floating]) -> Projection | None:
+        """Return how a map in space is drawn at a pixel (x, y); None of a flat one.
+
+        And where another part of napari's grid is.
+        """
+        spaces = (drawn for drawn in self._drawn_at(pixel) if drawn.ahead is not None)
+        return next(spaces, None)
+
+    def point_under(
+        self, pixel: NDArray[np.floating], through: NDArray[np.floating]
+    ) -> NDArray[np.floating] | None:
+        """Return the place under a pixel (x, y), in units of the embedding: (d,).
+
+        On the plane of a flat map, whether on the map or not.  In space on the plane
+        through another place that is parallel to the canvas.
+
+        Parameters
+        ----------
+        pixel : array, shape (2,)
+        through : array, shape (d,)
+            The other place.  Coordinates that are not drawn are taken from it.
+
+        Returns
+        -------
+        array, shape (d,)
+            None where there is no map, or not under this pixel.
+        """
+        drawn = self.projection()
+        if drawn is None or not self._frame.is_fitted:
+            return None
+        if drawn.ahead is None:
+            plane = drawn.to_plane(np.asarray(pixel)[None])
+            world = None if plane is None else plane[0]
+        else:
+            world = drawn.beside(self.to_world(through), pixel)
+        if world is None:
+            return None
+        place = np.array(through, dtype=float)
+        shown = self._frame.to_map(world)[: len(place)]
+        place[: len(shown)] = shown
+        return place
 
     def outline_at(self, pixels: NDArray[np.floating]) -> NDArray[np.floating] | None:
         """Return a line of pixels (V, 2) in units of the embedding, on it or not.
@@ -289,6 +373,20 @@ class MapLayers:
             return None
         return self._frame.to_map(places)
 
+    def inside(
+        self, pixels: NDArray[np.floating], embedding: NDArray[np.floating]
+    ) -> NDArray[np.bool_] | None:
+        """Return which points (N, d) are drawn inside of a line of pixels (V, 2).
+
+        In space whatever lies behind one another.  None where there is no map, or not
+        under all of the line.
+        """
+        drawn = self.projection()
+        if drawn is not None and drawn.ahead is not None:
+            return inside(pixels, drawn.to_pixels(self.to_world(embedding)))
+        outline = self.outline_at(pixels)
+        return None if outline is None else inside(outline, self.as_drawn(embedding))
+
     def fly_to(self, row: int) -> None:
         """Show one point in the middle of the canvas, nearer than the whole map."""
         points = self._whole_points()
@@ -296,7 +394,8 @@ class MapLayers:
             return
         camera = camera_of(self._viewer)
         place = np.asarray(points.data_to_world(points.data[row]))
-        camera.center = (0.0, *place[displayed_axes(self._viewer.dims)])
+        center = place[self._axes].tolist()
+        camera.center = tuple([0.0, *center][-3:])
         camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.box.side)
 
     def make_room(self) -> bool:
@@ -331,6 +430,14 @@ class MapLayers:
         self._move_beside()
         return True
 
+    def is_flattened_otherwise(self) -> bool:
+        """Return whether napari displays another number of axes than are drawn.
+
+        A map of three dimensions has then to be shown anew.
+        """
+        is_drawn = self.points is not None and not self._is_switching
+        return is_drawn and self.points.ndim != self._n_shown
+
     def fit_camera(self) -> None:
         """Show the map and the other layers as large as they fit on the canvas.
 
@@ -339,6 +446,9 @@ class MapLayers:
         """
         drawn = self.projection()
         if drawn is None:
+            return
+        if drawn.ahead is not None:  # napari fits all of what is turned
+            self._viewer.reset_view(reset_camera_angle=False)
             return
         extents = [self._frame.corners, *self._extents()]
         corners = np.concatenate([e for e in extents if np.isfinite(e).all()])
@@ -364,6 +474,49 @@ class MapLayers:
         self._forget()
         self._on_lost()
 
+    @property
+    def _n_shown(self) -> int:
+        """Axes that the layers are to have."""
+        is_deep = self._n_components == 3 and self._viewer.dims.ndisplay == 3
+        return 3 if is_deep else 2
+
+    @property
+    def _axes(self) -> list[int]:
+        """The layers' axes along [depth,] rows and columns."""
+        n_axes = self._n_shown if self.points is None else self.points.ndim
+        if self._viewer.dims.ndim < n_axes:  # there are no layers yet
+            return list(range(n_axes))
+        return displayed_axes(self._viewer.dims, n_axes, n_axes)
+
+    def _drawn_at(self, pixel: NDArray[np.floating]) -> Iterator[Projection]:
+        """Yield how those of the two layers are drawn that may be seen at a pixel."""
+        for layer in (self._whole_points(), self.landmarks):
+            drawn = None if layer is None else projection_of(self._viewer, layer)
+            if drawn is not None and drawn.holds(pixel):
+                yield drawn
+
+    def _switch_display(self, n_components: int) -> None:
+        """Have napari display three axes of a map in space, and as before after it."""
+        was_deep, is_deep = self._n_components == 3, n_components == 3
+        self._n_components = n_components
+        if is_deep == was_deep:
+            return
+        dims, self._is_switching = self._viewer.dims, True
+        try:
+            if is_deep:
+                self._ndisplay_before = dims.ndisplay
+            dims.ndisplay = 3 if is_deep else self._ndisplay_before
+        finally:
+            self._is_switching = False
+
+    def _reshape(self, points: Points) -> None:
+        """Make layers of another number of axes in the place of the present ones."""
+        features, was_faded = points.features, self._faded is not None
+        self._replace(len(points.data), 0)
+        assert self.points is not None
+        self.points.features = features
+        self.fade_landmarks(was_faded)
+
     def _displayed(self) -> list[int]:
         """Return the displayed axes, counted from the last one."""
         dims = self._viewer.dims
@@ -382,7 +535,8 @@ class MapLayers:
 
     def _move_beside(self) -> None:
         """Go beside the other layers; the next map is fitted there."""
-        self._frame = Frame(free_box(self._extents()))
+        n_axes = 2 if self.points is None else self.points.ndim
+        self._frame = Frame(free_box(self._extents()), n_axes)
         for layer, size in (
             (self.points, point_size(self._n_points)),
             (self.landmarks, LANDMARK_SIZE),
@@ -393,33 +547,42 @@ class MapLayers:
 
     def _show_box(self, points: Points) -> None:
         """Have the extent of the points be the whole box, which the map is to fill."""
-        corners = np.resize(self._frame.corners.astype(np.float32), points.data.shape)
         with in_place(points, "data") as data:
-            data[:, displayed_axes(self._viewer.dims)] = corners
+            data[:] = np.resize(self._box_corners(), data.shape)
         points.refresh(thumbnail=False, highlight=False)
 
     def _replace(self, n_points: int, n_landmarks: int) -> None:
         self._remove_own()
         self._seen_axes = self._displayed()
-        self._frame = Frame(free_box(self._extents()))
+        n_axes = self._n_shown
+        self._frame = Frame(free_box(self._extents()), n_axes)
         # The camera shows the whole box, which the map is going to fill.
-        axes = displayed_axes(self._viewer.dims)
-        corners = self._frame.corners.astype(np.float32)[:, axes]
-        self.points = points_layer(np.resize(corners, (n_points, 2)), self._frame.unit)
+        corners = np.resize(self._box_corners(), (n_points, n_axes))
+        self.points = points_layer(corners, self._frame.unit)
         self._n_points = n_points
         self._is_blank = True
         self.points.visible = False
         self._viewer.add_layer(self.points)
         self._add_landmarks(n_landmarks)
         self._viewer.layers.selection.active = self.points
-        self._viewer.reset_view()
+        camera = camera_of(self._viewer)
+        if n_axes == 3 and not np.any(camera.angles):
+            camera.angles = TILTED
+        self._viewer.reset_view(reset_camera_angle=n_axes == 2)
+
+    def _box_corners(self) -> NDArray[np.float32]:
+        """Return first and last corner of the box in the layers' own axes, (2, d)."""
+        axes, half = self._axes, self._frame.box.side / 2
+        corners = np.empty((2, len(axes)), np.float32)
+        depth = np.array([[-half], [half]])
+        corners[:, axes] = np.hstack([depth, self._frame.corners])[:, -len(axes) :]
+        return corners
 
     def _add_landmarks(self, n_landmarks: int) -> None:
         """Add a layer of landmarks, which the next snapshot puts into place."""
         active = self._viewer.layers.selection.active
-        axes = displayed_axes(self._viewer.dims)
-        middle = np.tile(self._frame.box.center[axes], (n_landmarks, 1))
-        layer = landmarks_layer(middle, self._frame.unit)
+        middle = self._box_corners().mean(axis=0)
+        layer = landmarks_layer(np.tile(middle, (n_landmarks, 1)), self._frame.unit)
         layer.visible = self._landmarks_shown and not self._is_blank
         self._viewer.add_layer(layer)
         self.landmarks = layer

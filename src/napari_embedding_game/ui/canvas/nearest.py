@@ -5,7 +5,92 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.ui.canvas.map_layers import MapPosition
+from napari_embedding_game.ui.canvas.map_layers import MapLayers, MapPosition
+from napari_embedding_game.ui.canvas.projection import Projection
+
+BESIDE = 0.08
+"""How far beside the points of a map in space is still on it, a share of its side."""
+
+
+def row_near(
+    layers: MapLayers, embedding: NDArray[np.floating], pixel: NDArray[np.floating]
+) -> int | None:
+    """Return the row of (N, d) that is drawn nearest to a pixel; None off the map.
+
+    Of points in space that are drawn one behind the other, the foremost.
+    """
+    space = layers.space_at(pixel)
+    if space is not None:
+        sizes = 0.0 if layers.points is None else layers.points.size
+        places, reach = layers.to_world(embedding), layers.side * BESIDE
+        return _in_space(space, places, pixel, reach, 0.0, sizes)
+    place = layers.place_at(pixel)
+    return None if place is None else nearest(layers.as_drawn(embedding), place)
+
+
+def row_under(
+    layers: MapLayers,
+    embedding: NDArray[np.floating],
+    pixel: NDArray[np.floating],
+    pixels: float,
+    sizes: NDArray[np.floating] | float = 0.0,
+) -> int | None:
+    """Return the row of (N, d) that is drawn at a pixel, or None.
+
+    Parameters
+    ----------
+    layers : MapLayers
+    embedding : array, shape (N, d)
+    pixel : array, shape (2,)
+    pixels : float
+        How far from its middle a small point can be pointed at, on the canvas.
+    sizes : array, shape (N,)
+        Of the points in the world: larger ones can be pointed at anywhere.
+    """
+    space = layers.space_at(pixel)
+    if space is not None:
+        places = layers.to_world(embedding)
+        return _in_space(space, places, pixel, 0.0, pixels, sizes)
+    place = layers.place_at(pixel)
+    if place is None:
+        return None
+    zoom = float(np.linalg.svd(place.stretch, compute_uv=False)[-1]) / layers.scale
+    reach = max(pixels, float(np.max(sizes)) * zoom / 2)
+    point = nearest_within(layers.as_drawn(embedding), place, reach)
+    if point is None:
+        return None
+    row, away = point
+    radius = float(np.broadcast_to(sizes, len(embedding))[row]) * zoom / 2
+    return row if away <= max(pixels, radius) else None
+
+
+def _in_space(
+    space: Projection,
+    places: NDArray[np.floating],
+    pixel: NDArray[np.floating],
+    reach: float,
+    pixels: float,
+    sizes: NDArray[np.floating] | float,
+) -> int | None:
+    """Return the foremost of places (N, 3) that are drawn at a pixel.
+
+    That is within so many pixels of it, or half the size of its point.  Or else the one
+    that is drawn nearest to it, within a reach in the world; None beyond.
+    """
+    away = np.hypot(*(space.to_pixels(places) - pixel).T)
+    away[np.isnan(away)] = np.inf  # behind the camera
+    first = int(np.argmin(away))
+    if not np.isfinite(away[first]):
+        return None
+    zoom = space.zoom_at(places[first])
+    radii = np.maximum(np.asarray(sizes) * zoom / 2, pixels)
+    on = np.flatnonzero(away <= radii)
+    if len(on):
+        assert space.ahead is not None
+        first = int(on[np.argmin(places[on] @ space.ahead)])
+    elif away[first] > reach * zoom:
+        return None
+    return first
 
 
 def nearest(embedding: NDArray[np.floating], place: MapPosition) -> int:

@@ -25,8 +25,9 @@ The repulsion has length 1, so a map this small has collapsed: it must look so.
 """
 TOLERANCE = 0.01
 """Move of the extent, relative to it, that the frame does not follow."""
-_DOWN_RIGHT = np.array([-1.0, 1.0])
-"""Rows grow downwards, y upwards."""
+_SIGNS = np.array([1.0, -1.0, 1.0])
+"""Of depth, row and column: rows grow downwards, y upwards, and both z and napari's
+depth towards the eye."""
 TAIL = 0.002
 """Share of the points at each end of an axis that may be outliers."""
 MARGIN = 0.25
@@ -81,14 +82,16 @@ def main_extent(
 
 
 class Frame:
-    """Scale and shift from the map's own units into a box of the world."""
+    """Scale and shift from the map's own units into a box of the world.
 
-    def __init__(self, box: Box) -> None:
+    A map of three dimensions fills a cube; its depth is around that of flat layers.
+    """
+
+    def __init__(self, box: Box, n_axes: int = 2) -> None:
         self.box = box
-        self.ndim = 2
-        self._center = np.zeros(2)  # row and column, in units of the map
+        self._center = np.zeros(n_axes)  # [depth,] row and column, in the map's units
         self._half = 0.0
-        self._first = self._last = np.zeros(2)
+        self._first = self._last = np.zeros(n_axes)
         """Corners of all points, outliers too, in units of the map."""
         self._shift = 0.0
         """World units to the right, so that no outlier lies on an image."""
@@ -103,12 +106,18 @@ class Frame:
         self._half = 0.0
 
     def follow(self, positions: NDArray[np.floating], *, settle: bool = False) -> None:
-        """Move towards the extent of the positions (N, 2); all the way to settle."""
-        x, y = positions.T  # axis by axis, which is many times quicker than both
-        rows, columns = main_extent(-y), main_extent(x)
-        low, high, first, last = np.array([rows, columns]).T
+        """Move towards the extent of positions (N, 2) or (N, 3); all the way to settle.
+
+        At once, too, where there were more or fewer axes before.
+        """
+        # Axis by axis, which is many times quicker than all at once.
+        signs = _SIGNS[-positions.shape[1] :]
+        pairs = zip(signs.astype(np.float32), positions.T[::-1], strict=True)
+        low, high, first, last = np.array([main_extent(s * x) for s, x in pairs]).T
         self._first, self._last = first, last
         center = (low + high) / 2
+        if len(center) != len(self._center):
+            self._center, self._half = np.zeros(len(center)), 0.0
         half = max(float((high - low).max()) / 2, SMALLEST_HALF)
         reach = half + float(np.abs(center - self._center).max())
         settle = settle or not self.is_fitted
@@ -117,7 +126,7 @@ class Frame:
         elif reach < self._half * (1 - TOLERANCE):
             self._move(center, half, EASE)  # a shrinking map is followed gently
         if settle and self.box.is_beside:
-            beyond = (low[1] - first[1]) * self.scale
+            beyond = (low[-1] - first[-1]) * self.scale
             self._shift = max(0.0, beyond - GAP * self.box.side)
 
     def _move(self, center: NDArray[np.floating], half: float, ease: float) -> None:
@@ -143,21 +152,27 @@ class Frame:
     @property
     def translate(self) -> NDArray[np.floating]:
         """World position of the map's origin."""
-        moved = np.array([0.0, self._shift])
-        return self.box.center + moved - self.scale * self._center
+        middle = np.zeros(len(self._center))
+        middle[-2:] = self.box.center
+        middle[-1] += self._shift
+        return middle - self.scale * self._center
 
     @property
     def jacobian(self) -> NDArray[np.floating]:
-        """(2, 2) from a step (x, y) on the map to (row, column) of the world."""
-        return np.array([[0.0, -self.scale], [self.scale, 0.0]])
+        """From a step (x, y[, z]) on the map to ([depth,] row, column): (d, d)."""
+        return np.fliplr(np.diag(self.scale * self._signs))
 
     def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return (x, y) (..., 2) in units of the map as (row, column) of the world."""
-        return positions[..., ::-1] * (self.scale * _DOWN_RIGHT) + self.translate
+        """Return (x, y[, z]) (..., d) of the map as ([depth,] row, column)."""
+        return positions[..., ::-1] * (self.scale * self._signs) + self.translate
 
     def to_map(self, world: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return (row, column) (..., 2) of the world as (x, y) in units of the map."""
-        return ((world - self.translate) / (self.scale * _DOWN_RIGHT))[..., ::-1]
+        """Return ([depth,] row, column) (..., d) of the world as (x, y[, z])."""
+        return ((world - self.translate) / (self.scale * self._signs))[..., ::-1]
+
+    @property
+    def _signs(self) -> NDArray[np.float64]:
+        return _SIGNS[-len(self._center) :]
 
     def meets(self, extent: NDArray[np.floating]) -> bool:
         """Return whether an extent [[top, left], [bottom, right]] lies on the box."""

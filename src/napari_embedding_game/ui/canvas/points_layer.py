@@ -37,7 +37,7 @@ def points_layer(world: NDArray[np.floating], unit: float) -> Points:
 
     Parameters
     ----------
-    world : array, shape (N, 2)
+    world : array, shape (N, 2) or (N, 3)
         Taken over: it is written in place later.
     unit : float
         World units per thousandth of the map.
@@ -51,6 +51,7 @@ def points_layer(world: NDArray[np.floating], unit: float) -> Points:
         opacity=0.9,
         blending="translucent",
         canvas_size_limits=(SMALLEST, LARGEST),
+        shading="spherical" if world.shape[1] == 3 else "none",
     )
     with in_place(layer, "symbol") as symbols:
         symbols[:] = SYMBOL  # words are quicker to compare than napari's symbols
@@ -73,12 +74,12 @@ def landmarks_layer(world: NDArray[np.floating], unit: float) -> Points:
 def write_landmarks(
     layer: Points, places: NDArray[np.floating], axes: list[int], unit: float
 ) -> None:
-    """Put the landmarks at these places (L, 2), however many there were.
+    """Put the landmarks at these places (L, 2) or (L, 3), however many there were.
 
     Parameters
     ----------
     axes : list of int
-        Axes of the layer along the rows and columns of the places.
+        Axes of the layer along [depth,] rows and columns of the places.
     unit : float
         World units per thousandth of the map.
     """

@@ -25,35 +25,67 @@ SMALLEST_CELL = 20
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Where a plane of napari's scene is drawn on the canvas, and the way back.
+    """Where a plane or the space of napari's scene is drawn, and the way back.
 
     Parameters
     ----------
-    matrix : array, shape (3, 3)
-        From (row, column, 1) of the plane to (x w, y w, w), in the pixels that Qt
-        counts: rotation, perspective and grid included.
+    matrix : array, shape (3, 3) or (3, 4)
+        From (row, column, 1) of the plane, or (depth, row, column, 1) of the space, to
+        (x w, y w, w), in the pixels that Qt counts: rotation, perspective and grid
+        included.
     cell : (x, y, width, height)
-        The part of the canvas on which the plane is drawn.
+        The part of the canvas on which it is drawn.
+    ahead : array, shape (3,), optional
+        How much further from the eye a step in space leads; None of a plane.
     """
 
     matrix: NDArray[np.float64]
     cell: tuple[float, float, float, float]
+    ahead: NDArray[np.float64] | None = None
 
     def to_pixels(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return where places (n, 2) are drawn: (n, 2) of x and y.
+        """Return where places (n, 2) or (n, 3) are drawn: (n, 2) of x and y.
 
         NaN for what is behind the camera.
         """
-        homogeneous = np.asarray(places) @ self.matrix[:, :2].T + self.matrix[:, 2]
+        homogeneous = np.asarray(places) @ self.matrix[:, :-1].T + self.matrix[:, -1]
         depth = homogeneous[:, 2:]
         return homogeneous[:, :2] / np.where(depth > 0, depth, np.nan)
+
+    def beside(
+        self, place: NDArray[np.floating], pixel: NDArray[np.floating]
+    ) -> NDArray[np.float64] | None:
+        """Return the place under a pixel (x, y) that is as far from the eye as another.
+
+        That is in the plane through it that stands parallel to the canvas.
+
+        Parameters
+        ----------
+        place : array, shape (3,)
+            The other place: depth, row and column.
+        pixel : array, shape (2,)
+
+        Returns
+        -------
+        array, shape (3,)
+            None of a plane, and where the place is behind the camera.
+        """
+        place = np.asarray(place, dtype=float)
+        x, y, depth = self.matrix @ np.append(place, 1.0)
+        if self.ahead is None or not depth > 0:
+            return None
+        equations = np.vstack([self.matrix[:2, :3], self.ahead])
+        step = np.append(np.asarray(pixel, dtype=float) * depth - [x, y], 0.0)
+        return place + np.linalg.solve(equations, step)
 
     def to_plane(self, pixels: NDArray[np.floating]) -> NDArray[np.float64] | None:
         """Return the (row, column) under pixels (n, 2); None where there is none.
 
-        That is so beyond the horizon, and for a plane that is seen from its edge.
+        That is so beyond the horizon, for a plane that is seen from its edge, and in
+        space, where a pixel is no place.
         """
-        if np.linalg.cond(self.matrix[:2, :2]) > EDGE:
+        is_plane = self.ahead is None
+        if not is_plane or np.linalg.cond(self.matrix[:2, :2]) > EDGE:
             return None
         back = np.linalg.inv(self.matrix)
         homogeneous = np.asarray(pixels, dtype=float) @ back[:, :2].T + back[:, 2]
@@ -66,37 +98,49 @@ class Projection:
         return bool(x <= pixel[0] <= x + width and y <= pixel[1] <= y + height)
 
     def stretch(self, place: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return the (2, 2) by which a small step from a place moves on the canvas."""
+        """Return by how much a small step from a place moves on the canvas.
+
+        (2, 2) of a plane, (2, 3) in space.
+        """
         x, y, depth = self.matrix @ np.append(np.asarray(place, dtype=float), 1.0)
         pixel = np.array([[x], [y]]) / depth
-        step: NDArray[np.float64] = self.matrix[:2, :2] - pixel * self.matrix[2, :2]
+        step: NDArray[np.float64] = self.matrix[:2, :-1] - pixel * self.matrix[2, :-1]
         return step / depth
 
     def zoom_at(self, place: NDArray[np.floating]) -> float:
-        """Return the fewest pixels that a unit takes at a place, in any direction."""
+        """Return the fewest pixels that a unit takes at a place, in any direction.
+
+        In space: in any direction across the line of sight.
+        """
         return float(np.linalg.svd(self.stretch(place), compute_uv=False)[-1])
 
 
 def projection_of(viewer: Any, layer: Any) -> Projection | None:
-    """Return how a two-dimensional layer is drawn; None where it is not to be seen.
+    """Return how a layer is drawn; None where it is not to be seen.
 
-    The plane has the coordinates of the layer's data, in the order in which they are
-    displayed (:func:`displayed_axes`).  napari draws such a layer at depth 0 of what
-    is displayed, whatever axes these are.
+    A flat layer is a plane, which napari draws at depth 0 of what is displayed,
+    whatever axes these are; one of three dimensions is a space, seen as such only where
+    napari displays three.  Both have the coordinates of the layer's data, in the order
+    in which they are displayed (:func:`displayed_axes`).
     """
-    cell = _cell_of(viewer, layer)
-    if cell is None or not layer.visible:
+    cell, n_axes = _cell_of(viewer, layer), layer.ndim
+    if cell is None or not layer.visible or n_axes > viewer.dims.ndisplay:
         return None
-    return Projection(_camera_matrix(viewer, cell) @ _layer_matrix(viewer, layer), cell)
+    of_layer = _layer_matrix(viewer, layer)
+    matrix, ahead = _camera_matrix(viewer, cell)
+    if n_axes == 3:
+        return Projection(matrix @ of_layer, cell, ahead @ of_layer[:3, :3])
+    return Projection(matrix[:, 1:] @ of_layer, cell)  # depth is 0
 
 
-def displayed_axes(dims: Any, ndim: int = 2) -> list[int]:
-    """Return the axes of a layer of ``ndim`` dimensions along rows and columns.
+def displayed_axes(dims: Any, ndim: int = 2, n_axes: int = 2) -> list[int]:
+    """Return the axes of a layer of ``ndim`` dimensions that are displayed.
 
-    Axes are rolled and transposed by napari's buttons under the list of layers.
+    Along rows and columns, or, with ``n_axes`` 3, along depth, rows and columns.  Axes
+    are rolled and transposed by napari's buttons under the list of layers.
     """
     first = dims.ndim - ndim
-    return [axis - first for axis in dims.order if axis >= first][-2:]
+    return [axis - first for axis in dims.order if axis >= first][-n_axes:]
 
 
 def view_changes(viewer: Any) -> tuple[Any, ...]:
@@ -120,38 +164,48 @@ def view_changes(viewer: Any) -> tuple[Any, ...]:
 
 
 def _layer_matrix(viewer: Any, layer: Any) -> NDArray[np.float64]:
-    """Return from displayed coordinates of the data to the scene: (3, 3)."""
-    axes = displayed_axes(viewer.dims)
-    corners = np.zeros((3, 2))
-    corners[1, axes[0]] = corners[2, axes[1]] = 1.0
-    origin, down, right = (np.asarray(layer.data_to_world(c))[axes] for c in corners)
-    matrix = np.eye(3)
-    matrix[:2] = np.column_stack([down - origin, right - origin, origin])
+    """Return from displayed coordinates of the data to the scene.
+
+    (3, 3) of a flat layer, (4, 4) of one of three dimensions.
+    """
+    n = layer.ndim
+    axes = displayed_axes(viewer.dims, n, n)
+    corners = np.zeros((n + 1, n))
+    corners[range(1, n + 1), axes] = 1.0
+    origin, *steps = (np.asarray(layer.data_to_world(c))[axes] for c in corners)
+    matrix = np.eye(n + 1)
+    matrix[:n] = np.column_stack([*(step - origin for step in steps), origin])
     return matrix
 
 
 def _camera_matrix(
     viewer: Any, cell: tuple[float, float, float, float]
-) -> NDArray[np.float64]:
-    """Return from (row, column, 1) at depth 0 of the scene to pixels: (3, 3)."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return from (depth, row, column, 1) of the scene to pixels, and the sight.
+
+    Returns
+    -------
+    matrix : array, shape (3, 4)
+    ahead : array, shape (3,)
+        Into the picture; zeros in a flat view.
+    """
     camera, (x, y, width, height) = camera_of(viewer), cell
     right, down, ahead = _directions(camera, viewer.dims.ndisplay)
     center = np.asarray(camera.center, dtype=float)
     along = np.stack([right, down, ahead])
-    moved = -along @ center
-    matrix = np.column_stack([along[:, 1:], moved])  # depth is 0
+    matrix = np.column_stack([along, -along @ center])
     matrix[:2] *= camera.zoom
     is_flat = viewer.dims.ndisplay == 2 or not camera.perspective
     if is_flat:
-        matrix[2] = 0.0, 0.0, 1.0
+        matrix[2] = 0.0, 0.0, 0.0, 1.0
     else:
         # The eye stands where the canvas takes up the whole angle of view.
         angle = np.radians(camera.perspective) / 2
         matrix[2] *= 2 * np.tan(angle) * camera.zoom / height
-        matrix[2, 2] += 1.0
+        matrix[2, 3] += 1.0
     matrix[0] += matrix[2] * (x + width / 2)
     matrix[1] += matrix[2] * (y + height / 2)
-    return matrix
+    return matrix, ahead
 
 
 def _directions(camera: Any, ndisplay: int) -> NDArray[np.float64]:

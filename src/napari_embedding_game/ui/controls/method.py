@@ -8,6 +8,7 @@ from typing import Any
 
 from magicgui.widgets import FloatSlider, FloatSpinBox
 from magicgui.widgets.bases import ValueWidget
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import get_method, strength_of
@@ -61,7 +62,14 @@ OF_THE_METHOD = ("method", "approximation", "optimizer", "affinity")
 """Those whose choices and values go with the method."""
 AUTOMATICALLY = ("learning_rate", "landmark_learning_rate", "momentum", "max_iter")
 """Numbers that are left to the engine at their lowest value."""
-MAIN = ("method", "approximation", "n_landmarks", "n_neighbors", "perplexity")
+MAIN = (
+    "method",
+    "approximation",
+    "n_components",
+    "n_landmarks",
+    "n_neighbors",
+    "perplexity",
+)
 MORE = [name for name in LABELS if name not in MAIN]
 """The fine print, from top to bottom."""
 CHOOSERS: Mapping[str, Callable[[Settings, Any], None]] = {
@@ -70,11 +78,15 @@ CHOOSERS: Mapping[str, Callable[[Settings, Any], None]] = {
     "affinity": Settings.choose_affinity,
 }
 """Settings that others depend on."""
+IN_SPACE = "Drag the map to turn it. Restart lays it out anew in space."
 STALE = "Restart to use these settings: they hold for a new run."
 
 
 class MethodControls(ControlsSection):
     """Edits ``session.settings``; what can act on the running game acts at once."""
+
+    dimensions_requested = Signal(int)
+    """How many dimensions the map is to have from now on."""
 
     def __init__(self, session: Session) -> None:
         super().__init__("Game")
@@ -113,7 +125,10 @@ class MethodControls(ControlsSection):
         self._add_rows(main, MAIN[:2])
         add_row(main, "Repulsion", self._strength_row())
         main.addRow("", self.paper_lambda)
-        self._add_rows(main, MAIN[2:])
+        self._add_rows(main, MAIN[2:3])
+        self.in_space = text_label(IN_SPACE)
+        main.addRow("", self.in_space)
+        self._add_rows(main, MAIN[3:])
         self.column.addLayout(main)
         inside = QWidget()
         rows = form()
@@ -165,8 +180,9 @@ class MethodControls(ControlsSection):
 
     def show_settings(self) -> None:
         """Show the settings as they are, when something else has changed them."""
+        self._show_dimensions()
         for widget in self.controls:
-            if widget.name not in OF_THE_METHOD:
+            if widget.name not in (*OF_THE_METHOD, "n_components"):
                 value = getattr(self._settings, widget.name)
                 show_value(widget, widget.min if value is None else value)
         self._show_method()
@@ -185,6 +201,14 @@ class MethodControls(ControlsSection):
         self._enable()
         self._show_reach()
         self._tell_lambda()
+
+    def _show_dimensions(self) -> None:
+        widget, chosen = self.controls["n_components"], self._settings.n_components
+        if chosen not in widget.choices:  # a file may have a map on a line
+            with widget.changed.blocked():
+                widget.reset_choices()
+        show_value(widget, chosen)
+        self.in_space.setVisible(chosen == 3)
 
     def _show_strength(self) -> None:
         low, high = strength_range(self._settings.method)
@@ -240,6 +264,10 @@ class MethodControls(ControlsSection):
 
     def _set(self, widget: ValueWidget, value: Any) -> None:
         settings, name = self._settings, widget.name
+        if name == "n_components":
+            self.dimensions_requested.emit(value)
+            self._show_dimensions()  # as they are: it may have been refused
+            return
         if name in CHOOSERS:
             CHOOSERS[name](settings, value)
             self._show_method()

@@ -70,6 +70,7 @@ REPELLED_BY = (
 )
 LABELS = {
     "method": "Method",
+    "n_components": "Dimensions",
     "approximation": "Repelled by",
     "n_landmarks": "Landmarks",
     "n_neighbors": "Neighbours",
@@ -186,6 +187,16 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
         "approximation": {
             "choices": lambda _: approximations_of(settings.method, settings.optimizer),
             "tooltip": REPELLED_BY,
+        },
+        "n_components": {
+            "widget_type": "RadioButtons",
+            "orientation": "horizontal",
+            # A file may have a map on a line.
+            "choices": lambda _: sorted({2, 3, settings.n_components}),
+            "tooltip": "2: a flat map. 3: a map in space, which you turn with the "
+            "mouse; crowded groups find more room. The points go on from where they "
+            "are: to 3 along a new axis, to 2 on the plane in which they spread most. "
+            "The mark in the timeline brings the former map back.",
         },
         "n_landmarks": {
             "widget_type": "Slider",

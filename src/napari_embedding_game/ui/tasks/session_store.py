@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -168,11 +168,13 @@ class SessionStore(QObject):
 
     def show_view(self, view: Mapping[str, Any]) -> None:
         """Look where the person looked; what is no such view is passed over."""
-        numbers = np.array([view.get("zoom"), *(view.get("center") or ())], object)
-        is_view = len(numbers) == 4 and all(type(x) is float for x in numbers)
-        if is_view and np.isfinite(numbers.astype(float)).all() and numbers[0] > 0:
-            camera = camera_of(self._viewer)
-            camera.center, camera.zoom = tuple(numbers[1:]), numbers[0]
+        camera = camera_of(self._viewer)
+        numbers = _numbers((view.get("zoom"), *(view.get("center") or ())))
+        if len(numbers) == 4 and numbers[0] > 0:
+            camera.center, camera.zoom = numbers[1:], numbers[0]
+        angles = _numbers(view.get("angles") or ())
+        if len(angles) == 3 and self._viewer.dims.ndisplay == 3:
+            camera.angles = angles
 
     # Inside
 
@@ -248,10 +250,11 @@ class SessionStore(QObject):
             self.failed.emit(error)
 
     def _view(self) -> Mapping[str, Any]:
-        center, zoom = _seen(self._viewer)
+        center, zoom, angles = _seen(self._viewer)
         return {
             "center": list(center),
             "zoom": zoom,
+            "angles": list(angles),
             "layers": self._linked.describe(),
         }
 
@@ -269,10 +272,21 @@ def _noted(close: Callable[[], None]) -> Callable[[], None]:
     return job
 
 
-def _seen(viewer: Any) -> tuple[tuple[float, ...], float]:
-    """Return the centre and the zoom of the camera."""
+def _seen(viewer: Any) -> tuple[tuple[float, ...], float, tuple[float, ...]]:
+    """Return the centre, the zoom and the angles of the camera.
+
+    A flat view has no angles.
+    """
     camera = camera_of(viewer)
-    return tuple(map(float, camera.center)), float(camera.zoom)
+    angles = camera.angles if viewer.dims.ndisplay == 3 else ()
+    center = tuple(map(float, camera.center))
+    return center, float(camera.zoom), tuple(map(float, angles))
+
+
+def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
+    """Return finite numbers as they are; () where these are none."""
+    is_one = [type(x) is float and np.isfinite(x) for x in values]
+    return tuple(values) if all(is_one) else ()
 
 
 def _recent_told(one: archive.Summary, when: datetime) -> str:

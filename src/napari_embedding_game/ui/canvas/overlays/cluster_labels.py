@@ -62,13 +62,15 @@ class LabelPlacement:
     clusters: tuple[Cluster, ...] = ()
     texts: tuple[str, ...] = ()
     places: NDArray[np.floating] | None = None
-    """(m, 2) row and column of the middle of each, in the world."""
+    """(m, d) [depth,] row and column of the middle of each, in the world."""
+    centers: NDArray[np.floating] | None = None
+    """(m, d) the same, in units of the map."""
     halves: NDArray[np.floating] | None = None
     """(m, 2) half the height and half the width of each, in pixels."""
     radii: NDArray[np.floating] | None = None
     """(m,) how far most points of its cluster lie from that place, in the world."""
     zooms: NDArray[np.floating] | None = None
-    """(m,) from which zoom on it has room."""
+    """(m,) from which zoom on it has room; in space that depends on the camera."""
 
 
 NO_LABELS = LabelPlacement()
@@ -86,8 +88,11 @@ class _Drag:
     """(2,) pixel of the middle of its name then."""
     pixel: NDArray[np.floating]
     """(2,) where the mouse is now."""
+    through: NDArray[np.floating]
+    """(d,) place of the name, in units of the map: in space its cluster is dragged
+    parallel to the canvas, as deep as this."""
     points: NDArray[np.floating] | None = None
-    """(m, 2) places of some of its points, in units of the map, once it is dragged."""
+    """(m, d) places of some of its points, in units of the map, once it is dragged."""
 
 
 class NameHandle:
@@ -171,7 +176,7 @@ class ClusterLabels(QObject):
     """
 
     dragged = Signal(int, object, bool)
-    """Id of a cluster of a map at rest, by how much (2,) it was dragged, in units of
+    """Id of a cluster of a map at rest, by how much (d,) it was dragged, in units of
     the map, and whether it is to be pinned there."""
 
     def __init__(
@@ -218,11 +223,11 @@ class ClusterLabels(QObject):
 
     def shown(self) -> dict[str, float]:
         """Return the names that can be read now, and how strongly: 0 to 1."""
-        names, zooms = self.names, self.names.zooms
-        drawn = self._layers.projection()
-        if zooms is None or names.places is None or drawn is None:
+        names, drawn = self.names, self._layers.projection()
+        if names.places is None or not self._fits(drawn):
             return {}
-        strengths = self._strengths(names.places, zooms, drawn)
+        assert drawn is not None
+        strengths = self._strengths(names.places, drawn)
         selection = self._session.selection
         if not selection.is_empty:
             chosen = set(selection.clusters) or set(selection.shares())
@@ -239,9 +244,11 @@ class ClusterLabels(QObject):
         """Return the cluster whose name is read at a pixel (x, y), to be dragged."""
         names, shown, drawn = self.names, self.shown(), self._layers.projection()
         snapshot = self._session.snapshot
-        if names.places is None or names.halves is None:
+        if names.places is None or names.halves is None or names.centers is None:
             return None
         if drawn is None or snapshot is None or not drawn.holds(pixel):
+            return None
+        if not self._fits(drawn):
             return None
         middles = self._middles(drawn)
         is_hit = (np.abs(middles - pixel) <= names.halves[:, ::-1]).all(axis=1)
@@ -251,7 +258,8 @@ class ClusterLabels(QObject):
             return None
         place = int(hits[0])
         cluster = names.clusters[place]
-        drag = _Drag(cluster, names.texts[place], pixel, middles[place], pixel)
+        through = names.centers[place]
+        drag = _Drag(cluster, names.texts[place], pixel, middles[place], pixel, through)
         if self._session.state == "running":
             return SpringHandle(self, self._session, drag)
         return NameHandle(self, drag)
@@ -264,17 +272,26 @@ class ClusterLabels(QObject):
         self._overlay.repaint()
 
     def shift(self, drag: _Drag) -> NDArray[np.floating] | None:
-        """Return by how much (2,) a cluster is dragged on the map.
+        """Return by how much (d,) a cluster is dragged on the map.
 
-        None where the mouse is beyond the plane of the map.
+        In space parallel to the canvas.  None where the mouse is beyond the plane of
+        the map.
         """
-        line = self._layers.outline_at(np.stack([drag.begun, drag.pixel]))
-        return None if line is None else line[1] - line[0]
+        begun = self._layers.point_under(drag.begun, drag.through)
+        at = self._layers.point_under(drag.pixel, drag.through)
+        return None if begun is None or at is None else at - begun
 
     # Inside
 
+    def _fits(self, drawn: Projection | None) -> bool:
+        """Whether the names are of the plane or the space that is drawn."""
+        places = self.names.places
+        if drawn is None or places is None:
+            return False
+        return places.shape[1] == drawn.matrix.shape[1] - 1
+
     def _some_points(self, cluster: int) -> NDArray[np.floating]:
-        """Return places (m, 2) of some points of a cluster, in units of the map."""
+        """Return places (m, d) of some points of a cluster, in units of the map."""
         snapshot = self._session.snapshot
         assert snapshot is not None
         rows = self._session.clusters.clustering.rows(cluster)
@@ -288,18 +305,22 @@ class ClusterLabels(QObject):
         return pixels
 
     def _strengths(
-        self,
-        places: NDArray[np.floating],
-        zooms: NDArray[np.floating],
-        drawn: Projection,
+        self, places: NDArray[np.floating], drawn: Projection
     ) -> NDArray[np.floating]:
         """Return how strongly each name is seen: 0 to 1, 0 behind the camera."""
-        in_front = np.isfinite(drawn.to_pixels(places)).all(axis=1)
-        seen = places[in_front]
+        names, pixels = self.names, drawn.to_pixels(places)
+        assert names.halves is not None
+        assert names.zooms is not None
+        in_front = np.isfinite(pixels).all(axis=1)
         strengths = np.zeros(len(places))
+        if drawn.ahead is not None:  # who stands beside whom is up to the camera
+            zooms = zooms_with_room(pixels[in_front, ::-1], names.halves[in_front])
+            strengths[in_front] = opacity(1.0, zooms)
+            return strengths
         # Seen from the side, names stand as close as the shortest way has them.
-        zoom = min(map(drawn.zoom_at, seen), default=0.0)
-        strengths[in_front] = opacity(zoom, zooms[in_front]) if zoom else 0.0
+        zoom = min(map(drawn.zoom_at, places[in_front]), default=0.0)
+        zooms = names.zooms[in_front]
+        strengths[in_front] = opacity(zoom, zooms) if zoom else 0.0
         return strengths
 
     def _signals(self) -> tuple[Any, ...]:
@@ -316,6 +337,7 @@ class ClusterLabels(QObject):
             self._linked.changed,  # the map may make room
             self._viewer.dims.events.order,  # also then
             self._viewer.dims.events.ndim,
+            self._viewer.dims.events.ndisplay,
         )
 
     def _later(self, event: object = None) -> None:
@@ -351,20 +373,17 @@ class ClusterLabels(QObject):
             return NO_LABELS
         is_by_cluster = session.look.color_by == CLUSTER
         clusters = to_be_named(session.clusters.clusters, with_numbers=is_by_cluster)
-        is_plane = snapshot.embedding.shape[1] == 2
-        if not (session.look.show_names and clusters and is_plane):
+        if not (session.look.show_names and clusters):
             return NO_LABELS
-        ids = [cluster.id for cluster in clusters]
-        places = centers(snapshot.embedding, session.clusters.labels, ids)
-        away = radii(snapshot.embedding, session.clusters.labels, ids, places)
-        edges = np.asarray(self._layers.to_world(places + away[:, None] * [1, 0]))
-        places = np.asarray(self._layers.to_world(places))
-        away = np.linalg.norm(edges - places, axis=1)
+        ids, labels = [c.id for c in clusters], session.clusters.labels
+        middles = centers(snapshot.embedding, labels, ids)
+        away = radii(snapshot.embedding, labels, ids, middles) * self._layers.scale
+        places = np.asarray(self._layers.to_world(middles))
         texts = tuple(map(text_of, clusters))
         pairs = zip(texts, clusters, strict=True)
         halves = np.array([half_size(text, c.is_named) for text, c in pairs])
-        zooms = zooms_with_room(places, halves)
-        return LabelPlacement(clusters, texts, places, halves, away, zooms)
+        zooms = zooms_with_room(places[:, -2:], halves)
+        return LabelPlacement(clusters, texts, places, middles, halves, away, zooms)
 
     def _lifts(self, drawn: Projection) -> NDArray[np.floating]:
         """Return how far each name stands above its cluster: (m,) pixels."""
@@ -378,7 +397,7 @@ class ClusterLabels(QObject):
     def _paint(self, painter: QPainter, drawn: Projection) -> None:
         """Write the present names."""
         names, shown = self.names, self.shown()
-        if names.places is None:
+        if names.places is None or not self._fits(drawn):
             return
         pixels = self._middles(drawn)
         colors = ON_LIGHT if self._viewer.theme == "light" else ON_DARK

@@ -113,7 +113,7 @@ class FarLines(QObject):
             return none
         if snapshot is None or snapshot.neighbors is None or session.selection.is_empty:
             return none
-        if snapshot.embedding.shape[1] != 2 or self._layers.points is None:
+        if self._layers.points is None:
             return none
         rows = session.selection.rows
         pairs = far_neighbors(snapshot.neighbors, snapshot.embedding, rows)

@@ -86,9 +86,7 @@ class HandMarks(QObject):
     # Inside
 
     def _is_wanted(self) -> bool:
-        snapshot = self._session.snapshot
-        is_flat = snapshot is not None and snapshot.embedding.shape[1] == 2
-        return bool(self._session.hand.forces) and is_flat
+        return bool(self._session.hand.forces) and self._session.snapshot is not None
 
     def _update(self, event: object = None) -> None:
         if self._is_wanted() or self._overlay.widget is not None:
@@ -119,8 +117,10 @@ class HandMarks(QObject):
         drawn: Projection,
         places: NDArray[np.floating] | list[NDArray[np.floating]],
     ) -> list[QPointF]:
-        """Return where places (m, 2) of the map are drawn, without unseen ones."""
-        pixels = drawn.to_pixels(np.asarray(self._layers.to_world(np.asarray(places))))
+        """Return where places (m, d) of the map are drawn, without unseen ones."""
+        # One by one: while the map gets more or fewer dimensions they differ in these.
+        world = [self._layers.to_world(np.asarray(place)) for place in places]
+        pixels = drawn.to_pixels(np.array(world))
         return [QPointF(x, y) for x, y in pixels.tolist() if np.isfinite(x + y)]
 
 

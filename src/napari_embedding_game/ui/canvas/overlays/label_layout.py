@@ -21,14 +21,14 @@ def centers(
 ) -> NDArray[np.float64]:
     """Return for each cluster the one of its points that is nearest its median.
 
-    A median alone may lie in the gap of a bent cluster: (len(ids), 2).
+    A median alone may lie in the gap of a bent cluster: (len(ids), d).
     """
     order = np.argsort(labels, kind="stable")
     begins = np.searchsorted(labels[order], ids, side="left")
     ends = np.searchsorted(labels[order], ids, side="right")
-    places = np.zeros((len(ids), 2))
+    places = np.zeros((len(ids), embedding.shape[1]))
     for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        points = embedding[order[begin:end], :2]
+        points = embedding[order[begin:end]]
         away = ((points - np.median(points, axis=0)) ** 2).sum(axis=1)
         places[number] = points[int(away.argmin())]
     return places
@@ -46,8 +46,8 @@ def radii(
     ends = np.searchsorted(labels[order], ids, side="right")
     distances = np.zeros(len(ids))
     for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        away = embedding[order[begin:end], :2] - places[number]
-        distances[number] = np.quantile(np.hypot(*away.T), MOST_OF_IT)
+        away = embedding[order[begin:end]] - places[number]
+        distances[number] = np.quantile(np.linalg.norm(away, axis=1), MOST_OF_IT)
     return distances
 
 

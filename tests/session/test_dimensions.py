@@ -1,0 +1,206 @@
+"""Two or three dimensions: the map goes on from where its points are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_blobs
+
+from napari_embedding_game.core.types import WarmStart
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.session.run.replay import replay, same
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.steering import NOISE, redimensioned
+
+
+@pytest.fixture
+def session(engine, dataset):
+    session = Session(engine, UNPACED)
+    session.load(dataset)
+    return session
+
+
+def play(session, run):
+    for progress in run.frames():
+        session.receive(run, progress)
+        if session.state == "finished":
+            return
+
+
+@pytest.fixture
+def played(session):
+    play(session, session.begin())
+    return session
+
+
+def layout(d, n=50, seed=0):
+    rng = np.random.default_rng(seed)
+    spread = np.array([9.0, 3.0, 0.5])[:d]
+    points = (rng.normal(size=(n, d)) * spread + 4).astype(np.float32)
+    return WarmStart(embedding=points, landmarks=points[:7], iterations_left=11)
+
+
+# Layouts
+
+
+def test_a_new_coordinate_is_small_noise_of_the_seed():
+    flat = layout(2)
+    one, same, other = (redimensioned(flat, 3, seed).layout for seed in (5, 5, 6))
+    assert np.array_equal(one.embedding[:, :2], flat.embedding)
+    assert np.array_equal(one.landmarks[:, :2], flat.landmarks)
+    radius = flat.embedding.std(axis=0).max()
+    assert 0.5 * NOISE * radius < one.embedding[:, 2].std() < 2 * NOISE * radius
+    assert np.array_equal(one.embedding, same.embedding)
+    assert np.array_equal(one.landmarks, same.landmarks)
+    assert not np.array_equal(one.embedding, other.embedding)
+
+
+def test_fewer_dimensions_are_the_plane_in_which_the_points_spread_most():
+    # Wide along x and z, narrow along y: the plane is that of x and z.
+    space = layout(3)
+    swapped = WarmStart(
+        embedding=space.embedding[:, [0, 2, 1]],
+        landmarks=space.landmarks[:, [0, 2, 1]],
+        iterations_left=11,
+    )
+    flat = redimensioned(swapped, 2, 0).layout
+    assert flat.embedding.shape == (50, 2)
+    assert flat.iterations_left == 11
+    squared = ((swapped.embedding - swapped.embedding.mean(axis=0)) ** 2).sum()
+    kept = ((flat.embedding - flat.embedding.mean(axis=0)) ** 2).sum()
+    values = np.linalg.eigvalsh(np.cov(swapped.embedding.T))
+    assert kept / squared == pytest.approx(values[1:].sum() / values.sum(), rel=1e-4)
+
+
+def test_there_and_back_the_map_stands_as_it_stood():
+    flat = layout(2)
+    there = redimensioned(flat, 3, 0).layout
+    back = redimensioned(there, 2, 0)
+    away = np.abs(back.layout.embedding - flat.embedding).max()
+    assert away < 0.1 * flat.embedding.std()
+    assert np.allclose(back.layout.landmarks, back.take(there.landmarks), atol=1e-5)
+
+
+# Sessions
+
+
+def test_a_map_goes_on_in_space_and_can_be_taken_back(played):
+    flat = played.snapshot.embedding
+    run = played.change_dimensions(3)
+    assert run.start.n_components == 3
+    assert np.array_equal(run.warm_start.embedding[:, :2], flat)
+    assert run.edges == "edges"  # those of the run before: nothing is searched again
+    play(played, run)
+    assert played.snapshot.embedding.shape == (40, 3)
+    assert not played.stale
+    labels = [mark.label for mark in played.timeline.marks]
+    assert labels[1:] == ["2 to 3 dimensions", "Finished"]
+    mark = played.timeline.marks[1]
+    played.look_back(mark.number)
+    assert played.snapshot.embedding is flat
+    assert played.settings.n_components == 2
+    play(played, played.play_on())
+    assert played.snapshot.embedding.shape == (40, 2)
+
+
+def test_back_to_the_plane(played):
+    play(played, played.change_dimensions(3))
+    run = played.change_dimensions(2)
+    assert run.start.n_components == 2
+    play(played, run)
+    assert played.snapshot.embedding.shape == (40, 2)
+
+
+def test_without_a_map_it_is_a_setting(session):
+    assert session.change_dimensions(3) is None
+    assert session.settings.n_components == 3
+    play(session, session.begin())
+    assert session.snapshot.embedding.shape == (40, 3)
+    assert session.change_dimensions(3) is None
+
+
+def test_while_the_first_run_is_prepared_it_begins_anew(session):
+    first = session.begin()
+    run = session.change_dimensions(3)
+    assert first.stopped
+    assert run.warm_start is None
+    assert run.start.n_components == 3
+
+
+def test_twice_before_the_first_frame(played):
+    played.change_dimensions(3)
+    run = played.change_dimensions(2)
+    assert run.warm_start.embedding.shape == (40, 2)
+    away = np.abs(run.warm_start.embedding - played.snapshot.embedding).max()
+    assert away < 0.5
+    play(played, run)
+    assert played.snapshot.embedding.shape == (40, 2)
+
+
+def test_a_method_that_begins_anew_waits_for_restart(played):
+    played.settings.choose_method("pca")
+    play(played, played.begin())
+    assert played.change_dimensions(3) is None
+    assert played.settings.n_components == 3
+    assert played.stale
+    assert played.snapshot.embedding.shape == (40, 2)
+
+
+def test_a_map_without_its_data_stays_as_it_is(played, dataset):
+    bare = replace(dataset, X=np.empty((40, 0)), var_names=[])
+    played.restore(played.capture(), bare)
+    with pytest.raises(DataError):
+        played.change_dimensions(3)
+    assert played.settings.n_components == 2
+    assert not played.stale
+
+
+def test_what_is_held_goes_along(played):
+    rows = np.arange(5)
+    played.hand.hold(rows)
+    flat = played.snapshot.embedding[rows]
+    run = played.change_dimensions(3)
+    (hold,) = played.hand.forces.holds
+    assert np.array_equal(hold.places, np.pad(flat, [(0, 0), (0, 1)]))
+    assert run.warm_start.embedding.shape == (40, 3)
+    played.change_dimensions(2)
+    (hold,) = played.hand.forces.holds
+    assert hold.places.shape == (5, 2)
+    assert np.abs(hold.places - flat).max() < 0.5
+
+
+def test_a_map_in_space_is_saved_opened_and_replayed(tmp_path):
+    X, _ = make_blobs(60, 4, centers=3, random_state=0)
+    session = Session(pace=UNPACED)
+    rows = [f"r{i}" for i in range(60)]
+    session.load(
+        Dataset.from_rows(
+            name="blobs",
+            X=X.astype(np.float32),
+            obs=pd.DataFrame(index=rows),
+            var_names=list("abcd"),
+            space="X",
+        )
+    )
+    session.settings.n_landmarks = 10
+    session.settings.max_iter = 20
+    play(session, session.begin())
+    play(session, session.change_dimensions(3))
+    saved = replace(session.capture("map"), key="map")
+    path = tmp_path / "space.zip"
+    archive.save(SavedSession(maps=(saved,), current="map"), path)
+    found = archive.load(path).maps[0]
+    assert found.start.n_components == 3
+    assert np.array_equal(found.snapshot.embedding, session.snapshot.embedding)
+    assert found.record.as_text() == saved.record.as_text()
+    assert same(replay(X.astype(np.float32), found.record), session.snapshot)
+    other = Session(pace=UNPACED)
+    other.restore(found, session.dataset)
+    assert other.settings.n_components == 3
+    play(other, other.change_dimensions(2))
+    assert other.snapshot.embedding.shape == (60, 2)
