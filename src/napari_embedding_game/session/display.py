@@ -23,6 +23,8 @@ class DisplaySettings:
     """Values that get the first and the last colour; None: those that suit them."""
     size_by: SizeBy = "Same"
     """Which points are drawn larger: stretched ones, or those under pressure."""
+    split_by: str = ""
+    """Column whose groups are shown side by side; "" for one map."""
     show_landmarks: bool = True
     show_names: bool = True
     """Whether the names of the clusters are written on the map."""

@@ -47,6 +47,7 @@ from napari_embedding_game.session.run.record import RunRecord, record
 from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
+from napari_embedding_game.session.splitting import Splitting
 from napari_embedding_game.session.steering import moved, redimensioned
 from napari_embedding_game.session.timeline import (
     Kind,
@@ -107,6 +108,7 @@ class Session:
         self.timeline = Timeline()
         self.hand = Hand(self)
         self.comparing = Comparing(self)
+        self.splitting = Splitting(self)
         self._is_by_hand = False
         self._shown: Mark | None = None
         """The mark that ``snapshot`` is of, where it is of an earlier moment."""
@@ -408,8 +410,13 @@ class Session:
 
     @property
     def drawn(self) -> Snapshot | None:
-        """What is to be seen: the snapshot, or the map on the way to another."""
-        return self.comparing.drawn or self.snapshot
+        """What is to be seen: the snapshot, or the map on the way to another.
+
+        Its groups may lie side by side.
+        """
+        shown = self.comparing.drawn or self.snapshot
+        split = None if shown is None else self.splitting.of(shown)
+        return shown if split is None else split.snapshot
 
     @property
     def _positions(self) -> NDArray[np.float32] | None:

@@ -172,8 +172,9 @@ class Controller(QObject):
         # First of all, as the clusters that are drawn follow the game.
         with self.drawing.following():
             self.session.receive(run, progress)
-        if snapshot is not None:
-            self.render(snapshot)
+        drawn = self.session.drawn
+        if snapshot is not None and drawn is not None:
+            self.render(drawn)
 
     def render(self, snapshot: Snapshot) -> None:
         """Draw a snapshot of the session."""
@@ -302,12 +303,12 @@ class Controller(QObject):
         """Draw a map as it was stored."""
         if saved.snapshot is not None:
             self.workspace.palette.restart()
-            self.drawing.show_stored(saved.snapshot)
+            self.drawing.show_stored(self.session.drawn or saved.snapshot)
             self.session_store.show_view(saved.view)
 
     def _on_looked_back(self, mark: Mark) -> None:
         """Draw a map of an earlier moment."""
-        self.drawing.show_again(mark.snapshot)
+        self.drawing.show_again(self.session.drawn or mark.snapshot)
 
     def _on_state(self, state: str) -> None:
         if state in ("preparing", "running"):

@@ -77,7 +77,7 @@ class Drawing(QObject):
         self._on_lost = on_lost
         self.layers = MapLayers(viewer, self._lose, workspace.kept_map)
         workspace.kept_map = None
-        self.layers.show_landmarks(session.look.show_landmarks)
+        self._show_landmarks()
         # A dock that is opened again finds the map of the former one.
         self._drawn_run = session.run if self.layers.points is not None else None
         self._is_following = False
@@ -101,6 +101,7 @@ class Drawing(QObject):
             (workspace.reveal, self.layers.fly_to),
             (session.comparing.changed, self.redraw),
             (session.comparing.moved, self._on_way),
+            (session.splitting.moved, self._on_split),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
             (viewer.dims.events.order, self._on_axes),
@@ -162,12 +163,14 @@ class Drawing(QObject):
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show a snapshot."""
+        split = self._session.splitting.current
         drawn = self.layers.show(
             snapshot,
             self._colors(snapshot),
             self._magnification(snapshot),
             self._above(),
-            follows=snapshot is not self._session.comparing.drawn,
+            follows=self._session.comparing.drawn is None or split is not None,
+            within=None if split is None else split.corners,
         )
         if drawn and self._session.state == "running":
             self._legend_turn.throttle()
@@ -229,7 +232,7 @@ class Drawing(QObject):
         if self._is_color_gone():  # a session file may ask for what is not there now
             look.color_by = CLUSTER
         elif name == "show_landmarks":
-            self.layers.show_landmarks(look.show_landmarks)
+            self._show_landmarks()
         elif name == "color_by" and look.limits is not None:
             look.limits = None  # another measure has other limits
         elif name in ("color_by", "limits"):
@@ -261,6 +264,20 @@ class Drawing(QObject):
         snapshot = self._session.drawn
         if snapshot is not None and self._session.state in RESTING:
             self.draw(snapshot)
+
+    def _on_split(self) -> None:
+        """Draw the groups side by side, or the map as a whole."""
+        self._show_landmarks()
+        snapshot = self._session.drawn
+        if snapshot is not None and self._session.state != "running":
+            self.draw(snapshot)
+            self._tidying.start()
+            self._fitting.start()
+
+    def _show_landmarks(self) -> None:
+        """Show the landmarks, unless groups lie beside each other: they are of all."""
+        is_split = self._session.splitting.is_shown
+        self.layers.show_landmarks(self._session.look.show_landmarks and not is_split)
 
     def _on_theme(self, event: object = None) -> None:
         if not self._session.selection.is_empty:

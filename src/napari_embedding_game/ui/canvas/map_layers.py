@@ -175,6 +175,7 @@ class MapLayers:
         above: NDArray[np.bool_] | None = None,
         *,
         follows: bool = True,
+        within: NDArray[np.floating] | None = None,
     ) -> bool:
         """Draw a snapshot; return whether it was drawn.
 
@@ -190,6 +191,8 @@ class MapLayers:
             Points that are drawn above all others.
         follows : bool
             Whether the scale follows the extent of the map.
+        within : (2, d) array, optional
+            Corners of what is to be seen, where that is more than the points.
         """
         if self.points is None or not _is_finite(snapshot):
             return False
@@ -202,7 +205,8 @@ class MapLayers:
             self._reshape(self.points)
         embedding = self.as_drawn(snapshot.embedding)
         if follows or not self._frame.is_fitted:
-            self._frame.follow(embedding, settle=snapshot.finished)
+            seen = embedding if within is None else self.as_drawn(within)
+            self._frame.follow(seen, settle=snapshot.finished or within is not None)
         axes = self._axes
         with in_place(self.points, "data") as data:
             data[:, axes] = self._frame.to_world(embedding)

@@ -10,10 +10,16 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.display import SizeBy
 from napari_embedding_game.session.session import ALIVE, Session
+from napari_embedding_game.session.splitting import split_columns
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
 from napari_embedding_game.ui.style.coloring import PRESSURE, Legend, choices
-from napari_embedding_game.ui.style.form_widgets import ControlsSection, add_row, form
+from napari_embedding_game.ui.style.form_widgets import (
+    ControlsSection,
+    add_row,
+    form,
+    show_row,
+)
 from napari_embedding_game.ui.style.legend import LegendView
 from napari_embedding_game.ui.style.pressure_texts import (
     PRESSURE_CHOICE,
@@ -21,6 +27,7 @@ from napari_embedding_game.ui.style.pressure_texts import (
 )
 from napari_embedding_game.ui.style.stretch_texts import STRETCH_CHOICE, STRETCH_MEANS
 
+ONE_MAP = "Nothing: one map"
 LONG_NAMES = {
     "Same": "All the same",
     "Stretch": STRETCH_CHOICE,
@@ -62,6 +69,13 @@ class DisplayControls(ControlsSection):
             tooltip=f"Stretched: large points have the highest {STRETCH_MEANS}\n\n"
             f"Squeezed: large points have the highest {PRESSURE_MEANS}",
         )
+        self.split_by = ComboBox(
+            choices=self._splits,
+            value=self._look.split_by,
+            tooltip="Show the groups of a column side by side, as samples or "
+            "conditions: each in the places that its points have on the map. While "
+            "points move, and in space, the map is whole.",
+        )
         self.landmarks = CheckBox(
             text="Show landmarks",
             value=self._look.show_landmarks,
@@ -86,6 +100,9 @@ class DisplayControls(ControlsSection):
         rows = form()
         add_row(rows, "Colour by", self.color_by)
         add_row(rows, "Size by", self.size_by)
+        add_row(rows, "Split by", self.split_by)
+        self._rows = rows
+        show_row(rows, self.split_by, False)
         self.column.addLayout(rows)
         self.gene_sets = GeneSetsPanel(session)
         self.column.addWidget(self.legend)
@@ -98,6 +115,7 @@ class DisplayControls(ControlsSection):
         self.column.addWidget(self.far.native)
         self.color_by.changed.connect(self._set_color)
         self.size_by.changed.connect(self._set_size)
+        self.split_by.changed.connect(self._set_split)
         self.landmarks.changed.connect(self._set_landmarks)
         self.names.changed.connect(self._set_names)
         self.far.changed.connect(self._set_far)
@@ -163,6 +181,10 @@ class DisplayControls(ControlsSection):
             sizes.append("Pressure")
         return [(LONG_NAMES.get(size, size), size) for size in sizes]
 
+    def _splits(self, widget: object) -> list[tuple[str, str]]:
+        names = split_columns(self._session.dataset)
+        return [(ONE_MAP, ""), *((name, name) for name in names)]
+
     @property
     def _has_pressure(self) -> bool:
         """Whether pressure is defined: by the map, or the method of the next one."""
@@ -181,6 +203,21 @@ class DisplayControls(ControlsSection):
             with widget.changed.blocked():
                 widget.reset_choices()
                 widget.value = value
+
+        self._offer_splits()
+
+    def _offer_splits(self) -> None:
+        """List the columns; one that is gone splits nothing any more."""
+        names = split_columns(self._session.dataset)
+        if self._look.split_by not in names:
+            self._look.split_by = ""
+        with self.split_by.changed.blocked():
+            self.split_by.reset_choices()
+            self.split_by.value = self._look.split_by
+        show_row(self._rows, self.split_by, bool(names))
+
+    def _set_split(self, column: str) -> None:
+        self._look.split_by = column
 
     def _set_limits(self, limits: tuple[float, float]) -> None:
         self._look.limits = limits

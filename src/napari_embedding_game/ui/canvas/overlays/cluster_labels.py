@@ -332,6 +332,7 @@ class ClusterLabels(QObject):
             session.dataset_changed,
             session.looked_back,
             session.comparing.moved,
+            session.splitting.moved,
             session.look.events.show_names,
             session.look.events.color_by,
             self._linked.changed,  # the map may make room
@@ -375,7 +376,15 @@ class ClusterLabels(QObject):
         clusters = to_be_named(session.clusters.clusters, with_numbers=is_by_cluster)
         if not (session.look.show_names and clusters):
             return NO_LABELS
-        ids, labels = [c.id for c in clusters], session.clusters.labels
+        labels = session.clusters.labels
+        split = session.splitting.current
+        if split is not None:  # in each panel they would be too many
+            labels = np.where(split.of_points == 0, labels, NOWHERE)
+            there = set(np.unique(labels).tolist())
+            clusters = tuple(c for c in clusters if c.id in there)
+            if not clusters:
+                return NO_LABELS
+        ids = [c.id for c in clusters]
         middles = centers(snapshot.embedding, labels, ids)
         away = radii(snapshot.embedding, labels, ids, middles) * self._layers.scale
         places = np.asarray(self._layers.to_world(middles))
@@ -433,6 +442,10 @@ class ClusterLabels(QObject):
         painter.setOpacity(1.0)
         middle = QPointF(*(drag.label + drag.pixel - drag.begun))
         write(painter, middle, drag.text, drag.cluster.is_named, colors)
+
+
+NOWHERE = -(2**31)
+"""Below any cluster's id: of points whose clusters get no name."""
 
 
 def to_be_named(

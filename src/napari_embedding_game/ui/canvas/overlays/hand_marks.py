@@ -65,6 +65,7 @@ class HandMarks(QObject):
                 session.looked_back,
                 session.restored,
                 session.comparing.moved,
+                session.splitting.moved,
                 workspace.linked.changed,  # the map may make room
                 viewer.dims.events.order,  # also then
                 viewer.dims.events.ndim,
@@ -86,7 +87,9 @@ class HandMarks(QObject):
     # Inside
 
     def _is_wanted(self) -> bool:
-        return bool(self._session.hand.forces) and self._session.snapshot is not None
+        session = self._session
+        is_whole = session.snapshot is not None and not session.splitting.is_shown
+        return bool(session.hand.forces) and is_whole
 
     def _update(self, event: object = None) -> None:
         if self._is_wanted() or self._overlay.widget is not None:

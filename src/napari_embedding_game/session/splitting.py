@@ -1,0 +1,166 @@
+"""The map split by a column: its groups side by side, each in the same places.
+
+Only what is drawn is moved: :attr:`Session.drawn`.  While points move, the map is
+whole.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from napari_embedding_game.core.types import Snapshot
+
+if TYPE_CHECKING:
+    from napari_embedding_game.data.dataset import Dataset
+    from napari_embedding_game.session.session import Session
+
+MOST_PANELS = 20
+GAP = 0.12
+"""Between two panels, as a share of one; captions stand in it."""
+NO_GROUP = "(none)"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One group of the column."""
+
+    name: str
+    n_points: int
+    caption: tuple[float, float]
+    """Where its name stands: the middle of its upper edge, in units of the map."""
+    width: float
+    """Of all panels, without the gap, in units of the map."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A layout whose groups were moved apart."""
+
+    snapshot: Snapshot
+    panels: tuple[Panel, ...]
+    of_points: NDArray[np.intp]
+    """(n,) panel of each point."""
+    corners: NDArray[np.float32]
+    """(2, 2) lower left and upper right corner of all panels with their captions."""
+
+
+def split_columns(dataset: Dataset | None) -> list[str]:
+    """Return the names of the columns that a map can be split by."""
+    if dataset is None:
+        return []
+    obs = dataset.obs
+    names = obs.columns[~obs.columns.duplicated(keep=False)]
+    return [
+        str(name)
+        for name in names
+        if isinstance(obs[name].dtype, pd.CategoricalDtype)
+        and 2 <= obs[name].nunique() + obs[name].hasnans <= MOST_PANELS
+    ]
+
+
+def split(snapshot: Snapshot, column: pd.Series) -> Split:
+    """Move the groups of a column apart, each as it lies, in rows of panels.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        Of two dimensions.
+    column : categorical Series of length N
+        Points without a group have a panel of their own, the last one.
+    """
+    column = column.cat.remove_unused_categories()
+    names = [*map(str, column.cat.categories)]
+    codes = column.cat.codes.to_numpy().astype(np.intp)
+    if (codes < 0).any():
+        codes = np.where(codes < 0, len(names), codes)
+        names.append(NO_GROUP)
+    low, high = snapshot.embedding.min(axis=0), snapshot.embedding.max(axis=0)
+    pitch = (high - low) * (1 + GAP) + np.finfo(np.float32).tiny
+    n_columns = math.ceil(math.sqrt(len(names)))
+    numbers = np.arange(len(names))
+    # The first row is the upper one.
+    places = np.column_stack([numbers % n_columns, -(numbers // n_columns)])
+    offsets = (places * pitch).astype(np.float32)
+    counts = np.bincount(codes, minlength=len(names))
+    upper = np.array([(low[0] + high[0]) / 2, high[1] + GAP / 2 * (high - low)[1]])
+    panels = tuple(
+        Panel(name, int(count), (float(x), float(y)), float(high[0] - low[0]))
+        for name, count, (x, y) in zip(names, counts, upper + offsets, strict=True)
+    )
+    moved = replace(snapshot, embedding=snapshot.embedding + offsets[codes])
+    below = low + places.min(axis=0) * pitch
+    above = high + places.max(axis=0) * pitch + [0, GAP * (high - low)[1]]
+    corners = np.array([below, above], np.float32)
+    return Split(moved, panels, codes, corners)
+
+
+class Splitting:
+    """Splits the map of a session by the column that its look names.
+
+    Parameters
+    ----------
+    session : Session
+    """
+
+    moved = Signal()
+    """The map is drawn split, whole, or by another column."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._of: tuple[Snapshot, str] | None = None
+        self._split: Split | None = None
+        self._known: tuple[Dataset | None, frozenset[str]] | None = None
+        self._told = False
+        session.look.events.split_by.connect(self._tell)
+        session.state_changed.connect(self.check, max_args=0)
+
+    def check(self) -> None:
+        """Tell where the map has become split, or whole."""
+        if self.is_shown != self._told:
+            self._tell()
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the map is drawn split now."""
+        session = self._session
+        shot, by = session.snapshot, session.look.split_by
+        is_flat = shot is not None and shot.embedding.shape[1] == 2
+        is_at_rest = session.state not in ("preparing", "running")
+        return bool(by) and is_flat and is_at_rest and self._has_column(by)
+
+    def _has_column(self, by: str) -> bool:
+        """Return whether the data can be split by a column; asked at each move."""
+        dataset = self._session.dataset
+        if self._known is None or self._known[0] is not dataset:
+            self._known = dataset, frozenset(split_columns(dataset))
+        return by in self._known[1]
+
+    def of(self, snapshot: Snapshot) -> Split | None:
+        """Return a layout of the session's map as it is drawn; None if it is whole."""
+        if not self.is_shown:
+            self._of = self._split = None
+            return None
+        by = self._session.look.split_by
+        if self._of is None or self._of[0] is not snapshot or self._of[1] != by:
+            assert self._session.dataset is not None
+            self._split = split(snapshot, self._session.dataset.obs[by])
+            self._of = snapshot, by
+        return self._split
+
+    @property
+    def current(self) -> Split | None:
+        """What is drawn now, if it is split."""
+        session = self._session
+        shown = session.comparing.drawn or session.snapshot
+        return None if shown is None else self.of(shown)
+
+    def _tell(self, *event: object) -> None:
+        self._told = self.is_shown
+        self.moved.emit()

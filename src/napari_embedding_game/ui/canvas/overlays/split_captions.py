@@ -1,0 +1,111 @@
+"""Write the names of the groups above the panels of a split map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from qtpy.QtCore import QObject, QPointF
+from qtpy.QtGui import QColor, QPainter
+from qtpy.QtWidgets import QWidget
+
+from napari_embedding_game.session.splitting import GAP, Panel
+from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
+from napari_embedding_game.ui.canvas.projection import Projection
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.halo_text import half_size, write
+
+if TYPE_CHECKING:
+    import napari
+
+    from napari_embedding_game.ui.workspace import Workspace
+
+ON_DARK = QColor("white"), QColor(0, 0, 0, 160)
+ON_LIGHT = QColor("black"), QColor(255, 255, 255, 190)
+
+
+def caption(panel: Panel, width: float) -> str:
+    """Return what stands above a panel, cut where it is wider than so many pixels."""
+    for n_letters in range(len(panel.name), 0, -1):
+        cut = "" if n_letters == len(panel.name) else "…"
+        text = f"{panel.name[:n_letters]}{cut} · {panel.n_points:,}"
+        if 2 * half_size(text, is_given=True)[1] <= width:
+            return text
+    return ""
+
+
+class SplitCaptions(QObject):
+    """Says which group each panel is of, and how many points it has.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    workspace : Workspace
+    layers : MapLayers
+    dock : QWidget
+        Any widget in napari's window.
+    """
+
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        layers: MapLayers,
+        dock: QWidget,
+    ) -> None:
+        super().__init__(dock)
+        self._viewer = viewer
+        self._session = session = workspace.session
+        self._layers = layers
+        self._overlay = MapOverlay(viewer, layers, dock, self._paint, self._is_wanted)
+        self._connections = Connections()
+        self._connections.connect_all(
+            (
+                session.splitting.moved,
+                session.comparing.moved,
+                session.state_changed,
+                session.looked_back,
+                session.restored,
+                session.dataset_changed,
+                workspace.linked.changed,  # the map may make room
+                viewer.dims.events.order,  # also then
+                viewer.dims.events.ndim,
+            ),
+            self._update,
+        )
+        self._update()
+
+    def close(self) -> None:
+        """Undo the connections to viewer and session; the captions go too."""
+        self._connections.close()
+        self._overlay.close()
+
+    @property
+    def overlay(self) -> QWidget | None:
+        """What the captions are written on, once there are some."""
+        return self._overlay.widget
+
+    # Inside
+
+    def _is_wanted(self) -> bool:
+        return self._session.splitting.is_shown
+
+    def _update(self, event: object = None) -> None:
+        if self._is_wanted() or self._overlay.widget is not None:
+            self._overlay.update()
+
+    def _paint(self, painter: QPainter, drawn: Projection) -> None:
+        split = self._session.splitting.current
+        if split is None:
+            return
+        places = np.array([panel.caption for panel in split.panels])
+        pixels = drawn.to_pixels(np.asarray(self._layers.to_world(places)))
+        half = np.array([split.panels[0].width * (1 + GAP) / 2, 0])
+        sides = np.array([places[0] - half, places[0] + half])
+        ends = drawn.to_pixels(np.asarray(self._layers.to_world(sides)))
+        width = float(np.abs(ends[1] - ends[0]).max())
+        colors = ON_LIGHT if self._viewer.theme == "light" else ON_DARK
+        for panel, (x, y) in zip(split.panels, pixels.tolist(), strict=True):
+            if np.isfinite(x + y):
+                write(painter, QPointF(x, y), caption(panel, width), True, colors)

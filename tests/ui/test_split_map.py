@@ -1,0 +1,93 @@
+"""The map split by a column: groups side by side, and what is under the mouse there."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.session.splitting import Panel
+from napari_embedding_game.ui.canvas.hover_watch import point_at
+from napari_embedding_game.ui.canvas.overlays.split_captions import caption
+from napari_embedding_game.ui.style.halo_text import half_size
+
+
+@pytest.fixture
+def layers(play, dock):
+    return play()
+
+
+def positions(layers):
+    return layers.points.data.copy()
+
+
+def choose(dock, column):
+    dock.look.split_by.value = column
+    return dock.controller.layers
+
+
+def test_groups_lie_side_by_side_and_together_again(layers, dock, session, dataset):
+    before = positions(layers)
+    assert layers.landmarks.visible
+    choose(dock, "kind")
+    np.testing.assert_allclose(
+        positions(layers), layers.to_world(session.drawn.embedding), atol=1e-3
+    )
+    is_b = (dataset.obs["kind"] == "B").to_numpy()
+    columns = positions(layers)[:, 1]
+    assert columns[is_b].max() < columns[~is_b].min()
+    assert not layers.landmarks.visible  # they are of the map as a whole
+    choose(dock, "")
+    assert layers.landmarks.visible
+    # The scale may ease towards the extent of the map.
+    np.testing.assert_allclose(positions(layers), before, atol=0.02 * layers.side)
+
+
+def test_hover_finds_the_points_where_they_are_drawn(layers, dock, session):
+    choose(dock, "kind")
+    drawn = layers.projection().to_pixels(layers.to_world(session.drawn.embedding))
+    for row in (0, 1, 20, 39):
+        found = point_at(session, layers, drawn[row])
+        assert found == row or np.allclose(drawn[found], drawn[row], atol=3)
+
+
+def test_names_stand_in_the_first_panel(layers, dock, session, dataset, qtbot):
+    choose(dock, "kind")
+    qtbot.waitUntil(lambda: bool(dock.names.names.clusters))
+    first = session.splitting.current.of_points == 0
+    inside = positions(layers)[first]
+    low, high = inside.min(axis=0), inside.max(axis=0)
+    places = np.asarray(dock.names.names.places)
+    assert ((places >= low - 1e-3) & (places <= high + 1e-3)).all()
+    there = set(session.clusters.labels[first].tolist())
+    assert {c.id for c in dock.names.names.clusters} <= there
+
+
+def test_a_run_is_drawn_whole_and_split_at_its_end(layers, play, dock, session):
+    choose(dock, "kind")
+    is_split = []
+    session.progressed.connect(lambda _: is_split.append(session.splitting.is_shown))
+    play()
+    assert not any(is_split[:-1])
+    np.testing.assert_allclose(
+        positions(layers), layers.to_world(session.drawn.embedding), atol=1e-3
+    )
+    assert session.drawn is not session.snapshot
+
+
+def test_data_without_groups_offer_no_split(layers, dock, session, dataset):
+    assert not dock.look.split_by.native.isHidden()
+    choose(dock, "kind")
+    session.load(replace(dataset, obs=dataset.obs[["counts"]]))
+    assert dock.look.split_by.native.isHidden()
+    assert session.look.split_by == ""
+
+
+def test_a_caption_is_cut_to_its_panel():
+    panel = Panel("CD14 Monocytes", 4362, (0.0, 0.0), 1.0)
+    whole = caption(panel, 1000)
+    assert whole == "CD14 Monocytes · 4,362"
+    cut = caption(panel, 120)
+    assert cut.startswith("CD")
+    assert cut.endswith("… · 4,362")
+    assert 2 * half_size(cut, is_given=True)[1] <= 120
+    assert caption(panel, 3) == ""
