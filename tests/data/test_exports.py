@@ -283,6 +283,16 @@ def test_a_figure_in_3d_has_a_bar_with_the_limits_of_its_colors(dataset, result)
     assert axes.get_legend() is None
 
 
+def test_a_figure_in_3d_has_one_scale_along_all_axes(dataset, result):
+    spread = np.random.default_rng(0).normal(size=(3, 3)) * [9, 5, 0.5]
+    (axes,) = draw(dataset, replace(result, embedding=spread)).axes
+    limits = axes.get_xlim(), axes.get_ylim(), axes.get_zlim()
+    sides = np.array([high - low for low, high in limits])
+    box = np.asarray(axes.get_box_aspect())
+    np.testing.assert_allclose(sides / box, (sides / box)[0])
+    assert not len(axes.get_zticks())
+
+
 def test_a_figure_of_very_many_groups_says_that_it_lists_none(dataset, result):
     codes = np.arange(60)
     many = replace(result, embedding=np.zeros((60, 2)), labels=codes, clusters=codes)

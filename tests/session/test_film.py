@@ -5,7 +5,13 @@ import pytest
 from PIL import Image
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.session.film import FRAME_MS, LAST_MS, paint, write_film
+from napari_embedding_game.session.film import (
+    FRAME_MS,
+    FROM_ABOVE,
+    LAST_MS,
+    paint,
+    write_film,
+)
 from napari_embedding_game.session.run.replay import replay, replay_frames, same
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
@@ -70,3 +76,20 @@ def test_a_film_that_cannot_be_played_leaves_no_file(dataset, record, tmp_path):
     with pytest.raises(InputError):
         write_film(dataset.X[:3], record, np.ones((3, 4)), path)
     assert not path.exists()
+
+
+def test_a_map_in_space_turns_and_its_front_is_on_top():
+    # Red hides blue in the first frame, on one line of sight a little from above.
+    rim = np.array([[4, 0, 0], [-4, 0, 0], [0, 4, 0], [0, -4, 0]], float)
+    up = 4 * np.tan(np.radians(FROM_ABOVE))
+    pair = np.array([[0, 0, -2], [0, up, 2]])
+    space = np.vstack([rim, pair]).astype(np.float32)
+    colors = np.array([[0, 1, 0, 1]] * 4 + [[0, 0, 1, 1], [1, 0, 0, 1]], np.float32)
+    pictures = list(paint([space] * 40, colors, side=100))
+    first, last = pictures[0], pictures[-1]
+    assert (first == [255, 0, 0]).all(axis=2).any()
+    assert not (first == [0, 0, 255]).all(axis=2).any()
+    assert (last == [0, 0, 255]).all(axis=2).any()
+    assert not np.array_equal(first, last)
+    across = [np.nonzero((p == [0, 255, 0]).all(axis=2))[1] for p in (first, last)]
+    assert np.ptp(across[1]) < np.ptp(across[0])  # what was the width is now depth too

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.ui import compat
-from napari_embedding_game.ui.canvas import map_picture
+from napari_embedding_game.ui.canvas import map_picture, points_layer
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 
 COLORS = np.random.default_rng(3).random((40, 4)).astype(np.float32)
@@ -234,3 +234,39 @@ def test_a_snapshot_with_nan_keeps_the_picture(viewer, layers, make_snapshot):
     embedding[3] = np.nan
     assert not layers.show(replace(broken, embedding=embedding), COLORS)
     assert is_picture(viewer, layers)
+
+
+@pytest.mark.parametrize("perspective", [0, 40])
+def test_points_in_space_are_a_picture_too(
+    viewer, layers, make_snapshot, qtbot, monkeypatch, perspective
+):
+    monkeypatch.setattr(points_layer, "MOST_BALLS", 0)
+    snapshot = make_snapshot(20, n_components=3)
+    layers.show(snapshot, COLORS, MAGNIFICATION)
+    layers.points.opacity = 1.0
+    layers.landmarks.visible = False
+    camera = compat.camera_of(viewer)
+    camera.perspective, camera.angles = perspective, (-30, 40, 15)
+    camera.zoom *= 1.5
+    qtbot.wait(100)
+    assert looks_as_napari_draws_it(viewer, layers, qtbot)
+
+
+def test_the_foremost_point_in_space_is_on_top(
+    viewer, layers, make_snapshot, qtbot, monkeypatch
+):
+    monkeypatch.setattr(points_layer, "MOST_BALLS", 0)
+    snapshot = make_snapshot(20, n_components=3)
+    embedding = np.zeros((40, 3), np.float32)
+    embedding[:, 2] = np.linspace(-3, 3, 40)  # z grows towards the eye
+    colors = np.tile(np.float32([0, 0, 1, 1]), (40, 1))
+    colors[39] = 1, 0, 0, 1
+    layers.show(replace(snapshot, embedding=embedding), colors)
+    layers.points.opacity = 1.0
+    layers.landmarks.visible = False
+    compat.camera_of(viewer).angles = (0, 0, 0)
+    qtbot.wait(100)
+    assert is_picture(viewer, layers)
+    drawn = canvas(viewer, qtbot)
+    is_red, is_blue = drawn[..., 0] > 200, drawn[..., 2] > 200
+    assert is_red.sum() > 4 * is_blue.sum()  # smooth edges lie on one another

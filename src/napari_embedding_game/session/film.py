@@ -25,6 +25,9 @@ EASE = 0.25
 OUTSIDE = 0.002
 """Share of the points on each side that may lie outside of the view."""
 N_COLORS = 255
+TURN, FROM_ABOVE = 1.5, 20.0
+"""Degrees that a map in space is turned with each frame, and from how high it is seen.
+"""
 
 
 def write_film(
@@ -58,12 +61,12 @@ def paint(
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield a picture of each map (N, d), (side, side, 3), on white.
 
-    The view follows the extent of the map.  Of maps in space two axes are seen.
+    The view follows the extent of the map.  Maps in space are seen a little from above
+    and turn from frame to frame, so that their depth is seen.
     """
     middle, half = np.zeros(2), 0.0
-    for embedding in maps:
-        flat = np.zeros((len(embedding), 2), np.float32)
-        flat[:, : min(2, embedding.shape[1])] = embedding[:, :2]
+    for number, embedding in enumerate(maps):
+        flat, order = _seen(embedding, number * TURN)
         low, high = np.quantile(flat, [OUTSIDE, 1 - OUTSIDE], axis=0)
         wanted = max(float((high - low).max()) / 2, 1e-9)
         ease = EASE if half else 1.0
@@ -78,9 +81,34 @@ def paint(
             (zoom, side / 2 + zoom * middle[1]),
             (zoom, side / 2 - zoom * middle[0]),
             (side, side),
+            order=order,
         )
         opaque = pixels[..., :3] + (255 - pixels[..., 3:])
         yield opaque.astype(np.uint8)
+
+
+def _seen(
+    embedding: NDArray[np.floating], turned: float
+) -> tuple[NDArray[np.floating], NDArray[np.intp] | None]:
+    """Return the places (N, 2) of a map on a picture, and the order of painting.
+
+    Parameters
+    ----------
+    embedding : (N, d) array
+    turned : float
+        Degrees by which a map in space is turned around its upright axis.
+    """
+    if embedding.shape[1] < 3:
+        flat = np.zeros((len(embedding), 2), np.float32)
+        flat[:, : embedding.shape[1]] = embedding
+        return flat, None
+    x, y, z = (embedding - embedding.mean(axis=0, dtype=float)).T
+    (turn, rise) = np.radians([turned, FROM_ABOVE])
+    across = x * np.cos(turn) + z * np.sin(turn)
+    near = z * np.cos(turn) - x * np.sin(turn)
+    up = y * np.cos(rise) - near * np.sin(rise)
+    nearness = near * np.cos(rise) + y * np.sin(rise)
+    return np.column_stack([across, up]), np.argsort(nearness)
 
 
 def _save(frames: Iterable[NDArray[np.uint8]], path: Path) -> None:

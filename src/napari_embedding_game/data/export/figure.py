@@ -91,7 +91,10 @@ def draw(
     axes.set_title(_plain(dataset.name if title is None else title))
     axes.set_xticks([])
     axes.set_yticks([])
-    if not deep:
+    if deep:
+        axes.set_zticks([])
+        axes.set_aspect("equal")
+    else:
         axes.set_aspect("equal", "datalim")
         axes.spines[:].set_visible(False)
     return figure

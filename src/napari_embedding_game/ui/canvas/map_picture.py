@@ -3,7 +3,8 @@
 napari prepares every point of a layer for each frame, and OpenGL without a graphics
 card draws each as a picture of its own: half a second for 70,000 points.  The picture
 here is painted by :func:`~napari_embedding_game.core.inspect.picture.paint_points` and
-is drawn in the place of the points, with the same colours, sizes and order.  Once
+is drawn in the place of the points, with the same colours, sizes and order; points in
+space are painted as they are seen, the farthest first.  Once
 everything has come to rest the layer draws its points itself, if that does not take
 long; else the picture stays.
 """
@@ -18,7 +19,7 @@ from napari.layers import Points
 from numpy.typing import NDArray
 from qtpy.QtCore import QObject
 from vispy.scene.visuals import Image
-from vispy.visuals.transforms import STTransform
+from vispy.visuals.transforms import MatrixTransform
 
 from napari_embedding_game.core.inspect.picture import paint_points
 from napari_embedding_game.ui.canvas.projection import (
@@ -58,6 +59,8 @@ OVER = {
 }
 """How a picture is laid over what is there when its opacity is already in it."""
 SMALLEST_SKEW = 1e-6
+SMALLEST_DEPTH = 1e-6
+"""Of points in front of the eye, relative to what the camera looks at."""
 
 
 class MapPicture(QObject):
@@ -125,8 +128,8 @@ class MapPicture(QObject):
     def show(self) -> bool:
         """Draw points that move; return False where napari has to draw them.
 
-        That is so for few points, which napari draws as quickly, in three dimensions,
-        and where the layer is turned or blended in another way.
+        That is so for few points, which napari draws as quickly, and where the layer
+        is blended in another way, or is flat and turned.
         """
         self._is_moving = True
         self._settle.cancel()
@@ -182,20 +185,48 @@ class MapPicture(QObject):
         drawn = projection_of(self._viewer, layer)
         if drawn is None:  # hidden: there is nothing to be drawn
             return self.is_shown
-        if not _is_upright(drawn) or self._viewer.dims.ndisplay != 2:
+        is_turned = not _is_upright(drawn) or self._viewer.dims.ndisplay != 2
+        if drawn.ahead is None and is_turned:
             return self._leave()
         self._show_picture(scene, drawn)
         return True
 
     def _show_picture(self, scene: Scene, drawn: Projection) -> None:
-        layer = self.layer
-        x, y, width, height = drawn.cell
+        _, _, width, height = drawn.cell
         ratio = scene.canvas.devicePixelRatioF()
         shape = max(1, round(height * ratio)), max(1, round(width * ratio))
-        across, along = shape[1] / width, shape[0] / height
+        pixels = np.array([width / shape[1], height / shape[0]])
+        paint = self._flat if drawn.ahead is None else self._spatial
+        picture, matrix = paint(drawn, shape, pixels)
+        image = self._node_in(scene)
+        image.set_data(picture)
+        image.transform.matrix = matrix
+        image.visible = True
+        scene.points.visible = False
+
+    def _flat(
+        self, drawn: Projection, shape: tuple[int, int], pixels: NDArray[np.float64]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+        """Return a picture of an upright plane, and where it is in the layer.
+
+        Parameters
+        ----------
+        drawn : Projection
+        shape : (height, width)
+            Of the picture.
+        pixels : array, shape (2,)
+            Width and height of one of its pixels on the canvas.
+
+        Returns
+        -------
+        picture : array, shape (height, width, 4)
+        matrix : array, shape (4, 4)
+            From its pixels to the layer's coordinates, both as vispy has them.
+        """
+        layer, (x, y, *_) = self.layer, drawn.cell
         matrix = drawn.matrix / drawn.matrix[2, 2]
-        rows = matrix[1, 0] * along, (matrix[1, 2] - y) * along
-        columns = matrix[0, 1] * across, (matrix[0, 2] - x) * across
+        rows = matrix[1, 0] / pixels[1], (matrix[1, 2] - y) / pixels[1]
+        columns = matrix[0, 1] / pixels[0], (matrix[0, 2] - x) / pixels[0]
         positions: NDArray[Any] = layer.data
         axes = displayed_axes(self._viewer.dims)
         if axes != [0, 1]:
@@ -210,13 +241,42 @@ class MapPicture(QObject):
             order=drawing_order(layer),
             opacity=layer.opacity,
         )
-        image = self._node_in(scene)
-        image.set_data(picture)
-        # From pixels of the picture to the layer, which vispy has as x and y.
-        image.transform.scale = 1 / columns[0], 1 / rows[0]
-        image.transform.translate = -columns[1] / columns[0], -rows[1] / rows[0]
-        image.visible = True
-        scene.points.visible = False
+        to_layer = np.diag([1 / columns[0], 1 / rows[0], 1.0, 1.0])
+        to_layer[3, :2] = -columns[1] / columns[0], -rows[1] / rows[0]
+        return picture, to_layer
+
+    def _spatial(
+        self, drawn: Projection, shape: tuple[int, int], pixels: NDArray[np.float64]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+        """Return a picture of points in space; it stands in the middle of them.
+
+        Parameters and what is returned are those of :meth:`_flat`.
+        """
+        layer, corner = self.layer, np.array(drawn.cell[:2])
+        assert drawn.ahead is not None
+        places = layer.data[:, displayed_axes(self._viewer.dims, 3, 3)]
+        on_canvas = (drawn.to_pixels(places) - corner) / pixels
+        depths = places @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
+        zooms = _zoom(drawn) / np.maximum(depths, SMALLEST_DEPTH) / pixels[0]
+        picture = paint_points(
+            on_canvas[:, ::-1],
+            layer.size * zooms,
+            layer.face_color,
+            (1.0, 0.0),
+            (1.0, 0.0),
+            shape,
+            order=np.argsort(places @ -drawn.ahead),
+            opacity=layer.opacity,
+        )
+        middle = places.mean(axis=0, dtype=float)
+        steps = corner + np.array([[0.0, 0.0], [pixels[0], 0.0], [0.0, pixels[1]]])
+        found = [drawn.beside(middle, step) for step in steps]
+        to_layer = np.eye(4)
+        if all(place is not None for place in found):
+            origin, across, down = np.array(found)[:, ::-1]
+            steps = across - origin, down - origin
+            to_layer[:4, :3] = *steps, np.cross(*steps), origin
+        return picture, to_layer
 
     def _node_in(self, scene: Scene) -> Any:
         """Return the vispy node of the picture, where the layer is drawn now."""
@@ -225,7 +285,7 @@ class MapPicture(QObject):
                 np.zeros((1, 1, 4), np.uint8), clim=(0, 255), texture_format="auto"
             )
             self._image.set_gl_state(**OVER)
-            self._image.transform = STTransform()
+            self._image.transform = MatrixTransform()
             self._image.visible = False
         if self._image.parent is not scene.node:
             self._image.parent = scene.node
@@ -268,3 +328,11 @@ def _is_upright(drawn: Projection) -> bool:
     largest = abs(matrix[:2, :2]).max()
     skewed = max(abs(matrix[0, 0]), abs(matrix[1, 1]), *abs(matrix[2, :2]))
     return bool(skewed <= SMALLEST_SKEW * largest)
+
+
+def _zoom(drawn: Projection) -> float:
+    """Return the pixels of a unit across the line of sight, at depth 1."""
+    assert drawn.ahead is not None
+    sight = drawn.ahead / np.linalg.norm(drawn.ahead)
+    across = drawn.matrix[:2, :3] - np.outer(drawn.matrix[:2, :3] @ sight, sight)
+    return float(np.linalg.svd(across, compute_uv=False)[-1])

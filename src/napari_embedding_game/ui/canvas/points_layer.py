@@ -18,6 +18,7 @@ LANDMARK_SIZE = 6.0
 """World units, on a map of 1,000."""
 LANDMARK_OPACITY = 0.7
 SYMBOL = "disc"
+MOST_BALLS = 15_000
 SMALLEST = 0.0
 """Canvas pixels.  Points that napari holds above a larger size get an edge of half
 of it, whatever their border: all small points would look grey."""
@@ -30,6 +31,14 @@ def point_size(n_points: int) -> float:
     2,638 points are 9 across, 70,000 no blob.
     """
     return float(np.clip(400 / np.sqrt(max(n_points, 1)), 2.0, 16.0))
+
+
+def is_of_balls(world: NDArray[np.floating]) -> bool:
+    """Return whether points (N, d) are drawn as balls: in space, if they are few.
+
+    More are too small for it to be seen, and take much longer than discs.
+    """
+    return world.shape[1] == 3 and len(world) <= MOST_BALLS
 
 
 def points_layer(world: NDArray[np.floating], unit: float) -> Points:
@@ -51,7 +60,7 @@ def points_layer(world: NDArray[np.floating], unit: float) -> Points:
         opacity=0.9,
         blending="translucent",
         canvas_size_limits=(SMALLEST, LARGEST),
-        shading="spherical" if world.shape[1] == 3 else "none",
+        shading="spherical" if is_of_balls(world) else "none",
     )
     with in_place(layer, "symbol") as symbols:
         symbols[:] = SYMBOL  # words are quicker to compare than napari's symbols

@@ -78,7 +78,7 @@ CHOOSERS: Mapping[str, Callable[[Settings, Any], None]] = {
     "affinity": Settings.choose_affinity,
 }
 """Settings that others depend on."""
-IN_SPACE = "Drag the map to turn it. Restart lays it out anew in space."
+IN_SPACE = "Drag the map to turn it; Restart lays it out anew."
 STALE = "Restart to use these settings: they hold for a new run."
 
 
@@ -127,7 +127,7 @@ class MethodControls(ControlsSection):
         main.addRow("", self.paper_lambda)
         self._add_rows(main, MAIN[2:3])
         self.in_space = text_label(IN_SPACE)
-        main.addRow("", self.in_space)
+        main.addRow(self.in_space)
         self._add_rows(main, MAIN[3:])
         self.column.addLayout(main)
         inside = QWidget()
@@ -203,6 +203,7 @@ class MethodControls(ControlsSection):
         self._tell_lambda()
 
     def _show_dimensions(self) -> None:
+        """Show how many dimensions are chosen."""
         widget, chosen = self.controls["n_components"], self._settings.n_components
         if chosen not in widget.choices:  # a file may have a map on a line
             with widget.changed.blocked():

@@ -64,6 +64,7 @@ QToolButton[role="edit"] {{
 QToolButton[role="edit"]:hover {{ background: {raised}; }}
 QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
 QToolButton[role="edit"]::menu-indicator {{ image: none; }}
+QGroupBox {{ border: none; margin: 0px; }}
 QFrame[role="rule"] {{ background: {foreground}; max-height: 1px; border: none; }}
 QPushButton[role="main"] {{
   background: {accent}; color: white; font-weight: bold; padding: 5px 14px;
