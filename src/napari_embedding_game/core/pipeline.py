@@ -133,6 +133,7 @@ def begin(
     diagnose: bool = True,
     frame_iterations: int | Callable[[int], int] | None = None,
     warm_start: WarmStart | None = None,
+    stop_at: int | None = None,
 ) -> Generator[Snapshot, GameSettings | Steer | None, None]:
     """Begin the game; see :func:`~.driver.play` for what it takes and yields.
 
@@ -155,6 +156,7 @@ def begin(
         diagnose=diagnose,
         frame_iterations=frame_iterations,
         warm_start=warm_start,
+        stop_at=stop_at,
     )
 
 
