@@ -140,14 +140,19 @@ def cluster_cells(
     lines = [f'clusters = adata.obs["{LABELS}"].astype(str).map(names)']
     if len(clusters.rest):
         lines += _by_hand(draft, saved.dataset, clusters)
-    categories = f"adata.obs[{code_of(column)}] = "
-    lines.append(categories + call("pd.Categorical", "clusters", categories=order))
+    categories: Any = order
+    if set(order) <= set(colors):
+        shown = {name: colors[name] for name in order}
+        draft.code("# As on the screen:", f"colors = {listed(shown)}")
+        categories = Code("list(colors)")
+    made = call("pd.Categorical", "clusters", categories=categories)
     draft.code(
         *lines,
+        f"adata.obs[{code_of(column)}] = {made}",
         f"adata.obs[{code_of(column)}].value_counts(sort=False)",
         imports=[PANDAS],
     )
-    _figure(draft, saved, column, {n: colors[n] for n in order if n in colors})
+    _figure(draft, saved, column, has_colors=categories is not order)
 
 
 def _by_majority(
@@ -218,14 +223,11 @@ def _told(saved: SavedMap, clusters: Clusters) -> list[str]:
     ]
 
 
-def _figure(
-    draft: Draft, saved: SavedMap, column: str, colors: Mapping[str, str]
-) -> None:
+def _figure(draft: Draft, saved: SavedMap, column: str, *, has_colors: bool) -> None:
     assert saved.snapshot is not None
     n_components = saved.snapshot.embedding.shape[1]
     options: dict[str, Any] = {}
-    if colors:
-        draft.code(f"colors = {listed(colors)}")
+    if has_colors:
         options["palette"] = Code("colors")
     if n_components == 1:
         draft.code(

@@ -188,7 +188,9 @@ class ComparisonCells:
             return _Group(level, f"({selected.code}) & ({column} == {code_of(level)})")
         if other:
             return _Group(other, f"({selected.code}) & ({column} == {code_of(other)})")
-        return _Group("the others", f"({selected.code}) & ({column} != {code_of(level)})")
+        return _Group(
+            "the others", f"({selected.code}) & ({column} != {code_of(level)})"
+        )
 
     def _points_of(self, points: NDArray[np.bool_]) -> _Group:
         """Return clusters, where the points are all of theirs, or single points."""

@@ -105,7 +105,27 @@ def call(function: str, *positional: str, **named: Any) -> str:
     one_line = f"{function}({', '.join(arguments)})"
     if len(one_line) <= WIDTH and "\n" not in one_line:
         return one_line
-    return "\n".join([f"{function}(", *(f"    {a}," for a in arguments), ")"])
+    named_lines = [_argument(name, value) for name, value in named.items()]
+    lines = [*(f"    {a}," for a in positional), *named_lines]
+    return "\n".join([f"{function}(", *lines, ")"])
+
+
+def _argument(name: str, value: Any) -> str:
+    """Return the lines of one argument; a long list takes several."""
+    line = f"    {name}={code_of(value)},"
+    if len(line) <= WIDTH or not isinstance(value, list):
+        return line
+    lines = [" " * 7]
+    for item in map(code_of, value):
+        if len(f"{lines[-1]} {item},") > WIDTH:
+            lines.append(" " * 7)
+        lines[-1] += f" {item},"
+    return "\n".join([f"    {name}=[", *lines, "    ],"])
+
+
+def times(n: int) -> str:
+    """Return how often, in words."""
+    return {1: "once", 2: "twice"}.get(n, f"{n} times")
 
 
 def listed(pairs: Mapping[Any, Any]) -> Code:

@@ -16,10 +16,12 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.notebook.cluster_cells import clusters_of
+from napari_embedding_game.session.notebook.draft import times
 from napari_embedding_game.session.notebook.run_cells import NOTHING_PLAYED
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
 from napari_embedding_game.session.shown_comparisons import ShownComparison
+from napari_embedding_game.session.timeline import told_change
 
 REFERENCES = {
     "game": (
@@ -91,6 +93,8 @@ _OF_METHODS = {
 _OF_FENCHEL: tuple[Init, ...] = ("gradient_pca", "ale", "vrle")
 """Starts that are of the paper on the Fenchel game."""
 _LIBRARIES = {"umap_learn": "umap-learn", "opentsne": "openTSNE"}
+MOST_TOLD = 6
+"""Changes of settings that are told one by one."""
 _TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
 
 
@@ -172,11 +176,9 @@ def _of_data(dataset: Dataset, paper: _Paper) -> list[str]:
 def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
     game, start, snapshot = record.game, record.start, saved.snapshot
     assert snapshot is not None
-    last = record.steered[-1].game if record.steered else game
-    method, n = get_method(last.method), len(snapshot.embedding)
-    library = _LIBRARIES.get(last.method)
-    name = "the embedding game" if last.method == "game" else method.title
-    by = f"{name} {paper.cite(*_OF_METHODS[last.method])}"
+    method, n = get_method(game.method), len(snapshot.embedding)
+    library = _LIBRARIES.get(game.method)
+    by = _named(game.method, paper)
     if library:
         by += f", as {library} {metadata.version(library)} computes it,"
     k = n_searched(start.affinity, start.n_neighbors, start.perplexity, n)
@@ -188,8 +190,8 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
         settings.append(f"perplexity {start.perplexity:g}")
     if not method.moved_by:
         settings.append(f"{len(snapshot.landmarks)} landmarks")
-        strength = strength_of(last)
-        is_lambda = has_lambda(last.method)
+        strength = strength_of(game)
+        is_lambda = has_lambda(game.method)
         settings.append(
             f"lambda {strength / n:.3g} (lambda x N = {strength:,.5g})"
             if is_lambda
@@ -204,14 +206,13 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
         f"{metadata.version('napari')} ({', '.join(settings)}; {record.n_iter} "
         f"iterations{'' if snapshot.finished else ', then stopped'})."
     ]
-    if last.optimizer != "game" and not method.moved_by:
-        cite = (
-            f" {paper.cite('pressure')}" if last.optimizer == "pressured_points" else ""
-        )
-        name = last.optimizer.replace("_", " ")
+    if game.optimizer != "game" and not method.moved_by:
+        is_papers = game.optimizer == "pressured_points"
+        cite = f" {paper.cite('pressure')}" if is_papers else ""
+        name = game.optimizer.replace("_", " ")
         sentences.append(f"The energy was minimised by the optimiser {name}{cite}.")
-    learned = {last.update, last.landmark_update} - {"momentum"}
-    if learned and last.optimizer == "game":
+    learned = {game.update, game.landmark_update} - {"momentum"}
+    if learned and game.optimizer == "game":
         told = " and ".join(sorted(learned))
         sentences.append(f"The players learned by {told} {paper.cite('fenchel')}.")
     look = saved.look
@@ -220,7 +221,14 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
             "Pressure, by which points would leave the plane, was shown "
             f"{paper.cite('pressure')}."
         )
-    return [*sentences, *_of_steering(record)]
+    return [*sentences, *_of_steering(record, paper)]
+
+
+def _named(method: str, paper: _Paper) -> str:
+    """Return what a method is called, with its citation."""
+    title = get_method(method).title
+    name = "the embedding game" if method == "game" else title
+    return f"{name} {paper.cite(*_OF_METHODS[method])}"
 
 
 def _start_told(init: str, paper: _Paper) -> str:
@@ -228,22 +236,30 @@ def _start_told(init: str, paper: _Paper) -> str:
     return f"{init.replace('_', ' ')} start{cite}"
 
 
-def _of_steering(record: RunRecord) -> list[str]:
+def _of_steering(record: RunRecord, paper: _Paper) -> list[str]:
     sentences = []
     if record.is_branch:
         sentences.append(
             "The run went on from an earlier map of the same data, parts of which may "
             "have been moved by hand."
         )
-    n = len(record.steered)
-    if n:
+    games = [record.game, *(step.game for step in record.steered)]
+    changes = [
+        f"{told_change(before, step.game)} after {step.iteration} iterations"
+        for before, step in zip(games, record.steered, strict=False)
+    ]
+    if changes:
+        told = f": {'; '.join(changes)}" if len(changes) <= MOST_TOLD else ""
         sentences.append(
-            f"Settings were changed {n} time{'' if n == 1 else 's'} while it ran."
+            f"Settings were changed {times(len(changes))} while it ran{told}."
         )
+    for method in dict.fromkeys(one.method for one in games[1:]):
+        if method != record.game.method:
+            sentences.append(f"It went on by {_named(method, paper)}.")
     hands = [event.forces for event in record.forced]
-    told = [words for words, has in _HANDS.items() if any(has(one) for one in hands)]
-    if told:
-        sentences.append(f"By hand, {', '.join(told)}.")
+    acts = [words for words, has in _HANDS.items() if any(has(one) for one in hands)]
+    if acts:
+        sentences.append(f"By hand, {', '.join(acts)}.")
     return sentences
 
 
@@ -273,11 +289,17 @@ def _of_clusters(saved: SavedMap, paper: _Paper) -> list[str]:
     edited = []
     by_hand = sum(cluster.is_by_hand for cluster in shown)
     if by_hand:
-        edited.append(f"{by_hand} of them merged, split or drawn by hand")
+        edited.append(f"{by_hand} {_were(by_hand)} merged, split or drawn by hand")
     named = sum(cluster.is_named for cluster in shown)
     if named:
-        edited.append(f"{named} of them named")
-    return [first[:-1] + ("; " + ", ".join(edited) if edited else "") + "."]
+        edited.append(f"{named} {_were(named)} named")
+    if edited:
+        first = f"{first[:-1]}, of which {' and '.join(edited)}."
+    return [first]
+
+
+def _were(n: int) -> str:
+    return "was" if n == 1 else "were"
 
 
 def _of_comparisons(dataset: Dataset, comparisons: list[ShownComparison]) -> list[str]:

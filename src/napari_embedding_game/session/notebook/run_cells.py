@@ -15,7 +15,13 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.notebook.data_cells import Loaded
-from napari_embedding_game.session.notebook.draft import Code, Draft, call, code_of
+from napari_embedding_game.session.notebook.draft import (
+    Code,
+    Draft,
+    call,
+    code_of,
+    times,
+)
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import check
 from napari_embedding_game.session.settings import has_lambda
@@ -222,10 +228,9 @@ def _told(record: RunRecord, finished: bool, loaded: Loaded) -> list[str]:
     )
     told = [start]
     if record.steered:
-        n = len(record.steered)
         told.append(
-            f"The run was steered {n} time{'' if n == 1 else 's'}: settings changed "
-            "after the iterations that are told."
+            f"The run was steered {times(len(record.steered))}, after the iterations "
+            "that stand before the changed settings."
         )
     if not finished:
         told.append(f"It was stopped after {record.n_iter} iterations.")

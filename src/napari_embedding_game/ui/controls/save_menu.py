@@ -64,9 +64,7 @@ class SaveMenu(PushButton):
         for ending, (words, _) in FORMATS.items():
             action = self.menu.addAction(words)
             action.setToolTip(TIPS.get(ending, ""))
-            action.triggered.connect(
-                lambda _=False, ending=ending: self._save(ending)
-            )
+            action.triggered.connect(lambda _=False, ending=ending: self._save(ending))
         self.copy_methods = self.menu.addAction(COPY_METHODS)
         self.copy_methods.setToolTip(TIPS[".txt"])
         self.copy_methods.triggered.connect(
