@@ -49,7 +49,7 @@ class _Noted:
     @property
     def kept(self) -> NDArray[np.bool_]:
         """Which rows are on the map."""
-        return ~np.isnan(self.embedding).any(axis=1)
+        return np.asarray(~np.isnan(self.embedding).any(axis=1))
 
 
 def session_of_result(path: Path) -> SavedSession:
@@ -76,8 +76,8 @@ def session_of_result(path: Path) -> SavedSession:
     if len(dataset.obs) != np.count_nonzero(noted.kept):
         raise DataError(
             f"{path.name} has {np.count_nonzero(noted.kept):,} points, but "
-            f"{n_read:,} rows of {dataset.name} can be used: it is not what the map was "
-            "made of."
+            f"{n_read:,} rows of {dataset.name} can be used: it is not what the map "
+            "was made of."
         )
     snapshot = _snapshot(noted, record)
     edges, _ = prepared(dataset.X, record)
