@@ -423,3 +423,9 @@ def test_clusters_are_those_of_the_window_whatever_the_seed(cloud):
     merged = small(random_state=7, n_landmarks=30, n_clusters=4).fit(cloud)
     merging = Merging.of(Edges.from_matrix(model.affinity_matrix_), model.labels_, 30)
     np.testing.assert_array_equal(merged.labels_, merging(4, "merge")[model.labels_])
+
+
+def test_the_order_in_memory_changes_nothing(cloud):
+    wide = np.asfortranarray(np.hstack([cloud, 3 * cloud, cloud**2]).astype("f4"))
+    one, other = small().fit(wide), small().fit(np.ascontiguousarray(wide))
+    np.testing.assert_array_equal(one.embedding_, other.embedding_)

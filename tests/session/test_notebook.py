@@ -112,8 +112,10 @@ class Desk:
 def run_here(path, monkeypatch):
     """Run a script in this process, and return the clusters that it wrote."""
     monkeypatch.chdir(path.parent)
-    run_code(path)
-    return written(path)
+    made = run_code(path)
+    found = written(path)
+    found.attrs["map"] = made["adata"].obsm["X_embedding_game"]
+    return found
 
 
 def run_code(path):
@@ -138,6 +140,9 @@ def same(found, desk):
     assert found.index.tolist() == desk.names.index.tolist()
     assert found.tolist() == desk.names.tolist()
     assert found.nunique() > 1
+    if "map" in found.attrs:
+        shown = desk.session.snapshot.embedding
+        np.testing.assert_array_equal(found.attrs["map"], shown)
     return True
 
 
@@ -176,9 +181,13 @@ def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path):
     assert desk.write(path) == [path]
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
+    save = 'np.save("map.npy", adata.obsm["X_embedding_game"])'
+    notebook.cells.append(nbformat.v4.new_code_cell(save))
     resources = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, resources=resources, timeout=120).execute()
     assert same(written(path), desk)
+    shown = desk.session.snapshot.embedding
+    np.testing.assert_array_equal(np.load(tmp_path / "map.npy"), shown)
     code = "\n".join(c.source for c in notebook.cells if c.cell_type == "code")
     assert 'sc.read_h5ad("cells.h5ad")' in code
     assert "run_harmony" in code

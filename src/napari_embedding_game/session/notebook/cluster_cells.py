@@ -19,7 +19,11 @@ from napari_embedding_game.session.clusters.clustering import (
     resolve_n_clusters,
 )
 from napari_embedding_game.session.file.saved_map import SavedMap
-from napari_embedding_game.session.notebook.data_cells import PANDAS, SCANPY
+from napari_embedding_game.session.notebook.data_cells import (
+    PANDAS,
+    SCANPY,
+    Loaded,
+)
 from napari_embedding_game.session.notebook.draft import (
     Code,
     Draft,
@@ -114,7 +118,11 @@ def _merged(
 
 
 def cluster_cells(
-    draft: Draft, saved: SavedMap, clusters: Clusters, colors: Mapping[str, str]
+    draft: Draft,
+    saved: SavedMap,
+    loaded: Loaded,
+    clusters: Clusters,
+    colors: Mapping[str, str],
 ) -> None:
     """Add the cells that give the clusters their names, and the figure of the map.
 
@@ -152,7 +160,7 @@ def cluster_cells(
         f"adata.obs[{code_of(column)}].value_counts(sort=False)",
         imports=[PANDAS],
     )
-    _figure(draft, saved, column, has_colors=categories is not order)
+    _figure(draft, saved, loaded, column, has_colors=categories is not order)
 
 
 def _by_majority(
@@ -223,7 +231,9 @@ def _told(saved: SavedMap, clusters: Clusters) -> list[str]:
     ]
 
 
-def _figure(draft: Draft, saved: SavedMap, column: str, *, has_colors: bool) -> None:
+def _figure(
+    draft: Draft, saved: SavedMap, loaded: Loaded, column: str, *, has_colors: bool
+) -> None:
     assert saved.snapshot is not None
     n_components = saved.snapshot.embedding.shape[1]
     options: dict[str, Any] = {}
@@ -240,20 +250,29 @@ def _figure(draft: Draft, saved: SavedMap, column: str, *, has_colors: bool) -> 
         return
     if n_components == 3:
         options["projection"] = "3d"
-    shown = [column, *_shown_besides(saved)]
-    color = shown[0] if len(shown) == 1 else shown
     draft.code(
-        call("sc.pl.embedding", "adata", f'"{MAP}"', color=color, **options),
+        call("sc.pl.embedding", "adata", f'"{MAP}"', color=column, **options),
         imports=[SCANPY],
     )
+    besides = _shown_besides(saved, loaded)
+    if besides is not None:
+        options.pop("palette", None)
+        if besides not in saved.dataset.obs and loaded.use_raw is not None:
+            options["use_raw"] = loaded.use_raw
+        draft.code(
+            call("sc.pl.embedding", "adata", f'"{MAP}"', color=besides, **options)
+        )
 
 
-def _shown_besides(saved: SavedMap) -> list[str]:
+def _shown_besides(saved: SavedMap, loaded: Loaded) -> str | None:
     """Return what the map was coloured by on the screen, if not by cluster."""
-    by = saved.look.color_by
-    computed = {"Stretch": f"{KEY}_stretch", "Pressure": f"{KEY}_pressure"}
-    if by == "Pressure" and not (saved.snapshot and saved.snapshot.has_pressure):
-        return []
-    if by in computed:
-        return [computed[by]]
-    return [by] if by in saved.dataset.obs else []
+    by, dataset = saved.look.color_by, saved.dataset
+    if by == "Stretch":
+        return f"{KEY}_stretch"
+    if by == "Pressure":
+        has_pressure = saved.snapshot is not None and saved.snapshot.has_pressure
+        return f"{KEY}_pressure" if has_pressure else None
+    has_values = loaded.has_genes and not loaded.is_counts
+    if by in dataset.obs or (has_values and by in dataset.profile_names):
+        return by
+    return None

@@ -114,7 +114,7 @@ def drafted(
     _title(draft, saved)
     loaded = load_cells(draft, saved.dataset, of_part=_is_of_part(session, saved))
     run_cells(draft, saved, loaded, clusters.n_clusters)
-    cluster_cells(draft, saved, clusters, colors)
+    cluster_cells(draft, saved, loaded, clusters, colors)
     comparisons = list(comparisons)
     ComparisonCells(draft, saved.dataset, loaded, clusters).add(comparisons)
     name = f"{path.stem}_clusters.csv"
