@@ -622,6 +622,27 @@ def session_file(table, tmp_path):
     return path
 
 
+def test_a_session_is_written_as_code(session_file, tmp_path):
+    path = tmp_path / "map.py"
+    result = run("notebook", session_file, path)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"Written: {path}\n"
+    code = path.read_text()
+    assert f'read("{session_file.with_name("cells.csv").name}")' in code
+    assert "150 / adata.n_obs" in code
+    assert "exists" in one_sentence(run("notebook", session_file, path))
+    result = run("notebook", session_file, path, "--force", "--quiet")
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_code_of_what_is_no_map(table, session_file, tmp_path):
+    path = tmp_path / "map.ipynb"
+    assert "none.zip" in one_sentence(run("notebook", tmp_path / "none.zip", path))
+    table.unlink()
+    assert "is missing" in one_sentence(run("notebook", session_file, path))
+    assert not path.exists()
+
+
 def test_replay_gives_the_same_map(session_file, out):
     from napari_embedding_game.session.file import archive
 

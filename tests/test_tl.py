@@ -1,5 +1,6 @@
 """The function in scanpy's idiom: what it reads, what it writes, what it refuses."""
 
+import json
 import subprocess
 import sys
 import warnings
@@ -14,6 +15,11 @@ import napari_embedding_game
 from napari_embedding_game import EmbeddingGame, tl
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.anndata import read_anndata
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
 
 KEY = "embedding_game"
 QUICK = {"max_iter": 30, "n_landmarks": 20}
@@ -152,3 +158,55 @@ def test_it_is_an_attribute_of_the_package_and_loads_nothing_heavy():
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_steering_is_passed_on_and_noted(cells):
+    steering = [(10, {"repulsion": 4.0})]
+    tl.embedding_game(cells, use_rep="X_pca", steering=steering, stop_at=25, **QUICK)
+    model = EmbeddingGame(random_state=0, **QUICK)
+    model.fit(cells.obsm["X_pca"], steering=steering, stop_at=25)
+    assert same(cells, model)
+    noted = cells.uns[KEY]["parameters"]
+    assert json.loads(noted["steering"]) == [[10, {"repulsion": 4.0}]]
+    assert noted["stop_at"] == 25
+
+
+@pytest.fixture
+def session_file(cells, tmp_path):
+    """A run on the cells of which a cluster was dragged, and pinned there."""
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    session = Session(pace=UNPACED)
+    session.load(read_anndata(tmp_path / "cells.h5ad"))
+    for name, value in QUICK.items():
+        setattr(session.settings, name, value)
+    for begin in (
+        session.begin,
+        lambda: session.move_cluster(3, np.array([4.0, 0.0]), is_pinned=True),
+    ):
+        run = begin()
+        for frame in run.frames():
+            session.receive(run, frame)
+            if session.state == "finished":
+                session.stop()
+    path = tmp_path / "work.zip"
+    archive.save(SavedSession(maps=(session.capture(),)), path)
+    return path, session.snapshot
+
+
+def test_a_run_that_a_hand_steered_is_replayed(cells, session_file):
+    path, snapshot = session_file
+    cells.obsm["X_pca"] = cells.obsm["X_pca"].astype("f4")
+    copied = tl.replay(cells, path, use_rep="X_pca", n_clusters=4, copy=True)
+    np.testing.assert_array_equal(copied.obsm["X_embedding_game"], snapshot.embedding)
+    assert copied.obs[f"{KEY}_cluster"].nunique() == 4
+    assert list(cells.obsm) == ["X_pca"]
+    tl.replay(cells, path, use_rep="X_pca", key_added="mine")
+    assert cells.obs["mine_cluster"].astype(int).tolist() == snapshot.labels.tolist()
+    assert '"n_landmarks": 20' in cells.uns["mine"]["parameters"]["record"]
+
+
+def test_a_run_of_other_cells_is_not_replayed(cells, session_file):
+    with pytest.raises(DataError, match="of 150 cells, and these are 140"):
+        tl.replay(cells[:140].copy(), session_file[0], use_rep="X_pca")
+    with pytest.raises(InputError, match="either"):
+        tl.replay(cells, session_file[0], use_rep="X_pca", neighbors_key="neighbors")

@@ -1,8 +1,8 @@
 """napari-embedding-game: a live, steerable map of single cells, images or texts.
 
-``EmbeddingGame`` and ``tl``, the same for AnnData, are loaded when they are first asked
-for, so that importing the package loads neither torch nor Qt; ``__version__`` is that
-of the installed package.
+``EmbeddingGame``, ``tl``, the same for AnnData, and ``read``, which reads a file as
+AnnData, are loaded when they are first asked for, so that importing the package loads
+neither torch nor Qt; ``__version__`` is that of the installed package.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from napari_embedding_game import tl
     from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.data.as_anndata import read
 
     __version__: str
 
-__all__ = ["EmbeddingGame", "__version__", "tl"]
+__all__ = ["EmbeddingGame", "__version__", "read", "tl"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +24,10 @@ def __getattr__(name: str) -> Any:
         from napari_embedding_game.core.estimator import EmbeddingGame
 
         return EmbeddingGame
+    if name == "read":
+        from napari_embedding_game.data.as_anndata import read
+
+        return read
     if name == "tl":
         from importlib import import_module
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.data.export.result import EmbeddingResult
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
     from napari_embedding_game.data.lazy_recipe import LazyComponents
-    from napari_embedding_game.session.file.saved_map import SavedMap
+    from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 
 EXIT_DIFFERENT = 1
 EXIT_ERROR = 2
@@ -759,6 +759,55 @@ def _write_replayed(saved: SavedMap, snapshot: Snapshot, out: Path) -> None:
     _write(
         saved.dataset, result(saved.dataset, saved.record, snapshot, clustering), out
     )
+
+
+@app.command()
+def notebook(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="INPUT",
+            help="Session file (.zip), or a result (.h5ad) that the window saved.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUT", help="Notebook (.ipynb), script (.py) or methods (.txt)."
+        ),
+    ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an existing OUT.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write all that led to a map as code, which makes it again from the data."""
+    with _plain_errors():
+        from napari_embedding_game.data.export.writers import check_output
+        from napari_embedding_game.session.notebook.export import write_code
+
+        check_output(source if source.exists() else None, out)
+        if out.exists() and not force:
+            raise DataError(f"{out} exists: choose another name, or add --force.")
+        session = _session_of(source)
+        files = write_code(session, out)
+    if not quiet:
+        for file in files:
+            typer.echo(f"Written: {file}")
+
+
+def _session_of(source: Path) -> SavedSession:
+    """Return the session of a session file, with its data, or of a saved result."""
+    from napari_embedding_game.session.file import archive
+
+    if source.suffix.lower() == ".h5ad":
+        from napari_embedding_game.session.notebook.from_result import session_of_result
+
+        return session_of_result(source)
+    session, troubles = archive.open_session(source)
+    if troubles and not session[session.current].dataset.X.shape[1]:
+        raise DataError(troubles[0])
+    return session
 
 
 app.command()(_plain_errors()(reproduce))

@@ -1,5 +1,7 @@
 """The embedding game for AnnData, in scanpy's idiom: ``tl.embedding_game(adata)``.
 
+:func:`replay` repeats a run that a person steered by hand in the window.
+
 >>> import scanpy as sc  # doctest: +SKIP
 >>> from napari_embedding_game import tl  # doctest: +SKIP
 >>> sc.pp.neighbors(adata)  # doctest: +SKIP
@@ -11,14 +13,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
-    from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.core.estimator import EmbeddingGame, Steering
+    from napari_embedding_game.data.export.result import EmbeddingResult
 
-__all__ = ["embedding_game"]
+__all__ = ["embedding_game", "replay"]
 
 
 def embedding_game(
@@ -28,6 +33,8 @@ def embedding_game(
     neighbors_key: str | None = None,
     n_neighbors: int | None = None,
     random_state: Any = 0,
+    steering: Steering = (),
+    stop_at: int | None = None,
     key_added: str | None = None,
     copy: bool = False,
     **parameters: Any,
@@ -50,6 +57,11 @@ def embedding_game(
         K; by default as many as the graph was made with, or 15 in a space.
     random_state : int, RandomState or None, default=0
         As in scanpy, the map is the same each time unless None is given.
+    steering : sequence of (iteration, dict of parameters), optional
+        What changes on the way, such as ``[(120, {"repulsion": 0.4})]``: see
+        :meth:`~napari_embedding_game.EmbeddingGame.fit`.
+    stop_at : int, optional
+        Iteration after which the run ends though its schedule has not.
     key_added : str, optional
         Names the results instead of "X_embedding_game" in ``obsm`` and
         "embedding_game" in ``obs`` and ``uns``, all three.
@@ -86,13 +98,7 @@ def embedding_game(
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.estimator import EmbeddingGame
 
-    if use_rep is not None and neighbors_key is not None:
-        raise InputError(
-            f'Give either use_rep ("{use_rep}") or neighbors_key ("{neighbors_key}"): '
-            "neighbours are searched in a space, or were found before."
-        )
-    if neighbors_key is None and use_rep is None and "neighbors" in adata.uns:
-        neighbors_key = "neighbors"
+    neighbors_key = _neighbors_key(adata, use_rep, neighbors_key)
     adata = adata.copy() if copy else adata
     if neighbors_key is None:
         X, where = _space(adata, use_rep)
@@ -109,9 +115,89 @@ def embedding_game(
         parameters = {**parameters, "metric": "precomputed"}
     model = EmbeddingGame(
         n_neighbors=wanted, random_state=random_state, **parameters
-    ).fit(X)
-    _write(adata, model, where, key_added)
+    ).fit(X, steering=steering, stop_at=stop_at)
+    _write(adata, _result(model, where, steering, stop_at), key_added)
     return adata if copy else None
+
+
+def replay(
+    adata: AnnData,
+    session: str | Path,
+    *,
+    use_rep: str | None = None,
+    neighbors_key: str | None = None,
+    n_clusters: int | None = None,
+    key_added: str | None = None,
+    copy: bool = False,
+) -> AnnData | None:
+    """Repeat the run of a session file on the cells of `adata`, steering included.
+
+    What a person did by hand in the window is repeated, too: clusters that were
+    dragged, points that were held, linked or shaken, and maps that a run went on from.
+    On the same machine and with the same versions the map is the same bit for bit.
+
+    Parameters
+    ----------
+    adata : AnnData
+        The cells of the run, in the same order.
+    session : str or Path
+        Session file (.zip) of the window; of its maps that which was shown.
+    use_rep, neighbors_key : str, optional
+        As for :func:`embedding_game`: where the run had its numbers from.
+    n_clusters : int, optional
+        Landmarks are merged into so many clusters; None leaves each a cluster.
+    key_added, copy
+        As for :func:`embedding_game`.
+
+    Returns
+    -------
+    AnnData or None
+        As :func:`embedding_game`.
+
+    Raises
+    ------
+    DataError
+        It is no session file, nothing was played in it, or on other cells than these.
+    InputError
+        There is no such graph of neighbours.
+    """
+    from napari_embedding_game.data.errors import DataError
+    from napari_embedding_game.session.file.archive import recorded_map
+    from napari_embedding_game.session.run.replay import replayed_result
+
+    saved = recorded_map(session)
+    record, n_cells = saved.record, len(saved.dataset.obs)
+    assert record is not None
+    if n_cells != adata.n_obs:
+        raise DataError(
+            f"The run of {Path(session).name} was of {n_cells:,} cells, and these are "
+            f"{adata.n_obs:,}: leave out the same cells as then."
+        )
+    neighbors_key = _neighbors_key(adata, use_rep, neighbors_key)
+    adata = adata.copy() if copy else adata
+    if neighbors_key is None:
+        X, where = _space(adata, use_rep)
+    else:
+        X, _, where = _graph(adata, neighbors_key)
+    result = replayed_result(X, record, where, n_clusters)
+    _write(adata, result, key_added)
+    return adata if copy else None
+
+
+def _neighbors_key(
+    adata: AnnData, use_rep: str | None, neighbors_key: str | None
+) -> str | None:
+    """Return which graph of neighbours is used, None for those of a space."""
+    from napari_embedding_game.core.errors import InputError
+
+    if use_rep is not None and neighbors_key is not None:
+        raise InputError(
+            f'Give either use_rep ("{use_rep}") or neighbors_key ("{neighbors_key}"): '
+            "neighbours are searched in a space, or were found before."
+        )
+    if neighbors_key is None and use_rep is None and "neighbors" in adata.uns:
+        return "neighbors"
+    return neighbors_key
 
 
 def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, dict[str, str]]:
@@ -154,10 +240,37 @@ def _graph(adata: AnnData, key: str) -> tuple[Any, int, dict[str, str]]:
     return distances, int(stored), {"neighbors_key": key, "distances_key": at}
 
 
-def _write(
-    adata: AnnData, model: EmbeddingGame, where: dict[str, str], key_added: str | None
-) -> None:
-    """Put the results of a fit into `adata`, and take away those of a former one."""
+def _result(
+    model: EmbeddingGame,
+    where: dict[str, str],
+    steering: Steering,
+    stop_at: int | None,
+) -> EmbeddingResult:
+    """Return what a fit came to, with all that it was asked for."""
+    from napari_embedding_game.data.export.result import EmbeddingResult
+
+    way = {
+        "steering": json.dumps([(at, dict(changed)) for at, changed in steering]),
+        "stop_at": stop_at,
+    }
+    return EmbeddingResult(
+        embedding=model.embedding_,
+        landmarks=model.landmarks_,
+        labels=model.labels_,
+        pressure=model.pressure_,
+        stretch=model.stretch_,
+        energy=model.energy_,
+        parameters={
+            **model.get_params(),
+            **where,
+            "random_state": model.random_state_,
+            **(way if steering or stop_at is not None else {}),
+        },
+    )
+
+
+def _write(adata: AnnData, result: EmbeddingResult, key_added: str | None) -> None:
+    """Put the results of a run into `adata`, and take away those of a former one."""
     import numpy as np
     import pandas as pd
 
@@ -165,22 +278,20 @@ def _write(
     from napari_embedding_game.data.export.result import storable, versions
 
     key, at = key_added or KEY, key_added or f"X_{KEY}"
-    present = np.unique(model.labels_).astype(str)
-    clusters = pd.Categorical(model.labels_.astype(str), categories=present)
+    labels = result.shown_clusters
+    present = np.unique(labels).astype(str)
     adata.obs = adata.obs.drop(
         columns=[f"{key}_landmark", f"{key}_pressure"], errors="ignore"
     )
-    adata.obs[f"{key}_cluster"] = clusters
-    if not np.isnan(model.pressure_).all():
-        adata.obs[f"{key}_pressure"] = model.pressure_
-    adata.obs[f"{key}_stretch"] = model.stretch_
-    adata.obsm[at] = model.embedding_
+    adata.obs[f"{key}_cluster"] = pd.Categorical(labels.astype(str), categories=present)
+    if result.has_pressure:
+        adata.obs[f"{key}_pressure"] = result.pressure
+    adata.obs[f"{key}_stretch"] = result.stretch
+    adata.obsm[at] = result.embedding
     adata.uns.pop(f"{key}_cluster_colors", None)
     adata.uns[key] = {
-        "parameters": storable(
-            {**model.get_params(), **where, "random_state": model.random_state_}
-        ),
-        "landmarks": model.landmarks_,
-        "energy": float(model.energy_),
+        "parameters": storable(result.parameters),
+        "landmarks": result.landmarks,
+        "energy": float(result.energy),
         "versions": versions(),
     }

@@ -337,3 +337,95 @@ def test_the_example_of_the_docstring():
     from napari_embedding_game.core import estimator
 
     assert doctest.testmod(estimator).failed == 0
+
+
+# Steering, as it is recorded in the window
+
+
+def steered_by_hand(cloud, stops, changes, end):
+    """The last snapshot of a game that is steered through the driver."""
+    from napari_embedding_game.core import pipeline
+
+    model = small(n_neighbors=15)
+    start, settings = model._start(), model._settings(len(cloud))
+    X = np.asarray(cloud)
+    edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
+    playing = pipeline.begin(
+        edges,
+        layout,
+        start,
+        settings,
+        frame_iterations=lambda done: min(s - done for s in stops if s > done),
+    )
+    snapshot = next(playing)
+    while snapshot.iteration < end:
+        sent = changes.get(snapshot.iteration)
+        snapshot = next(playing) if sent is None else playing.send(sent)
+    return snapshot
+
+
+def test_a_steered_fit_is_the_steered_game(cloud):
+    sent = {
+        10: small(repulsion=5.0)._settings(120),
+        20: small(repulsion=5.0, n_landmarks=6)._settings(120),
+    }
+    shown = steered_by_hand(cloud, [10, 20, 35], sent, 35)
+    steering = [(10, {"repulsion": 5.0}), (20, {"n_landmarks": 6})]
+    model = small().fit(cloud, steering=steering, stop_at=35)
+    np.testing.assert_array_equal(model.embedding_, shown.embedding)
+    np.testing.assert_array_equal(model.landmarks_, shown.landmarks)
+    assert len(model.landmarks_) == 6
+    assert not np.array_equal(model.embedding_, small().fit(cloud).embedding_)
+    assert model.get_params()["n_landmarks"] == 10  # what was asked for
+
+
+def test_a_fit_that_is_stopped_has_all_of_that_moment(cloud):
+    model = small().fit(cloud, stop_at=17)
+    assert model.n_iter_ == 17
+    distances = np.linalg.norm(
+        model.embedding_[:, None] - model.landmarks_[None], axis=2
+    )
+    np.testing.assert_array_equal(model.labels_, distances.argmin(axis=1))
+    assert np.isfinite(model.pressure_).all()
+    assert np.isfinite(model.stretch_).all()
+    assert np.isfinite(model.energy_)
+    assert small().fit(cloud, stop_at=4_000).n_iter_ == 40
+
+
+def test_a_fit_goes_on_when_it_is_steered_at_its_end(cloud):
+    model = small().fit(cloud, steering=[(40, {"repulsion": 4.0})])
+    assert model.n_iter_ > 40
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"steering": [(5, {"n_neighbors": 3})]}, "n_neighbors cannot be changed"),
+        ({"steering": [(5, {"n_landmarks": 0})]}, "n_landmarks"),
+        ({"steering": [(9, {}), (5, {})]}, "growing iterations, not 5 after 9"),
+        ({"steering": [5]}, "pairs of an iteration"),
+        ({"steering": [(-1, {})]}, "iteration of steering"),
+        ({"steering": [(300, {"momentum": 0.1})]}, "ends after 40 iterations"),
+        ({"steering": [(9, {})], "stop_at": 9}, "goes on after stop_at=9"),
+        ({"stop_at": 0}, "stop_at"),
+    ],
+)
+def test_steering_that_cannot_be_is_refused(cloud, options, told):
+    with pytest.raises(InputError, match=told):
+        small().fit(cloud, **options)
+
+
+def test_clusters_are_those_of_the_window_whatever_the_seed(cloud):
+    from napari_embedding_game.core.graph.affinities import Edges
+    from napari_embedding_game.session.clusters.merging import Merging
+
+    model = small(random_state=7, n_landmarks=30).fit(cloud)
+    merged = small(random_state=7, n_landmarks=30, n_clusters=4).fit(cloud)
+    merging = Merging.of(Edges.from_matrix(model.affinity_matrix_), model.labels_, 30)
+    np.testing.assert_array_equal(merged.labels_, merging(4, "merge")[model.labels_])
+
+
+def test_the_order_in_memory_changes_nothing(cloud):
+    wide = np.asfortranarray(np.hstack([cloud, 3 * cloud, cloud**2]).astype("f4"))
+    one, other = small().fit(wide), small().fit(np.ascontiguousarray(wide))
+    np.testing.assert_array_equal(one.embedding_, other.embedding_)

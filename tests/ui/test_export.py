@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from napari.utils.notifications import notification_manager
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QApplication, QFileDialog
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage
@@ -573,3 +573,23 @@ def test_nothing_is_offered_beside_other_data(qtbot, crashed, again, table):
         other.controller.reading.load(FileSource(table))
     assert other.data.recovery_banner.isHidden()
     assert crashed.path.exists()
+
+
+def test_methods_are_copied_only_of_a_map(play, dock, workspace):
+    clipboard = QApplication.clipboard()
+    clipboard.setText("mine")
+    action(dock, "Copy methods").trigger()
+    assert "press Run first" in dock.data.trouble.text()
+    assert clipboard.text() == "mine"
+    play()
+    action(dock, "Copy methods").trigger()
+    assert clipboard.text().startswith("The map shows")
+    assert dock.run.stage.text() == "Copied the methods paragraph."
+    assert dock.data.trouble.text() == ""
+
+
+def test_code_that_cannot_be_written_is_told(play, qtbot, dock, answer, tmp_path):
+    play()
+    answer("none/map.py")
+    action(dock, "Script").trigger()
+    qtbot.waitUntil(lambda: "could not be written" in dock.data.trouble.text())

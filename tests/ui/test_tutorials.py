@@ -1,12 +1,16 @@
 """The tutorials, gone through in a real window with small data."""
 
+import json
+import runpy
 import warnings
+from contextlib import chdir
 
 import anndata
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from qtpy.QtWidgets import QApplication
 from skimage.io import imsave
 
 from napari_embedding_game.ui.tasks.worker import running_workers
@@ -95,6 +99,44 @@ def test_from_raw_counts_to_named_cells(person, counts_file, tmp_path):
     )
     table = person.dock.controller.layers.points.features
     assert list(table["cluster (file)"]) == list(adata.obs["cluster"])
+    check_code(person, tmp_path)
+
+
+def check_code(person, folder):
+    """Save the notebook and the script from the menu, and run what was written."""
+    script, notebook = folder / "code.py", folder / "code.ipynb"
+    person.save(script)
+    person.save(notebook)
+    made = run_script(script)
+    clusters = made["adata"].obs["map_cluster"]  # the file has a column "cluster"
+    assert clusters.tolist() == person.session.clusters.clustering.names.tolist()
+    np.testing.assert_array_equal(
+        made["adata"].obsm["X_embedding_game"], person.session.snapshot.embedding
+    )
+    ranked = made["adata"].uns["rank_genes_groups"]["names"]["Lung macrophages"]
+    shown = person.inspector.details.markers.result.names
+    assert set(ranked[:PLANTED]) == set(shown[:PLANTED])  # some have the same score
+    cells = json.loads(notebook.read_text())["cells"]
+    code = "".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+    assert "sc.tl.rank_genes_groups(" in code
+    assert f'color="{person.session.look.color_by}"' in code  # a gene
+    person.choose_from(person.dock.run.save.native, "Copy methods text")
+    text = QApplication.clipboard().text()
+    assert text in "".join(cells[-1]["source"])
+    assert "Wolf" in text
+    assert person.dock.run.stage.text() == "Copied the methods paragraph."
+
+
+def run_script(path):
+    """Run a script of scanpy without windows, and return its variables."""
+    import matplotlib.pyplot as plt
+
+    with warnings.catch_warnings(), chdir(path.parent):
+        warnings.simplefilter("ignore")
+        plt.switch_backend("Agg")
+        made = runpy.run_path(str(path))
+        plt.close("all")
+    return made
 
 
 @pytest.fixture

@@ -62,6 +62,7 @@ class RunView(Recorder):
     continue_requested = Signal()
     save_requested = Signal(object)
     save_session_requested = Signal(object)
+    copy_methods_requested = Signal()
     write_features_requested = Signal()
     mended = Signal()
 
@@ -105,6 +106,7 @@ class Reading(Recorder):
 class Writing(Recorder):
     real = WritingTask
     saved = Signal(str)
+    copied = Signal(str)
     busy_changed = Signal()
     trouble = Signal(str)
 
@@ -152,6 +154,7 @@ ASKED = [
     ("run.save_requested", (PATH,), "writing.save", call(PATH)),
     ("run.save_session_requested", (PATH,), "writing.save_session", call(PATH)),
     ("run.write_features_requested", (), "writing.write_features", call()),
+    ("run.copy_methods_requested", (), "writing.copy_methods", call()),
     ("look.level_picked", (3, True), "select_level", call(3, True)),
     ("select.lasso_toggled", (True,), "pointing.set_lasso", call(True)),
     (
@@ -190,6 +193,7 @@ TOLD = [
     ("busy_changed", ("Reading …",), "data.set_busy", call("Reading …")),
     ("trouble", ("No space left.",), "data.set_trouble", call("No space left.")),
     ("writing.saved", ("a.csv",), "run.tell_saved", call("a.csv")),
+    ("writing.copied", ("it",), "run.tell_copied", call("it")),
     ("legend_changed", (LEGEND,), "look.set_legend", call(LEGEND)),
     ("correction_told", ("2 drawn in",), "select.tell_correction", call("2 drawn in")),
 ]
@@ -327,6 +331,7 @@ def test_the_run_section_passes_on_what_the_save_menu_asks_for(qtbot, session):
         ("save_requested", (PATH,)),
         ("save_session_requested", (PATH,)),
         ("write_features_requested", ()),
+        ("copy_methods_requested", ()),
     ):
         heard = heard_from(getattr(run, name))
         getattr(run.save, name).emit(*values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from types import FrameType
@@ -17,6 +17,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -55,6 +56,23 @@ from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettin
 if TYPE_CHECKING:
     from napari_embedding_game.core.new_rows.fitted_map import FittedMap
 
+Steering = Sequence[tuple[int, Mapping[str, Any]]]
+"""Iterations, each with the parameters that change there."""
+STEERABLE = (
+    "repulsion",
+    "n_landmarks",
+    "learning_rate",
+    "landmark_learning_rate",
+    "momentum",
+    "update",
+    "landmark_update",
+    "schedule",
+    "max_iter",
+    "method",
+    "approximation",
+    "optimizer",
+)
+"""Parameters that can change while a run is under way."""
 _TINY = sys.float_info.min
 _MOST_SEED = 2**32 - 1
 """As numpy's RandomState, which libraries draw from, takes no larger one."""
@@ -246,8 +264,29 @@ class EmbeddingGame(
         self.n_clusters = n_clusters
         self.warm_start = warm_start
 
-    def fit(self, X: Any, y: Any = None) -> EmbeddingGame:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        steering: Steering = (),
+        stop_at: int | None = None,
+    ) -> EmbeddingGame:
         """Find the map of ``X``, an (N, D) array or sparse matrix; ``y`` is not used.
+
+        Parameters
+        ----------
+        X : (N, D) array or sparse matrix
+        y : ignored
+        steering : sequence of (iteration, dict of parameters), optional
+            What changes on the way, as with the sliders of the window:
+            ``[(120, {"repulsion": 0.4}), (300, {"n_landmarks": 80})]`` plays with
+            another lambda after 120 iterations and with fewer landmarks after 300.
+            Any of :data:`STEERABLE` can be changed, also after the schedule's end,
+            which then comes later.
+        stop_at : int, optional
+            Iteration after which the run ends though its schedule has not, as with
+            Stop in the window.
 
         Raises
         ------
@@ -263,11 +302,11 @@ class EmbeddingGame(
             There is a map, but it says little about the data: the points have
             collapsed, have run far off, or were still moving.
         """
-        for snapshot in self._snapshots(X, diagnose=False):
-            if snapshot.finished:
-                self._keep(snapshot)
-                if snapshot.warning:
-                    _warn(snapshot.warning, EmbeddingWarning)
+        for snapshot in self._snapshots(X, False, steering, stop_at):
+            last = snapshot
+        self._keep(last)
+        if last.warning:
+            _warn(last.warning, EmbeddingWarning)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
@@ -320,13 +359,19 @@ class EmbeddingGame(
         Stop iterating at any time: the attributes hold the last snapshot.  What
         :meth:`fit` warns of is told by ``warning`` of the snapshots.
         """
-        for snapshot in self._snapshots(X, diagnose=True):
+        for snapshot in self._snapshots(X, True):
             self._keep(snapshot)
             yield snapshot
             if snapshot.finished:
                 return
 
-    def _snapshots(self, X: Any, diagnose: bool) -> Iterator[Snapshot]:
+    def _snapshots(
+        self,
+        X: Any,
+        diagnose: bool,
+        steering: Steering = (),
+        stop_at: int | None = None,
+    ) -> Iterator[Snapshot]:
         with interrupt_waits():
             import torch  # noqa: F401  (half of it could not be imported again)
         with interrupt_waits():
@@ -343,6 +388,12 @@ class EmbeddingGame(
         start, settings = self._start(), self._settings(n_rows)
         layout = self._given_layout(n_rows)
         optional(whole, "n_clusters", self.n_clusters, 1)
+        optional(whole, "stop_at", stop_at, 1)
+        changes = self._changes(steering, n_rows)
+        if changes and stop_at is not None and stop_at <= max(changes):
+            raise InputError(
+                f"steering goes on after stop_at={stop_at}: leave out what comes later."
+            )
         if layout is not None:
             start = replace(start, init="random")
         pipeline.check(X, start, settings)
@@ -355,7 +406,31 @@ class EmbeddingGame(
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
         self.affinity_matrix_ = weighted.matrix()
         self._fitted = pipeline.fitted(X, graph, weighted, start, settings)
-        yield from pipeline.begin(weighted, layout, start, settings, diagnose=diagnose)
+        stops = [*changes, *([] if stop_at is None else [stop_at])]
+        playing = pipeline.begin(
+            weighted,
+            layout,
+            start,
+            settings,
+            diagnose=diagnose,
+            frame_iterations=lambda done: _until_next(stops, done),
+            stop_at=stop_at,
+        )
+        yield from _steered(playing, changes, stop_at)
+
+    def _changes(self, steering: Steering, n_rows: int) -> dict[int, GameSettings]:
+        """Return all settings after each change, by the iteration it comes at."""
+        changes: dict[int, GameSettings] = {}
+        played = clone(self) if steering else self
+        for step in steering:
+            iteration, changed = _as_step(step)
+            if changes and iteration <= max(changes):
+                raise InputError(
+                    f"steering must have growing iterations, not {iteration} after "
+                    f"{max(changes)}."
+                )
+            changes[iteration] = played.set_params(**changed)._settings(n_rows)
+        return changes
 
     def _start(self) -> StartSettings:
         """Return what a run is built from, in the types that the engine takes."""
@@ -497,7 +572,7 @@ class EmbeddingGame(
         edges = Edges.from_matrix(self.affinity_matrix_)
         graph = landmark_graph(edges, snapshot.labels, n_landmarks)
         sizes = np.bincount(snapshot.labels, minlength=n_landmarks)
-        tree = merge_tree(graph, sizes, random_state=self.random_state_)
+        tree = merge_tree(graph, sizes)  # as the window draws it, whatever the seed
         return tree.cut(int(self.n_clusters))
 
     @property
@@ -511,6 +586,51 @@ class EmbeddingGame(
         tags.transformer_tags.preserves_dtype = ["float32"]
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
+
+
+def _as_step(step: Any) -> tuple[int, Mapping[str, Any]]:
+    try:
+        iteration, changed = step
+        names = set(changed)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "steering must be pairs of an iteration and a dict of parameters, such as "
+            f'(120, {{"repulsion": 0.4}}), not {shown(step)}.'
+        ) from error
+    unknown = names - set(STEERABLE)
+    if unknown:
+        raise InputError(
+            f"{sorted(map(str, unknown))[0]} cannot be changed on the way: steering "
+            f"takes {', '.join(STEERABLE)}."
+        )
+    return whole("iteration of steering", iteration, 0), changed
+
+
+def _until_next(stops: list[int], done: int) -> int:
+    """Return how many iterations may follow until the next of some; 0: any."""
+    return min((stop - done for stop in stops if stop > done), default=0)
+
+
+def _steered(
+    playing: Generator[Snapshot, Any, None],
+    changes: Mapping[int, GameSettings],
+    stop_at: int | None,
+) -> Iterator[Snapshot]:
+    """Yield the snapshots of a game that is sent its changes, to its end."""
+    last_change = max(changes, default=-1)
+    snapshot = next(playing)
+    yield snapshot
+    while snapshot.iteration != stop_at:
+        settings = changes.get(snapshot.iteration)
+        if settings is None and snapshot.finished:
+            if last_change > snapshot.iteration:
+                raise InputError(
+                    f"The run ends after {snapshot.iteration} iterations, before the "
+                    f"steering at {last_change}: give max_iter, or steer earlier."
+                )
+            return
+        snapshot = next(playing) if settings is None else playing.send(settings)
+        yield snapshot
 
 
 def _is_name(init: Any) -> bool:

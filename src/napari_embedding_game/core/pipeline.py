@@ -91,13 +91,21 @@ def neighbors(X: Any, start: StartSettings) -> NeighborGraph:
     """Find the nearest neighbours of the rows of ``X`` (N, D), see :mod:`neighbors`."""
     wanted = n_searched(start.affinity, start.n_neighbors, start.perplexity, X.shape[0])
     return knn_graph(
-        X,
+        _row_by_row(X),
         wanted,
         metric=start.metric,
         random_state=start.random_state,
         n_jobs=start.n_jobs,
         device=str(resolve_device(start.device, X.shape[0])),
     )
+
+
+def _row_by_row(X: Any) -> Any:
+    """Return X, dense rows one after another in memory.
+
+    Sums over values in another order are rounded otherwise, and make another map.
+    """
+    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
 
 
 def place(
@@ -107,6 +115,7 @@ def place(
     layout: NDArray[np.float32] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
     """Weight the edges, then place the points, (N, d), unless ``layout`` does so."""
+    X = _row_by_row(X)
     perplexity = min(start.perplexity, graph.n_neighbors / 3)
     weighted = edges(
         graph, start.affinity, X=X, perplexity=perplexity, n_jobs=start.n_jobs
@@ -133,6 +142,7 @@ def begin(
     diagnose: bool = True,
     frame_iterations: int | Callable[[int], int] | None = None,
     warm_start: WarmStart | None = None,
+    stop_at: int | None = None,
 ) -> Generator[Snapshot, GameSettings | Steer | None, None]:
     """Begin the game; see :func:`~.driver.play` for what it takes and yields.
 
@@ -155,6 +165,7 @@ def begin(
         diagnose=diagnose,
         frame_iterations=frame_iterations,
         warm_start=warm_start,
+        stop_at=stop_at,
     )
 
 

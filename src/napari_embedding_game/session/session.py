@@ -47,6 +47,7 @@ from napari_embedding_game.session.run.record import RunRecord, record
 from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
+from napari_embedding_game.session.shown_comparisons import ShownComparisons
 from napari_embedding_game.session.splitting import Splitting
 from napari_embedding_game.session.steering import moved, redimensioned
 from napari_embedding_game.session.timeline import (
@@ -109,6 +110,8 @@ class Session:
         self.hand = Hand(self)
         self.comparing = Comparing(self)
         self.splitting = Splitting(self)
+        self.comparisons = ShownComparisons()
+        """Of groups of points, as the Inspector has shown them."""
         self._is_by_hand = False
         self._shown: Mark | None = None
         """The mark that ``snapshot`` is of, where it is of an earlier moment."""
@@ -141,6 +144,7 @@ class Session:
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
+        self.comparisons.clear()
         self.say("")
         self._go("idle")
         self._check_staleness()

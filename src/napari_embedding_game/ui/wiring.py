@@ -93,7 +93,9 @@ def _of_run(controller: Controller, run: RunControls) -> Pairs:
     yield run.save_requested, writing.save
     yield run.save_session_requested, writing.save_session
     yield run.write_features_requested, writing.write_features
+    yield run.copy_methods_requested, writing.copy_methods
     yield writing.saved, run.tell_saved
+    yield writing.copied, run.tell_copied
 
 
 def _of_look(controller: Controller, look: DisplayControls) -> Pairs:

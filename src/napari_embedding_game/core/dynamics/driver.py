@@ -95,6 +95,7 @@ def play(
     diagnose: bool = True,
     frame_iterations: FrameIterations = None,
     warm_start: WarmStart | None = None,
+    stop_at: int | None = None,
 ) -> Playing:
     """Move the points from ``layout`` as the settings say, and yield snapshots.
 
@@ -132,6 +133,9 @@ def play(
     warm_start : WarmStart, optional
         What ``layout`` is of, where it is a map to go on from: landmarks begin where
         they were, and what was left of the schedule is played, or its second half.
+    stop_at : int, optional
+        Iteration whose snapshot is looked at like a last one: its energy, labels,
+        pressure and stretch are its own.
 
     Raises
     ------
@@ -149,7 +153,7 @@ def play(
         n_jobs=n_jobs,
         warm_start=warm_start,
     )
-    driver = _Driver(problem, settings, diagnose, frame_iterations)
+    driver = _Driver(problem, settings, diagnose, frame_iterations, stop_at)
     while True:
         steer = yield driver.do(driver.snapshot)
         if steer is not None:
@@ -241,8 +245,10 @@ class _Driver:
         settings: GameSettings,
         diagnose: bool,
         frame_iterations: FrameIterations,
+        stop_at: int | None,
     ) -> None:
         self._problem = problem
+        self._stop_at = stop_at
         self._loops = Loops(problem.n_jobs)
         self._diagnose = diagnose
         self._frame_iterations = frame_iterations
@@ -394,17 +400,18 @@ class _Driver:
             self._labels = nearest_landmark(*places, self._loops)
             self._alarm = Alarm(self._state.warning)
             is_looked_at = self._method.has_pressure
-        must = self.finished or self._has_lost_landmarks(landmarks)
+        is_last = self.finished or self.iteration == self._stop_at
+        must = is_last or self._has_lost_landmarks(landmarks)
         if is_looked_at and (must or self._diagnose):
             self._throttle(lambda: self._look(embedding), must)
-        if self._diagnose or self.finished:
+        if self._diagnose or is_last:
             self._stretch_throttle(lambda: self._measure_stretch(embedding), must)
         return Snapshot(
             iteration=self.iteration,
             n_iter=self._n_iter,
             embedding=embedding,
             landmarks=landmarks,
-            energy=self._shown_energy(must),
+            energy=self._shown_energy(must, is_last),
             labels=self._labels,
             pressure=self._pressure,
             stretch=self._stretch,
@@ -446,9 +453,9 @@ class _Driver:
 
     # --- Energy
 
-    def _shown_energy(self, must: bool) -> float:
+    def _shown_energy(self, must: bool, is_last: bool) -> float:
         """Return the energy of what is seen, or was seen a moment ago."""
-        if not (self._diagnose or self.finished):
+        if not (self._diagnose or is_last):
             return math.nan
         is_quick = len(self._problem.layout) <= ALWAYS_MEASURED
         must = must or is_quick or math.isnan(self._measured)

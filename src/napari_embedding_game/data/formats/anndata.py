@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -299,3 +300,41 @@ def _object_parts(adata: AnnData, space: str | None, where: str) -> AnnDataParts
     if adata.raw is not None:
         raw = Genes(adata.raw.X, adata.raw.var_names)
     return AnnDataParts(chosen, values, adata.obs, adata.var_names, adata.X, raw=raw)
+
+
+@dataclass(frozen=True)
+class StoredSpace:
+    """How one space of an .h5ad file is stored there."""
+
+    form: str
+    """"dense", "csr", "csc", or what else anndata calls it."""
+    dtype: str
+    n_columns: int
+    has_raw: bool
+
+
+def stored_space(path: Path, space: str) -> StoredSpace | None:
+    """Return how a space is stored; None where the file is of an old format or gone.
+
+    Parameters
+    ----------
+    path : Path
+        An .h5ad file.
+    space : str
+        As ``Dataset.space``: ``X``, or a key of ``obsm``, ``layers`` or ``obsp``.
+    """
+    if not path.is_file():
+        return None
+    with explain_damage(path, _kind(path)), open_store(path) as root:
+        if is_legacy(root, path.name):
+            return None
+        place = _split(space)
+        item = root[place[0]][place[1]] if place else root["X"]
+        has_raw = "raw" in root and has_matrix(root["raw"])
+        if is_array(item):
+            return StoredSpace("dense", str(item.dtype), int(item.shape[1]), has_raw)
+        form = str(item.attrs.get("encoding-type", "")).removesuffix("_matrix")
+        if form not in ("csr", "csc"):
+            return StoredSpace(form, "", 0, has_raw)
+        n_columns = int(item.attrs["shape"][1])
+        return StoredSpace(form, str(item["data"].dtype), n_columns, has_raw)

@@ -30,7 +30,7 @@ def parameters(
     ``steering`` is a JSON list of [iteration, {setting: value}], in the order
     of the changes; the other values are those in force at the end.  ``record`` is
     the JSON of the :class:`~.record.RunRecord`, which is enough for a replay of a run
-    that did not go on from another map.
+    that did not go on from another map and was not steered by hand.
     """
     game = played.steered[-1].game if played.steered else played.game
     n_points = len(snapshot.embedding)
@@ -39,6 +39,7 @@ def parameters(
         **_named(game, n_points),
         "steering": json.dumps(_steering(played, n_points)),
         "record": dumps(played.as_text()).decode(),
+        "steered_by_hand": bool(played.forced),
         "n_iter": snapshot.iteration,
         "interrupted": not snapshot.finished,
         "space": dataset.space,

@@ -8,17 +8,24 @@ adds in any order; the game then makes another map, of the same quality.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.json_codec import dumps
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.run import steer_of
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.graph.affinities import Edges
 
 
 def replay(X: Any, record: RunRecord) -> Snapshot:
@@ -51,6 +58,18 @@ def replay_frames(
     There is one wherever the run was steered, and every so many iterations.
     """
     check(record)
+    edges, layout = prepared(X, record)
+    yield from frames(edges, layout, record, every)
+
+
+def prepared(X: Any, record: RunRecord) -> tuple[Edges, NDArray[np.float32]]:
+    """Return the edges of a recorded run, and where its points began, (n, d).
+
+    Raises
+    ------
+    DataError
+        The run went on from a map that the record does not hold.
+    """
     if record.is_branch and record.warm_start is None:
         raise DataError(
             "This run went on from another map, which is not kept here: replay the "
@@ -58,21 +77,31 @@ def replay_frames(
         )
     from napari_embedding_game.core import pipeline
 
-    start = record.start
+    warm = record.warm_start
     with COMPUTING:
-        warm = record.warm_start
-        graph, former = (
-            pipeline.neighbors(X, start),
-            None if warm is None else warm.embedding,
-        )
-        edges, layout = pipeline.place(graph, X, start, former)
+        graph = pipeline.neighbors(X, record.start)
+        former = None if warm is None else warm.embedding
+        return pipeline.place(graph, X, record.start, former)
+
+
+def frames(
+    edges: Edges,
+    layout: NDArray[np.float32],
+    record: RunRecord,
+    every: int | None = None,
+) -> Iterator[Snapshot]:
+    """Do what :func:`replay_frames` does, from what was :func:`prepared`."""
+    from napari_embedding_game.core import pipeline
+
+    with COMPUTING:
         game = pipeline.begin(
             edges,
             layout,
-            start,
+            record.start,
             record.game,
             frame_iterations=lambda done: _next_stop(record, done, every) - done,
-            warm_start=warm,
+            warm_start=record.warm_start,
+            stop_at=record.n_iter,
         )
         snapshot = next(game)
     yield snapshot
@@ -91,6 +120,54 @@ def replay_frames(
                 ) from None
         yield snapshot
     game.close()
+
+
+def replayed_result(
+    X: Any,
+    record: RunRecord,
+    where: Mapping[str, str],
+    n_clusters: int | None = None,
+) -> EmbeddingResult:
+    """Play what was recorded and return the map, with its clusters.
+
+    Parameters
+    ----------
+    X : (n, D) array or sparse matrix
+        The same rows as then.
+    record : RunRecord
+    where : mapping
+        Where ``X`` is from, for the parameters of the result.
+    n_clusters : int, optional
+        Landmarks are merged into so many; None leaves each a cluster.
+
+    Raises
+    ------
+    DataError, InputError
+        As :func:`replay`.
+    """
+    check(record)
+    edges, layout = prepared(X, record)
+    for snapshot in frames(edges, layout, record):
+        last = snapshot
+    clusters = None
+    if n_clusters is not None:
+        merging = Merging.of(edges, last.labels, len(last.landmarks))
+        clusters = merging(n_clusters, "merge")[last.labels]
+    return EmbeddingResult(
+        embedding=last.embedding,
+        landmarks=last.landmarks,
+        labels=last.labels,
+        pressure=last.pressure,
+        stretch=last.stretch,
+        energy=last.energy,
+        parameters={
+            **where,
+            "record": dumps(record.as_text()).decode(),
+            "n_iter": last.iteration,
+            "n_clusters": n_clusters,
+        },
+        clusters=clusters,
+    )
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:

@@ -60,6 +60,8 @@ class RunControls(ControlsSection):
     """The path of a file for the map, in the format that its ending says."""
     save_session_requested = Signal(object)
     """The path of a session file."""
+    copy_methods_requested = Signal()
+    """The paragraph on methods, to the clipboard."""
     write_features_requested = Signal()
     """Columns of the map in the features of the layer."""
     mended = Signal()
@@ -111,6 +113,10 @@ class RunControls(ControlsSection):
         """Tell what was written."""
         show_text(self.stage, f"Saved {name}.")
 
+    def tell_copied(self, what: str) -> None:
+        """Tell what was copied to the clipboard."""
+        show_text(self.stage, f"Copied {what}.")
+
     def _build(self) -> None:
         self.run.native.setProperty("role", "main")
         buttons = QGridLayout()
@@ -145,6 +151,7 @@ class RunControls(ControlsSection):
         self.stop.changed.connect(session.stop)
         self.timeline.continue_requested.connect(self._continue)
         save.save_requested.connect(lambda path: self.save_requested.emit(path))
+        save.copy_methods_requested.connect(lambda: self.copy_methods_requested.emit())
         save.save_session_requested.connect(
             lambda path: self.save_session_requested.emit(path)
         )

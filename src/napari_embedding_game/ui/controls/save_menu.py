@@ -19,9 +19,19 @@ FORMATS = {
     ".png": ("Figure (.png)…", "Picture (*.png)"),
     ".svg": ("Figure (.svg)…", "Scalable picture (*.svg)"),
     ".gif": ("Film of the run (.gif)…", "Animated picture (*.gif)"),
+    ".ipynb": ("Notebook (.ipynb)…", "Jupyter notebook (*.ipynb)"),
+    ".py": ("Script (.py)…", "Python script (*.py)"),
+    ".txt": ("Methods paragraph (.txt)…", "Text (*.txt)"),
 }
 SESSION = "Session, to go on later…"
 COLUMNS = "Columns in the layer's features"
+COPY_METHODS = "Copy methods text"
+TIPS = {
+    ".ipynb": "All that led to this map, as code that makes it again from the data.",
+    ".py": "The same code as a Python script.",
+    ".txt": "What was done, for the methods of a paper, with versions and citations.",
+}
+"""Of entries that do not say all."""
 
 
 class SaveMenu(PushButton):
@@ -36,6 +46,8 @@ class SaveMenu(PushButton):
     save_requested = Signal(Path)
     """Of the map, in the format that the ending says."""
     save_session_requested = Signal(Path)
+    copy_methods_requested = Signal()
+    """Of the paragraph on methods, to the clipboard."""
     write_features_requested = Signal()
     """Of columns, into the features of the layer."""
 
@@ -48,10 +60,16 @@ class SaveMenu(PushButton):
         self._session = session
         self._linked = linked
         self.menu = QMenu(self.native)
+        self.menu.setToolTipsVisible(True)
         for ending, (words, _) in FORMATS.items():
-            self.menu.addAction(words).triggered.connect(
-                lambda _=False, ending=ending: self._save(ending)
-            )
+            action = self.menu.addAction(words)
+            action.setToolTip(TIPS.get(ending, ""))
+            action.triggered.connect(lambda _=False, ending=ending: self._save(ending))
+        self.copy_methods = self.menu.addAction(COPY_METHODS)
+        self.copy_methods.setToolTip(TIPS[".txt"])
+        self.copy_methods.triggered.connect(
+            lambda _=False: self.copy_methods_requested.emit()
+        )
         self.columns = self.menu.addAction(COLUMNS)
         self.columns.triggered.connect(
             lambda _=False: self.write_features_requested.emit()

@@ -32,6 +32,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.groups import REST, Against, GroupChoice
 from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.shown_comparisons import ShownComparison
 from napari_embedding_game.ui.inspector.volcano import Volcano
 from napari_embedding_game.ui.style.coloring import value_word
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
@@ -126,6 +127,7 @@ class MarkersPane(QWidget):
             return
         groups = self.groups.groups(self._against())
         self._note = groups.note
+        against, selected = self._against(), selection.points.copy()
         method: MarkerMethod = "wilcoxon" if self.by_ranks.isChecked() else "t-test"
 
         def find() -> Generator[float, None, MarkerTable]:
@@ -139,10 +141,20 @@ class MarkersPane(QWidget):
                 log1p=dataset.expression.is_log1p,
             )
 
+        is_of_levels = against.kind == "levels"
+        shown = ShownComparison(
+            inside=groups.inside.copy(),
+            outside=groups.outside,
+            method=method,
+            column=against.column,
+            levels=against.levels,
+            selected=selected if is_of_levels else None,
+        )
         show_text(self.state, "Comparing …", "note")
         self._worker = StageWorker(find)
         self._worker.frame.connect(self._on_share)
         self._worker.returned.connect(self._show)
+        self._worker.returned.connect(lambda _: self._session.comparisons.add(shown))
         self._worker.failed.connect(self._on_failed)
         self._worker.begin()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qtpy.QtCore import QObject, Signal
+from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.figure import PointColors
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 FIGURES = (".png", ".svg")
 FILM = ".gif"
+CODE = (".ipynb", ".py", ".txt")
 NO_FILM = (
     "The run of this map cannot be played again: its record or its data are not here. "
     "Press Run, then save the film."
@@ -47,6 +49,8 @@ class WritingTask(QObject):
 
     saved = Signal(str)
     """The name of what was written."""
+    copied = Signal(str)
+    """What was copied to the clipboard."""
     busy_changed = Signal()
     trouble = Signal(str)
     """A sentence about writing that failed, "" when it is over."""
@@ -72,6 +76,9 @@ class WritingTask(QObject):
         result = replace(result, cluster_colors=self._workspace.palette.by_id())
         if path.suffix.lower() == FILM:
             self._save_film(path)
+            return
+        if path.suffix.lower() in CODE:
+            self._save_code(path)
             return
         is_figure = path.suffix.lower() in FIGURES
         colors = colors_of(self._workspace) if is_figure else None
@@ -101,6 +108,41 @@ class WritingTask(QObject):
             write_film(dataset.X, played, colors, path)
 
         self._write_in_turn(path.name, write)
+
+    def _save_code(self, path: Path) -> None:
+        """Write what led to the map as code, or in words."""
+        workspace = self._workspace
+        saved = self._keeper.capture()
+        assert saved is not None
+        comparisons = list(workspace.session.comparisons)
+        names = workspace.session.clusters.clustering.by_id
+        palette = workspace.palette.by_id()
+        colors = {names[cluster].name: color for cluster, color in palette.items()}
+
+        def write() -> None:
+            from napari_embedding_game.session.notebook.export import write_code
+
+            write_code(saved, path, comparisons=comparisons, colors=colors)
+
+        self._write_in_turn(path.name, write)
+
+    def copy_methods(self) -> None:
+        """Copy the paragraph on methods to the clipboard."""
+        from napari_embedding_game.session.notebook.methods_text import methods_text
+
+        saved = self._keeper.capture()
+        if saved is None:
+            self.trouble.emit("There is no map to tell of yet: press Run first.")
+            return
+        comparisons = self._workspace.session.comparisons
+        try:
+            text = methods_text(saved[saved.current], comparisons)
+        except DataError as error:
+            self.trouble.emit(str(error))
+            return
+        QApplication.clipboard().setText(text)
+        self.trouble.emit("")
+        self.copied.emit("the methods paragraph")
 
     def write_features(self) -> None:
         """Write the clusters into the table of the layer, beside what it has.

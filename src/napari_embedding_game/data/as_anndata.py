@@ -1,0 +1,88 @@
+"""Read what the window reads into an AnnData: :func:`read`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from napari_embedding_game.data import samples
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.readers import read as read_dataset
+from napari_embedding_game.data.validation import Duplicates, Missing
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+FEATURES = "X_features"
+"""Key of ``obsm`` that holds what is embedded."""
+SAMPLES = ("digits", "pbmc", "mnist")
+"""Names of samples that are read without a file."""
+
+
+def read(
+    source: str | Path,
+    *,
+    space: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
+) -> AnnData:
+    """Read a file as the window does, with the numbers that it would embed.
+
+    Parameters
+    ----------
+    source : str or Path
+        A table (.csv, .tsv, .parquet), an array (.npy, .npz), an .h5ad file, a .zarr
+        folder, counts of 10x; or the name of a sample: "digits", "pbmc" or "mnist".
+    space : str, optional
+        What is embedded, such as "X_pca" or "obs"; by default what suits a map best.
+    columns : sequence of str, optional
+        Only these columns of it.
+    missing : {"error", "drop"}
+        Whether rows with missing or infinite values are left out.
+    duplicates : {"keep", "drop"}
+        Whether columns of a table that repeat another one are left out.
+
+    Returns
+    -------
+    AnnData
+        ``obsm["X_features"]`` is embedded, (n, D) float32; of a table its columns are
+        standardised.  ``X`` (n, G) are the genes, with counts as logarithms, or the
+        columns in their own units; ``obs`` is the metadata.
+
+    Raises
+    ------
+    DataError
+        One sentence that names the file and the way out.
+    """
+    if source in SAMPLES:
+        return as_anndata(getattr(samples, str(source))())
+    return as_anndata(
+        read_dataset(
+            source,
+            space=space,
+            columns=columns,
+            missing=missing,
+            duplicates=duplicates,
+        )
+    )
+
+
+def as_anndata(dataset: Dataset) -> AnnData:
+    """Return the rows of a dataset that are on the map, as :func:`read` does."""
+    from anndata import AnnData
+
+    with warnings.catch_warnings():
+        # Names of rows belong to the user, and may occur twice.
+        warnings.filterwarnings("ignore", message=".*names are not unique")
+        adata = AnnData(
+            X=dataset.expression.values,
+            obs=dataset.obs.set_axis(dataset.obs.index.astype(str)),
+            var=pd.DataFrame(index=list(dataset.profile_names)),
+        )
+    adata.obsm[FEATURES] = dataset.X
+    return adata

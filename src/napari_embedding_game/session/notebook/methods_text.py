@@ -1,0 +1,313 @@
+"""The paragraph on methods of a paper: what was done with a map, and by what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import metadata
+from typing import Any
+
+from napari_embedding_game.core.energy.methods import (
+    get_method,
+    n_searched,
+    strength_of,
+)
+from napari_embedding_game.core.names import Init
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.file.saved_map import SavedMap
+from napari_embedding_game.session.notebook.cluster_cells import clusters_of
+from napari_embedding_game.session.notebook.draft import times
+from napari_embedding_game.session.notebook.run_cells import NOTHING_PLAYED
+from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.settings import has_lambda
+from napari_embedding_game.session.shown_comparisons import ShownComparison
+from napari_embedding_game.session.timeline import told_change
+
+REFERENCES = {
+    "game": (
+        "Anonymous authors",
+        "Embedding game: dimensionality reduction as a two player zero-sum game. "
+        "Unpublished manuscript.",
+    ),
+    "fenchel": (
+        "Tucker",
+        "Tucker L. Dimensionality reduction and the Fenchel game.",
+    ),
+    "explain": (
+        "Draganov and Dohn",
+        "Draganov A, Dohn S. Unexplainable Explanations: Towards Interpreting tSNE and "
+        "UMAP Embeddings.",
+    ),
+    "pressure": (
+        "Vladymyrov 2019",
+        "Vladymyrov M. No Pressure! Addressing the Problem of Local Minima in Manifold "
+        "Learning Algorithms. Advances in Neural Information Processing Systems 32, "
+        "680-689 (2019).",
+    ),
+    "scanpy": (
+        "Wolf et al. 2018",
+        "Wolf FA, Angerer P, Theis FJ. SCANPY: large-scale single-cell gene expression "
+        "data analysis. Genome Biology 19, 15 (2018).",
+    ),
+    "zheng": (
+        "Zheng et al. 2017",
+        "Zheng GXY et al. Massively parallel digital transcriptional profiling of "
+        "single cells. Nature Communications 8, 14049 (2017).",
+    ),
+    "harmony": (
+        "Korsunsky et al. 2019",
+        "Korsunsky I et al. Fast, sensitive and accurate integration of single-cell "
+        "data with Harmony. Nature Methods 16, 1289-1296 (2019).",
+    ),
+    "tsne": (
+        "van der Maaten and Hinton 2008",
+        "van der Maaten L, Hinton G. Visualizing data using t-SNE. Journal of Machine "
+        "Learning Research 9, 2579-2605 (2008).",
+    ),
+    "umap": (
+        "McInnes et al. 2018",
+        "McInnes L, Healy J, Melville J. UMAP: Uniform Manifold Approximation and "
+        "Projection for dimension reduction. arXiv:1802.03426 (2018).",
+    ),
+    "leiden": (
+        "Traag et al. 2019",
+        "Traag VA, Waltman L, van Eck NJ. From Louvain to Leiden: guaranteeing "
+        "well-connected communities. Scientific Reports 9, 5233 (2019).",
+    ),
+}
+"""How each work is cited in the text, and its entry in the list."""
+_OF_METHODS = {
+    "game": ("game",),
+    "ee": ("game", "pressure"),
+    "ssne": ("game", "pressure"),
+    "tsne": ("tsne",),
+    "umap": ("umap",),
+    "umap_exact": ("umap",),
+    "umap_learn": ("umap",),
+    "opentsne": ("tsne",),
+    "two_kernel_lle": ("explain",),
+    "two_kernel_pca": ("explain",),
+    "pca": ("explain",),
+    "pca_low_rank": ("explain",),
+}
+_OF_FENCHEL: tuple[Init, ...] = ("gradient_pca", "ale", "vrle")
+"""Starts that are of the paper on the Fenchel game."""
+_LIBRARIES = {"umap_learn": "umap-learn", "opentsne": "openTSNE"}
+MOST_TOLD = 6
+"""Changes of settings that are told one by one."""
+_TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
+
+
+def methods_text(saved: SavedMap, comparisons: Iterable[ShownComparison] = ()) -> str:
+    """Return a paragraph with all that was used, its versions, and its references.
+
+    Parameters
+    ----------
+    saved : SavedMap
+        Played.
+    comparisons : iterable of ShownComparison
+        Those that were looked at.
+
+    Raises
+    ------
+    DataError
+        Nothing was played on the map.
+    """
+    if saved.record is None or saved.snapshot is None:
+        raise DataError(NOTHING_PLAYED)
+    paper = _Paper()
+    sentences = [
+        *_of_data(saved.dataset, paper),
+        *_of_run(saved, saved.record, paper),
+        *_of_clusters(saved, paper),
+        *_of_comparisons(saved.dataset, list(comparisons)),
+    ]
+    return "\n\n".join([" ".join(sentences), paper.references()])
+
+
+class _Paper:
+    """Collects what is cited, in the order in which it is."""
+
+    def __init__(self) -> None:
+        self._cited: dict[str, str] = {}
+
+    def cite(self, *keys: str) -> str:
+        """Return the citation of works, in brackets."""
+        self._cited.update({key: REFERENCES[key][1] for key in keys})
+        return f"({'; '.join(REFERENCES[key][0] for key in keys)})"
+
+    def references(self) -> str:
+        """Return the list of what was cited."""
+        return "\n".join(["References", "", *(f"- {w}" for w in self._cited.values())])
+
+
+def _of_data(dataset: Dataset, paper: _Paper) -> list[str]:
+    n, n_all = len(dataset.obs), dataset.n_source_rows
+    what = "cells" if dataset.has_expression else "rows"
+    of_all = "" if n == n_all else f" of {n_all:,}"
+    recipe = dataset.provenance.get("recipe")
+    if recipe is None:
+        n_columns = dataset.X.shape[1]
+        rows = f"{n:,}{of_all} {what} of {dataset.name}"
+        if dataset.is_distances:
+            return [f"The neighbours of {rows} were those of its {dataset.space}."]
+        columns = f"{n_columns:,} column{'' if n_columns == 1 else 's'}"
+        return [f"The map shows {rows} ({dataset.space}, {columns})."]
+    cite = paper.cite("scanpy", "zheng")
+    numbers = (
+        f"Raw counts of {n:,}{of_all} cells of {dataset.name} were prepared with "
+        f"scanpy {recipe['scanpy']} {cite}: cells with fewer than "
+        f"{recipe['min_genes']} genes and genes in fewer than {recipe['min_cells']} "
+        f"cells were left out, counts were normalised to {recipe['target_sum']:,.0f} "
+        f"per cell and ln(1 + x) was taken, the {recipe['genes_used']:,} most variable "
+        f"genes were scaled to unit variance (at most {recipe['max_value']:g}), and "
+        f"{recipe['components']} principal components were computed."
+    )
+    sentences = [numbers]
+    key = recipe.get("batch_key")
+    if key is not None:
+        sentences.append(
+            f'The levels of "{key}" were mixed in the components by Harmony '
+            f"{paper.cite('harmony')[:-1]}; harmonypy {recipe['harmonypy']})."
+        )
+    return sentences
+
+
+def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
+    game, start, snapshot = record.game, record.start, saved.snapshot
+    assert snapshot is not None
+    method, n = get_method(game.method), len(snapshot.embedding)
+    library = _LIBRARIES.get(game.method)
+    by = _named(game.method, paper)
+    if library:
+        by += f", as {library} {metadata.version(library)} computes it,"
+    k = n_searched(start.affinity, start.n_neighbors, start.perplexity, n)
+    settings = [f"{k} nearest neighbours"]
+    if start.metric not in ("euclidean", "precomputed"):
+        settings[0] += f" by {start.metric} distance"
+    settings.append(f"{start.affinity.replace('_', ' ')} edge weights")
+    if start.affinity == "entropic":
+        settings.append(f"perplexity {start.perplexity:g}")
+    if not method.moved_by:
+        settings.append(f"{len(snapshot.landmarks)} landmarks")
+        strength = strength_of(game)
+        is_lambda = has_lambda(game.method)
+        settings.append(
+            f"lambda {strength / n:.3g} (lambda x N = {strength:,.5g})"
+            if is_lambda
+            else f"repulsion x {strength:g}"
+        )
+    settings.append(_start_told(start.init, paper))
+    settings.append(f"seed {start.random_state}")
+    d = {1: "one-dimensional", 2: "two-dimensional", 3: "three-dimensional"}
+    sentences = [
+        f"A {d[start.n_components]} map was made by {by} with napari-embedding-game "
+        f"{metadata.version('napari-embedding-game')} in napari "
+        f"{metadata.version('napari')} ({', '.join(settings)}; {record.n_iter} "
+        f"iterations{'' if snapshot.finished else ', then stopped'})."
+    ]
+    if game.optimizer != "game" and not method.moved_by:
+        is_papers = game.optimizer == "pressured_points"
+        cite = f" {paper.cite('pressure')}" if is_papers else ""
+        name = game.optimizer.replace("_", " ")
+        sentences.append(f"The energy was minimised by the optimiser {name}{cite}.")
+    learned = {game.update, game.landmark_update} - {"momentum"}
+    if learned and game.optimizer == "game":
+        told = " and ".join(sorted(learned))
+        sentences.append(f"The players learned by {told} {paper.cite('fenchel')}.")
+    look = saved.look
+    if snapshot.has_pressure and "Pressure" in (look.size_by, look.color_by):
+        sentences.append(
+            "Pressure, by which points would leave the plane, was shown "
+            f"{paper.cite('pressure')}."
+        )
+    return [*sentences, *_of_steering(record, paper)]
+
+
+def _named(method: str, paper: _Paper) -> str:
+    """Return what a method is called, with its citation."""
+    title = get_method(method).title
+    name = "the embedding game" if method == "game" else title
+    return f"{name} {paper.cite(*_OF_METHODS[method])}"
+
+
+def _start_told(init: str, paper: _Paper) -> str:
+    cite = f" {paper.cite('fenchel')}" if init in _OF_FENCHEL else ""
+    return f"{init.replace('_', ' ')} start{cite}"
+
+
+def _of_steering(record: RunRecord, paper: _Paper) -> list[str]:
+    sentences = []
+    if record.is_branch:
+        sentences.append(
+            "The run went on from an earlier map of the same data, parts of which may "
+            "have been moved by hand."
+        )
+    games = [record.game, *(step.game for step in record.steered)]
+    changes = [
+        f"{told_change(before, step.game)} after {step.iteration} iterations"
+        for before, step in zip(games, record.steered, strict=False)
+    ]
+    if changes:
+        told = f": {'; '.join(changes)}" if len(changes) <= MOST_TOLD else ""
+        sentences.append(
+            f"Settings were changed {times(len(changes))} while it ran{told}."
+        )
+    for method in dict.fromkeys(one.method for one in games[1:]):
+        if method != record.game.method:
+            sentences.append(f"It went on by {_named(method, paper)}.")
+    hands = [event.forces for event in record.forced]
+    acts = [words for words, has in _HANDS.items() if any(has(one) for one in hands)]
+    if acts:
+        sentences.append(f"By hand, {', '.join(acts)}.")
+    return sentences
+
+
+_HANDS: dict[str, Any] = {
+    "clusters were drawn to a place": lambda one: bool(one.springs),
+    "points were held in place": lambda one: bool(one.holds),
+    "groups were linked or torn apart": lambda one: bool(one.pairs),
+    "points were shaken": lambda one: bool(one.shakes),
+    "landmarks were moved, added or removed": lambda one: bool(
+        one.landmarks or one.edits
+    ),
+}
+
+
+def _of_clusters(saved: SavedMap, paper: _Paper) -> list[str]:
+    clusters = clusters_of(saved)
+    shown = clusters.clustering.clusters
+    n_landmarks = saved.landmark_labels[1]
+    if saved.book.edits.grouping == "leiden":
+        how = f"merged by Leiden's method {paper.cite('leiden')}"
+    else:
+        how = "merged along the graph of neighbours"
+    if len(shown) == n_landmarks and clusters.n_clusters is None:
+        first = f"Each of the {n_landmarks} landmarks was taken for a cluster."
+    else:
+        first = f"The {n_landmarks} landmarks were {how} into {len(shown)} clusters."
+    edited = []
+    by_hand = sum(cluster.is_by_hand for cluster in shown)
+    if by_hand:
+        edited.append(f"{by_hand} {_were(by_hand)} merged, split or drawn by hand")
+    named = sum(cluster.is_named for cluster in shown)
+    if named:
+        edited.append(f"{named} {_were(named)} named")
+    if edited:
+        first = f"{first[:-1]}, of which {' and '.join(edited)}."
+    return [first]
+
+
+def _were(n: int) -> str:
+    return "was" if n == 1 else "were"
+
+
+def _of_comparisons(dataset: Dataset, comparisons: list[ShownComparison]) -> list[str]:
+    if not comparisons:
+        return []
+    tests = dict.fromkeys(_TESTS[one.method] for one in comparisons)
+    what = "genes" if dataset.has_expression else "columns"
+    return [
+        f"Groups of points were compared by {' and '.join(tests)} of all {what}, with "
+        "p-values adjusted by Benjamini and Hochberg."
+    ]

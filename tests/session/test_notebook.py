@@ -1,0 +1,546 @@
+"""A map as code: run from the input, it gives the clusters that were on show."""
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from napari_embedding_game.data.as_anndata import read
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.writers import write
+from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.maps import MapTree
+from napari_embedding_game.session.notebook.draft import Code, call, code_of
+from napari_embedding_game.session.notebook.export import write_code
+from napari_embedding_game.session.notebook.from_result import session_of_result
+from napari_embedding_game.session.notebook.methods_text import methods_text
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.shown_comparisons import ShownComparison
+
+sc = pytest.importorskip("scanpy")
+
+RECIPE = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
+
+
+@pytest.fixture
+def cells():
+    """240 cells of three kinds from two days, as counts and as components."""
+    rng = np.random.default_rng(0)
+    kinds, days = np.arange(240) % 3, np.arange(240) // 3 % 2
+    rates = rng.gamma(0.5, 2, (3, 300))
+    rates = np.stack([rates, rates * rng.gamma(2, 0.7, 300)])[days, kinds]
+    counts = rng.poisson(rates).astype(np.float32)
+    counts[7] = 0  # is left out by the recipe
+    obs = pd.DataFrame(
+        {
+            "kind": pd.Categorical.from_codes(kinds, [*"ABC"]),
+            "day": pd.Categorical(np.array(["mon", "tue"])[days]),
+        },
+        index=[f"cell{i}" for i in range(240)],
+    )
+    names = pd.DataFrame(index=[f"gene{i}" for i in range(300)])
+    adata = anndata.AnnData(sp.csr_matrix(counts), obs=obs, var=names)
+    adata.obsm["X_pca"] = 4 * np.eye(3, 8)[kinds] + rng.normal(size=(240, 8))
+    return adata
+
+
+class Desk:
+    """A session with its maps, as a person uses them."""
+
+    def __init__(self, dataset):
+        self.session = Session(pace=UNPACED)
+        self.maps = MapTree(self.session)
+        self.session.load(dataset)
+        self.session.settings.max_iter = 40
+        self.session.settings.n_landmarks = 45
+        self.book = self.session.clusters
+
+    def play(self, run=None, at=None, then=None, until=None):
+        """Play to the end, or to an iteration; at another one do something."""
+        session = self.session
+        run = run or session.begin()
+        for progress in run.frames():
+            session.receive(run, progress)
+            shown = session.snapshot
+            if at is not None and shown is not None and shown.iteration >= at:
+                at = None
+                then()
+            elif until is not None and shown is not None and shown.iteration >= until:
+                session.stop()
+            elif session.state == "finished":
+                break
+        return self
+
+    def edit(self):
+        """Choose, merge and name."""
+        self.book.set_n_clusters(5)
+        first, second, third = self.book.clusters[:3]
+        self.book.rename(first.id, 'T "helper" cells')
+        self.book.merge([second.id, third.id])
+        return self
+
+    def saw(self, inside, outside=None, method="wilcoxon", **options):
+        self.session.comparisons.add(
+            ShownComparison(inside=inside, outside=outside, method=method, **options)
+        )
+
+    def write(self, path, **options):
+        options.setdefault("comparisons", self.session.comparisons)
+        return write_code(self.maps.capture(), path, **options)
+
+    @property
+    def names(self):
+        return pd.Series(
+            self.book.clustering.names, index=self.session.dataset.obs.index.astype(str)
+        )
+
+
+def run_here(path, monkeypatch):
+    """Run a script in this process, and return the clusters that it wrote."""
+    monkeypatch.chdir(path.parent)
+    made = run_code(path)
+    found = written(path)
+    found.attrs["map"] = made["adata"].obsm["X_embedding_game"]
+    return found
+
+
+def run_code(path):
+    """Run a script without windows, and return what it has made."""
+    import matplotlib.pyplot as plt
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plt.switch_backend("Agg")
+        made = runpy.run_path(str(path))
+        plt.close("all")
+    return made
+
+
+def written(path):
+    table = pd.read_csv(f"{path.with_suffix('')}_clusters.csv", index_col=0, dtype=str)
+    table.index = table.index.astype(str)
+    return table.iloc[:, 0]
+
+
+def same(found, desk):
+    assert found.index.tolist() == desk.names.index.tolist()
+    assert found.tolist() == desk.names.tolist()
+    assert found.nunique() > 1
+    if "map" in found.attrs:
+        shown = desk.session.snapshot.embedding
+        np.testing.assert_array_equal(found.attrs["map"], shown)
+    return True
+
+
+@pytest.fixture
+def file(cells, tmp_path):
+    path = tmp_path / "cells.h5ad"
+    cells.write_h5ad(path)
+    return path
+
+
+@pytest.fixture
+def desk(file):
+    return Desk(finish(load(file)))
+
+
+def steer(desk, **settings):
+    def change():
+        for name, value in settings.items():
+            setattr(desk.session.settings, name, value)
+
+    return change
+
+
+def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path):
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("harmonypy")
+    desk = Desk(finish(load(file, space="X", recipe=replace(RECIPE, batch_key="day"))))
+    desk.session.settings.strength = 137.5
+    desk.play(at=20, then=steer(desk, strength=411.0, learning_rate=0.3)).edit()
+    assert len(desk.session.played.steered) == 1
+    rows = [desk.book.labels == cluster.id for cluster in desk.book.clusters]
+    desk.saw(rows[0])
+    desk.saw(rows[1], rows[0])
+    path = tmp_path / "map.ipynb"
+    assert desk.write(path) == [path]
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    save = 'np.save("map.npy", adata.obsm["X_embedding_game"])'
+    notebook.cells.append(nbformat.v4.new_code_cell(save))
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, resources=resources, timeout=120).execute()
+    assert same(written(path), desk)
+    shown = desk.session.snapshot.embedding
+    np.testing.assert_array_equal(np.load(tmp_path / "map.npy"), shown)
+    code = "\n".join(c.source for c in notebook.cells if c.cell_type == "code")
+    assert 'sc.read_h5ad("cells.h5ad")' in code
+    assert "run_harmony" in code
+    assert "steering=steering" in code
+    outputs = [o for c in notebook.cells for o in c.get("outputs", [])]
+    pictures = [o for o in outputs if "image/png" in o.get("data", {})]
+    assert len(pictures) == 5  # components, Harmony, the map, two comparisons
+
+
+def test_a_script_gives_the_clusters_that_were_on_show(desk, tmp_path):
+    desk.play().edit()
+    path = tmp_path / "map.py"
+    desk.write(path, colors=dict.fromkeys(set(desk.names), "#1f77b4"))
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    subprocess.run(
+        [sys.executable, "map.py"], cwd=tmp_path, env=environment, check=True
+    )
+    assert same(written(path), desk)
+    code = path.read_text()
+    compile(code, str(path), "exec")
+    assert max(map(len, (x for x in code.splitlines() if x[:1] != "#"))) <= 100
+    assert 'adata.obsm["X_pca"].astype("float32")' in code  # float64 in the file
+
+
+def test_what_a_hand_did_is_repeated_from_a_file_beside_it(desk, tmp_path, monkeypatch):
+    session = desk.session
+    desk.play(until=30)
+    cluster = desk.book.clusters[0]
+    desk.play(session.move_cluster(cluster.id, np.array([5.0, 3.0]), is_pinned=True))
+    assert session.played.is_branch
+    assert session.played.forced
+    desk.edit()
+    path = tmp_path / "map.py"
+    assert [p.name for p in desk.write(path)] == ["map.py", "map_run.zip"]
+    assert same(run_here(path, monkeypatch), desk)
+    assert "tl.replay(" in path.read_text()
+
+
+def test_points_that_were_drawn_around_are_listed_beside_it(
+    desk, tmp_path, monkeypatch
+):
+    desk.play().edit()
+    desk.book.make_cluster(np.arange(12), "drawn")
+    path = tmp_path / "map.py"
+    assert [p.name for p in desk.write(path)] == ["map.py", "map_by_hand.csv"]
+    assert same(run_here(path, monkeypatch), desk)
+    table = pd.read_csv(tmp_path / "map_by_hand.csv")
+    assert set(table["cluster"]) == {"drawn"}
+    assert set(table["name"]) == {f"cell{i}" for i in range(12)}
+
+
+def test_a_split_is_told_by_landmarks(desk, tmp_path, monkeypatch):
+    desk.play()
+    desk.book.set_n_clusters(3)
+    desk.session.split(desk.book.clusters[0].id, 2)
+    path = tmp_path / "map.py"
+    desk.write(path)
+    assert same(run_here(path, monkeypatch), desk)
+    assert "n_clusters" not in path.read_text()
+
+
+def test_a_run_that_was_stopped_stops_there_again(desk, tmp_path, monkeypatch):
+    desk.play(until=15)
+    assert not desk.session.snapshot.finished
+    path = tmp_path / "map.py"
+    desk.write(path)
+    assert same(run_here(path, monkeypatch), desk)
+    assert f"stop_at={desk.session.snapshot.iteration}" in path.read_text()
+
+
+def test_a_run_that_was_steered_after_its_end_goes_on(desk, tmp_path, monkeypatch):
+    session, done = desk.session, []
+    run = session.begin()
+    for progress in run.frames():
+        session.receive(run, progress)
+        if session.state == "finished":
+            if done:
+                break
+            done.append(session.snapshot.iteration)
+            session.settings.n_landmarks = 30
+    assert session.played.steered[0].iteration == done[0] < session.played.n_iter
+    path = tmp_path / "map.py"
+    desk.write(path)
+    assert same(run_here(path, monkeypatch), desk)
+
+
+def test_a_map_of_a_part_takes_its_rows(file, tmp_path, monkeypatch):
+    desk = Desk(finish(load(file, space="X", recipe=RECIPE)))
+    desk.play().edit()
+    chosen = desk.book.labels == desk.book.clusters[1].id
+    desk.maps.embed(chosen, "a part")
+    desk.session.settings.n_landmarks = 20
+    desk.play()
+    path = tmp_path / "map.py"
+    desk.write(path)
+    found = run_here(path, monkeypatch)
+    assert same(found, desk)
+    assert 10 < len(found) < 200
+
+
+def test_a_table_is_read_as_the_window_reads_it(tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(90, 5)) + 5 * np.eye(3, 5)[np.arange(90) % 3]
+    table = pd.DataFrame(X, columns=[*"abcde"])
+    table["copy"], table.loc[4, "b"] = table["a"], np.nan
+    table["kind"] = [*"xyz"] * 30
+    table.to_csv(tmp_path / "table.csv", index=False)
+    reading = {"missing": "drop", "duplicates": "drop"}
+    desk = Desk(finish(load(tmp_path / "table.csv", **reading)))
+    desk.session.settings.n_components = 1
+    desk.play()
+    inside = desk.book.labels == desk.book.clusters[0].id
+    desk.saw(inside)
+    path = tmp_path / "map.py"
+    desk.write(path)
+    assert same(run_here(path, monkeypatch), desk)
+    code = path.read_text()
+    assert 'read("table.csv", duplicates="drop", missing="drop")' in code
+    assert "markers(" in code
+
+
+def test_chosen_columns_are_told(tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(80, 4)) + 5 * np.eye(4)[np.arange(80) % 4]
+    pd.DataFrame(X, columns=[*"abcd"]).to_csv(tmp_path / "t.csv", index=False)
+    desk = Desk(finish(load(tmp_path / "t.csv", columns=["a", "c", "d"])))
+    desk.play()
+    path = tmp_path / "map.py"
+    desk.write(path)
+    assert 'columns=["a", "c", "d"]' in path.read_text()
+    assert same(run_here(path, monkeypatch), desk)
+
+
+def test_numbers_of_no_file_are_saved_beside_it(tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    X = (
+        rng.normal(size=(80, 4)).astype("f4")
+        + 5 * np.eye(4, dtype="f4")[np.arange(80) % 4]
+    )
+    dataset = Dataset.from_rows(
+        name="nuclei",
+        X=X,
+        obs=pd.DataFrame({"area": X[:, 0]}, index=[str(i) for i in range(80)]),
+        var_names=[*"abcd"],
+        space="features",
+    )
+    desk = Desk(dataset)
+    desk.session.settings.n_components = 3
+    desk.play()
+    path = tmp_path / "map.py"
+    assert [p.name for p in desk.write(path)] == ["map.py", "map_features.h5ad"]
+    assert same(run_here(path, monkeypatch), desk)
+    assert "were not read from a file: they are those of **nuclei**" in path.read_text()
+
+
+def test_rows_of_the_same_name_and_missing_values(cells, tmp_path, monkeypatch):
+    names = cells.obs_names.to_list()
+    names[1] = names[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cells.obs_names = names
+        cells.obsm["X_pca"][5] = np.nan
+        cells.write_h5ad(tmp_path / "cells.h5ad")
+    desk = Desk(finish(load(tmp_path / "cells.h5ad", missing="drop")))
+    desk.play().edit()
+    desk.book.make_cluster(np.arange(3), "drawn")
+    path = tmp_path / "map.py"
+    desk.write(path)
+    found = run_here(path, monkeypatch)
+    assert found.tolist() == desk.names.tolist()
+    assert len(found) == 239
+
+
+def test_neighbours_of_the_file_are_used_again(cells, tmp_path, monkeypatch):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sc.pp.neighbors(cells, n_neighbors=10, use_rep="X_pca", key_added="mine")
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    space = "obsp['mine_distances']"
+    desk = Desk(finish(load(tmp_path / "cells.h5ad", space=space)))
+    desk.session.settings.n_neighbors = 9
+    desk.play().edit()
+    path = tmp_path / "map.py"
+    desk.write(path)
+    assert 'neighbors_key="mine"' in path.read_text()
+    assert same(run_here(path, monkeypatch), desk)
+
+
+def test_every_comparison_that_was_looked_at_is_made(desk, tmp_path, monkeypatch):
+    desk.play().edit()
+    book = desk.book
+    rows = [book.labels == cluster.id for cluster in book.clusters]
+    drawn = np.arange(240) < 30
+    is_monday = (desk.session.dataset.obs["day"] == "mon").to_numpy()
+    desk.saw(rows[0])
+    desk.saw(rows[1], rows[0], method="t-test")
+    desk.saw(rows[0] | rows[1])
+    desk.saw(drawn, ~drawn & rows[0])
+    levels = {"column": "day", "levels": ("mon", "tue"), "selected": rows[1]}
+    desk.saw(rows[1] & is_monday, rows[1] & ~is_monday, **levels)
+    path = tmp_path / "map.py"
+    desk.write(path)
+    assert same(run_here(path, monkeypatch), desk)
+    code = path.read_text()
+    assert code.count("sc.tl.rank_genes_groups(") == 5
+    assert "sc.pp.log1p(genes)" in code  # X holds counts
+    assert 'method="t-test"' in code
+    # The figures are those of the window's table.
+    from napari_embedding_game.core.inspect.markers import markers
+
+    dataset = desk.session.dataset
+    table = markers(dataset.expression.values, rows[0], None, dataset.profile_names)
+    made = run_code(path)
+    ranked = sc.get.rank_genes_groups_df(made["genes"], group="mon")
+    inside = markers(
+        dataset.expression.values,
+        rows[1] & is_monday,
+        rows[1] & ~is_monday,
+        dataset.profile_names,
+    )
+    assert ranked["names"][0] == inside.names[0]
+    assert len(table) == 20
+
+
+def test_what_is_remembered_of_comparisons():
+    session = Session(pace=UNPACED)
+    mask = np.arange(30) < 4
+    for number in range(20):
+        session.comparisons.add(
+            ShownComparison(
+                inside=np.arange(30) < number % 15, outside=None, method="wilcoxon"
+            )
+        )
+    assert len(session.comparisons) == 12
+    session.comparisons.add(
+        ShownComparison(inside=mask, outside=None, method="wilcoxon")
+    )
+    assert len(session.comparisons) == 12  # the same, once
+    session.load(None)
+    assert not len(session.comparisons)
+
+
+def test_a_session_file_gives_the_same_code(desk, tmp_path):
+    desk.play().edit()
+    archive.save(desk.maps.capture(), tmp_path / "s.zip")
+    opened, troubles = archive.open_session(tmp_path / "s.zip")
+    assert not troubles
+    desk.write(tmp_path / "one.py")
+    write_code(opened, tmp_path / "two.py")
+    one, two = ((tmp_path / f"{n}.py").read_text() for n in ("one", "two"))
+    assert one.replace("one_", "two_") == two
+
+
+@pytest.mark.parametrize("recipe", [None, RECIPE])
+def test_a_result_of_the_window_gives_the_code_too(file, tmp_path, monkeypatch, recipe):
+    space = "X_pca" if recipe is None else "X"
+    desk = Desk(finish(load(file, space=space, recipe=recipe)))
+    desk.play().edit()
+    write(desk.session.dataset, desk.session.result(), tmp_path / "result.h5ad")
+    path = tmp_path / "map.py"
+    assert write_code(session_of_result(tmp_path / "result.h5ad"), path) == [path]
+    assert same(run_here(path, monkeypatch), desk)
+    assert "n_clusters=" in path.read_text()
+
+
+def test_a_result_of_a_part_whose_input_is_gone(file, tmp_path, monkeypatch):
+    desk = Desk(finish(load(file)))
+    desk.play()
+    desk.book.set_n_clusters(4)
+    desk.maps.embed(desk.book.labels == desk.book.clusters[0].id, "a part")
+    desk.play()
+    desk.book.make_cluster(np.arange(12), "drawn")
+    write(desk.session.dataset, desk.session.result(), tmp_path / "result.h5ad")
+    file.unlink()
+    path = tmp_path / "map.py"
+    write_code(session_of_result(tmp_path / "result.h5ad"), path)
+    assert same(run_here(path, monkeypatch), desk)
+    assert 'read_h5ad("result.h5ad")' in path.read_text()
+
+
+def test_a_result_that_no_code_can_be_written_of(desk, file, tmp_path):
+    with pytest.raises(DataError, match="holds no map that the window saved"):
+        session_of_result(file)
+    with pytest.raises(DataError, match="does not exist"):
+        session_of_result(tmp_path / "none.h5ad")
+    desk.play(until=30)
+    cluster = desk.book.clusters[0].id
+    desk.play(desk.session.move_cluster(cluster, np.ones(2)))
+    write(desk.session.dataset, desk.session.result(), tmp_path / "result.h5ad")
+    with pytest.raises(DataError, match="steered by hand"):
+        session_of_result(tmp_path / "result.h5ad")
+
+
+def test_methods_tell_and_cite_only_what_was_used(desk, file):
+    desk.play()
+    text = methods_text(desk.maps.capture()["".join(desk.maps.current)])
+    assert "240 cells of cells.h5ad" in text
+    assert "lambda x N = 300" in text
+    assert "45 landmarks" in text
+    assert "Anonymous" in text
+    for word in ("scanpy", "Harmony", "Tucker", "Vladymyrov", "van der", "Leiden"):
+        assert word not in text
+    other = Desk(finish(load(file, space="X", recipe=RECIPE)))
+    other.session.settings.choose_method("tsne")
+    other.session.settings.init = "gradient_pca"
+    other.play()
+    other.edit()
+    text = methods_text(other.maps.capture()[""], [])
+    for word in (
+        "scanpy",
+        "van der Maaten",
+        "Tucker",
+        "perplexity 30",
+        "and 1 was named",
+    ):
+        assert word in text
+    assert "Anonymous" not in text
+    assert "Harmony" not in text
+
+
+def test_what_cannot_be_written_is_told(desk, file, tmp_path):
+    with pytest.raises(DataError, match="press Run first"):
+        desk.write(tmp_path / "map.py")
+    desk.play()
+    with pytest.raises(DataError, match="choose a name that ends in"):
+        desk.write(tmp_path / "map.md")
+    saved = desk.maps.capture()
+    lost = replace(saved.maps[0], record=replace(saved.maps[0].record, is_branch=True))
+    with pytest.raises(DataError, match="went on from another map"):
+        write_code(replace(saved, maps=(lost,)), tmp_path / "map.py")
+    assert [p.name for p in tmp_path.iterdir()] == [file.name]
+
+
+def test_code_is_written_as_a_formatter_does():
+    assert code_of({"a": [1, "x"], "b": (None, Code("n / 2"))}) == (
+        '{"a": [1, "x"], "b": (None, n / 2)}'
+    )
+    assert call("f", "x", name="y" * 90).count("\n") == 3
+
+
+def test_a_notebook_is_one_of_the_format(desk, tmp_path):
+    desk.play()
+    desk.write(tmp_path / "map.ipynb")
+    made = json.loads((tmp_path / "map.ipynb").read_text())
+    assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
+    assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
+
+
+def test_a_file_is_read_as_anndata(file, tmp_path):
+    adata = read(file, space="X_pca")
+    assert adata.obsm["X_features"].shape == (240, 8)
+    assert adata.obsm["X_features"].dtype == np.float32
+    assert adata.n_vars == 300
+    assert read("digits").obsm["X_features"].shape == (1797, 64)
+    with pytest.raises(DataError, match="does not exist"):
+        read(tmp_path / "none.csv")
