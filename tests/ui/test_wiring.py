@@ -49,6 +49,7 @@ class DataView(Recorder):
     recovery_requested = Signal(object)
     recent_requested = Signal()
     map_requested = Signal(str)
+    mixable_changed = Signal(object)
 
 
 class GameView(Recorder):
