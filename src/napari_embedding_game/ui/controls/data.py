@@ -411,6 +411,7 @@ class DataControls(ControlsSection):
             is_counts=loaded.is_counts,
             applied=options.recipe,
             batch_columns=loaded.batch_columns,
+            quality=loaded.quality,
         )
         columns = () if options.recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
