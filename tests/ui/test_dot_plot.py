@@ -106,6 +106,34 @@ def test_other_clusters_are_found_anew(qtbot, pane, session):
     assert sorted(pane.result.sizes) == [10, 10, 20]
 
 
+def test_a_running_game_is_waited_for_and_other_data_are_forgotten(
+    qtbot, pane, session, dataset, engine, dock
+):
+    before = pane.result
+    engine.gate.clear()
+    dock.run.run.native.click()
+    qtbot.waitUntil(lambda: session.state in ("preparing", "running"))
+    pane.refresh()
+    assert pane.state.text().startswith("The clusters still move")
+    engine.gate.set()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    qtbot.waitUntil(lambda: pane._worker is None and pane.state.text() == "")
+    assert pane.result.genes == before.genes
+    session.load(dataset)
+    assert pane.result is None
+    assert pane.table.expression.rowCount() == 0
+    pane._choose(3, False)  # of no cluster that there is
+    assert session.selection.is_empty
+
+
+def test_data_without_numbers_are_told(qtbot, pane, session, dataset, play):
+    empty = np.zeros((40, 0), np.float32)
+    session.load(replace(dataset, profile=empty, profile_names=()))
+    play()
+    qtbot.waitUntil(lambda: pane._worker is None and pane.state.text() != "")
+    assert pane.state.text().startswith("No cluster has a marker")
+
+
 @pytest.mark.parametrize("kind", ["dots", "matrix", "cells"])
 def test_every_kind_is_drawn_and_saved(pane, kind, tmp_path, monkeypatch):
     pane.kind.setCurrentIndex(pane.kind.findData(kind))

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import open_store
 from napari_embedding_game.data.formats.anndata_contents import split_space
+from napari_embedding_game.data.quality_control import CellLimits
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.recipe import Recipe
 
@@ -86,6 +87,11 @@ def write_components(
     except ImportError as error:
         raise DataError(NEEDS_DASK) from error
     recipe = recipe or Recipe()
+    if recipe.doublets or recipe.limits != CellLimits(recipe.min_genes):
+        raise DataError(
+            "Counts that are read in parts can be left out by their number of genes "
+            "only: leave out other cells before, or read the whole file."
+        )
     where = space or "X"
     with open_store(source) as root, dask.config.set(scheduler=_scheduler()):
         item = _counts(root, where, source.name)

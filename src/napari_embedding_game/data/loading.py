@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.quality_control import cell_quality
+from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.recipe import Recipe, apply_recipe
@@ -65,6 +67,10 @@ def load_with_choices(
 ) -> Stages[ReadResult]:
     """Do what :func:`load` does, and tell what else there is in the file."""
     result = yield from read_stages(path, **options)
+    dataset = result.dataset
+    if looks_like_counts(dataset):
+        quality = cell_quality(dataset.X, dataset.var_names)
+        result = replace(result, quality=quality)
     if recipe is None:
         return result
-    return replace(result, dataset=(yield from apply_recipe(result.dataset, recipe)))
+    return replace(result, dataset=(yield from apply_recipe(dataset, recipe)))

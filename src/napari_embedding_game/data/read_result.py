@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.quality_control import CellQuality
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +18,5 @@ class ReadResult:
     """What can be embedded, the default first."""
     columns: Sequence[str]
     """All columns of the space that was read, of which some may be chosen."""
+    quality: CellQuality | None = None
+    """Of every cell that was read, where it has raw counts."""

@@ -21,6 +21,11 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import COUNTS_NOTE, TARGET_SUM
 from napari_embedding_game.data.harmony import check_batches, mixed_by_harmony
 from napari_embedding_game.data.limits.memory import check_fits
+from napari_embedding_game.data.quality_control import (
+    CellLimits,
+    cell_quality,
+    find_doublets,
+)
 from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -50,15 +55,38 @@ class Recipe:
     """Principal components: the columns of the space to embed."""
     batch_key: str | None = None
     """Column of obs whose levels Harmony mixes in the components; None for none."""
+    max_genes: int = 0
+    """Cells with more genes are left out as doublets; 0 for no limit."""
+    min_counts: int = 0
+    """Cells with fewer counts are left out as empty."""
+    max_counts: int = 0
+    """Cells with more counts are left out as doublets; 0 for no limit."""
+    max_mito: float = 0.0
+    """Cells with a higher share of mitochondrial counts, in per cent, are left out as
+    dying; 0 for no limit."""
+    doublets: bool = False
+    """Whether the doublets that scrublet finds, in each batch, are left out."""
 
     def __post_init__(self) -> None:
         lowest = {"min_genes": 0, "min_cells": 0, "n_top_genes": 2, "n_comps": 2}
+        lowest |= {"max_genes": 0, "min_counts": 0, "max_counts": 0, "max_mito": 0}
         for name, least in lowest.items():
             if getattr(self, name) < least:
                 raise DataError(f"The recipe's {name} must be at least {least}.")
         for name in ("target_sum", "max_value"):
             if not 0 < getattr(self, name) < np.inf:
                 raise DataError(f"The recipe's {name} must be a number above 0.")
+
+    @property
+    def limits(self) -> CellLimits:
+        """The limits between which the figures of a cell have to be."""
+        return CellLimits(
+            self.min_genes,
+            self.max_genes,
+            self.min_counts,
+            self.max_counts,
+            self.max_mito,
+        )
 
 
 def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Dataset]:
@@ -89,7 +117,9 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
     import scanpy as sc
 
     yield Stage("Filtering cells and genes")
-    adata, cells, genes = _filtered(dataset, recipe)
+    chosen = yield from _choose_cells(dataset, recipe)
+    cells = chosen.kept
+    adata, genes = _filtered(dataset, cells, recipe)
     if recipe.batch_key is not None:
         check_batches(dataset.obs[cells], recipe.batch_key, dataset.name)
     yield Stage("Normalising the counts of each cell")
@@ -115,12 +145,12 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
             variable.obsm["X_pca"], dataset.obs[cells], key
         )
     yield Stage("Putting the map's data together")
-    made = _with_components(dataset, variable, lognorm, cells, genes, key)
+    made = _with_components(dataset, variable, lognorm, chosen, genes, key)
     return replace(
         made,
         notes=(
             *_without_advice(dataset),
-            *_told(cells, genes, recipe, variable.n_vars, n_comps),
+            *_told(chosen, genes, recipe, variable.n_vars, n_comps),
         ),
         provenance={
             **dataset.provenance,
@@ -152,18 +182,58 @@ def _check(dataset: Dataset) -> None:
         )
 
 
-def _filtered(dataset: Dataset, recipe: Recipe) -> tuple[AnnData, Any, Any]:
-    """Counts of the cells and genes that pass, and both as masks."""
+@dataclass(frozen=True, eq=False)
+class _ChosenCells:
+    """The cells that the map is made of."""
+
+    kept: Any
+    """(n,) bool"""
+    reasons: list[tuple[Any, str]]
+    """Masks of those left out, (n,), and why."""
+    columns: dict[str, Any]
+    """What was found out about the cells that are kept, by the name of the column."""
+
+
+def _choose_cells(dataset: Dataset, recipe: Recipe) -> Stages[_ChosenCells]:
+    """Leave out cells of low quality, and doublets."""
+    quality = cell_quality(dataset.X, dataset.var_names)
+    reasons = recipe.limits.left_out(quality)
+    n = len(quality.genes)
+    kept = _kept(reasons)
+    n_kept = int(np.count_nonzero(kept))
+    if n_kept < 3:
+        n_genes = int(np.count_nonzero(~reasons[0][0]))
+        raise DataError(
+            f"Only {n_genes} of {n:,} cells of {dataset.name} have at least "
+            f"{recipe.min_genes} genes: lower that number of the recipe."
+            if n_genes < 3
+            else f"Only {n_kept} of {n:,} cells of {dataset.name} are within the "
+            "limits of their quality: widen these."
+        )
+    scores = {}
+    if recipe.doublets:
+        yield Stage("Finding doublets")
+        key = recipe.batch_key
+        batches = None if key is None else dataset.obs[key][kept]
+        found = find_doublets(sp.csr_matrix(dataset.X)[kept], batches)
+        are_doublets = np.zeros(n, bool)
+        are_doublets[np.flatnonzero(kept)[found.are_doublets]] = True
+        reasons.append((are_doublets, "scrublet takes them for doublets"))
+        scores["doublet_score"] = found.scores[~found.are_doublets]
+        kept &= ~are_doublets
+    return _ChosenCells(kept, reasons, {**quality.columns(kept), **scores})
+
+
+def _kept(reasons: list[tuple[Any, str]]) -> Any:
+    """Return the cells, (n,), that nothing speaks against."""
+    return ~np.any([rows for rows, _ in reasons], axis=0)
+
+
+def _filtered(dataset: Dataset, cells: Any, recipe: Recipe) -> tuple[AnnData, Any]:
+    """Return the counts of some cells in the genes that pass, and these as a mask."""
     from anndata import AnnData
 
-    X = sp.csr_matrix(dataset.X)
-    cells = np.asarray((X > 0).sum(axis=1)).ravel() >= max(1, recipe.min_genes)
-    if np.count_nonzero(cells) < 3:
-        raise DataError(
-            f"Only {np.count_nonzero(cells)} of {len(cells):,} cells of {dataset.name} "
-            f"have at least {recipe.min_genes} genes: lower that number of the recipe."
-        )
-    X = X[cells]
+    X = sp.csr_matrix(dataset.X)[cells]
     genes = np.asarray((X > 0).sum(axis=0)).ravel() >= max(1, recipe.min_cells)
     if np.count_nonzero(genes) < 3:
         raise DataError(
@@ -172,7 +242,7 @@ def _filtered(dataset: Dataset, recipe: Recipe) -> tuple[AnnData, Any, Any]:
             "recipe."
         )
     names = pd.RangeIndex(np.count_nonzero(genes)).astype(str)
-    return AnnData(X[:, genes].copy(), var=pd.DataFrame(index=names)), cells, genes
+    return AnnData(X[:, genes].copy(), var=pd.DataFrame(index=names)), genes
 
 
 def _variable_genes(adata: AnnData, recipe: Recipe, where: str) -> AnnData:
@@ -193,16 +263,19 @@ def _with_components(
     dataset: Dataset,
     variable: AnnData,
     lognorm: Any,
-    cells: Any,
+    chosen: _ChosenCells,
     genes: Any,
     batch_key: str | None,
 ) -> Dataset:
     components = np.ascontiguousarray(variable.obsm["X_pca"], dtype=np.float32)
     names = np.asarray(dataset.var_names, dtype=object)[genes]
     mixed = "" if batch_key is None else f', "{batch_key}" mixed by Harmony'
+    part = dataset.subset(chosen.kept)
+    fresh = {k: v for k, v in chosen.columns.items() if k not in part.obs}
     return replace(
-        dataset.subset(cells),
+        part,
         X=components,
+        obs=part.obs.assign(**fresh),
         var_names=tuple(f"pca {i + 1}" for i in range(components.shape[1])),
         space=f"{dataset.space}, {components.shape[1]} principal components{mixed}",
         profile=sp.csr_matrix(lognorm, dtype=np.float32),
@@ -217,14 +290,13 @@ def _without_advice(dataset: Dataset) -> list[str]:
 
 
 def _told(
-    cells: Any, genes: Any, recipe: Recipe, n_used: int, n_comps: int
+    chosen: _ChosenCells, genes: Any, recipe: Recipe, n_used: int, n_comps: int
 ) -> list[str]:
-    notes = []
-    if not cells.all():
-        notes.append(
-            f"{np.count_nonzero(~cells):,} of {len(cells):,} cells left out because "
-            f"they have fewer than {recipe.min_genes} genes."
-        )
+    notes = [
+        f"{np.count_nonzero(rows):,} of {len(rows):,} cells left out because {why}."
+        for rows, why in chosen.reasons
+        if rows.any()
+    ]
     if not genes.all():
         notes.append(
             f"{np.count_nonzero(~genes):,} of {len(genes):,} genes left out because "

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.group_summary import GroupSummary, summarize
-from napari_embedding_game.core.inspect.markers import iter_markers
+from napari_embedding_game.core.inspect.leading_markers import iter_leading
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_names import find_names
@@ -20,10 +20,6 @@ MOST_GENES = 200
 """More columns can be neither read nor held."""
 N_CELLS = 60
 """Cells of each cluster that are drawn in a heat map."""
-LEAST_FOLD = 1.0
-"""Log2 fold change of a leading marker of expression: others are everywhere."""
-FEWEST = 2
-"""Points of a cluster that a test needs."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,12 +69,12 @@ def iter_cluster_expression(
         None of the names is in the data, they are too many, or nothing sets the
         clusters apart.
     """
-    note = ""
+    note, codes = "", _codes(labels, clusters)
     if wanted:
         found = find_names(wanted, dataset.profile_names)
         places, note = list(found.places), found.told
     else:
-        places = yield from _leading(dataset, labels, clusters, n_leading)
+        places = yield from _leading(dataset, codes, len(clusters), n_leading)
     if not places:
         raise DataError(
             f"{note} Type names as the file has them, separated by commas."
@@ -92,7 +88,6 @@ def iter_cluster_expression(
             "each other: leave some out."
         )
     values = dataset.expression.columns(places)
-    codes = _codes(labels, clusters)
     return ClusterExpression(
         clusters=tuple(clusters),
         sizes=tuple(np.bincount(codes[codes >= 0], minlength=len(clusters)).tolist()),
@@ -104,32 +99,16 @@ def iter_cluster_expression(
 
 
 def _leading(
-    dataset: Dataset,
-    labels: NDArray[np.integer],
-    clusters: Sequence[int],
-    n_leading: int,
+    dataset: Dataset, codes: NDArray[np.intp], n_clusters: int, n_leading: int
 ) -> Generator[float, None, list[int]]:
     """Yield the share done, and return the columns of the leading markers."""
     expression = dataset.expression
+    found = yield from iter_leading(
+        expression.values, codes, n_clusters, log1p=expression.is_log1p
+    )
     places: dict[int, None] = {}
-    for number, cluster in enumerate(clusters):
-        inside = labels == cluster
-        if not FEWEST <= np.count_nonzero(inside) <= len(labels) - FEWEST:
-            continue
-        search = iter_markers(
-            expression.values, inside, n_top=None, log1p=expression.is_log1p
-        )
-        while True:
-            try:
-                yield (number + next(search)) / len(clusters)
-            except StopIteration as end:
-                markers = end.value
-                break
-        is_higher = markers.scores > 0
-        if expression.is_log1p:
-            is_higher &= markers.logfoldchanges >= LEAST_FOLD
-        columns = markers.columns[is_higher].tolist()
-        fresh = [column for column in columns if column not in places]
+    for columns in found:
+        fresh = [column for column in columns.tolist() if column not in places]
         places.update(dict.fromkeys(fresh[:n_leading]))
     return list(places)
 

@@ -15,6 +15,7 @@ from napari_embedding_game.data.images.label_column import Match, linked, match_
 from napari_embedding_game.data.images.measure import FirstAxis, measure_stages
 from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.quality_control import CellQuality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import Stage, Stages
@@ -61,6 +62,8 @@ class LoadResult:
     """Whether there are columns that repeat another one, and may be left out."""
     is_counts: bool = False
     """Whether these are raw counts, which the recipe is meant for."""
+    quality: CellQuality | None = None
+    """Of every cell that was read, where it has raw counts."""
     batch_columns: Sequence[str] = ()
     """Columns of the metadata whose levels the recipe can mix as batches."""
     image: Any = None
@@ -111,6 +114,7 @@ class FileSource:
             counts_twice=readers.can_drop_duplicates(self.path)
             and _counts_twice(dataset),
             is_counts=is_counts,
+            quality=result.quality,
             batch_columns=batch_columns(dataset.obs) if is_counts else (),
         )
 

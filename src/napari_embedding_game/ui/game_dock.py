@@ -280,5 +280,6 @@ class GameDock(QWidget):
     def _on_theme(self) -> None:
         colors = theme_colors(self._viewer.theme)
         self.setStyleSheet(colors.sheet)
+        self.data.recipe.set_theme(colors)
         self.run.curve.set_theme(colors)
         self.run.timeline.set_theme(colors)

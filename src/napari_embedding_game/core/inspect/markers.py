@@ -277,12 +277,12 @@ def _table(
 ) -> MarkerTable:
     means, variances, positive = figures[:2], figures[2:4], figures[4:6]
     if method == "t-test":
-        scores, pvals = _welch(means, variances, sizes)
+        scores, pvals = welch(means, variances, sizes)
     else:
         scores, pvals = _rank_sum_test(figures[6], figures[7], sizes, tie_correct)
     adjusted = stats.false_discovery_control(pvals)
     top = np.argsort(-scores, kind="stable")[:n_top]
-    change = _log_fold_changes(means[:, top], log1p)
+    change = log_fold_changes(means[:, top], log1p)
     named = top if names is None else [names[column] for column in top]
     return MarkerTable(
         method=method,
@@ -312,9 +312,18 @@ def _rank_sum_test(
     return scores, 2 * stats.norm.sf(np.abs(scores))
 
 
-def _welch(
+def welch(
     means: FloatArray, variances: FloatArray, sizes: NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray]:
+    """Return t and two-sided p of Welch's test, each (G,); 0 and 1 without a spread.
+
+    Parameters
+    ----------
+    means, variances : (2, G) float
+        Inside and outside.
+    sizes : (2,) int
+        Rows inside and outside.
+    """
     deviations = np.sqrt(variances)
     with np.errstate(invalid="ignore", divide="ignore"):
         scores, pvals = stats.ttest_ind_from_stats(
@@ -331,8 +340,16 @@ def _welch(
     return np.where(is_same, 0.0, scores), np.where(np.isnan(pvals), 1.0, pvals)
 
 
-def _log_fold_changes(means: FloatArray, log1p: bool) -> FloatArray:
-    """Return log2 of the ratio of means, NaN where there is none (below 0)."""
+def log_fold_changes(means: FloatArray, log1p: bool) -> FloatArray:
+    """Return log2 of the ratio of means, (G,), NaN where there is none (below 0).
+
+    Parameters
+    ----------
+    means : (2, G) float
+        Inside and outside.
+    log1p : bool
+        Whether they are of log(1 + x), which is undone first.
+    """
     # scanpy's 1e-9: a column that is 0 outside has a large change, not infinity.
     inside, outside = (np.expm1(means) if log1p else means) + 1e-9
     ratio = np.divide(inside, outside, np.full_like(inside, np.nan), where=outside > 0)

@@ -420,6 +420,7 @@ class DataControls(ControlsSection):
             is_counts=loaded.is_counts,
             applied=options.recipe,
             batch_columns=loaded.batch_columns,
+            quality=loaded.quality,
         )
         mixed = None if options.recipe is None else options.recipe.batch_key
         mixable = loaded.batch_columns if loaded.is_counts else ()

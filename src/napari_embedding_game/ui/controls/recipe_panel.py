@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from magicgui.widgets import ComboBox, FloatSpinBox, PushButton, SpinBox
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from napari_embedding_game.data.quality_control import CellQuality
 from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.ui.controls.cell_quality_panel import CellQualityPanel
 from napari_embedding_game.ui.style.form_widgets import (
     Fold,
     add_row,
@@ -18,6 +20,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
+from napari_embedding_game.ui.style.theme import ThemeColors
 
 OFFER = (
     "These are raw counts: how deeply a cell was sequenced would shape the map more "
@@ -79,6 +82,7 @@ class RecipePanel(QWidget):
             for f in fields(Recipe)
             if f.name in _ROWS
         }
+        self.quality = CellQualityPanel()
         self.batches = ComboBox(choices=[NO_BATCHES], tooltip=_BATCHES_TIP)
         self.fold = Fold("Numbers of the recipe", self._rows())
         column = QVBoxLayout(self)
@@ -88,6 +92,7 @@ class RecipePanel(QWidget):
         buttons.addWidget(self.apply.native, 1)
         buttons.addWidget(self.undo.native, 1)
         column.addWidget(self.offer)
+        column.addWidget(self.quality)
         column.addWidget(self.fold)
         self._batch_row = form()
         add_row(self._batch_row, "Mix batches of", self.batches)
@@ -95,13 +100,29 @@ class RecipePanel(QWidget):
         column.addLayout(buttons)
         self.apply.changed.connect(lambda: self.wanted.emit(self.recipe()))
         self.undo.changed.connect(lambda: self.wanted.emit(None))
+        self.quality.changed.connect(self._on_quality)
+        self.numbers["min_genes"].changed.connect(self._on_min_genes)
+        self._on_min_genes(self.numbers["min_genes"].value)
         self.show_for(is_counts=False)
 
     def recipe(self) -> Recipe:
         """Return the recipe with the numbers and the batches as they stand."""
         numbers = {name: box.value for name, box in self.numbers.items()}
         key = self.batches.value
-        return Recipe(**numbers, batch_key=None if key == NO_BATCHES else key)
+        limits = self.quality.limits()
+        return Recipe(
+            **numbers,
+            batch_key=None if key == NO_BATCHES else key,
+            max_genes=limits.max_genes,
+            min_counts=limits.min_counts,
+            max_counts=limits.max_counts,
+            max_mito=limits.max_mito,
+            doublets=self.quality.doublets.isChecked(),
+        )
+
+    def set_theme(self, colors: ThemeColors) -> None:
+        """Take on the colours of napari's theme."""
+        self.quality.set_theme(colors)
 
     def show_for(
         self,
@@ -109,6 +130,7 @@ class RecipePanel(QWidget):
         is_counts: bool,
         applied: Recipe | None = None,
         batch_columns: Sequence[str] = (),
+        quality: CellQuality | None = None,
     ) -> None:
         """Offer the recipe for counts, or what it was once it was applied.
 
@@ -116,7 +138,13 @@ class RecipePanel(QWidget):
         ----------
         batch_columns : sequence of str
             Columns whose levels can be mixed; without any, nothing is asked.
+        quality : CellQuality, optional
+            Of every cell of the source, to choose limits by.
         """
+        self.quality.set_quality(quality)
+        if applied is not None:
+            self.quality.set_limits(applied.limits)
+            self.quality.doublets.setChecked(applied.doublets)
         self.setVisible(is_counts)
         self._offer_batches(batch_columns, applied)
         show_text(self.offer, "" if applied else OFFER)
@@ -126,6 +154,15 @@ class RecipePanel(QWidget):
         self.apply.native.style().unpolish(self.apply.native)
         self.apply.native.style().polish(self.apply.native)
         self.undo.native.setVisible(applied is not None)
+
+    def _on_quality(self) -> None:
+        """Follow the lowest number of genes, as it was dragged."""
+        with self.numbers["min_genes"].changed.blocked():
+            self.numbers["min_genes"].value = self.quality.limits().min_genes
+
+    def _on_min_genes(self, least: int) -> None:
+        """Follow the lowest number of genes, as it was typed."""
+        self.quality.set_limits(replace(self.quality.limits(), min_genes=least))
 
     def _offer_batches(self, columns: Sequence[str], applied: Recipe | None) -> None:
         """List the columns, and keep what was chosen, or what was applied."""

@@ -123,6 +123,7 @@ class DetailsPane(QWidget):
         if dataset is not None:
             names = dataset.obs.index
             self.thumbnails.pictures.row_name = lambda row: str(names[row])
+        present = self.tabs.currentWidget()
         self.tabs.clear()
         has_texts = dataset is not None and dataset.texts is not None
         if pictures is not None:
@@ -134,6 +135,8 @@ class DetailsPane(QWidget):
             self.tabs.addTab(self.differences, "Differences")
             self.tabs.addTab(self.dot_plot, DOT_PLOT)
             self.tabs.addTab(self.scatter, SCATTER)
+            if present in self.shortcuts:
+                self.tabs.setCurrentWidget(present)
         self.another.native.setVisible(pictures is not None or has_texts)
 
     def say(self, hint: str, *, has_map: bool = False) -> None:

@@ -60,7 +60,7 @@ GENES_TIP = (
     "markers of every cluster."
 )
 MOST_LEADING = 10
-WAITING = "Shown when the run pauses or ends."
+WAITING = "The clusters still move: they are compared when the run pauses or ends."
 
 
 class DotPlotPane(QWidget):
@@ -85,6 +85,7 @@ class DotPlotPane(QWidget):
         self._palette = palette
         self._worker: StageWorker | None = None
         self._asked: tuple[Any, ...] = ()
+        self._trouble = ""
         self.result: ClusterExpression | None = None
         self.kind = QComboBox()
         self.genes = QLineEdit()
@@ -121,18 +122,21 @@ class DotPlotPane(QWidget):
         """Find the figures of the present clusters, if they changed and it is seen."""
         session = self._session
         dataset, labels = session.dataset, session.clusters.labels
+        if self._asked and self._asked[0] is not dataset:
+            self._forget()
         if not self.isVisible() or dataset is None or session.snapshot is None:
             return
         if session.state in ("preparing", "running"):
-            if self.result is None:
-                show_text(self.state, WAITING, "note")
+            show_text(self.state, WAITING, "note")
             return
         clusters = tuple(cluster.id for cluster in session.clusters.clusters)
         wanted = tuple(split_names(self.genes.text()))
         self.n_leading.setEnabled(not wanted)
         asked = (dataset, clusters, wanted, self.n_leading.value(), labels)
         if self._is_asked(asked):
-            self._draw()
+            if self._worker is None:
+                self._tell()
+                self._draw()
             return
         self._cancel()
         self._asked = asked
@@ -175,8 +179,8 @@ class DotPlotPane(QWidget):
         self.n_leading.setFixedWidth(76)
         self.n_leading.setKeyboardTracking(False)
         self.n_leading.setToolTip(
-            "How many markers of each cluster are shown: the highest Wilcoxon scores "
-            "against all other cells, of genes at least twice as high."
+            "How many markers of each cluster are shown: the highest scores of a "
+            "t-test against all other cells, of genes at least twice as high."
         )
         self.scaled.setChecked(True)
         self.scaled.setToolTip(
@@ -222,12 +226,25 @@ class DotPlotPane(QWidget):
 
     def _on_failed(self, error: BaseException) -> None:
         self._worker, self.result = None, None
+        self._trouble = sentence(error)
+        self._tell()
         self._draw()
-        show_text(self.state, sentence(error), "warning")
 
     def _on_found(self, found: ClusterExpression) -> None:
         self._worker, self.result = None, found
-        show_text(self.state, found.note, "warning")
+        self._trouble = found.note
+        self._tell()
+        self._draw()
+
+    def _tell(self) -> None:
+        """Tell what came of the last comparison beside its figures."""
+        show_text(self.state, self._trouble, "warning")
+
+    def _forget(self) -> None:
+        """Show nothing: the figures are of other data."""
+        self._cancel()
+        self._asked, self._trouble, self.result = (), "", None
+        self._tell()
         self._draw()
 
     @property
@@ -261,6 +278,8 @@ class DotPlotPane(QWidget):
         return "Scaled mean" if self.scaled.isChecked() else "Mean"
 
     def _choose(self, cluster: int, is_added: bool) -> None:
+        if cluster not in self._session.clusters.clustering.by_id:
+            return  # it has gone since, while the game runs
         if is_added:
             self._session.selection.toggle(cluster)
         else:

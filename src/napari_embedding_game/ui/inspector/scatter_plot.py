@@ -158,35 +158,46 @@ class ScatterPlot(QWidget):
         ratio = self.devicePixelRatioF()
         width, height = (math.ceil(ratio * side) for side in self._sides())
         dot = round(ratio * (DOT if len(self._order) < MANY_POINTS else SMALL_DOT))
-        pixels = np.zeros((height + dot, width + dot, 4), np.uint8)
         area, ((left, right), (low, high)) = self._area(), self._limits
         x, y = (drawn[self._order] for drawn in self._drawn)
         known = np.isfinite(x) & np.isfinite(y)
         rows = self._order[known]
         column = area.left() + (x[known] - left) / (right - left) * area.width()
         row = area.bottom() - (y[known] - low) / (high - low) * area.height()
-        corner = [(ratio * side - dot / 2).astype(np.intp) for side in (row, column)]
-        if len(self._rgba) == len(x):
-            colors = (255 * self._rgba[rows]).round().astype(np.uint8)
-        else:
-            line = self._colors.line
-            colors = np.tile(np.array(line.getRgb(), np.uint8), (len(rows), 1))
+        down, along = ((ratio * s - dot / 2).astype(np.intp) for s in (row, column))
+        wide = width + dot
+        corners = down * wide + along
         later = np.ones(len(rows), bool)
+        shades = self._shades(rows, len(x))
         if self._chosen is not None:
             later = self._chosen[rows]
-            dim = self._colors.dim
-            colors[~later] = (dim.red(), dim.green(), dim.blue(), 70)
+            shades[~later] = self._grey()
+        flat = np.zeros((height + dot) * wide, np.uint32)
         for part in (~later, later):
-            for down in range(dot):
-                for along in range(dot):
-                    at = corner[0][part] + down, corner[1][part] + along
-                    pixels[at] = colors[part]
-        pixels = np.ascontiguousarray(pixels[:height, :width])
+            at, colors = corners[part], shades[part]
+            for step in range(dot * dot):
+                flat[at + step // dot * wide + step % dot] = colors
+        pixels = np.ascontiguousarray(flat.reshape(-1, wide)[:height, :width])
         image = QImage(
             pixels.tobytes(), width, height, 4 * width, QImage.Format.Format_RGBA8888
         ).copy()  # the bytes end with this call
         image.setDevicePixelRatio(ratio)
         return image
+
+    def _shades(self, rows: NDArray[np.intp], n_points: int) -> NDArray[np.uint32]:
+        """Return the colour of some points, the four bytes of each as one number."""
+        assert self._colors is not None
+        if len(self._rgba) != n_points:
+            line = np.array(self._colors.line.getRgb(), np.uint8)
+            return np.repeat(line.view(np.uint32), len(rows))
+        rgba = (255 * self._rgba).round().astype(np.uint8)
+        return rgba.view(np.uint32).ravel()[rows]
+
+    def _grey(self) -> np.uint32:
+        """Return the colour of points that are not chosen."""
+        assert self._colors is not None
+        red, green, blue, _ = self._colors.dim.getRgb()
+        return np.array([red, green, blue, 70], np.uint8).view(np.uint32)[0]
 
     def _sides(self) -> tuple[int, int]:
         return max(self.width(), 1), max(self.height(), 1)

@@ -1,0 +1,214 @@
+"""Quality of single cells from their raw counts: how many, of how many genes, whence.
+
+The figures are those of ``scanpy.pp.calculate_qc_metrics``, and carry its names in the
+metadata: ``total_counts``, ``n_genes_by_counts`` and ``pct_counts_mt``.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import DataError
+
+MITOCHONDRIAL = re.compile(r"mt[-.]", re.IGNORECASE)
+"""How names of mitochondrial genes begin, in human and mouse."""
+FEWEST_FOR_DOUBLETS = 50
+"""Cells below which doublets cannot be told from others."""
+NEEDS_SKIMAGE = (
+    "Doublets are found by scrublet, which needs scikit-image: run "
+    "`pip install scikit-image`, or go on without looking for doublets."
+)
+_SEED = 0
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class CellQuality:
+    """Figures of n cells."""
+
+    counts: FloatArray
+    """(n,) all counts of the cell."""
+    genes: FloatArray
+    """(n,) genes with a count."""
+    mitochondrial: FloatArray | None
+    """(n,) per cent of the counts that are of mitochondrial genes; None where no gene
+    has such a name."""
+
+    def columns(self, cells: BoolArray) -> dict[str, FloatArray]:
+        """Return the figures of some cells by scanpy's names."""
+        columns = {
+            "total_counts": self.counts[cells],
+            "n_genes_by_counts": self.genes[cells],
+        }
+        if self.mitochondrial is not None:
+            columns["pct_counts_mt"] = self.mitochondrial[cells]
+        return columns
+
+
+def cell_quality(X: Any, names: Sequence[str]) -> CellQuality:
+    """Return the quality of every cell.
+
+    Parameters
+    ----------
+    X : (n, G) array or scipy sparse matrix
+        Raw counts.
+    names : sequence of str
+        (G,) names of the genes.
+    """
+    is_mitochondrial = np.array([bool(MITOCHONDRIAL.match(name)) for name in names])
+    counts = _row_sums(X)
+    genes = _row_sums(X > 0)
+    share = None
+    if is_mitochondrial.any():
+        part = 100 * _row_sums(X[:, np.flatnonzero(is_mitochondrial)])
+        share = np.divide(part, counts, out=np.zeros_like(part), where=counts > 0)
+    return CellQuality(counts, genes, share)
+
+
+def _row_sums(X: Any) -> FloatArray:
+    sums: FloatArray = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+    return sums
+
+
+@dataclass(frozen=True)
+class CellLimits:
+    """Which cells are left out; a highest or lowest value of 0 is no limit."""
+
+    min_genes: int = 0
+    max_genes: int = 0
+    min_counts: int = 0
+    max_counts: int = 0
+    max_mito: float = 0.0
+    """Per cent of mitochondrial counts."""
+
+    def left_out(self, quality: CellQuality) -> list[tuple[BoolArray, str]]:
+        """Return the cells, (n,), that each limit leaves out first, and why.
+
+        A cell is counted once, under the first of its reasons.
+        """
+        genes, counts, share = quality.genes, quality.counts, quality.mitochondrial
+        asked = [
+            (
+                genes < max(1, self.min_genes),
+                f"they have fewer than {self.min_genes} genes",
+            ),
+            (
+                _above(genes, self.max_genes),
+                f"they have more than {self.max_genes:,} genes",
+            ),
+            (
+                counts < self.min_counts,
+                f"they have fewer than {self.min_counts:,} counts",
+            ),
+            (
+                _above(counts, self.max_counts),
+                f"they have more than {self.max_counts:,} counts",
+            ),
+        ]
+        if share is not None:
+            words = f"they have more than {self.max_mito:g} % mitochondrial counts"
+            asked.append((_above(share, self.max_mito), words))
+        told = np.zeros(len(genes), bool)
+        first = []
+        for rows, words in asked:
+            first.append((rows & ~told, words))
+            told |= rows
+        return first
+
+    def passing(self, quality: CellQuality) -> BoolArray:
+        """Return the cells, (n,), that stay."""
+        out = np.zeros(len(quality.genes), bool)
+        for rows, _ in self.left_out(quality):
+            out |= rows
+        return ~out
+
+
+def _above(values: FloatArray, highest: float) -> BoolArray:
+    above: BoolArray = values > (highest or np.inf)
+    return above
+
+
+@dataclass(frozen=True, eq=False)
+class Doublets:
+    """What scrublet tells of each cell."""
+
+    scores: FloatArray
+    """(n,) how like a cell is to two that were added up."""
+    are_doublets: BoolArray
+    """(n,)"""
+
+
+def has_scrublet() -> bool:
+    """Return whether scrublet has what it needs beyond scanpy."""
+    return find_spec("skimage") is not None
+
+
+def find_doublets(X: Any, batches: pd.Series | None = None) -> Doublets:
+    """Find cells that are two in one droplet, by ``scanpy.pp.scrublet``.
+
+    Parameters
+    ----------
+    X : (n, G) CSR matrix
+        Raw counts.
+    batches : (n,) Series, optional
+        Sample of each cell: doublets are of cells of one sample.
+
+    Raises
+    ------
+    DataError
+        scikit-image is missing, there are too few cells, or the scores do not part.
+    """
+    if not has_scrublet():
+        raise DataError(NEEDS_SKIMAGE)
+    smallest = X.shape[0] if batches is None else int(batches.value_counts().min())
+    if smallest < FEWEST_FOR_DOUBLETS:
+        raise DataError(
+            f"Doublets cannot be told among {smallest} cells, and "
+            f"{FEWEST_FOR_DOUBLETS} of each sample are needed: go on without looking "
+            "for doublets."
+        )
+    import scanpy as sc
+    from anndata import AnnData
+
+    index = pd.RangeIndex(X.shape[0]).astype(str)
+    obs = pd.DataFrame(index=index)
+    if batches is not None:
+        obs["batch"] = pd.Categorical(batches.astype(str))
+    adata = AnnData(sp.csr_matrix(X, dtype=np.float32), obs)
+    key = None if batches is None else "batch"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # Exact neighbours: the others of scanpy fail with pynndescent 0.7.
+            sc.pp.scrublet(
+                adata,
+                batch_key=key,
+                use_approx_neighbors=False,
+                random_state=_SEED,
+                verbose=False,
+            )
+    except (ValueError, IndexError) as error:
+        raise DataError(
+            f"scrublet cannot tell doublets in these counts ({error}): go on without "
+            "looking for doublets."
+        ) from error
+    found = adata.obs.get("predicted_doublet")
+    if found is None or found.isna().any():
+        raise DataError(
+            "scrublet finds no score that parts doublets from single cells: go on "
+            "without looking for doublets."
+        )
+    scores = adata.obs["doublet_score"].to_numpy(dtype=np.float64)
+    return Doublets(scores, found.to_numpy(dtype=bool))

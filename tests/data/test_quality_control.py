@@ -1,0 +1,147 @@
+"""Quality of cells before the recipe: scanpy's figures, limits, doublets."""
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scanpy as sc
+import scipy.sparse as sp
+
+from napari_embedding_game.data import quality_control as module
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.lazy_recipe import write_components
+from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.quality_control import (
+    CellLimits,
+    cell_quality,
+    find_doublets,
+)
+from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.stages import finish
+
+SMALL = {"min_genes": 20, "min_cells": 2, "n_top_genes": 100, "n_comps": 10}
+
+
+@pytest.fixture
+def mixed(counts):
+    """Counts of which three genes are mitochondrial, most of all those of cell 3."""
+    names = counts.var_names.to_series()
+    names.iloc[:3] = ["MT-CO1", "mt-Nd1", "MT.ATP6"]
+    counts.var_names = names.to_numpy()
+    X = counts.X.toarray()
+    X[:, :3] = 1
+    X[3, 0] = 400
+    counts.X = sp.csr_matrix(X)
+    return counts
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, lambda X: X.toarray()])
+def test_the_figures_are_those_of_scanpy(mixed, kind):
+    found = cell_quality(kind(mixed.X), list(mixed.var_names))
+    mixed.var["mt"] = np.arange(300) < 3
+    sc.pp.calculate_qc_metrics(mixed, qc_vars=["mt"], inplace=True, percent_top=None)
+    for name, values in found.columns(np.ones(60, bool)).items():
+        np.testing.assert_allclose(values, mixed.obs[name], rtol=1e-6, err_msg=name)
+
+
+def test_without_mitochondrial_names_nothing_is_told_of_them(counts):
+    found = cell_quality(counts.X, ["MTOR", *counts.var_names[1:]])
+    assert found.mitochondrial is None
+    assert CellLimits(max_mito=1).passing(found).all()
+    assert set(found.columns(np.ones(60, bool))) == {
+        "total_counts",
+        "n_genes_by_counts",
+    }
+
+
+def test_a_cell_is_left_out_for_its_first_reason(mixed):
+    quality = cell_quality(mixed.X, list(mixed.var_names))
+    highest = int(np.sort(quality.counts)[-4])
+    limits = CellLimits(min_genes=20, max_counts=highest, max_mito=30)
+    told = {why: np.flatnonzero(rows) for rows, why in limits.left_out(quality)}
+    assert told["they have fewer than 20 genes"].tolist() == [7]
+    high = told[f"they have more than {highest:,} counts"]
+    assert len(high) == 3
+    assert 3 in high
+    assert told["they have more than 30 % mitochondrial counts"].tolist() == []
+    assert np.flatnonzero(~limits.passing(quality)).tolist() == sorted([7, *high])
+
+
+def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
+    recipe = Recipe(**SMALL, max_mito=30.0)
+    dataset = finish(apply_recipe(from_anndata(mixed, "cells"), recipe))
+    assert np.flatnonzero(~dataset.kept).tolist() == [3, 7]
+    assert dataset.notes[:2] == (
+        "1 of 60 cells left out because they have fewer than 20 genes.",
+        "1 of 60 cells left out because they have more than 30 % mitochondrial counts.",
+    )
+    assert dataset.expand(np.ones(58), np.nan).shape == (60,)
+    assert dataset.obs["pct_counts_mt"].max() <= 30
+    noted = dataset.provenance["recipe"]
+    assert (noted["max_mito"], noted["cells_left_out"]) == (30.0, 2)
+    with pytest.raises(DataError, match=r"Only 0 of 60 cells .* widen these"):
+        finish(
+            apply_recipe(from_anndata(mixed, "cells"), Recipe(min_genes=0, max_genes=1))
+        )
+
+
+def test_reading_counts_tells_their_quality_with_and_without_the_recipe(counts_file):
+    raw = finish(load_with_choices(counts_file))
+    made = finish(load_with_choices(counts_file, recipe=Recipe(**SMALL)))
+    assert len(made.quality.genes) == 60 == made.dataset.n_source_rows
+    np.testing.assert_array_equal(raw.quality.counts, made.quality.counts)
+    assert finish(load_with_choices(counts_file, space="X")).quality is not None
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """400 cells of three kinds, and 20 that are two of them."""
+    rng = np.random.default_rng(0)
+    rates = rng.gamma(0.3, 3, (3, 200))
+    depths = rng.uniform(0.6, 1.6, 400)[:, None]
+    single = rng.poisson(rates[np.arange(400) % 3] * depths)
+    pairs = np.array([(i % 3, (i + 1) % 3) for i in range(20)])
+    both = rng.poisson(rates[pairs].sum(axis=1))
+    return sp.csr_matrix(np.concatenate([single, both]).astype(np.float32))
+
+
+def test_doublets_are_those_of_scrublet(crowd):
+    found = find_doublets(crowd)
+    adata = anndata.AnnData(crowd.copy())
+    sc.pp.scrublet(adata, random_state=0, verbose=False)
+    np.testing.assert_allclose(found.scores, adata.obs["doublet_score"], rtol=1e-6)
+    assert found.are_doublets[400:].mean() > 0.9
+    assert found.are_doublets[:400].mean() < 0.1
+
+
+def test_the_recipe_leaves_out_doublets_in_each_batch_and_tells(crowd):
+    obs = pd.DataFrame({"day": ["mon", "tue"] * 210})
+    obs.index = [f"c{i}" for i in range(420)]
+    cells = from_anndata(anndata.AnnData(crowd.copy(), obs), "cells")
+    dataset = finish(apply_recipe(cells, Recipe(**SMALL, doublets=True)))
+    n_out = int(np.count_nonzero(~dataset.kept))
+    assert n_out >= 20
+    assert (
+        f"{n_out} of 420 cells left out because scrublet takes them for doublets."
+    ) in dataset.notes
+    assert len(dataset.obs["doublet_score"]) == 420 - n_out
+    by_batch = find_doublets(crowd, cells.obs["day"])
+    assert not np.array_equal(by_batch.scores, find_doublets(crowd).scores)
+
+
+def test_what_doublets_need_is_told(crowd, monkeypatch):
+    with pytest.raises(DataError, match="cannot be told among 20 cells"):
+        find_doublets(crowd[:20])
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    with pytest.raises(DataError, match="pip install scikit-image"):
+        find_doublets(crowd)
+
+
+def test_counts_in_parts_are_not_left_out_by_what_is_not_looked_at(
+    counts_file, tmp_path
+):
+    pytest.importorskip("dask")
+    for recipe in (Recipe(max_mito=5.0), Recipe(doublets=True)):
+        with pytest.raises(DataError, match="by their number of genes only"):
+            write_components(counts_file, tmp_path / "x.zarr", recipe)

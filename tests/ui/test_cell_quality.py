@@ -1,0 +1,150 @@
+"""Quality of cells in the dock: histograms, limits, dragged or typed, doublets."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from anndata import AnnData
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.ui.controls import cell_quality_panel
+from napari_embedding_game.ui.controls.cell_quality_panel import CellQualityPanel
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def source(tmp_path):
+    """60 cells: the last ten of many mitochondrial counts, the first two deep ones."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(rng.gamma(1.0, 2.0, (1, 150)), (60, 150)).astype(np.float32)
+    X[:, 0] = 1
+    X[50:, 0] = 400
+    X[:2] *= 20
+    names = ["MT-CO1", *(f"g{i}" for i in range(149))]
+    cells = AnnData(X, var=pd.DataFrame(index=names))
+    cells.obs_names = [f"c{i}" for i in range(60)]
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    return FileSource(tmp_path / "cells.h5ad")
+
+
+@pytest.fixture
+def load(qtbot, dock):
+    def load(source):
+        reading = dock.controller.reading
+        with qtbot.waitSignal(reading.loaded, timeout=30_000):
+            reading.load(source)
+
+    return load
+
+
+@pytest.fixture
+def recipe(dock, load, source):
+    load(source)
+    dock.resize(380, 900)
+    dock.show()
+    dock.data.recipe.quality.fold.expand(animate=False)
+    dock.data.recipe.numbers["min_genes"].value = 20
+    dock.data.recipe.numbers["n_comps"].value = 7
+    return dock.data.recipe
+
+
+def drag(histogram, side, value):
+    begin = histogram.place(side).toPoint()
+    end = QPoint(round(histogram.pixel_of(value)), begin.y())
+    QTest.mousePress(histogram, LEFT, pos=begin)
+    QTest.mouseMove(histogram, (begin + end) / 2)
+    QTest.mouseMove(histogram, end)
+    QTest.mouseRelease(histogram, LEFT, pos=end)
+
+
+def test_limits_are_dragged_and_what_they_leave_out_is_told(recipe):
+    quality = recipe.quality
+    assert quality.state.text() == "60 of 60 cells stay."
+    drag(quality.mito.histogram, 1, 10.0)
+    assert quality.mito.limits[1] == pytest.approx(10, abs=1)
+    told = f"10 with more than {quality.mito.limits[1]:g} % mitochondrial counts."
+    assert quality.state.text() == f"50 of 60 cells stay. Left out are {told}"
+    drag(quality.counts.histogram, 1, 1500)
+    assert quality.counts.limits[1] == pytest.approx(1500, rel=0.1)
+    assert quality.counts.limits[1] % 100 == 0  # as a person would choose it
+    assert quality.state.text().startswith("48 of 60 cells stay.")
+    end = QPoint(quality.counts.width() + 50, 10)
+    QTest.mousePress(
+        quality.counts.histogram, LEFT, pos=quality.counts.histogram.place(1).toPoint()
+    )
+    QTest.mouseMove(quality.counts.histogram, end)
+    QTest.mouseRelease(quality.counts.histogram, LEFT, pos=end)
+    assert quality.counts.limits == (0, 0)  # at the end there is no limit
+
+
+def test_a_handle_stops_at_the_other(recipe):
+    counts = recipe.quality.counts
+    counts.set_limits(400, 1000)
+    drag(counts.histogram, 0, 5000)
+    assert counts.limits == (1000, 1000)
+
+
+def test_cells_beyond_the_limits_are_left_out_and_the_limits_stay(
+    qtbot, dock, session, recipe
+):
+    recipe.quality.mito.high.setValue(10)
+    recipe.quality.counts.high.setValue(1500)
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
+        recipe.apply.native.click()
+    assert np.flatnonzero(~session.dataset.kept).tolist() == [0, 1, *range(50, 60)]
+    assert "10 of 60 cells left out because they have more than 10 %" in (
+        dock.data.notes.text()
+    )
+    assert recipe.quality.state.text().startswith("48 of 60 cells stay.")
+    assert recipe.quality.mito.limits == (0, 10)
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        recipe.undo.native.click()
+    assert recipe.quality.mito.limits == (0, 10)
+    assert session.dataset.kept.all()
+
+
+def test_the_fewest_genes_are_one_number_in_two_places(recipe):
+    assert recipe.quality.genes.limits[0] == 20
+    recipe.quality.genes.low.setValue(33)
+    assert recipe.numbers["min_genes"].value == 33
+    recipe.numbers["min_genes"].value = 44
+    assert recipe.quality.genes.limits[0] == 44
+    assert recipe.recipe().min_genes == 44
+
+
+def test_other_cells_have_no_limits_yet(recipe, load, source, tmp_path):
+    recipe.quality.mito.high.setValue(10)
+    recipe.quality.doublets.setChecked(True)
+    rng = np.random.default_rng(1)
+    np.save(tmp_path / "other.npy", rng.poisson(3, (60, 150)))
+    load(FileSource(tmp_path / "other.npy"))
+    assert recipe.quality.limits().max_mito == 0
+    assert not recipe.quality.doublets.isChecked()
+    assert not recipe.quality.mito.isVisible()
+    assert recipe.quality.no_mito.isVisible()
+
+
+def test_doublets_are_part_of_the_recipe(recipe):
+    assert not recipe.recipe().doublets
+    recipe.quality.doublets.setChecked(True)
+    assert recipe.recipe().doublets
+    assert recipe.quality.state.text().endswith("among those that stay.")
+
+
+def test_without_scikit_image_it_is_said(qtbot, monkeypatch):
+    monkeypatch.setattr(cell_quality_panel, "has_scrublet", lambda: False)
+    panel = CellQualityPanel()
+    qtbot.addWidget(panel)
+    assert not panel.doublets.isEnabled()
+
+
+def test_the_histogram_greys_what_is_beyond(recipe, dock):
+    histogram = recipe.quality.mito.histogram
+    before = histogram.grab().toImage()
+    histogram.set_limits(0, 5)
+    after = histogram.grab().toImage()
+    place = histogram.pixel_of(1), histogram.height() - 17
+    assert before.pixelColor(*map(round, place)) == after.pixelColor(*map(round, place))
+    assert before != after
