@@ -85,7 +85,12 @@ class Person:
         self.dock = viewer.window.dock_widgets[GAME]
         self.inspector = viewer.window.dock_widgets[INSPECTOR]
         self.session = self.dock.controller.session
+        self.n_clicks = 2 * len((GAME, INSPECTOR))
+        """Clicks, menu entries and typed words up to now."""
         self.rest(0.3)
+
+    def _count(self, n_clicks: int = 1) -> None:
+        self.n_clicks += n_clicks
 
     # Waiting
 
@@ -192,6 +197,7 @@ class Person:
     def press(self, button: QWidget) -> None:
         """Scroll a button of the docks into view, and click on it."""
         self.show(button)
+        self._count()
         QTest.mouseClick(button, LEFT)
 
     def show(self, widget: QWidget) -> None:
@@ -208,20 +214,28 @@ class Person:
         if not isinstance(menu, QMenu):
             raise LookupError(f"no menu opened at {button}")
         action = next(action for action in menu.actions() if words in action.text())
+        self._count()
         QTest.mouseClick(menu, LEFT, pos=menu.actionGeometry(action).center())
 
-    def click(self, world: np.ndarray) -> None:
+    def click(
+        self,
+        world: np.ndarray,
+        key: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier,
+    ) -> None:
         """Click where a place of the world, (row, column), is drawn."""
         self.rest(0.1)
         place = self._pixel(world)
         QTest.mouseMove(self.canvas, place)
-        QTest.mouseClick(self.canvas, LEFT, pos=place)
+        self._count()
+        QTest.mouseClick(self.canvas, LEFT, key, pos=place)
         self.rest(0.3)
 
-    def click_point(self, row: int) -> None:
+    def click_point(
+        self, row: int, key: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
+    ) -> None:
         """Click on a point of the map."""
         points = self.dock.controller.layers.points
-        self.click(np.asarray(points.data_to_world(points.data[row]))[-2:])
+        self.click(np.asarray(points.data_to_world(points.data[row]))[-2:], key)
 
     def click_object(self, row: int) -> None:
         """Click on an object in the image."""
@@ -235,11 +249,21 @@ class Person:
 
     def choose(self, cluster: int) -> None:
         """Click on a cluster's most central point, and wait for the inspector."""
+        self.click_point(self._middle_of(cluster))
+        self.look_inside()
+
+    def choose_too(self, cluster: int) -> None:
+        """Ctrl-click on another cluster."""
+        row = self._middle_of(cluster)
+        self.click_point(row, Qt.KeyboardModifier.ControlModifier)
+        self.look_inside()
+
+    def _middle_of(self, cluster: int) -> int:
+        """Return a cluster's most central point."""
         members = np.flatnonzero(self.session.clusters.labels == cluster)
         places = self.session.snapshot.embedding[members]
         distance = ((places - np.median(places, axis=0)) ** 2).sum(axis=1)
-        self.click_point(int(members[distance.argmin()]))
-        self.look_inside()
+        return int(members[distance.argmin()])
 
     def look_inside(self) -> None:
         """Wait until the inspector tells of what is selected."""
@@ -251,6 +275,7 @@ class Person:
         tabs = self.inspector.details.tabs
         (place,) = (i for i in range(tabs.count()) if tabs.tabText(i) == name)
         bar = tabs.tabBar()
+        self._count()
         QTest.mouseClick(bar, LEFT, pos=bar.tabRect(place).center())
         self.rest(0.3)
 
@@ -272,11 +297,13 @@ class Person:
         """Click on a gene of the table of markers."""
         table = self.inspector.details.markers.table
         place = table.visualItemRect(table.item(row, 0)).center()
+        self._count()
         QTest.mouseClick(table.viewport(), LEFT, pos=place)
         self.rest(0.3)
 
     def press_escape(self) -> None:
         """Select nothing."""
+        self._count()
         QTest.keyClick(self.dock, Qt.Key.Key_Escape)
         self.rest(0.3)
 
@@ -288,17 +315,43 @@ class Person:
 
     def color_by(self, choice: str) -> None:
         """Choose what the colours mean."""
-        combo: QComboBox = self.dock.look.color_by.native
-        self.show(combo)
-        QTest.mouseClick(combo, LEFT)
+        self.choose_in(self.dock.look.color_by.native, choice)
+
+    def split_by(self, choice: str) -> None:
+        """Choose the column whose groups lie side by side."""
+        self.choose_in(self.dock.look.split_by.native, choice)
+
+    def choose_in(self, combo: QComboBox, choice: str) -> None:
+        """Click on a box, and on one of the choices that it shows."""
+        self.press(combo)
         # Sooner, Qt takes the click for the second half of the one that opened it.
         self.rest(0.1 + QApplication.doubleClickInterval() / 1000)
         view = combo.view()
         item = view.model().index(combo.findText(choice), 0)
         view.scrollTo(item)
+        self._count()
         QTest.mouseClick(view.viewport(), LEFT, pos=view.visualRect(item).center())
-        self.wait(lambda: combo.currentText() == choice, f"the colours of {choice}")
+        self.wait(lambda: combo.currentText() == choice, f"the choice of {choice}")
         self.rest(0.3)
+
+    def unfold(self, fold: Any) -> None:
+        """Click on the title of a part of the dock that is folded."""
+        self.press(fold.toggleButton())
+        self.rest(0.3)
+
+    def mix_samples(self) -> None:
+        """Press the button with which Quality mends a map that follows samples."""
+        mix = self.dock.quality.mix.native
+        self.wait(mix.isVisible, "the offer to mix samples")
+        with self.loading():
+            self.press(mix)
+
+    def compare(self, words: str) -> list[str]:
+        """Compare the selection with what is called so; return the leading names."""
+        self.open_tab("Markers")
+        pane = self.inspector.details.markers
+        self.choose_in(pane.against, words)
+        return self.markers()
 
     def show_contours(self) -> None:
         """Have the labels drawn as outlines, in napari's controls of the layer."""
@@ -326,20 +379,31 @@ class Person:
     def set_clusters(self, n_clusters: int) -> None:
         """Type the number of clusters."""
         box = self.inspector.clusters.slider.number
+        self._count()
         _type(box.lineEdit(), str(n_clusters))
         self.wait(lambda: self.session.clusters.n_clusters == n_clusters, "the slider")
         self.rest(0.5)
 
     def rename(self, name: str) -> None:
         """Press Rename and type a name for the chosen cluster."""
-        action = self.inspector.clusters.edits.rename
-        buttons = self.inspector.clusters.findChildren(QToolButton)
-        (button,) = (x for x in buttons if x.defaultAction() is action)
-        QTest.mouseClick(button, LEFT)
-        self.rest(0.1)
+        self._press_edit(self.inspector.clusters.edits.rename)
+        self._count()
         editor = self.inspector.clusters.table.findChild(QLineEdit)
         _type(editor, name)
         self.rest(0.5)
+
+    def merge(self) -> None:
+        """Press Merge."""
+        self._press_edit(self.inspector.clusters.edits.merge)
+        self.look_inside()
+
+    def _press_edit(self, action: Any) -> None:
+        """Press the button of an edit below the table of clusters."""
+        buttons = self.inspector.clusters.findChildren(QToolButton)
+        (button,) = (x for x in buttons if x.defaultAction() is action)
+        self._count()
+        QTest.mouseClick(button, LEFT)
+        self.rest(0.1)
 
     def shuffle(self) -> None:
         """See other members of the chosen cluster."""
