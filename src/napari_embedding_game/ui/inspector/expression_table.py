@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +27,16 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_embedding_game.data.export.expression_figure import (
+    SIZE_EXPONENT,
+    PlotKind,
+)
 from napari_embedding_game.session.cluster_expression import ClusterExpression
 from napari_embedding_game.ui.style.cluster_colors import Colors
 from napari_embedding_game.ui.style.colors import value_colors, value_limits
 from napari_embedding_game.ui.style.legend import swatch
 from napari_embedding_game.ui.style.theme import ThemeColors
 
-Kind = Literal["dots", "matrix", "cells"]
-SIZE_EXPONENT = 1.5
-"""Power of the share that a dot's area grows with, as in scanpy."""
 NARROWEST, WIDEST = 15, 26
 LOWEST, HIGHEST = 15, 24
 """Pixels of a column, and of a row."""
@@ -65,7 +65,7 @@ class Shades:
     limits: tuple[float, float]
 
     @classmethod
-    def of(cls, found: ClusterExpression, kind: Kind, *, is_scaled: bool) -> Shades:
+    def of(cls, found: ClusterExpression, kind: PlotKind, *, is_scaled: bool) -> Shades:
         """Return the colours of a kind of plot; scaled, every gene from 0 to 1."""
         means, cells = found.summary.means, found.cells
         if not is_scaled:
@@ -88,7 +88,7 @@ class Shown:
     """What a table shows, and how."""
 
     found: ClusterExpression
-    kind: Kind
+    kind: PlotKind
     shades: Shades
     names: tuple[str, ...] = ()
     """(C,) of the clusters."""
