@@ -140,14 +140,14 @@ class ComparisonCells:
         code.append(f"outside = {outside.code}")
         if not self._by_scanpy:
             method = {} if one.method == "wilcoxon" else {"method": one.method}
-            is_log1p = self._dataset.expression.is_log1p
-            named = {**method, "n_top": N_SHOWN, "log1p": is_log1p}
-            found = call(
-                "markers", "adata.X", "inside", "outside", "adata.var_names", **named
-            )
+            options = {**method, "n_top": N_SHOWN}
+            if not self._dataset.expression.is_log1p:
+                options["log1p"] = False
+            groups = ("adata.X", "inside", "outside", "adata.var_names")
             self._draft.code(
                 *code,
-                f"found = marker_frame({found})",
+                call("found = markers", *groups, **options),
+                "found = marker_frame(found)",
                 'found.plot.barh(x="names", y="scores", legend=False).invert_yaxis()',
                 "found",
                 imports=[
@@ -158,14 +158,15 @@ class ComparisonCells:
             )
             return
         genes = self._genes
+        picked: tuple[str, ...]
         if one.outside is None and not one.column:
-            picked = call("np.where", "inside", code_of(name), code_of(outside.name))
+            picked = "np.where", "inside", code_of(name), code_of(outside.name)
             code, reference = code[:1], "rest"
         else:
             names = code_of([name, outside.name])
-            picked = call("np.select", "[inside, outside]", names, '"neither"')
+            picked = "np.select", "[inside, outside]", names, '"neither"'
             reference = outside.name
-        code.append(f'{genes}.obs["group"] = {picked}')
+        code.append(call(f'{genes}.obs["group"] = {picked[0]}', *picked[1:]))
         self._draft.code(*code, imports=[NUMPY])
         self._rank("group", [name], reference, one.method)
 
