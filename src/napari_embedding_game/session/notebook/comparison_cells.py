@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -139,22 +140,16 @@ class ComparisonCells:
         code = [f"inside = {inside.code}"]
         code.append(f"outside = {outside.code}")
         if not self._by_scanpy:
-            method = {} if one.method == "wilcoxon" else {"method": one.method}
-            options = {**method, "n_top": N_SHOWN}
-            if not self._dataset.expression.is_log1p:
-                options["log1p"] = False
-            groups = ("adata.X", "inside", "outside", "adata.var_names")
+            method: dict[str, Any] = {}
+            if one.method != "wilcoxon":
+                method["method"] = one.method
+            if self._dataset.expression.is_log1p:
+                method["log1p"] = True
             self._draft.code(
                 *code,
-                call("found = markers", *groups, **options),
-                "found = marker_frame(found)",
+                call("found = tl.compare", "adata", "inside", "outside", **method),
                 'found.plot.barh(x="names", y="scores", legend=False).invert_yaxis()',
                 "found",
-                imports=[
-                    "from napari_embedding_game.core.inspect.markers import markers",
-                    "from napari_embedding_game.session.marker_table import "
-                    "marker_frame",
-                ],
             )
             return
         genes = self._genes
