@@ -210,3 +210,21 @@ def test_a_run_of_other_cells_is_not_replayed(cells, session_file):
         tl.replay(cells[:140].copy(), session_file[0], use_rep="X_pca")
     with pytest.raises(InputError, match="either"):
         tl.replay(cells, session_file[0], use_rep="X_pca", neighbors_key="neighbors")
+
+
+def test_groups_are_compared_as_scanpy_compares_logarithms(cells):
+    sc = pytest.importorskip("scanpy")
+    cells.X = np.log1p(cells.X)
+    inside = cells.obs["kind"] == "a"
+    table = tl.compare(cells, inside, log1p=True, n_top=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sc.tl.rank_genes_groups(cells, "kind", groups=["a"], method="wilcoxon")
+        ranked = sc.get.rank_genes_groups_df(cells, "a").set_index("names")
+    table = table.set_index("names").loc[ranked.index]
+    for figure in ("scores", "pvals_adj", "logfoldchanges"):
+        np.testing.assert_allclose(table[figure], ranked[figure], rtol=1e-4)
+    two = tl.compare(cells, inside, cells.obs["kind"] == "b", method="t-test")
+    assert len(two) == 12
+    with pytest.raises(InputError, match="both groups"):
+        tl.compare(cells, inside, inside)

@@ -1,6 +1,7 @@
 """The embedding game for AnnData, in scanpy's idiom: ``tl.embedding_game(adata)``.
 
-:func:`replay` repeats a run that a person steered by hand in the window.
+:func:`replay` repeats a run that a person steered by hand in the window, and
+:func:`compare` tells in which columns two groups differ.
 
 >>> import scanpy as sc  # doctest: +SKIP
 >>> from napari_embedding_game import tl  # doctest: +SKIP
@@ -18,12 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas as pd
     from anndata import AnnData
 
     from napari_embedding_game.core.estimator import EmbeddingGame, Steering
+    from napari_embedding_game.core.inspect.markers import MarkerMethod
     from napari_embedding_game.data.export.result import EmbeddingResult
 
-__all__ = ["embedding_game", "replay"]
+__all__ = ["compare", "embedding_game", "replay"]
 
 
 def embedding_game(
@@ -182,6 +185,62 @@ def replay(
     result = replayed_result(X, record, where, n_clusters)
     _write(adata, result, key_added)
     return adata if copy else None
+
+
+def compare(
+    adata: AnnData,
+    inside: Any,
+    outside: Any = None,
+    *,
+    method: MarkerMethod = "wilcoxon",
+    log1p: bool = False,
+    n_top: int | None = 20,
+) -> pd.DataFrame:
+    """Return the columns of ``X`` that are highest in some rows against others.
+
+    The figures are those of the window.  For expression in logarithms
+    ``sc.tl.rank_genes_groups`` gives the same; its fold change takes the logarithms
+    for granted, and this one does not.
+
+    Parameters
+    ----------
+    adata : AnnData
+    inside : (n_obs,) bool array or Series
+        Rows of the group.
+    outside : (n_obs,) bool array or Series, optional
+        Rows to compare with; all others by default.
+    method : {"wilcoxon", "t-test"}
+    log1p : bool
+        Whether ``X`` holds ln(1 + x), which the fold change undoes.
+    n_top : int, optional
+        Rows of the table; None is all columns.
+
+    Returns
+    -------
+    DataFrame
+        By falling score, with the columns of ``sc.get.rank_genes_groups_df``.
+
+    Raises
+    ------
+    InputError
+        Groups that overlap or have fewer than 2 rows, or values that are no finite
+        numbers.
+    """
+    import numpy as np
+
+    from napari_embedding_game.core.inspect.markers import markers
+    from napari_embedding_game.session.marker_table import marker_frame
+
+    found = markers(
+        adata.X,
+        np.asarray(inside),
+        None if outside is None else np.asarray(outside),
+        list(adata.var_names),
+        method=method,
+        n_top=n_top,
+        log1p=log1p,
+    )
+    return marker_frame(found)
 
 
 def _neighbors_key(

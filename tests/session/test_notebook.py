@@ -306,7 +306,7 @@ def test_a_table_is_read_as_the_window_reads_it(tmp_path, monkeypatch):
     assert same(run_here(path, monkeypatch), desk)
     code = path.read_text()
     assert 'read("table.csv", duplicates="drop", missing="drop")' in code
-    assert "markers(" in code
+    assert "found = tl.compare(adata, inside, outside)" in code
 
 
 def test_chosen_columns_are_told(tmp_path, monkeypatch):

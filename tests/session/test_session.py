@@ -181,7 +181,7 @@ def test_the_result_tells_how_it_was_made(session):
 
 def test_a_result_names_its_parameters_as_the_estimator_does(session):
     play(session)
-    ours = {"steering", "record", "n_iter", "interrupted", "space"}
+    ours = {"steering", "record", "steered_by_hand", "n_iter", "interrupted", "space"}
     names = set(session.result().parameters) - ours
     of_fits = {"n_clusters", "warm_start"}  # a session has its own ways for these
     assert names == set(EmbeddingGame().get_params()) - of_fits

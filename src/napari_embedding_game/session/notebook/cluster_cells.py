@@ -153,11 +153,11 @@ def cluster_cells(
         shown = {name: colors[name] for name in order}
         draft.code("# As on the screen:", f"colors = {listed(shown)}")
         categories = Code("list(colors)")
-    made = call("pd.Categorical", "clusters", categories=categories)
+    named = f"adata.obs[{code_of(column)}]"
     draft.code(
         *lines,
-        f"adata.obs[{code_of(column)}] = {made}",
-        f"adata.obs[{code_of(column)}].value_counts(sort=False)",
+        call(f"{named} = pd.Categorical", "clusters", categories=categories),
+        f"{named}.value_counts(sort=False)",
         imports=[PANDAS],
     )
     _figure(draft, saved, loaded, column, has_colors=categories is not order)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -139,33 +140,28 @@ class ComparisonCells:
         code = [f"inside = {inside.code}"]
         code.append(f"outside = {outside.code}")
         if not self._by_scanpy:
-            method = {} if one.method == "wilcoxon" else {"method": one.method}
-            is_log1p = self._dataset.expression.is_log1p
-            named = {**method, "n_top": N_SHOWN, "log1p": is_log1p}
-            found = call(
-                "markers", "adata.X", "inside", "outside", "adata.var_names", **named
-            )
+            method: dict[str, Any] = {}
+            if one.method != "wilcoxon":
+                method["method"] = one.method
+            if self._dataset.expression.is_log1p:
+                method["log1p"] = True
             self._draft.code(
                 *code,
-                f"found = marker_frame({found})",
+                call("found = tl.compare", "adata", "inside", "outside", **method),
                 'found.plot.barh(x="names", y="scores", legend=False).invert_yaxis()',
                 "found",
-                imports=[
-                    "from napari_embedding_game.core.inspect.markers import markers",
-                    "from napari_embedding_game.session.marker_table import "
-                    "marker_frame",
-                ],
             )
             return
         genes = self._genes
+        picked: tuple[str, ...]
         if one.outside is None and not one.column:
-            picked = call("np.where", "inside", code_of(name), code_of(outside.name))
+            picked = "np.where", "inside", code_of(name), code_of(outside.name)
             code, reference = code[:1], "rest"
         else:
             names = code_of([name, outside.name])
-            picked = call("np.select", "[inside, outside]", names, '"neither"')
+            picked = "np.select", "[inside, outside]", names, '"neither"'
             reference = outside.name
-        code.append(f'{genes}.obs["group"] = {picked}')
+        code.append(call(f'{genes}.obs["group"] = {picked[0]}', *picked[1:]))
         self._draft.code(*code, imports=[NUMPY])
         self._rank("group", [name], reference, one.method)
 

@@ -155,7 +155,7 @@ def _by_our_reader(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
         "`read` reads the file as the window does; what is embedded is in "
         f'`obsm["{FEATURES}"]`.',
     )
-    lines = [f"adata = {call('read', code_of(source), **options)}"]
+    lines = [call("adata = read", code_of(source), **options)]
     if not dataset.source_obs_names.is_unique:
         lines.append("adata.obs_names_make_unique()")
     if recipe is None:

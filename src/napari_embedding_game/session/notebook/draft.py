@@ -31,7 +31,8 @@ def code_of(value: Any) -> str:
     if isinstance(value, Code):
         return str(value)
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        is_quoted = '"' in value and "'" not in value
+        return repr(value) if is_quoted else json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return f"[{', '.join(map(code_of, value))}]"
     if isinstance(value, tuple):
@@ -63,7 +64,14 @@ class Draft:
         self._cells.append(Cell("markdown", "\n\n".join(paragraphs)))
 
     def code(self, *lines: str, imports: Iterable[str] = ()) -> None:
-        """Add a cell of code, and what has to be imported for it."""
+        """Add a cell of code, and what has to be imported for it.
+
+        Parameters
+        ----------
+        lines : str
+        imports : iterable of str
+            As ``import numpy as np`` or ``from package import name``.
+        """
         self._imports.update(imports)
         self._cells.append(Cell("code", "\n".join(lines)))
 
@@ -93,6 +101,7 @@ def call(function: str, *positional: str, **named: Any) -> str:
     Parameters
     ----------
     function : str
+        May begin with what the result is assigned to.
     positional : str
         Expressions.
     named : any
@@ -177,5 +186,10 @@ def _as_json(number: int, cell: Cell) -> dict[str, Any]:
 
 
 def _sorted(imports: set[str]) -> list[str]:
-    """Return imports as they are usually sorted: whole modules, then names."""
-    return sorted(imports, key=lambda line: (line.startswith("from "), line))
+    """Return imports as they are usually sorted, names of one module in one line."""
+    plain = sorted(line for line in imports if line.startswith("import "))
+    names: dict[str, list[str]] = {}
+    for line in sorted(imports - set(plain)):
+        module, name = line.removeprefix("from ").split(" import ")
+        names.setdefault(module, []).append(name)
+    return [*plain, *(f"from {m} import {', '.join(n)}" for m, n in names.items())]

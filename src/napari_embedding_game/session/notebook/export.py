@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import date
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
+from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.notebook.cluster_cells import (
     cluster_cells,
@@ -27,6 +29,8 @@ from napari_embedding_game.session.notebook.run_cells import NOTHING_PLAYED, run
 from napari_embedding_game.session.shown_comparisons import ShownComparison
 
 NOTEBOOK, SCRIPT, METHODS = ".ipynb", ".py", ".txt"
+CALLED = ("scanpy", "harmonypy")
+"""Packages that the code may call, besides those of every result."""
 ENDINGS = (NOTEBOOK, SCRIPT, METHODS)
 """Endings of files that can be written."""
 
@@ -136,12 +140,15 @@ def _is_of_part(session: SavedSession, saved: SavedMap) -> bool:
 
 def _title(draft: Draft, saved: SavedMap) -> None:
     version = metadata.version("napari-embedding-game")
+    used = [f"{package} {number}" for package, number in versions().items()]
+    used += [f"{p} {metadata.version(p)}" for p in CALLED if find_spec(p) is not None]
     draft.text(
         f"# {saved.title}",
         f"The map that was on show in napari on {date.today():%d %B %Y}, as code: "
         f"written by napari-embedding-game {version}. With the same versions of all "
         "packages, on the same machine, the map is the same bit for bit; elsewhere "
         "sums may be rounded otherwise, and it then differs in detail.",
+        f"Versions: {', '.join(used)}.",
     )
 
 

@@ -92,6 +92,19 @@ _OF_METHODS = {
 }
 _OF_FENCHEL: tuple[Init, ...] = ("gradient_pca", "ale", "vrle")
 """Starts that are of the paper on the Fenchel game."""
+_WORDS = {
+    "lle": "LLE",
+    "pca": "PCA",
+    "le": "Laplacian eigenmaps",
+    "ale": "ALE",
+    "vrle": "VRLE",
+    "isomap": "Isomap",
+    "gradient_pca": "gradient PCA",
+    "omd": "online mirror descent",
+    "optimistic": "optimistic gradients",
+    "lbfgs": "L-BFGS",
+}
+"""What settings are called in a text, where it is not their own name."""
 _LIBRARIES = {"umap_learn": "umap-learn", "opentsne": "openTSNE"}
 MOST_TOLD = 6
 """Changes of settings that are told one by one."""
@@ -185,7 +198,7 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
     settings = [f"{k} nearest neighbours"]
     if start.metric not in ("euclidean", "precomputed"):
         settings[0] += f" by {start.metric} distance"
-    settings.append(f"{start.affinity.replace('_', ' ')} edge weights")
+    settings.append(f"{_in_words(start.affinity)} edge weights")
     if start.affinity == "entropic":
         settings.append(f"perplexity {start.perplexity:g}")
     if not method.moved_by:
@@ -209,11 +222,11 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
     if game.optimizer != "game" and not method.moved_by:
         is_papers = game.optimizer == "pressured_points"
         cite = f" {paper.cite('pressure')}" if is_papers else ""
-        name = game.optimizer.replace("_", " ")
+        name = _in_words(game.optimizer)
         sentences.append(f"The energy was minimised by the optimiser {name}{cite}.")
     learned = {game.update, game.landmark_update} - {"momentum"}
     if learned and game.optimizer == "game":
-        told = " and ".join(sorted(learned))
+        told = " and ".join(map(_in_words, sorted(learned)))
         sentences.append(f"The players learned by {told} {paper.cite('fenchel')}.")
     look = saved.look
     if snapshot.has_pressure and "Pressure" in (look.size_by, look.color_by):
@@ -227,13 +240,18 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
 def _named(method: str, paper: _Paper) -> str:
     """Return what a method is called, with its citation."""
     title = get_method(method).title
-    name = "the embedding game" if method == "game" else title
+    name = "the embedding game" if method == "game" else title.split(" (")[0]
     return f"{name} {paper.cite(*_OF_METHODS[method])}"
 
 
 def _start_told(init: str, paper: _Paper) -> str:
     cite = f" {paper.cite('fenchel')}" if init in _OF_FENCHEL else ""
-    return f"{init.replace('_', ' ')} start{cite}"
+    return f"{_in_words(init)} start{cite}"
+
+
+def _in_words(name: str) -> str:
+    """Return a name of a setting as it is written in a text."""
+    return _WORDS.get(name, name.replace("_", " "))
 
 
 def _of_steering(record: RunRecord, paper: _Paper) -> list[str]:
@@ -282,6 +300,9 @@ def _of_clusters(saved: SavedMap, paper: _Paper) -> list[str]:
         how = f"merged by Leiden's method {paper.cite('leiden')}"
     else:
         how = "merged along the graph of neighbours"
+    record = saved.record
+    if record is not None and get_method(record.game.method).moved_by:
+        how = f"fitted to the finished map and {how}"
     if len(shown) == n_landmarks and clusters.n_clusters is None:
         first = f"Each of the {n_landmarks} landmarks was taken for a cluster."
     else:
