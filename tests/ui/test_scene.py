@@ -4,13 +4,15 @@ Everything is done with the mouse on the real canvas, the docks are opened from
 napari's Plugins menu.  Where things are drawn is asked of vispy's own transforms.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QComboBox, QRadioButton, QScrollArea, QWidget
 
-from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.run.run import UNPACED, Pace
 from napari_embedding_game.ui.canvas.nearest import row_near, row_under
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import workspace_of
@@ -538,3 +540,85 @@ def test_other_data_in_two_dimensions_take_the_place_of_a_map_in_space(spatial, 
     assert spatial.viewer.dims.ndisplay == 2
     spatial.show_all()
     assert follows(spatial)
+
+
+def test_a_landmark_in_space_is_dragged_parallel_to_the_canvas(spatial, qtbot):
+    session, layers, native = spatial.session, spatial.layers, spatial.native
+    session._pace = Pace(seconds=60, shortest=60, deadline=600)
+    session.settings.n_landmarks = 4
+    spatial.dock.controller.play_on()
+    qtbot.waitUntil(lambda: session.state == "running")
+    qtbot.wait(60)
+    spatial.viewer.layers.selection.active = layers.landmarks
+    before = session.snapshot.landmarks[2]
+    drawn = layers.projection()
+    at = drawn.to_pixels(layers.to_world(before[None]))[0]
+    by = np.array([30, 20])
+    QTest.mouseMove(native, spatial.place(at))
+    QTest.mousePress(native, LEFT, pos=spatial.place(at))
+    for share in (0.5, 1.0):
+        qtbot.wait(40)
+        QTest.mouseMove(native, spatial.place(at + share * by))
+    qtbot.waitUntil(lambda: bool(session.hand.forces.landmarks))
+    control = Qt.KeyboardModifier.ControlModifier
+    QTest.mouseRelease(native, LEFT, control, spatial.place(at + by))
+    (hold,) = session.hand.forces.landmarks
+    assert hold.number == 2
+    now = drawn.to_pixels(layers.to_world(np.array([hold.place])))[0]
+    np.testing.assert_allclose(now, at + by, atol=1)
+    step = layers.to_world(np.array(hold.place)) - layers.to_world(before)
+    assert abs(step @ drawn.ahead) < 1e-3 * np.linalg.norm(step)
+    session.stop()
+
+
+def test_a_session_in_space_opens_in_a_window_that_shows_a_plane(
+    spatial, qtbot, tmp_path
+):
+    session, controller = spatial.session, spatial.dock.controller
+    embedding, angles = session.snapshot.embedding, spatial.viewer.scene.camera.angles
+    path, saved = tmp_path / "space.zip", []
+    controller.writing.saved.connect(saved.append)
+    controller.writing.save_session(path)
+    qtbot.waitUntil(lambda: bool(saved))
+    click_dimensions(spatial, 2)
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert spatial.viewer.dims.ndisplay == 2
+    controller.reading.open_session(path)
+    qtbot.waitUntil(lambda: np.array_equal(session.snapshot.embedding, embedding))
+    qtbot.waitUntil(lambda: spatial.viewer.dims.ndisplay == 3)
+    assert session.message == ""
+    assert session.settings.n_components == 3
+    qtbot.waitUntil(
+        lambda: np.allclose(spatial.viewer.scene.camera.angles, angles, atol=1e-3)
+    )
+    spatial.show_all()
+    assert follows(spatial)
+
+
+def test_dimensions_that_cannot_be_taken_are_told_and_shown_as_they_are(mapped, qtbot):
+    session = mapped.session
+    reason = "The data of cells are not loaded."
+    none = {"X": np.empty((40, 0)), "var_names": [], "missing_reason": reason}
+    bare = replace(session.dataset, **none)
+    session.restore(session.capture(), bare)
+    click_dimensions(mapped, 3)
+    assert session.message == reason
+    assert mapped.dock.game.controls["n_components"].value == 2
+    assert mapped.viewer.dims.ndisplay == 2
+
+
+def test_lines_and_marks_are_drawn_over_a_map_in_space(spatial, qtbot):
+    session = spatial.session
+    session.selection.select_points(np.arange(8))
+    qtbot.waitUntil(lambda: len(spatial.dock.far.pairs) > 0)
+    assert spatial.dock.far.overlay.isVisible()
+    spatial.dock.controller.steer_by_hand("hold")
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert spatial.dock.marks.overlay.isVisible()
+    image = spatial.dock.marks.overlay.grab().toImage()
+    held = spatial.layers.projection().to_pixels(
+        spatial.layers.to_world(session.snapshot.embedding[:1])
+    )[0]
+    x, y = (held - 3).round().astype(int)
+    near = [image.pixelColor(x + i, y + j).alpha() for i in (0, 1) for j in (0, 1)]
+    assert max(near) > 0

@@ -13,8 +13,6 @@ from napari_embedding_game.core.types import Snapshot, WarmStart
 NOISE = 0.01
 """Of a new coordinate, as a share of the map's radius: without any, no force would ever
 lead out of the plane."""
-WHOLE = 10**6
-"""Iterations, more than any schedule has."""
 
 
 def moved(
@@ -62,8 +60,7 @@ def redimensioned(
 ) -> Redimensioned:
     """Return a layout in another number of dimensions, as like it as can be.
 
-    A new coordinate begins as small noise, and a whole schedule is played, as the way
-    out of the plane is long.  Fewer dimensions are the first principal
+    A new coordinate begins as small noise.  Fewer dimensions are the first principal
     axes of the points, turned so that the map stands as its first coordinates did.
 
     Parameters
@@ -95,10 +92,8 @@ def redimensioned(
         noise = rng.normal(scale=size, size=(len(places), lacking))
         places[:, -lacking:] = noise
     embedding, landmarks = wide
-    return Redimensioned(
-        WarmStart(embedding=embedding, landmarks=landmarks, iterations_left=WHOLE),
-        widen,
-    )
+    wider = replace(layout, embedding=embedding, landmarks=landmarks)
+    return Redimensioned(wider, widen)
 
 
 def _principal_axes(

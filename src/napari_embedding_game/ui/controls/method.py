@@ -78,7 +78,7 @@ CHOOSERS: Mapping[str, Callable[[Settings, Any], None]] = {
     "affinity": Settings.choose_affinity,
 }
 """Settings that others depend on."""
-IN_SPACE = "Drag the map to turn it; Restart lays it out anew."
+IN_SPACE = "Drag to turn it; Restart lays it out anew."
 STALE = "Restart to use these settings: they hold for a new run."
 
 
