@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QLabel
 
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.ui.inspector.cluster_table_model import ID_ROLE, PURITY
+from napari_embedding_game.ui.inspector.volcano import told_p
 
 
 @pytest.fixture
@@ -325,3 +326,8 @@ def test_two_conditions_are_compared_plotted_and_saved(
     pane.against.setCurrentIndex(index)
     pane.against.activated.emit(index)
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 30)
+
+
+def test_a_p_value_that_is_too_small_for_a_number_is_not_called_zero():
+    assert told_p(0.0) == "< 1e-300"
+    assert told_p(0.0123) == "1.2e-02"

@@ -140,6 +140,64 @@ def run_script(path):
 
 
 @pytest.fixture
+def conditions_file(tmp_path):
+    """Counts of three kinds in two conditions, which two genes of one kind follow."""
+    rng = np.random.default_rng(1)
+    kinds = rng.permutation(np.repeat(np.arange(3), 80))
+    treated = rng.random(240) < 0.5
+    rates = np.tile(rng.gamma(1.0, 1.0, 500), (240, 1))
+    for kind in range(3):
+        own = slice(kind * PLANTED, (kind + 1) * PLANTED)
+        rates[:, own] = np.where(kinds == kind, 8, 0.05)[:, None]
+    answers = treated & (kinds == 0)
+    rates[:, -2:] = np.where(answers, 6, 0.2)[:, None]
+    genes = [gene_of(kind, number) for kind in KINDS for number in range(PLANTED)]
+    genes += [f"gene{i}" for i in range(498 - len(genes))] + ["answer1", "answer2"]
+    obs = pd.DataFrame(
+        {
+            "kind": pd.Categorical.from_codes(kinds, KINDS),
+            "treatment": pd.Categorical(np.where(treated, "drug", "control")),
+        },
+        index=[f"cell{i}" for i in range(240)],
+    )
+    counts = sp.csr_matrix(rng.poisson(rates).astype(np.float32))
+    path = tmp_path / "counts.h5ad"
+    anndata.AnnData(counts, obs=obs, var=pd.DataFrame(index=genes)).write_h5ad(path)
+    return path
+
+
+def test_two_conditions_are_compared_inside_a_kind(person, conditions_file):
+    person.open(conditions_file)
+    recipe = person.dock.data.recipe
+    person.unfold(recipe.quality.fold)
+    for name, number in {"n_top_genes": 200, "n_comps": 10}.items():
+        recipe.numbers[name].value = number
+    recipe.quality.genes.set_limits(50, recipe.quality.genes.limits[1])
+    person.prepare_counts()
+    person.run()
+    person.split_by("treatment")
+    panels = person.session.splitting.current.panels
+    assert [panel.name for panel in panels] == ["control", "drug"]
+    person.split_by("Nothing: one map")
+    person.set_clusters(3)
+    obs = person.session.dataset.obs
+    is_kind = (obs["kind"] == "Macrophages").to_numpy()
+    person.choose(cluster_of(person, is_kind))
+    found = person.compare("treatment: drug against control")
+    assert set(found[:2]) == {"answer1", "answer2"}
+    pane = person.inspector.details.markers
+    n_treated = int((is_kind & (obs["treatment"] == "drug").to_numpy()).sum())
+    assert pane.state.text().startswith(f"{n_treated} points against")
+    person.press(pane.plotted)
+    assert pane.volcano.isVisible()
+    person.press_escape()
+    details = person.inspector.details
+    person.press(details.shortcuts[details.dot_plot])
+    person.wait(lambda: details.dot_plot.result, "the dot plot")
+    assert person.n_clicks < 40
+
+
+@pytest.fixture
 def image_and_labels():
     """48 discs: every other one is small and bright."""
     rng = np.random.default_rng(0)

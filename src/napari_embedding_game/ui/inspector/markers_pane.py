@@ -33,7 +33,7 @@ from napari_embedding_game.session.groups import REST, Against, GroupChoice
 from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.shown_comparisons import ShownComparison
-from napari_embedding_game.ui.inspector.volcano import Volcano
+from napari_embedding_game.ui.inspector.volcano import Volcano, told_p
 from napari_embedding_game.ui.style.coloring import value_word
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
@@ -376,7 +376,7 @@ def _texts(markers: MarkerTable, row: int) -> tuple[str, ...]:
     return (
         str(markers.names[row]),
         f"{change:+.1f}" if np.isfinite(change) else "–",
-        f"{markers.pvals_adj[row]:.1e}",
+        told_p(markers.pvals_adj[row]),
         f"{markers.pts[row]:.0%}",
         f"{markers.pts_rest[row]:.0%}",
     )

@@ -26,6 +26,11 @@ N_NAMED = 10
 LOWER = QColor("#d9804f")
 
 
+def told_p(p: float) -> str:
+    """Return a p-value as text; smaller than a number can be is told as such."""
+    return f"{p:.1e}" if p > 0 else "< 1e-300"
+
+
 class Volcano(QWidget):
     """Draws every gene: its change to the right or left, its certainty upwards.
 
@@ -98,7 +103,7 @@ class Volcano(QWidget):
             )
         return (
             f"{markers.names[row]}\nlog2 fold {markers.logfoldchanges[row]:+.2f}, "
-            f"p adj. {markers.pvals_adj[row]:.1e}\nin {markers.pts[row]:.0%}, "
+            f"p adj. {told_p(markers.pvals_adj[row])}\nin {markers.pts[row]:.0%}, "
             f"out {markers.pts_rest[row]:.0%}"
         )
 
