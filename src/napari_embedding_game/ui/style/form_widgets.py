@@ -104,6 +104,10 @@ def show_row(layout: QFormLayout, widget: ValueWidget, shown: bool) -> None:
     widget.native.setVisible(shown)
 
 
+QWIDGETSIZE_MAX = (1 << 24) - 1
+"""Qt's own name for no limit, which not all bindings have."""
+
+
 class Fold(QCollapsible):
     """Something used now and then, folded away under a line of text."""
 
@@ -120,6 +124,7 @@ class Fold(QCollapsible):
         self.content().layout().setContentsMargins(12, 0, 0, 0)
         self.toggled.connect(self._on_folded)
         self.addWidget(inside)
+        inside.removeEventFilter(self)  # it would limit the height anew
         self._on_folded(False)
 
     def set_title(self, title: str) -> None:
@@ -128,6 +133,8 @@ class Fold(QCollapsible):
         self._on_folded(self.isExpanded())
 
     def _on_folded(self, is_open: bool) -> None:
+        if is_open:  # superqt's limit knows nothing of texts that wrap
+            self.content().setMaximumHeight(QWIDGETSIZE_MAX)
         self.setText(f"{'▾' if is_open else '▸'}  {self._title}")
 
 
