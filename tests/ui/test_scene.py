@@ -472,6 +472,7 @@ def test_a_cluster_in_space_is_dragged_parallel_to_the_canvas(
 def test_two_axes_of_a_map_in_space(spatial, qtbot):
     viewer, embedding = spatial.viewer, spatial.session.snapshot.embedding
     viewer.dims.ndisplay = 2
+    qtbot.wait(400)  # napari's slider of a third axis comes and goes
     spatial.show_all()
     assert [layer.ndim for layer in viewer.layers] == [2, 2]
     assert follows(spatial)
