@@ -6,12 +6,10 @@ import pytest
 from anndata import AnnData
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.controls import cell_quality_panel
 from napari_embedding_game.ui.controls.cell_quality_panel import CellQualityPanel
-from napari_embedding_game.ui.style.form_widgets import Fold, text_label
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -150,21 +148,3 @@ def test_the_histogram_greys_what_is_beyond(recipe, dock):
     place = histogram.pixel_of(1), histogram.height() - 17
     assert before.pixelColor(*map(round, place)) == after.pixelColor(*map(round, place))
     assert before != after
-
-
-def test_a_text_in_a_fold_that_grows_is_seen_to_its_end(qtbot):
-    inside = QWidget()
-    column = QVBoxLayout(inside)
-    label = text_label("Short.")
-    column.addWidget(label)
-    fold = Fold("Title", inside)
-    window = QWidget()
-    QVBoxLayout(window).addWidget(fold)
-    qtbot.addWidget(window)
-    window.resize(220, 400)
-    window.show()
-    qtbot.mouseClick(fold.toggleButton(), Qt.MouseButton.LeftButton)
-    label.setText("A long sentence that takes many lines in a narrow dock. " * 4)
-    qtbot.waitUntil(lambda: label.height() >= label.heightForWidth(label.width()))
-    qtbot.mouseClick(fold.toggleButton(), Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: fold.content().height() == 0)

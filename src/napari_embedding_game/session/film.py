@@ -103,7 +103,7 @@ def _seen(
         flat[:, : embedding.shape[1]] = embedding
         return flat, None
     x, y, z = (embedding - embedding.mean(axis=0, dtype=float)).T
-    (turn, rise) = np.radians([turned, FROM_ABOVE])
+    turn, rise = np.radians([turned, FROM_ABOVE])
     across = x * np.cos(turn) + z * np.sin(turn)
     near = z * np.cos(turn) - x * np.sin(turn)
     up = y * np.cos(rise) - near * np.sin(rise)

@@ -82,7 +82,7 @@ def draw(
     colors = _by_cluster(result) if colors is None else colors
     figure = Figure(figsize=_INCHES, layout="constrained")
     deep = result.embedding.shape[1] > 2
-    axes = figure.add_subplot(projection="3d" if deep else None)
+    axes: Any = figure.add_subplot(projection="3d" if deep else None)
     _scatter(axes, result.embedding, colors.rgba)
     if colors.scale is not None:
         _explain_scale(figure, axes, colors, colors.scale)

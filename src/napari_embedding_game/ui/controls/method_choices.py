@@ -195,8 +195,9 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
             "choices": lambda _: sorted({2, 3, settings.n_components}),
             "tooltip": "2: a flat map. 3: a map in space, which you turn with the "
             "mouse; crowded groups find more room. The points go on from where they "
-            "are: to 3 along a new axis, to 2 on the plane in which they spread most. "
-            "The mark in the timeline brings the former map back.",
+            "are: to 3 along a new axis, and the map stays rather flat until Restart "
+            "lays it out anew; to 2 on the plane in which they spread most. The mark "
+            "in the timeline brings the former map back.",
         },
         "n_landmarks": {
             "widget_type": "Slider",
