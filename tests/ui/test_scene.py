@@ -472,11 +472,7 @@ def test_a_cluster_in_space_is_dragged_parallel_to_the_canvas(
 def test_two_axes_of_a_map_in_space(spatial, qtbot):
     viewer, embedding = spatial.viewer, spatial.session.snapshot.embedding
     viewer.dims.ndisplay = 2
-<<<<<<< HEAD
-    qtbot.wait(300)  # napari takes its slider away, and the canvas grows
-=======
     qtbot.wait(400)  # napari's slider of a third axis comes and goes
->>>>>>> 0a09e14e7c18171bec8dfdf3a5bce1bca13315d4
     spatial.show_all()
     assert [layer.ndim for layer in viewer.layers] == [2, 2]
     assert follows(spatial)

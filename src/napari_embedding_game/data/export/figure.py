@@ -92,7 +92,7 @@ def draw(
     axes.set_xticks([])
     axes.set_yticks([])
     if deep:
-        axes.set_zticks([])  # type: ignore[attr-defined]
+        axes.set_zticks([])
         axes.set_aspect("equal")
     else:
         axes.set_aspect("equal", "datalim")
