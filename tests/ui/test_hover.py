@@ -60,14 +60,19 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
     canvas = canvas_widget(dock)
 
     def move(row):
-        world = dock.controller.layers.to_world(session.snapshot.embedding[[row]])
-        (pixel,) = dock.controller.layers.projection().to_pixels(world)
-        place = QPoint(*map(round, pixel))
-        mouse_to(canvas, place + QPoint(40, 0))  # to where it is already would be none
-        qtbot.wait(20)  # vispy leaves out moves that follow at once
-        mouse_to(canvas, place)
-        qtbot.waitUntil(lambda: dock.hover.hovering.row == row)
-        return dock.hover.card
+        for _ in range(20):
+            world = dock.controller.layers.to_world(session.snapshot.embedding[[row]])
+            (pixel,) = dock.controller.layers.projection().to_pixels(world)
+            place = QPoint(*map(round, pixel))
+            # To where it is already would be no move, and vispy leaves out those that
+            # follow at once, as they do on a busy machine.
+            mouse_to(canvas, place + QPoint(40, 0))
+            qtbot.wait(20)
+            mouse_to(canvas, place)
+            qtbot.wait(50)
+            if dock.hover.hovering.row == row:
+                return dock.hover.card
+        raise AssertionError(f"the mouse is not on {row}: {dock.hover.hovering.row}")
 
     move.viewer, move.dock, move.canvas = viewer, dock, canvas
     yield move
