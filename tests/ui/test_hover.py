@@ -1,5 +1,6 @@
 """The card beside the mouse, in a window."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -60,7 +61,7 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
     canvas = canvas_widget(dock)
 
     def move(row):
-        for _ in range(20):
+        for _ in range(5):
             world = dock.controller.layers.to_world(session.snapshot.embedding[[row]])
             (pixel,) = dock.controller.layers.projection().to_pixels(world)
             place = QPoint(*map(round, pixel))
@@ -69,8 +70,8 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
             mouse_to(canvas, place + QPoint(40, 0))
             qtbot.wait(20)
             mouse_to(canvas, place)
-            qtbot.wait(50)
-            if dock.hover.hovering.row == row:
+            with suppress(qtbot.TimeoutError):
+                qtbot.waitUntil(lambda: dock.hover.hovering.row == row, timeout=4_000)
                 return dock.hover.card
         raise AssertionError(f"the mouse is not on {row}: {dock.hover.hovering.row}")
 
