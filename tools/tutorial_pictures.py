@@ -78,8 +78,8 @@ def largest_with(person: Person, name: str) -> int:
     return clusters_with(person, name)[0]
 
 
-def clusters_with(person: Person, name: str) -> list[int]:
-    """Return the clusters of which most cells express a gene, the largest first."""
+def clusters_with(person: Person, name: str, share: float = 0.6) -> list[int]:
+    """Return the clusters of which such a share expresses a gene, the largest first."""
     dataset = person.session.dataset
     column = dataset.profile[:, dataset.profile_names.index(name)]
     expressed = column.toarray().ravel() > 0
@@ -87,7 +87,7 @@ def clusters_with(person: Person, name: str) -> list[int]:
     sizes = {
         cluster: int((labels == cluster).sum())
         for cluster in set(labels.tolist())
-        if expressed[labels == cluster].mean() > 0.5
+        if expressed[labels == cluster].mean() > share
     }
     return sorted(sizes, key=lambda cluster: -sizes[cluster])
 
@@ -114,7 +114,7 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     shoot("conditions_mixed")
     person.split_by("Nothing: one map")
     person.set_clusters(12)
-    one, other, *_ = clusters_with(person, "S100A8")
+    one, other, *_ = clusters_with(person, "S100A8", 0.5)
     person.choose(one)
     person.choose_too(other)
     person.merge()
