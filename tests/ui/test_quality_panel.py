@@ -9,11 +9,13 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.core.inspect.graph_parts import GraphParts
 from napari_embedding_game.core.inspect.map_quality import ColumnAgreement, MapQuality
+from napari_embedding_game.core.inspect.repulsion_bound import RepulsionBound
 from napari_embedding_game.ui.controls import quality_panel
 from napari_embedding_game.ui.controls.quality_panel import (
     NOT_KNOWN,
     WAITING,
     QualityPanel,
+    told_bound,
     told_parts,
 )
 
@@ -143,6 +145,17 @@ def test_a_graph_in_parts_is_told_where_it_matters():
     assert told_parts(GraphParts(3, 0.004, 15)) == []
     (told,) = told_parts(GraphParts(4, 0.25, 15))
     assert "4 groups without any link (25% of the points" in told
+
+
+def test_what_landmarks_stand_for_is_told_with_the_true_energy():
+    assert told_bound(FOUND) == ""
+    bound = RepulsionBound(bound=900.0, total=1_100.0, n_points=100, repulsion=0.5)
+    found = replace(FOUND, bound=bound, energy=2_000.0)
+    assert "82% of the repulsion" in told_bound(found)
+    # 2000 + 0.5 * (1100 - 100 - 900)
+    assert "2,000 by the landmarks, 2,050 by all" in told_bound(found)
+    unknown = replace(found, bound=replace(bound, repulsion=np.nan))
+    assert told_bound(unknown).endswith("among all pairs.")
 
 
 def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):

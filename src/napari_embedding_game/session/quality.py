@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -93,12 +94,13 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     X, embedding, metric = dataset.X, snapshot.embedding, played.start.metric
     column = label_column(session)
     labels = None if column is None else dataset.obs[column].cat.codes.to_numpy()
-    columns = group_columns(dataset.obs)
+    columns, game = group_columns(dataset.obs), played.game
 
     def work_out() -> MapQuality | None:
         from napari_embedding_game.core.inspect.map_quality import map_quality
+        from napari_embedding_game.core.inspect.repulsion_bound import repulsion_bound
 
-        return map_quality(
+        found = map_quality(
             X,
             embedding,
             labels,
@@ -106,5 +108,9 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
             neighbors=snapshot.neighbors,
             columns=columns,
         )
+        if found is None:
+            return None
+        bound = repulsion_bound(snapshot, game)
+        return replace(found, bound=bound, energy=snapshot.energy)
 
     return work_out

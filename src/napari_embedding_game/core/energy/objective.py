@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy.methods import Aggregate
@@ -48,6 +48,7 @@ from napari_embedding_game.core.names import APPROXIMATIONS, Approximation
 
 FEWEST_SEEN, SEEN_BY_EACH = 4_096, 16
 """Points that landmarks beside a grid look at in a step, and those for each of them."""
+CPU = torch.device("cpu")
 COME_BACK = 20
 """Steps after which landmarks beside a grid that hold no point come back."""
 MOST_ONE_BY_ONE = 5_000
@@ -268,7 +269,7 @@ class MeshSum(Repulsion):
         n = forces.edges.n_points
         self._n_parts = max(1, n // max(FEWEST_SEEN, SEEN_BY_EACH * n_landmarks))
         self._n_seen = n // self._n_parts
-        self._tiling = _without_edges(forces, self._n_seen)
+        self._tiling = _beside(forces, self._n_seen)
         self._rng = np.random.default_rng(random_state)
         self._turn = 0
         self._most_one_by_one = most_one_by_one
@@ -453,11 +454,26 @@ def _tiling(forces: Forces) -> Forces:
     """Return what landmarks look at that have no say: the kernel of the game."""
     if (forces.attraction, forces.kernel) == ("log1p", "cauchy"):
         return forces
-    return _without_edges(forces, forces.edges.n_points)
+    return _beside(forces, forces.edges.n_points)
 
 
-def _without_edges(forces: Forces, n: int) -> Forces:
-    """Return the kernel of the game for ``n`` points that nothing attracts."""
-    empty = forces.edges.weights[:0]
+def _beside(forces: Forces, n: int) -> Forces:
+    """Return the kernel of the game for ``n`` points, where other forces are found."""
+    dtype = forces.edges.weights.dtype
+    return without_edges(n, forces.device, forces.loops.n_jobs, dtype=dtype)
+
+
+def without_edges(
+    n: int,
+    device: torch.device = CPU,
+    n_jobs: int | None = None,
+    kernel: str = "cauchy",
+    dtype: DTypeLike = np.float32,
+) -> Forces:
+    """Return a kernel, the game's by default, for ``n`` points that nothing attracts.
+
+    ``dtype`` is that of the points.
+    """
+    empty = np.zeros(0, dtype)
     no_edges = Edges(np.zeros(n + 1, np.uint32), np.zeros(0, np.uint32), empty)
-    return make_forces(no_edges, forces.device, forces.loops.n_jobs)
+    return make_forces(no_edges, device, n_jobs, kernel=kernel)

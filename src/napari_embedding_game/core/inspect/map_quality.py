@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.graph_parts import GraphParts, graph_parts
+from napari_embedding_game.core.inspect.repulsion_bound import RepulsionBound
 
 NEIGHBORS = 15
 MOST_SAMPLED, LEAST_SAMPLED = 1_000, 100
@@ -68,6 +69,10 @@ class MapQuality:
     """Of the graph that the map was made of, where it is known."""
     columns: tuple[ColumnAgreement, ...] = ()
     """Those that were asked about, the one that agrees best with the map first."""
+    bound: RepulsionBound | None = None
+    """Of the landmarks that the map was played with, where it was."""
+    energy: float = math.nan
+    """That was told with the map, by the bound if there is one."""
 
 
 def map_quality(

@@ -94,6 +94,26 @@ def told_parts(parts: GraphParts | None) -> list[str]:
     ]
 
 
+BOUND_TIP = (
+    "The points do not push one another one by one: a few landmarks stand for them. "
+    "Their push is never more than that of all points; the more of it they reach, the "
+    "nearer the map is to one for which every pair was worked out. More landmarks "
+    "reach more."
+)
+
+
+def told_bound(found: MapQuality) -> str:
+    """Return how much of the repulsion the landmarks stand for; "" without any."""
+    bound = found.bound
+    if bound is None:
+        return ""
+    told = f"The landmarks stand for {bound.share:.0%} of the repulsion among all pairs"
+    energy = bound.true_energy(found.energy)
+    if math.isnan(energy):
+        return f"{told}."
+    return f"{told}: energy {found.energy:,.0f} by the landmarks, {energy:,.0f} by all."
+
+
 MOST_COLUMNS_TOLD = 3
 
 
@@ -141,6 +161,8 @@ class QualityPanel(Fold):
         self._is_outdated = False
         self.note = text_label(WAITING)
         self.columns_note = text_label()
+        self.bound_note = text_label()
+        self.bound_note.setToolTip(BOUND_TIP)
         self.samples_note = text_label("", "warning")
         self.mix = PushButton(text="")
         self.mix.native.setProperty("role", "wrapped")
@@ -203,6 +225,7 @@ class QualityPanel(Fold):
         self._followed = None if found is None else followed_samples(found)
         self._show_samples()
         show_text(self.columns_note, told_columns(found.columns) if found else "")
+        show_text(self.bound_note, told_bound(found) if found else "")
         if found is not None:
             sampled = f"On {found.n_sampled:,} points drawn at random."
             show_text(self.note, " ".join([sampled, *told_parts(found.parts)]))
@@ -227,7 +250,13 @@ class QualityPanel(Fold):
             course.setToolTip("How it went during the run.")
             grid.addWidget(course, row, 2)
         grid.setColumnStretch(1, 1)
-        notes = (self.samples_note, self.mix.native, self.columns_note, self.note)
+        notes = (
+            self.samples_note,
+            self.mix.native,
+            self.columns_note,
+            self.bound_note,
+            self.note,
+        )
         for row, widget in enumerate(notes, start=len(FIGURES)):
             grid.addWidget(widget, row, 0, 1, 3)
         self.show_quality(None, None)
