@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
 
 FIGURES = (".png", ".svg")
-FILM = ".gif"
+FILMS = (".gif", ".mp4")
 CODE = (".ipynb", ".py", ".txt")
 NO_FILM = (
     "The run of this map cannot be played again: its record or its data are not here. "
@@ -74,7 +74,7 @@ class WritingTask(QObject):
             self.trouble.emit("There is no map to save yet: press Run first.")
             return
         result = replace(result, cluster_colors=self._workspace.palette.by_id())
-        if path.suffix.lower() == FILM:
+        if path.suffix.lower() in FILMS:
             self._save_film(path)
             return
         if path.suffix.lower() in CODE:
