@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.comparing import MOST_BESIDE
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
@@ -100,3 +102,86 @@ def test_what_cannot_be_compared_is_told(session):
     session.begin()
     with pytest.raises(DataError, match="Pause or stop"):
         session.comparing.job(session.timeline.marks[0].number)
+
+
+def test_maps_lie_side_by_side_and_rows_stay_rows(session):
+    base, told = session.snapshot, []
+    session.comparing.laid_out.connect(
+        lambda: told.append(session.comparing.is_side_by_side)
+    )
+    session.comparing.lay_side_by_side(True)
+    assert told == []  # nothing to compare with
+    current = begin(session)
+    session.comparing.show(0.5)
+    session.comparing.lay_side_by_side(True)
+    assert told == [True]
+    assert session.drawn is base  # the way is left
+    n = len(base.embedding)
+    seen = session.seen
+    assert seen.shape == (2 * n, 2)
+    np.testing.assert_array_equal(seen[:n], base.embedding)
+    apart = seen[n:] - current.maps.second
+    np.testing.assert_allclose(apart, np.tile(apart[0], (n, 1)), atol=1e-5)
+    # No point of one panel lies in the other.
+    assert seen[:n, 0].max() < seen[n:, 0].min()
+    captions = session.panels.panels
+    assert [panel.name for panel in captions] == ["This map", current.mark.title]
+    here, there = current.qualities
+    assert f"{here.neighbors_kept:.0%}" in captions[0].told
+    assert f"{there.neighbors_kept:.0%}" in captions[1].told
+    session.comparing.show(0.5)
+    assert session.drawn is base
+    session.comparing.end()
+    assert told == [True, False]
+    assert session.panels is None
+    np.testing.assert_array_equal(session.seen, base.embedding)
+
+
+def test_another_map_joins_those_side_by_side_and_replaces_itself(session):
+    begin(session)
+    session.comparing.lay_side_by_side(True)
+    other = session.timeline.add(
+        "Other",
+        "hand",
+        session.snapshot,
+        session.settings.chosen_start(),
+        session.settings.game(),
+    )
+    for _ in range(2):
+        session.comparing.take(session.comparing.job(other.number)())
+    assert len(session.panels.panels) == 3
+    assert len(session.seen) == 3 * len(session.snapshot.embedding)
+    for number in range(2 * MOST_BESIDE):
+        compared = replace(
+            session.comparing.current, mark=replace(other, number=100 + number)
+        )
+        session.comparing.take(compared)
+    assert len(session.panels.panels) == 1 + MOST_BESIDE
+    session.comparing.lay_side_by_side(False)
+    begin(session)
+    assert len(session.comparing.others) == 1
+
+
+def test_side_by_side_comes_before_the_groups_of_a_column(session):
+    column = session.splitting
+    session.dataset.obs["sample"] = pd.Categorical(["a", "b"] * 20)
+    session.look.split_by = "sample"
+    column._known = None
+    assert column.is_shown
+    begin(session)
+    session.comparing.lay_side_by_side(True)
+    assert not column.is_shown
+    assert session.panels.panels[0].name == "This map"
+    session.comparing.end()
+    assert column.is_shown
+
+
+def test_maps_in_space_do_not_lie_side_by_side(session):
+    compared = begin(session)
+    shot = session.snapshot
+    deep = replace(shot, embedding=np.c_[shot.embedding, shot.embedding[:, 0]])
+    session.snapshot = deep
+    session.comparing.take(replace(compared, base=deep))
+    assert not session.comparing.can_lie_side_by_side
+    session.comparing.lay_side_by_side(True)
+    assert session.comparing.beside is None

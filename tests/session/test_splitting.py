@@ -42,15 +42,15 @@ def test_each_group_lies_as_on_the_map_and_apart_from_the_others(session, n_grou
         session.snapshot, embedding=rng.normal(size=(40, 2)).astype(np.float32)
     )
     found = split(shot, column)
-    assert [panel.name for panel in found.panels] == [
+    assert [panel.name for panel in found.panels.panels] == [
         f"g{i:02}" for i in range(n_groups)
     ]
     np.testing.assert_array_equal(found.of_points, codes)
     extent = np.ptp(shot.embedding, axis=0)
     boxes = []
-    for number, panel in enumerate(found.panels):
+    for number, panel in enumerate(found.panels.panels):
         rows = codes == number
-        assert panel.n_points == rows.sum()
+        assert panel.told == str(rows.sum())
         moved = found.snapshot.embedding[rows] - shot.embedding[rows]
         np.testing.assert_allclose(moved, np.tile(moved[0], (rows.sum(), 1)), atol=1e-5)
         low = shot.embedding.min(axis=0) + moved[0]
@@ -60,15 +60,15 @@ def test_each_group_lies_as_on_the_map_and_apart_from_the_others(session, n_grou
     for i, (low, high) in enumerate(boxes):
         for other_low, other_high in boxes[:i]:
             assert (high < other_low).any() or (other_high < low).any()
-    names = [panel.caption for panel in found.panels[:2]]
+    names = [panel.caption for panel in found.panels.panels[:2]]
     assert names[0][0] < names[1][0]  # beside each other, the first at the left
     assert names[0][1] == names[1][1]
 
 
 def test_points_without_a_group_have_a_panel_of_their_own(session):
     session.look.split_by = "sample"
-    panels = session.splitting.current.panels
-    assert [(p.name, p.n_points) for p in panels] == [
+    panels = session.splitting.current.panels.panels
+    assert [(p.name, int(p.told)) for p in panels] == [
         ("control", 10),
         ("treated", 20),
         (NO_GROUP, 10),

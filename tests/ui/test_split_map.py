@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from napari_embedding_game.session.splitting import Panel
+from napari_embedding_game.session.panels import Panel
 from napari_embedding_game.ui.canvas.hover_watch import point_at
-from napari_embedding_game.ui.canvas.overlays.split_captions import caption
+from napari_embedding_game.ui.canvas.overlays.panel_captions import caption
 from napari_embedding_game.ui.style.halo_text import half_size
 
 
@@ -51,8 +51,10 @@ def test_hover_finds_the_points_where_they_are_drawn(layers, dock, session):
 
 
 def test_names_stand_in_the_first_panel(layers, dock, session, dataset, qtbot):
-    choose(dock, "kind")
     qtbot.waitUntil(lambda: bool(dock.names.names.clusters))
+    whole = dock.names.names
+    choose(dock, "kind")
+    qtbot.waitUntil(lambda: dock.names.names is not whole)
     first = session.splitting.current.of_points == 0
     inside = positions(layers)[first]
     low, high = inside.min(axis=0), inside.max(axis=0)
@@ -83,11 +85,12 @@ def test_data_without_groups_offer_no_split(layers, dock, session, dataset):
 
 
 def test_a_caption_is_cut_to_its_panel():
-    panel = Panel("CD14 Monocytes", 4362, (0.0, 0.0), 1.0)
-    whole = caption(panel, 1000)
-    assert whole == "CD14 Monocytes · 4,362"
-    cut = caption(panel, 120)
+    panel = Panel("CD14 Monocytes", "4,362", (0.0, 0.0), 1.0)
+    assert caption(panel, 1000) == "CD14 Monocytes · 4,362"
+    name_alone = 2 * half_size("CD14 Monocytes", is_given=True)[1]
+    assert caption(panel, name_alone) == "CD14 Monocytes"
+    cut = caption(panel, 60)
     assert cut.startswith("CD")
-    assert cut.endswith("… · 4,362")
-    assert 2 * half_size(cut, is_given=True)[1] <= 120
+    assert cut.endswith("…")
+    assert 2 * half_size(cut, is_given=True)[1] <= 60
     assert caption(panel, 3) == ""

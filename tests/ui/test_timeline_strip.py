@@ -7,6 +7,7 @@ import pytest
 from qtpy.QtCore import QPointF, Qt
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.ui.canvas.hover_watch import point_at
 from napari_embedding_game.ui.controls.timeline_strip import PICTURE, Strip
 
 
@@ -149,3 +150,52 @@ def test_a_mark_is_compared_by_its_menu_and_playing_on_ends_it(
     assert session.drawn is session.snapshot
     assert not steps.comparison.isVisibleTo(steps)
     qtbot.waitUntil(lambda: session.state == "finished")
+
+
+def test_maps_lie_side_by_side_and_are_chosen_from_together(
+    qtbot, finished, session, viewer
+):
+    layers, bar = finished.controller.layers, finished.run.timeline.comparison
+    here = session.snapshot
+    rng = np.random.default_rng(0)
+    other = replace(here, embedding=rng.permutation(here.embedding))
+    start, game = session.settings.chosen_start(), session.settings.game()
+    added = session.timeline.add("Other", "hand", other, start, game)
+    finished.run.timeline.comparison.begin(added.number)
+    qtbot.waitUntil(lambda: session.comparing.current is not None)
+    n_layers = len(viewer.layers)
+    bar.side_by_side.click()
+    assert not bar.slider.isVisibleTo(bar)
+    beside = layers.beside.layer
+    assert viewer.layers[-1] is beside
+    assert len(viewer.layers) == n_layers + 1
+    n_points = len(here.embedding)
+    assert len(beside.data) == n_points
+    assert beside.data[:, 1].min() > layers.points.data[:, 1].max()
+    np.testing.assert_array_equal(beside.face_color, layers.points.face_color)
+
+    # What is under the mouse on either map is the same row; a click chooses there too.
+    seen = layers.projection().to_pixels(layers.to_world(session.seen))
+    for row in (0, 20, 39):
+        for pixel in (seen[row], seen[n_points + row]):
+            found = point_at(session, layers, pixel)
+            assert found == row or any(
+                np.allclose(seen[found + shift], pixel, atol=3)
+                for shift in (0, n_points)
+            )
+    around = seen[n_points + 5] + np.array([[-4, -4], [4, -4], [4, 4], [-4, 4]])
+    finished.controller.pointing._on_lasso(around, False)
+    assert 5 in session.selection.rows
+    chosen = session.selection.points
+    assert not chosen.all()
+    np.testing.assert_array_equal(beside.face_color, layers.points.face_color)
+
+    viewer.layers.remove(beside)
+    assert not session.comparing.is_side_by_side
+    assert not bar.side_by_side.isChecked()
+    bar.side_by_side.click()
+    assert layers.beside.layer in viewer.layers
+    bar.close_button.click()
+    assert len(viewer.layers) == n_layers
+    assert layers.beside.layer is None
+    assert session.snapshot is here

@@ -1,20 +1,23 @@
-"""Two layouts of a map compared: the one on show, and another of the timeline.
+"""Layouts of a map compared: the one on show, and others of the timeline.
 
-While they are, the map can be shown anywhere on the way from one to the other.  The
-session's own snapshot stays what it is; :attr:`Session.drawn` is what is seen.
+While they are, the map can be shown anywhere on the way from one to the other, or the
+others side by side with it.  The session's own snapshot stays what it is;
+:attr:`Session.drawn` is what is seen in its place, :attr:`Session.seen` all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.panels import Panels, lay_out
 from napari_embedding_game.session.quality import is_comparable
 
 if TYPE_CHECKING:
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.timeline import Mark
 
 ONLY_AT_REST = "Pause or stop the game to compare two maps."
+MOST_BESIDE = 5
+"""Other maps that are seen side by side with the one on show; the newest stay."""
+THIS_MAP = "This map"
 GONE = "This moment is no longer kept: choose another mark."
 
 
@@ -56,6 +62,16 @@ class Compared:
         return text
 
 
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Other maps, each laid on the map on show, in panels beside it."""
+
+    panels: Panels
+    """The first is of the map on show."""
+    places: NDArray[np.float32]
+    """(m, N, 2) of the points on the others, as they are drawn."""
+
+
 class Comparing:
     """The comparison of a session's map with another of its timeline.
 
@@ -68,10 +84,17 @@ class Comparing:
     """Another comparison, or none any more."""
     moved = Signal()
     """Another place on the way between the two."""
+    laid_out = Signal()
+    """Maps lie side by side, others than before, or none any more."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.current: Compared | None = None
+        """The newest comparison."""
+        self.others: tuple[Compared, ...] = ()
+        """All that have been compared with the map on show, :attr:`current` last."""
+        self._is_side_by_side = False
+        self._beside: SideBySide | None = None
         self.share = 0.0
         """Where on the way the map is shown: 0 is the session's own."""
         self._drawn: Snapshot | None = None
@@ -110,13 +133,50 @@ class Comparing:
         return work_out
 
     def take(self, compared: Compared) -> None:
-        """Begin with what :meth:`job` found, unless another map is on show by now."""
-        if compared.base is self._session.snapshot:
-            self._set(compared)
+        """Begin with what :meth:`job` found, unless another map is on show by now.
+
+        Where maps lie side by side, it joins them.
+        """
+        if compared.base is not self._session.snapshot:
+            return
+        number = compared.mark.number
+        others = [o for o in self.others if o.mark.number != number]
+        kept = others[1 - MOST_BESIDE :] if self._is_side_by_side else []
+        self._set(compared, (*kept, compared))
+
+    @property
+    def is_side_by_side(self) -> bool:
+        """Whether maps lie side by side."""
+        return self._is_side_by_side
+
+    @property
+    def can_lie_side_by_side(self) -> bool:
+        """Whether they can: a comparison is there, of a flat map."""
+        current = self.current
+        return current is not None and current.base.embedding.shape[1] == 2
+
+    def lay_side_by_side(self, is_wanted: bool) -> None:
+        """Draw the other maps beside the one on show, or no longer."""
+        is_wanted = is_wanted and self.can_lie_side_by_side
+        if is_wanted != self._is_side_by_side:
+            self.show(0.0)
+            self._is_side_by_side, self._beside = is_wanted, None
+            self.laid_out.emit()
+
+    @property
+    def beside(self) -> SideBySide | None:
+        """The other maps as they are drawn beside the one on show; None for none."""
+        if not self._is_side_by_side or self.current is None:
+            return None
+        if self.current.base is not self._session.snapshot:
+            return None
+        if self._beside is None:
+            self._beside = side_by_side(self.others)
+        return self._beside
 
     def show(self, share: float) -> None:
-        """Show the map at this place on the way, from 0 to 1."""
-        if self.current is None or share == self.share:
+        """Show the map at this place on the way, from 0 to 1, not side by side."""
+        if self._is_side_by_side or self.current is None or share == self.share:
             return
         self.share, self._drawn = share, self._between(self.current, share)
         self.moved.emit()
@@ -124,7 +184,7 @@ class Comparing:
     def end(self) -> None:
         """Show the map as it is, and compare no more."""
         if self.current is not None:
-            self._set(None)
+            self._set(None, ())
 
     def check(self) -> None:
         """End where another map has come on show, or the points move."""
@@ -143,12 +203,16 @@ class Comparing:
             return None
         return self._drawn
 
-    def _set(self, compared: Compared | None) -> None:
-        was_elsewhere = self._drawn is not None
+    def _set(self, compared: Compared | None, others: tuple[Compared, ...]) -> None:
+        was_elsewhere, was_beside = self._drawn is not None, self._is_side_by_side
         self.current, self.share, self._drawn = compared, 0.0, None
+        self.others, self._beside = others, None
+        self._is_side_by_side = was_beside and compared is not None
         self.changed.emit()
         if was_elsewhere:
             self.moved.emit()
+        if was_beside:
+            self.laid_out.emit()
 
     @staticmethod
     def _between(current: Compared, share: float) -> Snapshot | None:
@@ -163,3 +227,31 @@ class Comparing:
         middles = np.column_stack(sums) / np.maximum(count, 1)
         landmarks = np.where(count > 0, middles, base.landmarks).astype(np.float32)
         return replace(base, embedding=places, landmarks=landmarks)
+
+
+def side_by_side(others: Sequence[Compared]) -> SideBySide:
+    """Lay maps beside the one that they were compared with, in the same places.
+
+    Parameters
+    ----------
+    others : sequence of Compared
+        At least one; all of the same map, of two dimensions.
+    """
+    base = others[0].base.embedding
+    maps = np.stack([base, *(other.maps.second for other in others)])
+    low, high = maps.min(axis=(0, 1)), maps.max(axis=(0, 1))
+    first = others[-1].qualities
+    captions = [(THIS_MAP, "" if first is None else _figures(first[0]))]
+    for other in others:
+        found = other.qualities
+        told = other.mark.origin if found is None else _figures(found[1])
+        captions.append((other.mark.title, told))
+    panels = lay_out(low, high, captions)
+    return SideBySide(panels, maps[1:] + panels.offsets[1:, None])
+
+
+def _figures(quality: MapQuality) -> str:
+    return (
+        f"neighbours kept {quality.neighbors_kept:.0%}, "
+        f"large picture {quality.triplets:.0%}"
+    )

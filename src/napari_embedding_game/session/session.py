@@ -41,6 +41,7 @@ from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
+from napari_embedding_game.session.panels import Panels
 from napari_embedding_game.session.run import provenance
 from napari_embedding_game.session.run.engine import CoreEngine, Engine
 from napari_embedding_game.session.run.record import RunRecord, record
@@ -421,6 +422,26 @@ class Session:
         shown = self.comparing.drawn or self.snapshot
         split = None if shown is None else self.splitting.of(shown)
         return shown if split is None else split.snapshot
+
+    @property
+    def panels(self) -> Panels | None:
+        """The panels that the map is drawn in; None where it is whole."""
+        beside = self.comparing.beside
+        if beside is not None:
+            return beside.panels
+        split = self.splitting.current
+        return None if split is None else split.panels
+
+    @property
+    def seen(self) -> NDArray[np.float32] | None:
+        """The places where points are drawn, (m N, d); None where there is no map.
+
+        Of m maps side by side, one after the other: row ``i % N`` is drawn at place i.
+        """
+        drawn, beside = self.drawn, self.comparing.beside
+        if drawn is None or beside is None:
+            return None if drawn is None else drawn.embedding
+        return np.concatenate([drawn.embedding, *beside.places])
 
     @property
     def _positions(self) -> NDArray[np.float32] | None:

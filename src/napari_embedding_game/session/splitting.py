@@ -6,7 +6,6 @@ whole.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,27 +15,14 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.session.panels import Panels, lay_out
 
 if TYPE_CHECKING:
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.session.session import Session
 
 MOST_PANELS = 20
-GAP = 0.12
-"""Between two panels, as a share of one; captions stand in it."""
 NO_GROUP = "(none)"
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One group of the column."""
-
-    name: str
-    n_points: int
-    caption: tuple[float, float]
-    """Where its name stands: the middle of its upper edge, in units of the map."""
-    width: float
-    """Of all panels, without the gap, in units of the map."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +30,9 @@ class Split:
     """A layout whose groups were moved apart."""
 
     snapshot: Snapshot
-    panels: tuple[Panel, ...]
+    panels: Panels
     of_points: NDArray[np.intp]
     """(n,) panel of each point."""
-    corners: NDArray[np.float32]
-    """(2, 2) lower left and upper right corner of all panels with their captions."""
 
 
 def split_columns(dataset: Dataset | None) -> list[str]:
@@ -82,23 +66,11 @@ def split(snapshot: Snapshot, column: pd.Series) -> Split:
         codes = np.where(codes < 0, len(names), codes)
         names.append(NO_GROUP)
     low, high = snapshot.embedding.min(axis=0), snapshot.embedding.max(axis=0)
-    pitch = (high - low) * (1 + GAP) + np.finfo(np.float32).tiny
-    n_columns = math.ceil(math.sqrt(len(names)))
-    numbers = np.arange(len(names))
-    # The first row is the upper one.
-    places = np.column_stack([numbers % n_columns, -(numbers // n_columns)])
-    offsets = (places * pitch).astype(np.float32)
     counts = np.bincount(codes, minlength=len(names))
-    upper = np.array([(low[0] + high[0]) / 2, high[1] + GAP / 2 * (high - low)[1]])
-    panels = tuple(
-        Panel(name, int(count), (float(x), float(y)), float(high[0] - low[0]))
-        for name, count, (x, y) in zip(names, counts, upper + offsets, strict=True)
-    )
-    moved = replace(snapshot, embedding=snapshot.embedding + offsets[codes])
-    below = low + places.min(axis=0) * pitch
-    above = high + places.max(axis=0) * pitch + [0, GAP * (high - low)[1]]
-    corners = np.array([below, above], np.float32)
-    return Split(moved, panels, codes, corners)
+    captions = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True)]
+    panels = lay_out(low, high, captions)
+    moved = replace(snapshot, embedding=snapshot.embedding + panels.offsets[codes])
+    return Split(moved, panels, codes)
 
 
 class Splitting:
@@ -120,6 +92,7 @@ class Splitting:
         self._told = False
         session.look.events.split_by.connect(self._tell)
         session.state_changed.connect(self.check, max_args=0)
+        session.comparing.laid_out.connect(self.check, max_args=0)
 
     def check(self) -> None:
         """Tell where the map has become split, or whole."""
@@ -133,7 +106,8 @@ class Splitting:
         shot, by = session.snapshot, session.look.split_by
         is_flat = shot is not None and shot.embedding.shape[1] == 2
         is_at_rest = session.state not in ("preparing", "running")
-        return bool(by) and is_flat and is_at_rest and self._has_column(by)
+        is_free = is_at_rest and not session.comparing.is_side_by_side
+        return bool(by) and is_flat and is_free and self._has_column(by)
 
     def _has_column(self, by: str) -> bool:
         """Return whether the data can be split by a column; asked at each move."""

@@ -16,7 +16,7 @@ from napari_embedding_game.ui.canvas.landmark_handles import LandmarkHandles
 from napari_embedding_game.ui.canvas.overlays.cluster_labels import ClusterLabels
 from napari_embedding_game.ui.canvas.overlays.far_lines import FarLines
 from napari_embedding_game.ui.canvas.overlays.hand_marks import HandMarks
-from napari_embedding_game.ui.canvas.overlays.split_captions import SplitCaptions
+from napari_embedding_game.ui.canvas.overlays.panel_captions import PanelCaptions
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controller import Controller
@@ -184,7 +184,7 @@ class GameDock(QWidget):
         self.select = SelectionControls(session, maps, linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
         self.marks = HandMarks(viewer, workspace, self.controller.layers, self)
-        self.captions = SplitCaptions(viewer, workspace, self.controller.layers, self)
+        self.captions = PanelCaptions(viewer, workspace, self.controller.layers, self)
         self.far = FarLines(viewer, workspace, self.controller.layers, self)
         self.hover = Hover(viewer, workspace, self.controller.layers, self)
         views = connect_views(

@@ -63,15 +63,16 @@ class ClickSelection:
         self._picker.find_handle = find_handle
 
     def _on_click(self, pointed: CanvasClick, adds: bool) -> None:
-        snapshot = self._session.drawn
-        if snapshot is None:
+        seen = self._session.seen
+        if seen is None:
             return
         # Not the nearest landmark: its points may have been split among clusters.
-        row = row_near(self._layers, snapshot.embedding, pointed.pixel)
+        row = row_near(self._layers, seen, pointed.pixel)
         if row is None:
             self._on_object(pointed, adds)
             return
-        cluster = int(self._session.clusters.labels[row])
+        labels = self._session.clusters.labels
+        cluster = int(labels[row % len(labels)])
         selection = self._session.selection
         (selection.toggle if adds else selection.select)(cluster)
 
@@ -102,10 +103,11 @@ class ClickSelection:
 
     def _on_lasso(self, pixels: np.ndarray, adds: bool) -> None:
         """Select the points that were drawn around."""
-        snapshot = self._session.drawn
+        drawn, seen = self._session.drawn, self._session.seen
         is_inside = None
-        if snapshot is not None:
-            is_inside = self._layers.inside(pixels, snapshot.embedding)
-        if is_inside is not None and is_inside.any():
+        if drawn is not None and seen is not None:
+            is_inside = self._layers.inside(pixels, seen)
+        if drawn is not None and is_inside is not None and is_inside.any():
+            is_inside = is_inside.reshape(-1, len(drawn.embedding)).any(axis=0)
             mode = "add" if adds else "replace"
             self._session.selection.select_points(is_inside, mode)

@@ -75,7 +75,9 @@ class Drawing(QObject):
         self._workspace = workspace
         self._session = session = workspace.session
         self._on_lost = on_lost
-        self.layers = MapLayers(viewer, self._lose, workspace.kept_map)
+        self.layers = MapLayers(
+            viewer, self._lose, workspace.kept_map, self._on_beside_removed
+        )
         workspace.kept_map = None
         self._show_landmarks()
         # A dock that is opened again finds the map of the former one.
@@ -101,7 +103,8 @@ class Drawing(QObject):
             (workspace.reveal, self.layers.fly_to),
             (session.comparing.changed, self.redraw),
             (session.comparing.moved, self._on_way),
-            (session.splitting.moved, self._on_split),
+            (session.comparing.laid_out, self._on_panels),
+            (session.splitting.moved, self._on_panels),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
             (viewer.dims.events.order, self._on_axes),
@@ -163,15 +166,18 @@ class Drawing(QObject):
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show a snapshot."""
-        split = self._session.splitting.current
+        session = self._session
+        panels, beside = session.panels, session.comparing.beside
+        looks = self._colors(snapshot), self._magnification(snapshot), self._above()
         drawn = self.layers.show(
             snapshot,
-            self._colors(snapshot),
-            self._magnification(snapshot),
-            self._above(),
-            follows=self._session.comparing.drawn is None or split is not None,
-            within=None if split is None else split.corners,
+            *looks,
+            follows=session.comparing.drawn is None or panels is not None,
+            within=None if panels is None else panels.corners,
         )
+        if drawn:
+            self.layers.show_beside(None if beside is None else beside.places)
+            self.layers.beside.recolor(*looks, self.layers.unit)
         if drawn and self._session.state == "running":
             self._legend_turn.throttle()
         elif drawn:
@@ -265,8 +271,8 @@ class Drawing(QObject):
         if snapshot is not None and self._session.state in RESTING:
             self.draw(snapshot)
 
-    def _on_split(self) -> None:
-        """Draw the groups side by side, or the map as a whole."""
+    def _on_panels(self) -> None:
+        """Draw groups, or maps, side by side, or the map as a whole."""
         self._show_landmarks()
         snapshot = self._session.drawn
         if snapshot is not None and self._session.state != "running":
@@ -275,9 +281,12 @@ class Drawing(QObject):
             self._fitting.start()
 
     def _show_landmarks(self) -> None:
-        """Show the landmarks, unless groups lie beside each other: they are of all."""
-        is_split = self._session.splitting.is_shown
-        self.layers.show_landmarks(self._session.look.show_landmarks and not is_split)
+        """Show the landmarks, unless there are panels: they are of the whole map."""
+        is_whole = self._session.panels is None
+        self.layers.show_landmarks(self._session.look.show_landmarks and is_whole)
+
+    def _on_beside_removed(self) -> None:
+        self._session.comparing.lay_side_by_side(False)
 
     def _on_theme(self, event: object = None) -> None:
         if not self._session.selection.is_empty:

@@ -89,8 +89,12 @@ def point_at(
     session: Session, layers: MapLayers, pixel: NDArray[np.floating]
 ) -> int | None:
     """Return the row of the point that is drawn at a pixel of the canvas, or None."""
-    snapshot = session.drawn
-    if snapshot is None or layers.points is None:
+    snapshot, seen = session.drawn, session.seen
+    if snapshot is None or seen is None or layers.points is None:
         return None
+    n_points = len(snapshot.embedding)
     sizes = layers.points.size
-    return row_under(layers, snapshot.embedding, pixel, REACH, sizes)
+    if len(seen) != len(sizes):
+        sizes = np.resize(sizes, len(seen))  # maps side by side: the same points
+    row = row_under(layers, seen, pixel, REACH, sizes)
+    return None if row is None else row % n_points

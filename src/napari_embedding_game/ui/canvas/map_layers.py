@@ -20,6 +20,7 @@ from napari.layers import Layer, Points
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.ui.canvas.beside_layer import BesideLayer
 from napari_embedding_game.ui.canvas.map_picture import MapPicture
 from napari_embedding_game.ui.canvas.overlays.lasso_overlay import inside
 from napari_embedding_game.ui.canvas.placement import SIDE, Frame, free_box
@@ -85,6 +86,8 @@ class MapLayers:
         Called when the points were deleted or edited by somebody else.
     kept : KeptMap, optional
         The map of a former dock, as it was ``kept``; none by default.
+    on_beside_removed : callable, optional
+        Called when somebody deleted the maps beside this one.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class MapLayers:
         viewer: napari.Viewer,
         on_lost: Callable[[], None],
         kept: KeptMap | None = None,
+        on_beside_removed: Callable[[], None] = lambda: None,
     ) -> None:
         self._viewer = viewer
         self._on_lost = on_lost
@@ -106,6 +110,8 @@ class MapLayers:
         self._is_switching = False
         self._picture: MapPicture | None = None
         """What many points are drawn as while they move."""
+        self.beside = BesideLayer(viewer, on_beside_removed)
+        """Other maps side by side with this one."""
         self._is_blank = False
         """Whether the layers are hidden, as nothing was drawn in them so far."""
         self._landmarks_shown = True
@@ -117,6 +123,7 @@ class MapLayers:
 
     def close(self) -> None:
         """Leave the layers to the viewer."""
+        self.beside.close()
         self._end_picture()
         self._connections.close()
         self.points = self.landmarks = None
@@ -217,6 +224,17 @@ class MapLayers:
         self._draw_both()
         return True
 
+    def show_beside(self, places: NDArray[np.floating] | None) -> None:
+        """Place other maps beside this one, each (N, 2) of (m, N, 2); None for none.
+
+        They get the looks of this one with its next :meth:`recolor`.
+        """
+        if places is None or self.points is None or self.points.ndim != 2:
+            self.beside.clear()
+            return
+        world = self.to_world(places.reshape(-1, places.shape[-1]))
+        self.beside.show(world, self._axes, len(places))
+
     def recolor(
         self,
         colors: NDArray[np.float32],
@@ -229,6 +247,7 @@ class MapLayers:
             self._write_looks(points, colors, magnification, above)
             if not self._picture_of(points).recolor():
                 self._draw(points)
+            self.beside.recolor(colors, magnification, above, self.unit)
 
     def show_landmarks(self, shown: bool) -> None:
         """Show or hide the landmarks, now and in the layers of later runs."""
@@ -287,6 +306,11 @@ class MapLayers:
     def scale(self) -> float:
         """World units per unit of the embedding."""
         return self._frame.scale
+
+    @property
+    def unit(self) -> float:
+        """World units per thousandth of the map."""
+        return self._frame.unit
 
     @property
     def side(self) -> float:
@@ -528,7 +552,7 @@ class MapLayers:
 
     def _extents(self) -> list[NDArray[np.floating]]:
         """Return where the other layers are displayed, each (2, 2)."""
-        map_layers = (self.points, self.landmarks, *self._given_up)
+        map_layers = self.points, self.landmarks, self.beside.layer, *self._given_up
         others = [x for x in self._viewer.layers if all(x is not y for y in map_layers)]
         dims = self._viewer.dims
         return [
@@ -622,6 +646,7 @@ class MapLayers:
             self._picture = None
 
     def _remove_own(self) -> None:
+        self.beside.clear()
         map_layers = [self.points, self.landmarks, *self._given_up]
         kept = [x for x in self._viewer.layers if x.metadata == PLACEHOLDER]
         self._forget()

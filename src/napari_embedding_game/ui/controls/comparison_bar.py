@@ -1,4 +1,4 @@
-"""Compare the map on show with another of the timeline: a way between the two."""
+"""Compare the map on show with others of the timeline: a way between, or panels."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ COLOR_TIP = (
     "The brighter a point, the farther it lies from its place on the other map. Groups "
     "that move as one keep their shape; scattered bright points have no firm place."
 )
+SIDE_TIP = (
+    "Draw the maps beside each other, each laid on the first as well as it can, in the "
+    "same colours. What you choose in one is chosen in all. While they are, Compare "
+    "with another mark adds that map."
+)
+FLAT_ONLY = "Maps in space cannot be laid side by side: choose 2 dimensions."
 
 
 class ComparisonBar(QWidget):
@@ -55,15 +61,18 @@ class ComparisonBar(QWidget):
         self.slider.setAccessibleName("Way from this map to the other")
         self.by_movement = QCheckBox("Colour by movement")
         self.by_movement.setToolTip(COLOR_TIP)
+        self.side_by_side = QCheckBox("Side by side")
         self.words = text_label()
         self.close_button = QPushButton("End comparison")
         self.close_button.setToolTip("Show this map as it is.")
         self._build()
         self.slider.valueChanged.connect(self._on_slider)
         self.by_movement.clicked.connect(self._on_color)
+        self.side_by_side.clicked.connect(session.comparing.lay_side_by_side)
         self.close_button.clicked.connect(self._on_end)
         self._connections = Connections()
         self._connections.connect(session.comparing.changed, self._on_comparison)
+        self._connections.connect(session.comparing.laid_out, self._on_laid_out)
         self._connections.connect(session.look.events.color_by, self._on_look)
         self._on_comparison()
 
@@ -102,15 +111,19 @@ class ComparisonBar(QWidget):
         column.addWidget(self.there)
         column.addLayout(row)
         column.addWidget(self.words)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.by_movement)
-        buttons.addStretch()
-        buttons.addWidget(self.close_button)
-        column.addLayout(buttons)
+        choices = QHBoxLayout()
+        choices.addWidget(self.side_by_side)
+        choices.addWidget(self.by_movement)
+        choices.addStretch()
+        column.addLayout(choices)
+        column.addWidget(self.close_button)
 
     def _set_known(self, is_known: bool) -> None:
-        for widget in (self.here, self.slider, self.by_movement, self.there):
+        for widget in (self.there, self.by_movement, self.side_by_side):
             widget.setVisible(is_known)
+        is_way = is_known and not self._session.comparing.is_side_by_side
+        for widget in (self.here, self.slider):
+            widget.setVisible(is_way)
 
     def _drop_worker(self) -> None:
         if self._worker is not None:
@@ -138,11 +151,23 @@ class ComparisonBar(QWidget):
         if compared is not None:
             self._set_known(True)
             mark = compared.mark
-            show_text(self.there, f"To the right: {mark.title} ({mark.origin})")
+            show_text(self.there, f"The other: {mark.title} ({mark.origin})")
             show_text(self.words, compared.told())
         elif self._session.look.color_by == MOVEMENT:
             self._session.look.color_by = self._former_color
+        self._on_laid_out()
         self._on_look()
+
+    def _on_laid_out(self) -> None:
+        comparing = self._session.comparing
+        is_beside = comparing.is_side_by_side
+        self.side_by_side.setChecked(is_beside)
+        is_possible = comparing.can_lie_side_by_side
+        self.side_by_side.setEnabled(is_possible)
+        self.side_by_side.setToolTip(SIDE_TIP if is_possible else FLAT_ONLY)
+        is_way = comparing.current is not None and not is_beside
+        for widget in (self.here, self.slider):
+            widget.setVisible(is_way)
 
     def _on_slider(self, value: int) -> None:
         self._session.comparing.show(value / STEPS)

@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QProgressBar, QWidget
 
 from napari_embedding_game.core.inspect.graph_parts import GraphParts
 from napari_embedding_game.core.inspect.map_quality import ColumnAgreement, MapQuality
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
     followed_samples,
     label_column,
@@ -158,6 +159,8 @@ class QualityPanel(Fold):
         self.setToolTip("How well the map shows the data as a whole.")
         self._session = session
         self._worker: Worker | None = None
+        self._asked: tuple[Dataset | None, str | None] = None, None
+        """What is being measured: the data, and the column of known groups."""
         self._is_outdated = False
         self.note = text_label(WAITING)
         self.columns_note = text_label()
@@ -345,16 +348,15 @@ class QualityPanel(Fold):
             return
         if session.state != "running":
             show_text(self.note, MEASURING)
-        dataset, column = session.dataset, label_column(session)
+        self._asked = session.dataset, label_column(session)
         self._worker = worker = Worker(job)
-        worker.returned.connect(lambda found: self._take(found, dataset, column))
+        worker.returned.connect(self._take)
         worker.failed.connect(self._on_failed)
         worker.begin()
 
-    def _take(
-        self, found: MapQuality | None, dataset: object, column: str | None
-    ) -> None:
+    def _take(self, found: MapQuality | None) -> None:
         self._worker = None
+        dataset, column = self._asked
         if dataset is self._session.dataset:
             self.show_quality(found, column)
             if found is None:

@@ -332,6 +332,7 @@ class ClusterLabels(QObject):
             session.dataset_changed,
             session.looked_back,
             session.comparing.moved,
+            session.comparing.laid_out,
             session.splitting.moved,
             session.look.events.show_names,
             session.look.events.color_by,

@@ -73,6 +73,7 @@ class FarLines(QObject):
                 session.restored,
                 session.looked_back,
                 session.comparing.moved,
+                session.comparing.laid_out,
                 session.splitting.moved,
                 session.look.events.show_far,
                 workspace.linked.changed,  # the map may make room

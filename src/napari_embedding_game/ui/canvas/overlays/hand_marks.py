@@ -65,6 +65,7 @@ class HandMarks(QObject):
                 session.looked_back,
                 session.restored,
                 session.comparing.moved,
+                session.comparing.laid_out,
                 session.splitting.moved,
                 workspace.linked.changed,  # the map may make room
                 viewer.dims.events.order,  # also then

@@ -1,4 +1,4 @@
-"""Write the names of the groups above the panels of a split map."""
+"""Write above each panel of the map what it shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qtpy.QtCore import QObject, QPointF
 from qtpy.QtGui import QColor, QPainter
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.session.splitting import GAP, Panel
+from napari_embedding_game.session.panels import GAP, Panel
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
@@ -26,17 +26,20 @@ ON_LIGHT = QColor("black"), QColor(255, 255, 255, 190)
 
 
 def caption(panel: Panel, width: float) -> str:
-    """Return what stands above a panel, cut where it is wider than so many pixels."""
-    for n_letters in range(len(panel.name), 0, -1):
-        cut = "" if n_letters == len(panel.name) else "…"
-        text = f"{panel.name[:n_letters]}{cut} · {panel.n_points:,}"
+    """Return what stands above a panel that is so many pixels wide.
+
+    Its name, cut where it is too long, with what is told of it where there is room.
+    """
+    name = panel.name
+    cut = (f"{name[:n]}…" for n in range(len(name) - 1, 0, -1))
+    for text in (f"{name} · {panel.told}" if panel.told else name, name, *cut):
         if 2 * half_size(text, is_given=True)[1] <= width:
             return text
     return ""
 
 
-class SplitCaptions(QObject):
-    """Says which group each panel is of, and how many points it has.
+class PanelCaptions(QObject):
+    """Says which group, or which map, each panel shows, and something of it.
 
     Parameters
     ----------
@@ -64,6 +67,8 @@ class SplitCaptions(QObject):
             (
                 session.splitting.moved,
                 session.comparing.moved,
+                session.comparing.laid_out,
+                session.comparing.changed,
                 session.state_changed,
                 session.looked_back,
                 session.restored,
@@ -89,23 +94,24 @@ class SplitCaptions(QObject):
     # Inside
 
     def _is_wanted(self) -> bool:
-        return self._session.splitting.is_shown
+        return self._session.panels is not None
 
     def _update(self, event: object = None) -> None:
         if self._is_wanted() or self._overlay.widget is not None:
             self._overlay.update()
 
     def _paint(self, painter: QPainter, drawn: Projection) -> None:
-        split = self._session.splitting.current
-        if split is None:
+        found = self._session.panels
+        if found is None:
             return
-        places = np.array([panel.caption for panel in split.panels])
+        panels = found.panels
+        places = np.array([panel.caption for panel in panels])
         pixels = drawn.to_pixels(np.asarray(self._layers.to_world(places)))
-        half = np.array([split.panels[0].width * (1 + GAP) / 2, 0])
+        half = np.array([panels[0].width * (1 + GAP) / 2, 0])
         sides = np.array([places[0] - half, places[0] + half])
         ends = drawn.to_pixels(np.asarray(self._layers.to_world(sides)))
         width = float(np.abs(ends[1] - ends[0]).max())
         colors = ON_LIGHT if self._viewer.theme == "light" else ON_DARK
-        for panel, (x, y) in zip(split.panels, pixels.tolist(), strict=True):
+        for panel, (x, y) in zip(panels, pixels.tolist(), strict=True):
             if np.isfinite(x + y):
                 write(painter, QPointF(x, y), caption(panel, width), True, colors)

@@ -1,0 +1,125 @@
+"""The layer of the maps that are seen side by side with the one on show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from napari.layers import Points
+from numpy.typing import NDArray
+
+from napari_embedding_game.ui.canvas.map_picture import MapPicture
+from napari_embedding_game.ui.canvas.points_layer import point_size, points_layer
+from napari_embedding_game.ui.compat import draw, draw_last, in_place
+from napari_embedding_game.ui.connections import Connections
+
+if TYPE_CHECKING:
+    import napari
+
+NAME = "compared maps"
+
+
+class BesideLayer:
+    """Draws the same points once more for each other map, in the same looks.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    on_removed : callable
+        Called when somebody deleted the layer.
+    """
+
+    def __init__(self, viewer: napari.Viewer, on_removed: Callable[[], None]) -> None:
+        self._viewer = viewer
+        self._on_removed = on_removed
+        self.layer: Points | None = None
+        self._picture: MapPicture | None = None
+        self._n_maps = 0
+        self._connections = Connections()
+        self._connections.connect(viewer.layers.events.removed, self._on_layer_removed)
+
+    def close(self) -> None:
+        """Take the layer away, and undo the connections to the viewer."""
+        self._connections.close()
+        self.clear()
+
+    def clear(self) -> None:
+        """Take the layer away: no maps lie side by side."""
+        layer = self._forget()
+        if layer is not None and layer in self._viewer.layers:
+            self._viewer.layers.remove(layer)
+
+    def show(self, world: NDArray[np.floating], axes: list[int], n_maps: int) -> None:
+        """Place the points; their looks come with :meth:`recolor`.
+
+        Parameters
+        ----------
+        world : (n_maps N, 2) array
+            Row and column of each point, map after map.
+        axes : list of int
+            Axes of the layer along rows and columns.
+        n_maps : int
+        """
+        self._n_maps = n_maps
+        if self.layer is None or len(self.layer.data) != len(world):
+            self.clear()
+            self._n_maps = n_maps
+            self._add(world)
+        assert self.layer is not None
+        with in_place(self.layer, "data") as data:
+            data[:, axes] = world
+
+    def recolor(
+        self,
+        colors: NDArray[np.float32],
+        magnification: NDArray[np.floating] | float,
+        above: NDArray[np.bool_] | None,
+        unit: float,
+    ) -> None:
+        """Draw the points as those of the map on show look; nothing without a layer.
+
+        Parameters
+        ----------
+        colors : (N, 4) array
+        magnification : float or (N,) array
+        above : (N,) bool, optional
+            Points that are drawn above all others.
+        unit : float
+            World units per thousandth of the map.
+        """
+        layer, n_maps = self.layer, self._n_maps
+        if layer is None or len(layer.data) != n_maps * len(colors):
+            return
+        draw_last(layer, None if above is None else np.tile(above, n_maps))
+        with in_place(layer, "face_color") as shown:
+            shown[:] = np.tile(colors, (n_maps, 1))
+        sizes_of_one = unit * point_size(len(colors)) * np.asarray(magnification)
+        with in_place(layer, "size") as sizes:
+            sizes[:] = np.resize(sizes_of_one, len(sizes))
+        if self._picture is None or not self._picture.show():
+            draw(self._viewer, layer)
+        if self._picture is not None:
+            self._picture.rest()
+
+    # Inside
+
+    def _add(self, world: NDArray[np.floating]) -> None:
+        active = self._viewer.layers.selection.active
+        layer = points_layer(np.array(world, np.float32), 1.0)
+        layer.name = NAME
+        self._viewer.add_layer(layer)
+        self._viewer.layers.selection.active = active
+        self.layer = layer
+        self._picture = MapPicture(self._viewer, layer)
+
+    def _forget(self) -> Points | None:
+        if self._picture is not None:
+            self._picture.close()
+        layer, self.layer, self._picture = self.layer, None, None
+        return layer
+
+    def _on_layer_removed(self, event: object) -> None:
+        if self.layer is not None and getattr(event, "value", None) is self.layer:
+            self._forget()
+            self._on_removed()
