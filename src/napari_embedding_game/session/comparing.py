@@ -252,6 +252,5 @@ def side_by_side(others: Sequence[Compared]) -> SideBySide:
 
 def _figures(quality: MapQuality) -> str:
     return (
-        f"neighbours kept {quality.neighbors_kept:.0%}, "
-        f"large picture {quality.triplets:.0%}"
+        f"neighbours {quality.neighbors_kept:.0%}, large picture {quality.triplets:.0%}"
     )

@@ -25,17 +25,23 @@ ON_DARK = QColor("white"), QColor(0, 0, 0, 160)
 ON_LIGHT = QColor("black"), QColor(255, 255, 255, 190)
 
 
-def caption(panel: Panel, width: float) -> str:
-    """Return what stands above a panel that is so many pixels wide.
+def caption(panel: Panel, width: float) -> tuple[str, str]:
+    """Return the lines that stand above a panel that is so many pixels wide.
 
-    Its name, cut where it is too long, with what is told of it where there is room.
+    Its name, cut where it is too long, with what is told of it behind or below, where
+    there is room.
     """
-    name = panel.name
+
+    def fits(text: str, is_given: bool = True) -> bool:
+        return 2 * half_size(text, is_given)[1] <= width
+
+    name, told = panel.name, panel.told
+    whole = f"{name} · {told}" if told else name
+    if fits(whole):
+        return whole, ""
     cut = (f"{name[:n]}…" for n in range(len(name) - 1, 0, -1))
-    for text in (f"{name} · {panel.told}" if panel.told else name, name, *cut):
-        if 2 * half_size(text, is_given=True)[1] <= width:
-            return text
-    return ""
+    first = next((text for text in (name, *cut) if fits(text)), "")
+    return first, told if fits(told, is_given=False) else ""
 
 
 class PanelCaptions(QObject):
@@ -113,5 +119,9 @@ class PanelCaptions(QObject):
         width = float(np.abs(ends[1] - ends[0]).max())
         colors = ON_LIGHT if self._viewer.theme == "light" else ON_DARK
         for panel, (x, y) in zip(panels, pixels.tolist(), strict=True):
-            if np.isfinite(x + y):
-                write(painter, QPointF(x, y), caption(panel, width), True, colors)
+            if not np.isfinite(x + y):
+                continue
+            name, told = caption(panel, width)
+            write(painter, QPointF(x, y), name, True, colors)
+            line = 2 * half_size(name, is_given=True)[0]
+            write(painter, QPointF(x, y + line), told, False, colors)
