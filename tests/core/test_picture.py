@@ -48,6 +48,10 @@ def test_the_last_is_above_or_the_last_in_order():
     assert tuple(paint(both, 5, [RED, GREEN])[10, 10]) == (0, 255, 0, 255)
     drawn = paint(both, 5, [RED, GREEN], order=np.array([1, 0]))
     assert tuple(drawn[10, 10]) == (255, 0, 0, 255)
+    # Of some points only.
+    drawn = paint(both, 5, [RED, GREEN], order=np.array([0]))
+    assert tuple(drawn[10, 10]) == (255, 0, 0, 255)
+    assert not paint(both, 5, [RED, GREEN], order=np.array([], int)).any()
 
 
 def test_positions_are_taken_to_pixels():

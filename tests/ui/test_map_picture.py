@@ -158,6 +158,41 @@ def test_points_that_take_too_long_stay_a_picture(
     assert looks_as_napari_draws_it(viewer, layers, qtbot)
 
 
+def test_some_of_very_many_points_stand_for_all_while_they_move(
+    viewer, layers, make_snapshot, qtbot, monkeypatch
+):
+    monkeypatch.setattr(map_picture, "RESTING_SECONDS", 0.0)
+    monkeypatch.setattr(map_picture, "MOST_MOVING", 20)
+    assert layers.show(make_snapshot(20), COLORS, MAGNIFICATION)
+    some = map_picture._sample(40, None)
+    layers.landmarks.visible = False
+    # Those outside of the sample are red: none is to be seen.
+    colors = np.tile(np.float32([1, 0, 0, 1]), (40, 1))
+    colors[some] = [0, 1, 0, 1]
+    layers.recolor(colors)
+    moving = canvas(viewer, qtbot)
+    assert moving[..., 1].max() > 200
+    assert moving[..., 0].max() < 30
+    layers.finish()
+    rest = canvas(viewer, qtbot)
+    assert is_picture(viewer, layers)
+    assert rest[..., 0].max() > 200
+
+
+@pytest.mark.parametrize("n_chosen", [0, 3, 60, 100])
+def test_a_sample_holds_what_was_chosen_and_few_others(n_chosen, monkeypatch):
+    monkeypatch.setattr(map_picture, "MOST_MOVING", 40)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(100)
+    sample = map_picture._sample(100, order)
+    assert len(sample) <= 40
+    assert len(np.unique(sample)) == len(sample)
+    above = order[100 - n_chosen :]
+    assert np.isin(above[-20:], sample).all()
+    places = np.argsort(order)[sample]
+    assert (np.diff(places) > 0).all()  # in the same order of drawing
+
+
 def in_three_dimensions(viewer, layers):
     viewer.dims.ndisplay = 3
 

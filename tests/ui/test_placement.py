@@ -58,3 +58,17 @@ def test_boxes_lie_right_of_everything_else():
     assert box.side == 150
     empty = np.full((2, 2), np.nan)
     assert free_box([empty]) == free_box([])
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_places_are_written_as_they_are_worked_out(d, swapped):
+    rng = np.random.default_rng(0)
+    positions = rng.normal(0, 30, (200, d)).astype(np.float32)
+    frame = Frame(free_box([]), d)
+    frame.follow(positions, settle=True)
+    axes = [*range(d)][:: -1 if swapped else 1]
+    world = np.full((200, d), np.nan, np.float32)
+    frame.write_world(positions, world, axes)
+    expected = frame.to_world(positions)
+    np.testing.assert_allclose(world[:, axes], expected, atol=2e-3)  # of 1,000

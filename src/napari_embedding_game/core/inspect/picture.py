@@ -43,8 +43,8 @@ def paint_points(
         picture's upper left corner.
     shape : (height, width)
         Of the picture in pixels.
-    order : (N,) int, optional
-        Points in the order in which they are painted; by default as they come.
+    order : (m,) int, optional
+        Points in the order in which they are painted; by default all as they come.
     opacity : float
         Of all points, 0 to 1; times that of each.
 
@@ -53,6 +53,8 @@ def paint_points(
     (height, width, 4) uint8
         Red, green, blue, each already multiplied by the opacity, and the opacity.
     """
+    if order is not None and not len(order):
+        positions = positions[:0]
     pixels = np.zeros(shape, np.uint32)
     paint_discs(
         pixels,

@@ -38,7 +38,7 @@ def paint_discs(
     height, width = pixels.shape
     radius_scale = _HALF * np.sqrt(abs(rows[0] * columns[0]))
     n_ordered = len(order)
-    for place in range(len(positions)):
+    for place in range(n_ordered if n_ordered else len(positions)):
         i = order[place] if n_ordered else place
         y = rows[0] * positions[i, 0] + rows[1]
         x = columns[0] * positions[i, 1] + columns[1]

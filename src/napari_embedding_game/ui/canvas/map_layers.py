@@ -216,7 +216,7 @@ class MapLayers:
             self._frame.follow(seen, settle=snapshot.finished or within is not None)
         axes = self._axes
         with in_place(self.points, "data") as data:
-            data[:, axes] = self._frame.to_world(embedding)
+            self._frame.write_world(embedding, data, axes)
         self._write_looks(self.points, colors, magnification, above)
         if self.landmarks is not None:
             places = self.to_world(snapshot.landmarks)

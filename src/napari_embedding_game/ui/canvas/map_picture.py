@@ -11,6 +11,7 @@ long; else the picture stays.
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ RESTING_SECONDS = 0.5
 """Those that it takes longer for are drawn as a picture at rest, too."""
 SECONDS_IN_SOFTWARE, SECONDS_ON_A_CARD = 2e-6, 6e-7
 """napari's seconds for a point, until they have been measured."""
+MOST_MOVING = 300_000
+"""Of more points, as many as this are drawn of a flat map while they move."""
 REST_MS = 300
 """Without a change, until the points are drawn themselves."""
 FOLLOW_MS = 10
@@ -82,6 +85,8 @@ class MapPicture(QObject):
         self._seconds: float | None = None
         """napari's seconds for one point."""
         self._is_moving = False
+        self._is_sample = False
+        """Whether only some of the points are on the picture."""
         self._settle = debounced(REST_MS, self._rest, self)
         self._repaint = throttled(FOLLOW_MS, self._follow, self)
         self._connections = Connections()
@@ -154,7 +159,7 @@ class MapPicture(QObject):
     def _rest(self) -> None:
         """Draw the points themselves, or the picture if these take too long."""
         if self._takes() > RESTING_SECONDS:
-            if not self.is_shown:
+            if not self.is_shown or self._is_sample:
                 self._paint(RESTING_SECONDS)
             return
         self._hide()
@@ -231,6 +236,10 @@ class MapPicture(QObject):
         axes = displayed_axes(self._viewer.dims)
         if axes != [0, 1]:
             positions = positions[:, axes]
+        order = drawing_order(layer)
+        self._is_sample = self._is_moving and len(positions) > MOST_MOVING
+        if self._is_sample:
+            order = _sample(len(positions), order)
         picture = paint_points(
             positions,
             layer.size,
@@ -238,7 +247,7 @@ class MapPicture(QObject):
             rows,
             columns,
             shape,
-            order=drawing_order(layer),
+            order=order,
             opacity=layer.opacity,
         )
         to_layer = np.diag([1 / columns[0], 1 / rows[0], 1.0, 1.0])
@@ -320,6 +329,18 @@ class MapPicture(QObject):
         """Draw what is seen now that the camera has moved."""
         if self.layer in self._viewer.layers and self.layer.visible:
             self.recolor()
+
+
+def _sample(n_points: int, order: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """Return which points stand for all while they move, in the order of drawing.
+
+    Those that are drawn last are all among them, as they are those that were chosen.
+    """
+    if order is None:
+        return np.arange(0, n_points, math.ceil(n_points / MOST_MOVING))
+    below, above = order[: -MOST_MOVING // 2], order[-MOST_MOVING // 2 :]
+    every = math.ceil(2 * len(below) / MOST_MOVING)
+    return np.concatenate([below[::every], above])
 
 
 def _is_upright(drawn: Projection) -> bool:
