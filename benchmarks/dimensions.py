@@ -47,7 +47,8 @@ def maps(X: np.ndarray, method: str) -> dict[str, np.ndarray]:
 
     def goes_on(snapshot: Snapshot, start: StartSettings) -> Snapshot:
         before = WarmStart(embedding=snapshot.embedding, landmarks=snapshot.landmarks)
-        warm = redimensioned(before, start.n_components, start.random_state).layout
+        seed = start.random_state
+        warm = redimensioned(before, start.n_components, seed, snapshot).layout
         return play(start, warm.embedding, warm)
 
     two = play(flat, layout)

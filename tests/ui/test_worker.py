@@ -7,7 +7,12 @@ import time
 import pytest
 from qtpy.QtCore import QThread, QTimer
 
-from napari_embedding_game.ui.tasks.worker import FrameWorker, Worker, running_workers
+from napari_embedding_game.ui.tasks.worker import (
+    FrameWorker,
+    Worker,
+    rest_after,
+    running_workers,
+)
 
 
 def raising(error):
@@ -102,3 +107,17 @@ def test_the_frame_before_an_exception_arrives_first(qtbot):
         worker.begin()
     assert heard[0] == "layout"
     assert isinstance(heard[1], RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("busy", "is_long", "rest"),
+    [
+        (0.01, False, 0.01),
+        (0.01, True, 0.03),
+        (0.03, True, 0.07),  # 10 frames a second
+        (0.3, True, 0.3),
+        (9.0, False, 2.0),
+    ],
+)
+def test_a_long_game_is_left_more_of_the_cores(busy, is_long, rest):
+    assert rest_after(busy, is_long=is_long) == pytest.approx(rest)

@@ -226,9 +226,9 @@ class Session:
     def change_dimensions(self, n_components: int) -> Run | None:
         """Choose the dimensions of the map, and go on in them from the map on show.
 
-        A new coordinate begins as small noise; fewer dimensions are the first principal
-        axes of the map (:func:`~.steering.redimensioned`).  The map as it was stays in
-        the timeline, and what is held by hand goes along.
+        A new coordinate is smooth over the data; fewer dimensions are the first
+        principal axes of the map (:func:`~.steering.redimensioned`).  The map as it was
+        stays in the timeline, and what is held by hand goes along.
 
         Returns
         -------
@@ -248,8 +248,9 @@ class Session:
             self.settings.n_components = n_components
             return self.begin()
         layout = None if run is None else run.warm_start
-        if layout is None and self.snapshot is not None:
-            layout = warm_start(self.snapshot)
+        of_layout = self.snapshot if layout is None else None
+        if of_layout is not None:
+            layout = warm_start(of_layout)
         is_fixed = bool(get_method(self.settings.method).moved_by)
         if layout is None or is_fixed or layout.embedding.shape[1] == n_components:
             self.settings.n_components = n_components
@@ -259,7 +260,8 @@ class Session:
         self.mark(f"{n_before} to {n_components} dimensions")
         self.mark_present("Before Continue")
         self.settings.n_components = n_components
-        changed = redimensioned(layout, n_components, self.settings.random_state)
+        seed = self.settings.random_state
+        changed = redimensioned(layout, n_components, seed, of_layout)
         self.hand.carry(changed.take)
         return self._branch(changed.layout)
 

@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.types import Snapshot, WarmStart
 
 NOISE = 0.01
-"""Of a new coordinate, as a share of the map's radius: without any, no force would ever
-lead out of the plane."""
+"""Of a new coordinate where no neighbours are known, as a share of the map's radius:
+without any, no force would ever lead out of the plane."""
+DEPTH = 0.5
+"""Of a new coordinate where neighbours are known, as a share of the map's radius."""
+ROUNDS, AVERAGED = 30, 5
+"""How often a new coordinate is averaged, and over how many neighbours."""
+DEEPEST = 2.5
+"""Times its spread: how far a new coordinate reaches."""
 
 
 def moved(
@@ -56,12 +62,19 @@ class Redimensioned:
 
 
 def redimensioned(
-    layout: WarmStart, n_components: int, random_state: int
+    layout: WarmStart,
+    n_components: int,
+    random_state: int,
+    snapshot: Snapshot | None = None,
 ) -> Redimensioned:
     """Return a layout in another number of dimensions, as like it as can be.
 
-    A new coordinate begins as small noise.  Fewer dimensions are the first principal
-    axes of the points, turned so that the map stands as its first coordinates did.
+    A new coordinate begins as noise that was averaged over neighbours in the data many
+    times, and has nothing of the others in it: groups come to lie in front of one
+    another, and each stays whole.  (Without neighbours it is small noise, from which
+    maps stay thin; ``python benchmarks/dimensions.py``.)  Fewer dimensions are the
+    first principal axes of the points, turned so that the map stands as its first
+    coordinates did.
 
     Parameters
     ----------
@@ -70,6 +83,8 @@ def redimensioned(
     n_components : int
     random_state : int
         Draws the noise.
+    snapshot : Snapshot, optional
+        Of the same points and landmarks, if it knows the neighbours in the data.
     """
     points, landmarks = layout.embedding, layout.landmarks
     lacking = n_components - points.shape[1]
@@ -86,14 +101,53 @@ def redimensioned(
         return np.pad(places, ((0, 0), (0, lacking)))
 
     rng = np.random.default_rng(random_state)
-    size = NOISE * float(points.std(axis=0, dtype=float).max())
-    wide = [widen(places).astype(np.float32) for places in (points, landmarks)]
-    for places in wide:
-        noise = rng.normal(scale=size, size=(len(places), lacking))
-        places[:, -lacking:] = noise
-    embedding, landmarks = wide
-    wider = replace(layout, embedding=embedding, landmarks=landmarks)
+    radius = float(points.std(axis=0, dtype=float).max())
+    embedding, wide_landmarks = (
+        widen(p).astype(np.float32) for p in (points, landmarks)
+    )
+    for axis in range(points.shape[1], n_components):
+        if snapshot is not None and snapshot.neighbors is not None:
+            new = DEPTH * radius * _smooth(snapshot.neighbors, embedding[:, :axis], rng)
+            n_landmarks = len(landmarks)
+            sums = np.bincount(snapshot.labels, new, minlength=n_landmarks)
+            counts = np.bincount(snapshot.labels, minlength=n_landmarks)
+            of_landmarks = (sums / np.maximum(counts, 1))[:n_landmarks]
+        else:
+            new = rng.normal(scale=NOISE * radius, size=len(points))
+            of_landmarks = rng.normal(scale=NOISE * radius, size=len(landmarks))
+        embedding[:, axis], wide_landmarks[:, axis] = new, of_landmarks
+    wider = replace(layout, embedding=embedding, landmarks=wide_landmarks)
     return Redimensioned(wider, widen)
+
+
+def _smooth(
+    neighbors: NDArray[np.integer],
+    known: NDArray[np.floating],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Return one number for each point, much like those of its neighbours.
+
+    Their spread is 1.  They are the slowest of the modes of a random walk to the
+    neighbours that is no linear function of what is known, nearly.
+
+    Parameters
+    ----------
+    neighbors : (N, k) int
+        Rows of each point's neighbours, -1 for none.
+    known : (N, d) array
+    rng : Generator
+    """
+    near = neighbors[:, :AVERAGED]
+    is_there = near >= 0
+    count = np.maximum(is_there.sum(axis=1), 1)
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(len(known)), known]))
+    values = rng.normal(size=len(near))
+    for _ in range(ROUNDS):
+        sums = np.where(is_there, values[near], 0.0).sum(axis=1)
+        values = (values + sums / count) / 2
+        values -= basis @ (basis.T @ values)
+        values /= max(float(values.std()), np.finfo(float).tiny)
+    return values.clip(-DEEPEST, DEEPEST)
 
 
 def _principal_axes(

@@ -8,6 +8,7 @@ worker never ends.  Here every exception arrives as a signal.
 from __future__ import annotations
 
 import atexit
+import math
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable
@@ -24,6 +25,10 @@ Drawing in software takes the cores that the game needs.
 """
 LONGEST_REST = 2.0
 """But not longer than these seconds."""
+SMOOTH_SECONDS, LATER_REST, STILL_SMOOTH = 3.0, 3.0, 0.1
+"""A game that takes longer than these seconds is left more of the cores: then the
+window rests so many times as long, but for that shows no fewer than 10 frames a second.
+"""
 DRAWN_MS = 10
 """Qt draws within the 5 ms after a change: whoever comes later comes after that."""
 CLOSE_SECONDS = 1.0
@@ -33,6 +38,14 @@ EXIT_SECONDS = 30.0
 
 _alive: set[Worker] = set()
 """Threads that still run: a QThread must not be destroyed before its end."""
+
+
+def rest_after(busy: float, *, is_long: bool) -> float:
+    """Return how long the window rests after it was busy with a frame, in seconds."""
+    rest = REST * busy
+    if is_long:
+        rest = max(rest, min(LATER_REST * busy, STILL_SMOOTH - busy))
+    return min(rest, LONGEST_REST)
 
 
 class Worker(QThread):
@@ -108,6 +121,7 @@ class FrameWorker(Worker):
         self._lock = threading.Lock()
         self._newest: Any = None
         self._next_show = 0.0
+        self._first_shown = math.inf
         self._showing = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -145,7 +159,9 @@ class FrameWorker(Worker):
     def _measure(self, begun: float) -> None:
         busy = time.monotonic() - begun
         # The first frame takes long as all is made for it: the second comes at once.
-        rest = min(REST * busy, LONGEST_REST) if self._next_show else 0.0
+        self._first_shown = min(self._first_shown, begun)
+        is_long = begun - self._first_shown > SMOOTH_SECONDS
+        rest = rest_after(busy, is_long=is_long) if self._next_show else 0.0
         self._next_show = begun + max(FRAME_SECONDS, busy + rest)
         self._showing = False
         if self._newest is not None:
