@@ -86,6 +86,8 @@ def embedding_game(
         ``obs["embedding_game_pressure"]``, ``obs["embedding_game_stretch"]`` : float32
             See ``pressure_`` and ``stretch_`` of the estimator; no pressure under
             methods that do not define it.
+        ``obs["embedding_game_isolation"]`` : float32
+            See ``isolation_`` of the estimator.
         ``uns["embedding_game"]`` : dict
             "parameters", with the space or the graph used and the seed; "landmarks",
             "energy" and "versions".
@@ -100,6 +102,7 @@ def embedding_game(
     """
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.data.columns import KEY
 
     neighbors_key = _neighbors_key(adata, use_rep, neighbors_key)
     adata = adata.copy() if copy else adata
@@ -120,6 +123,7 @@ def embedding_game(
         n_neighbors=wanted, random_state=random_state, **parameters
     ).fit(X, steering=steering, stop_at=stop_at)
     _write(adata, _result(model, where, steering, stop_at), key_added)
+    adata.obs[f"{key_added or KEY}_isolation"] = model.isolation_
     return adata if copy else None
 
 
