@@ -10,8 +10,9 @@ Of each labelled data set a map is made, and of it with planted errors, four kin
 - doublets: 2 % of the rows are means of two rows with different labels.
 
 ``--published`` is the case of the LOO-map paper: three clusters of images with strays
-among them, judged in each cluster by itself.  The images are digits 0, 1 and 7, where
-the paper has CIFAR's, and the strays are of COIL-20, where it has textures.
+among them, judged in each cluster by itself.  The images are 600 each of the digits 0,
+1 and 7, where the paper has CIFAR's, and the strays are 40 of COIL-20 or 200 of the
+other digits, where it has textures.
 
 Planted rows are judged where most of their neighbours on the map are not planted: a
 group of their own is right.  Figures are areas under the ROC curve (AUC) of each
@@ -284,7 +285,7 @@ def means(rows: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
 
 # --- The case of the LOO-map paper
 
-CLUSTERS, N_EACH, N_STRAYS = (0, 1, 7), 600, 200
+CLUSTERS, N_EACH = (0, 1, 7), 600
 
 
 def published(args: Any, seed: int) -> list[dict[str, Any]]:
@@ -295,16 +296,21 @@ def published(args: Any, seed: int) -> list[dict[str, Any]]:
     rng = np.random.default_rng(seed)
     rows = [rng.choice(np.flatnonzero(digits.labels == c), N_EACH) for c in CLUSTERS]
     X = digits.X[np.concatenate(rows)]
-    strays = as_guests(guest.X[rng.choice(len(guest.X), N_STRAYS, False)], X)
-    one = Map(np.concatenate([X, strays]), seed)
-    labels = np.repeat([*CLUSTERS, -1], [*[N_EACH] * len(CLUSTERS), N_STRAYS])
-    found, is_stray = one.all(), labels < 0
+    others = digits.X[~np.isin(digits.labels, CLUSTERS)]
+    strays = {
+        "COIL-20": as_guests(guest.X[rng.choice(len(guest.X), 40, False)], X),
+        "other digits": others[rng.choice(len(others), 200, False)],
+    }
     told = []
-    for cluster in CLUSTERS:
-        near = (labels[one.shown] == cluster).mean(axis=1) >= 0.5
-        said = judged(found, is_stray, near & (is_stray | (labels == cluster)))
-        if said is not None:
-            told.append({"cluster": cluster, "seed": seed, **said})
+    for kind, images in strays.items():
+        labels = np.repeat([*CLUSTERS, -1], [*[N_EACH] * len(CLUSTERS), len(images)])
+        one = Map(np.concatenate([X, images]), seed)
+        found, is_stray = one.all(), labels < 0
+        for cluster in CLUSTERS:
+            near = (labels[one.shown] == cluster).mean(axis=1) >= 0.5
+            said = judged(found, is_stray, near & (is_stray | (labels == cluster)))
+            if said is not None:
+                told.append({"strays": kind, "cluster": cluster, "seed": seed, **said})
     return told
 
 

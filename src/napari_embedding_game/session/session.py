@@ -519,6 +519,12 @@ class Session:
         self.columns_changed.emit()
         return name
 
+    def add_column(self, name: str, values: NDArray[np.floating]) -> None:
+        """Add what was worked out of the map, (N,), to the metadata, or replace it."""
+        assert self.dataset is not None
+        self.dataset.add_column(name, values)
+        self.columns_changed.emit()
+
     # To and from a file
 
     def capture(

@@ -18,6 +18,7 @@ from napari_embedding_game.session.quality import (
 )
 from napari_embedding_game.session.session import ALIVE, Session, sentence
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controls.stability_panel import StabilityPanel
 from napari_embedding_game.ui.style.busy_bar import move_bar
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
 from napari_embedding_game.ui.style.sparkline import Sparkline
@@ -142,6 +143,7 @@ class QualityPanel(Fold):
         self.note = text_label(WAITING)
         self.columns_note = text_label()
         self.samples_note = text_label("", "warning")
+        self.stability = StabilityPanel(session)
         self.mix = PushButton(text="")
         self.mix.native.setProperty("role", "wrapped")
         self._mixable: tuple[str, ...] = ()
@@ -174,6 +176,7 @@ class QualityPanel(Fold):
     def close(self) -> None:
         """Undo the connections to the session; measure nothing any more."""
         self._connections.close()
+        self.stability.close()
         if self._worker is not None:
             self._worker.close()
             self._worker = None
@@ -230,6 +233,7 @@ class QualityPanel(Fold):
         notes = (self.samples_note, self.mix.native, self.columns_note, self.note)
         for row, widget in enumerate(notes, start=len(FIGURES)):
             grid.addWidget(widget, row, 0, 1, 3)
+        grid.addWidget(self.stability, grid.rowCount(), 0, 1, 3)
         self.show_quality(None, None)
 
     def _show_samples(self) -> None:
