@@ -1,101 +1,372 @@
-"""What finds points in a wrong place: stretch, pressure, lost neighbours.
+"""What finds points in a wrong place: stretch, LOO-map's scores, scDEED's, pressure.
 
-A point is in a wrong place where most of its 15 neighbours on the map have another
-label although most of its 15 neighbours in the data have its own.  For ``moved``, two
-points of a hundred are put beside points drawn at random, and are to be found.  Both
-figures are the area under the ROC curve (AUC) of each measure: 1 finds them all
-first, 0.5 is chance.  Labels serve to judge only: no measure knows them.
+Of each labelled data set a map is made, and of it with planted errors, four kinds:
 
-- stretch: of the package
-- far share: share of the neighbours in the data that are ten neighbour distances away
-- 1 - recall: share of the neighbours in the data that are none on the map
-- pressure: of the package (paper 004)
+- wrong place: nothing planted.  Most of the 15 neighbours on the map have another
+  label although most of the 15 neighbours in the data have the point's own.
+- moved: 2 % of the points are put beside points drawn at random, on the finished map.
+- stray rows: 2 % of the rows are of another data set, cut or filled with zeros to as
+  many columns, centred and scaled to the same root mean square length.
+- doublets: 2 % of the rows are means of two rows with different labels.
+
+``--published`` is the case of the LOO-map paper: three clusters of images with strays
+among them, judged in each cluster by itself.  The images are 600 each of the digits 0,
+1 and 7, where the paper has CIFAR's, and the strays are 40 of COIL-20 or 200 of the
+other digits, where it has textures.
+
+Planted rows are judged where most of their neighbours on the map are not planted: a
+group of their own is right.  Figures are areas under the ROC curve (AUC) of each
+measure: 1 finds them all first, 0.5 is chance.  Labels serve to judge only: no measure
+knows them.
+
+- stretch, isolation: of the package; 1 - recall: neighbours in the data that are none
+  on the map; pressure: of the package (paper 004)
+- perturbation (LOO-map): how far the point's place jumps when its row is moved along
+  one of three principal axes, both ways, and placed anew among the others; by the
+  median distance to the 15th neighbour
+- singularity (LOO-map): minus the smallest eigenvalue of the Hessian of the point's own
+  energy, which sorts as its inverse does where that is defined
+- scDEED: minus its reliability score, the correlation of the distances on the map to
+  the nearest half of all points there with those to the nearest half in the data, each
+  in order.  Its null of permuted columns sets a threshold and changes no order, so it
+  is left out.
+
+``--speed`` measures the time of stretch and isolation at 70,000 points instead.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS
 from napari_embedding_game.core.estimator import EmbeddingGame
-from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.inspect.stretch import stretch
-from napari_embedding_game.core.types import stretched_share
-from shared import Input, arguments, load_all, report
+from napari_embedding_game.core.new_rows import placement_loops
+from shared import Input, arguments, load, load_all, report
 
-INPUTS = ("digits", "pbmc", "covid", "coil20", "ifnb", "mnist")
+INPUTS = (
+    "digits", "mnist 2000", "coil20", "pbmc", "covid", "ifnb", "nuclei", "newsgroups",
+)  # fmt: skip
+GUESTS = {"digits": "newsgroups", "mnist 2000": "coil20", "coil20": "mnist 2000",
+          "pbmc": "covid", "covid": "pbmc", "ifnb": "covid", "nuclei": "digits",
+          "newsgroups": "mnist 2000"}  # fmt: skip
+"""Where stray rows are from."""
 N_NEIGHBORS = 15
-MOST_ROWS = 20_000
-MOVED = 0.02
+MOST_ROWS = 3_000
+PLANTED = 0.02
 FEWEST = 10
 """Points in a wrong place, from which an AUC means something."""
+AXES = 3
+OPTIONS: dict[str, dict[str, Any]] = {
+    "inputs": {"nargs": "+", "default": list(INPUTS)},
+    "published": {"action": "store_true", "help": "the case of the LOO-map paper"},
+    "speed": {"action": "store_true", "help": "times at 70,000 points"},
+    "seeds": {"type": int, "default": 1},
+}
 
 
-def measures(embedding: np.ndarray, neighbors: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what each measure says of every point."""
-    graph = knn_graph(embedding, N_NEIGHBORS)
-    squared = ((embedding[neighbors] - embedding[:, None]) ** 2).sum(axis=-1)
-    usual = np.median(np.asarray(graph.distances) ** 2)
-    kept = (neighbors[:, :, None] == graph.indices[:, None]).any(axis=2)
-    return {
-        "stretch": stretch(neighbors, embedding),
-        "far share": (squared > 100 * usual).mean(axis=1),
-        "1 - recall": 1 - kept.mean(axis=1),
-    }
+# --- Measures
+
+
+def perturbation(model: EmbeddingGame, X: np.ndarray, length: float) -> np.ndarray:
+    """Return how far each point jumps where its row is moved a little."""
+    fitted = model._fitted  # the rows, their edges and the repulsion
+    rows, field = fitted.rows, fitted._field
+    attraction = ATTRACTIONS[get_method(fitted.method).attraction]
+    centred = X - X.mean(axis=0)
+    axes = np.linalg.svd(centred, full_matrices=False)[2][:AXES]
+    farthest = np.zeros(len(X))
+    own = np.arange(len(X))[:, None]
+    for axis in np.concatenate([axes, -axes]):
+        moved = (X + length * axis).astype(np.float32)
+        found, distances = rows.search(moved, rows.edges.n_searched)
+        weights = rows.edges.weights(moved, rows.X, found, distances)
+        weights[found == own] = 0  # the point itself is left out
+        placed = np.empty_like(fitted.points)
+        placement_loops.place_rows(
+            attraction,
+            field.kernel,
+            found,
+            weights,
+            fitted.points,
+            field.arrays,
+            placed,
+        )
+        jumps = np.linalg.norm(placed - fitted.points, axis=1)
+        farthest = np.maximum(farthest, jumps)
+    return farthest
+
+
+def singularity(model: EmbeddingGame, embedding: np.ndarray) -> np.ndarray:
+    """Return minus the smallest eigenvalue of each point's Hessian."""
+    y = embedding.astype(np.float64)
+    found = np.empty(len(y))
+    for i, point in enumerate(y):
+        row = model.affinity_matrix_[[i]]
+        pulls = _hessian(point - y[row.indices], 2.0, row.data, "pull")
+        pushes = _hessian(np.delete(point - y, i, axis=0), -2.0, 2.0, "push")
+        found[i] = -np.linalg.eigvalsh(pulls + model.repulsion_ * pushes)[0]
+    return found
+
+
+def _hessian(d: np.ndarray, first: float, weights: Any, kind: str) -> np.ndarray:
+    """Return the summed Hessians of log(1 + |d|^2), or of 1 / (1 + |d|^2)."""
+    q = 1 / (1 + (d**2).sum(axis=1))
+    if kind == "pull":
+        flat, steep = first * q, -4 * q**2
+    else:
+        flat, steep = first * q**2, 8 * q**3
+    outer = np.einsum("n,ni,nj->ij", weights * steep, d, d)
+    return np.sum(weights * flat) * np.eye(d.shape[1]) + outer
+
+
+def scdeed(X: np.ndarray, embedding: np.ndarray) -> np.ndarray:
+    """Return minus the correlation of distances on the map, in the order of both."""
+    from scipy.spatial.distance import cdist
+
+    half = len(X) // 2
+    found = np.empty(len(X))
+    for i in range(len(X)):
+        on_map = cdist(embedding[i : i + 1], embedding)[0]
+        in_data = np.argsort(cdist(X[i : i + 1], X)[0])[1 : half + 1]
+        found[i] = -np.corrcoef(on_map[in_data], np.sort(on_map)[1 : half + 1])[0, 1]
+    return found
+
+
+def lost(neighbors: np.ndarray, embedding: np.ndarray) -> np.ndarray:
+    """Return the share of neighbours in the data that are none on the map."""
+    shown = knn_graph(embedding, N_NEIGHBORS).indices
+    return 1 - (neighbors[:, :, None] == shown[:, None]).any(axis=2).mean(axis=1)
+
+
+# --- Planted errors
+
+
+def as_guests(guests: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return rows of other data with the columns, middle and length of these."""
+    n = X.shape[1]
+    cut = np.pad(guests[:, :n], ((0, 0), (0, max(0, n - guests.shape[1]))))
+    cut = cut - cut.mean(axis=0)
+    middle = X.mean(axis=0)
+    length = np.sqrt(((X - middle) ** 2).sum(axis=1).mean())
+    return middle + cut * length / np.sqrt((cut**2).sum(axis=1).mean())
+
+
+def with_strays(
+    data: Input, guest: Input, rng: np.random.Generator
+) -> tuple[Input, np.ndarray]:
+    """Return the data with rows of other data in place of some, and which these are."""
+    rows = rng.choice(len(data.X), int(PLANTED * len(data.X)), replace=False)
+    X = data.X.copy()
+    drawn = rng.choice(len(guest.X), len(rows), replace=False)
+    X[rows] = as_guests(guest.X[drawn], data.X)
+    return replace(data, X=X), np.isin(np.arange(len(X)), rows)
+
+
+def with_doublets(data: Input, rng: np.random.Generator) -> tuple[Input, np.ndarray]:
+    """Return the data with means of two labels in place of some rows, and which."""
+    rows = rng.choice(len(data.X), int(PLANTED * len(data.X)), replace=False)
+    X = data.X.copy()
+    others = np.setdiff1d(np.arange(len(X)), rows)
+    for row in rows:
+        one = rng.choice(others)
+        other = rng.choice(others[data.labels[others] != data.labels[one]])
+        X[row] = (data.X[one] + data.X[other]) / 2
+    return replace(data, X=X), np.isin(np.arange(len(X)), rows)
+
+
+def moved_points(embedding: np.ndarray, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Return a map with some points beside others, and which these are."""
+    n = len(embedding)
+    rows = rng.choice(n, int(PLANTED * n), replace=False)
+    beside = embedding[rng.choice(n, len(rows))]
+    changed = embedding.copy()
+    changed[rows] = beside + rng.normal(0, 0.01, beside.shape)
+    return changed, np.isin(np.arange(n), rows)
+
+
+# --- Judging
 
 
 def auc(is_wrong: np.ndarray, measured: np.ndarray) -> float:
     """Return the area under the ROC curve."""
     from sklearn.metrics import roc_auc_score
 
-    return float(roc_auc_score(is_wrong, measured))
+    return round(float(roc_auc_score(is_wrong, measured)), 3)
 
 
-def rows_of(data: Input, method: str, seed: int) -> list[dict[str, Any]]:
-    """Fit one map and judge the measures twice."""
-    model = EmbeddingGame(method=method, random_state=seed)
-    embedding = model.fit_transform(data.X)
-    neighbors = knn_graph(data.X, N_NEIGHBORS, search="exact").indices
-    labels = np.unique(data.labels, return_inverse=True)[1]
-    found = measures(embedding, neighbors)
-    found["pressure"] = model.pressure_
-    on_map = knn_graph(embedding, N_NEIGHBORS).indices
-    is_own = (labels[neighbors] == labels[:, None]).mean(axis=1) > 0.5
-    is_wrong = (labels[on_map] == labels[:, None]).mean(axis=1) < 0.5
-    rows = []
-    wrong = is_wrong & is_own
-    start = {
-        "input": f"{data.name}, {len(data.X):,}",
-        "method": method,
-        "stretch > 5": f"{stretched_share(found['stretch']):.1%}",
+class Map:
+    """A map of some rows, and what each measure says of its points."""
+
+    def __init__(self, X: np.ndarray, seed: int) -> None:
+        self.X = np.ascontiguousarray(X, np.float32)
+        self.graph = knn_graph(self.X, N_NEIGHBORS, search="exact")
+        self.model = EmbeddingGame(random_state=seed).fit(self.X)
+        self.embedding = self.model.embedding_
+        self.shown = knn_graph(self.embedding, N_NEIGHBORS).indices
+
+    def on(self, embedding: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the measures that need nothing but a map and the data."""
+        neighbors, distances = self.graph.indices, self.graph.distances
+        return {
+            "stretch": stretch(neighbors, embedding),
+            "isolation": isolation(neighbors, distances),
+            "1 - recall": lost(neighbors, embedding),
+            "scDEED": scdeed(self.X, embedding),
+        }
+
+    def all(self) -> dict[str, np.ndarray]:
+        """Return all measures; those of LOO-map and pressure need the fitted map."""
+        length = float(np.median(self.graph.distances[:, -1]))
+        return self.on(self.embedding) | {
+            "perturbation": perturbation(self.model, self.X, length),
+            "singularity": singularity(self.model, self.embedding),
+            "pressure": self.model.pressure_,
+        }
+
+
+def judged(
+    found: dict[str, np.ndarray], is_bad: np.ndarray, among: np.ndarray
+) -> dict[str, Any] | None:
+    """Return the AUC of each measure among some points; None for too few."""
+    if is_bad[among].sum() < FEWEST:
+        return None
+    return {
+        "points": f"{is_bad[among].sum():,}",
+        **{name: auc(is_bad[among], values[among]) for name, values in found.items()},
     }
-    if wrong.sum() >= FEWEST:
-        judged = {k: round(auc(wrong[is_own], v[is_own]), 3) for k, v in found.items()}
-        rows.append(start | {"points": f"wrong place, {wrong.sum():,}"} | judged)
+
+
+def judgements(
+    data: Input, guest: Input | None, seed: int
+) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """Yield each kind of error, and how well it is found."""
     rng = np.random.default_rng(seed)
-    moved = rng.choice(len(embedding), int(MOVED * len(embedding)), replace=False)
-    beside = embedding[rng.choice(len(embedding), len(moved))]
-    changed = embedding.copy()
-    changed[moved] = beside + rng.normal(0, 0.01, beside.shape)
-    is_moved = np.zeros(len(embedding), bool)
-    is_moved[moved] = True
-    again = measures(changed, neighbors)
-    judged = {k: round(auc(is_moved, v), 3) for k, v in again.items()}
-    rows.append(
-        start | {"points": f"moved, {len(moved):,}"} | judged | {"pressure": "–"}
-    )
-    return rows
+    plain = Map(data.X, seed)
+    labels = np.unique(data.labels, return_inverse=True)[1]
+    own = (labels[plain.graph.indices] == labels[:, None]).mean(axis=1) > 0.5
+    wrong = own & ((labels[plain.shown] == labels[:, None]).mean(axis=1) < 0.5)
+    yield "wrong place", judged(plain.all(), wrong, own)
+    changed, is_moved = moved_points(plain.embedding, rng)
+    yield "moved", judged(plain.on(changed), is_moved, np.ones(len(own), bool))
+    planted = [("doublets", with_doublets(data, rng))]
+    if guest is not None:
+        planted.append(("stray rows", with_strays(data, guest, rng)))
+    for kind, (changed_data, is_bad) in planted:
+        one = Map(changed_data.X, seed)
+        yield kind, judged(one.all(), is_bad, is_bad[one.shown].mean(axis=1) < 0.5)
+
+
+def means(rows: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
+    """Return the mean over the inputs for each kind of error."""
+    kinds = dict.fromkeys(row["kind"] for row in rows)
+    return [
+        {
+            "kind": kind,
+            "inputs": len(of := [row for row in rows if row["kind"] == kind]),
+            **{
+                name: round(float(np.mean([row[name] for row in of])), 3)
+                if name in of[0]
+                else "–"
+                for name in names
+            },
+        }
+        for kind in kinds
+    ]
+
+
+# --- The case of the LOO-map paper
+
+CLUSTERS, N_EACH = (0, 1, 7), 600
+
+
+def published(args: Any, seed: int) -> list[dict[str, Any]]:
+    """Return a row for each of three clusters of images with strays among them."""
+    digits, guest = load("mnist pixels", args), load("coil20", args)
+    if digits is None or guest is None:
+        return []
+    rng = np.random.default_rng(seed)
+    rows = [rng.choice(np.flatnonzero(digits.labels == c), N_EACH) for c in CLUSTERS]
+    X = digits.X[np.concatenate(rows)]
+    others = digits.X[~np.isin(digits.labels, CLUSTERS)]
+    strays = {
+        "COIL-20": as_guests(guest.X[rng.choice(len(guest.X), 40, False)], X),
+        "other digits": others[rng.choice(len(others), 200, False)],
+    }
+    told = []
+    for kind, images in strays.items():
+        labels = np.repeat([*CLUSTERS, -1], [*[N_EACH] * len(CLUSTERS), len(images)])
+        one = Map(np.concatenate([X, images]), seed)
+        found, is_stray = one.all(), labels < 0
+        for cluster in CLUSTERS:
+            near = (labels[one.shown] == cluster).mean(axis=1) >= 0.5
+            said = judged(found, is_stray, near & (is_stray | (labels == cluster)))
+            if said is not None:
+                told.append({"strays": kind, "cluster": cluster, "seed": seed, **said})
+    return told
+
+
+def speed() -> list[dict[str, Any]]:
+    """Return the times of the package's measures at 70,000 points."""
+    rng = np.random.default_rng(0)
+    n = 70_000
+    y = rng.normal(size=(n, 2)).astype(np.float32)
+    graph: NeighborGraph = knn_graph(y + rng.normal(0, 0.01, y.shape), N_NEIGHBORS)
+    told = []
+    for name, work in (
+        ("stretch", lambda: stretch(graph.indices, y)),
+        ("isolation", lambda: isolation(graph.indices, graph.distances)),
+    ):
+        work()  # compiles, or reads the cache
+        spent, busy = [], []
+        for _ in range(15):
+            begin, begin_busy = time.perf_counter(), time.process_time()
+            work()
+            spent.append(1000 * (time.perf_counter() - begin))
+            busy.append(1000 * (time.process_time() - begin_busy))
+        told.append(
+            {
+                "measure": name,
+                "median, ms": round(float(np.median(spent)), 1),
+                "longest, ms": round(max(spent), 1),
+                "processor, ms": round(float(np.median(busy)), 1),
+            }
+        )
+    return told
 
 
 def main() -> None:
-    """Print the table."""
-    args = arguments(__doc__, repeats=1)
+    """Print the tables."""
+    args = arguments(__doc__, repeats=1, **OPTIONS)
+    if args.speed:
+        report("Times at 70,000 points", speed(), args)
+        return
+    if args.published:
+        rows = [row for seed in range(args.seeds) for row in published(args, seed)]
+        report("Strays among three clusters of images, AUC", rows, args)
+        return
     rows = []
-    for data in load_all(INPUTS, args):
-        for method in ("game", "tsne"):
-            rows += rows_of(data.some(MOST_ROWS), method, seed=0)
-    report("AUC of what finds points in a wrong place", rows, args)
+    for data in load_all(args.inputs, args):
+        some = data.some(MOST_ROWS)
+        guest = load(GUESTS[data.name], args)
+        for seed in range(args.seeds):
+            for kind, found in judgements(some, guest, seed):
+                if found is not None:
+                    start = {"input": f"{data.name}, {len(some.X):,}", "kind": kind}
+                    rows.append(start | found)
+                    print(rows[-1], flush=True)
+    names = dict.fromkeys(name for row in rows for name in row)
+    whole = [dict.fromkeys(names, "–") | row for row in rows]
+    report("AUC of what finds doubtful points", whole, args)
+    report("Means over the inputs", means(rows, list(names)[3:]), args)
 
 
 if __name__ == "__main__":

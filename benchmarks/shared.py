@@ -2,7 +2,8 @@
 
 ``--data FOLDER`` is looked through for ``mnist_70k.npz``, ``mnist_2000.npz``,
 ``coil20_32.npz`` and ``newsgroups_5000.npz`` (arrays ``X`` and ``y``),
-``glove_words_5000.npz`` (``X`` and ``category``), ``covid_balf_counts.h5ad`` and
+``glove_words_5000.npz`` (``X`` and ``category``), ``nuclei_dsb2018/nuclei.csv``
+(measures from ``area`` to ``extent``, ``modality``), ``covid_balf_counts.h5ad`` and
 ``ifnb_pbmc_counts.h5ad`` (counts) and ``pbmc3k_lognorm.h5ad`` (``obsm["X_pca"]``), all
 three with ``obs["cell_type"]``.
 """
@@ -100,6 +101,16 @@ def _words(path: Path) -> tuple[np.ndarray, np.ndarray]:
         return file["X"].astype(np.float32), file["category"]
 
 
+def _nuclei(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the measures of nuclei, standardised, and how they were stained."""
+    import pandas as pd
+
+    table = pd.read_csv(path)
+    measures = table.loc[:, "area":"extent"].to_numpy(np.float32)  # type: ignore[misc]
+    scaled = (measures - measures.mean(axis=0)) / measures.std(axis=0)
+    return scaled, table["modality"].to_numpy(str)
+
+
 def _of_sklearn(name: str) -> Callable[[Path], tuple[np.ndarray, np.ndarray]]:
     """Return the reader of a set that scikit-learn brings; digits as they are."""
 
@@ -130,6 +141,7 @@ SOURCES: dict[str, tuple[str, Callable[[Path], tuple[np.ndarray, np.ndarray]]]] 
     "mnist 2000": ("mnist_2000.npz", _arrays),
     "newsgroups": ("newsgroups_5000.npz", _as_they_are),
     "words": ("glove_words_5000.npz", _words),
+    "nuclei": ("nuclei_dsb2018/nuclei.csv", _nuclei),
     "digits": ("", _of_sklearn("digits")),
     "iris": ("", _of_sklearn("iris")),
     "wine": ("", _of_sklearn("wine")),

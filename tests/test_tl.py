@@ -14,6 +14,7 @@ from anndata import AnnData
 import napari_embedding_game
 from napari_embedding_game import EmbeddingGame, tl
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.inspect.stability import neighbors_kept
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import read_anndata
 from napari_embedding_game.session.file import archive
@@ -53,6 +54,7 @@ def same(adata, model, key=KEY):
     np.testing.assert_array_equal(adata.obs[f"{key}_pressure"], model.pressure_)
     np.testing.assert_array_equal(adata.obs[f"{key}_stretch"], model.stretch_)
     assert adata.obs[f"{key}_cluster"].tolist() == list(map(str, model.labels_))
+    np.testing.assert_array_equal(adata.obs[f"{key}_isolation"], model.isolation_)
     return True
 
 
@@ -210,6 +212,39 @@ def test_a_run_of_other_cells_is_not_replayed(cells, session_file):
         tl.replay(cells[:140].copy(), session_file[0], use_rep="X_pca")
     with pytest.raises(InputError, match="either"):
         tl.replay(cells, session_file[0], use_rep="X_pca", neighbors_key="neighbors")
+
+
+def test_stability_is_that_of_the_next_seeds_and_leaves_the_map(cells):
+    tl.embedding_game(cells, use_rep="X_pca", random_state=3, key_added="mine", **QUICK)
+    before = cells.obsm["mine"].copy()
+    copied = tl.stability(cells, n_seeds=2, key_added="mine", copy=True)
+    np.testing.assert_array_equal(copied.obsm["mine"], before)
+    kept = []
+    for seed in (4, 5):
+        other = EmbeddingGame(random_state=seed, **QUICK).fit(cells.obsm["X_pca"])
+        kept.append(neighbors_kept(before, other.embedding_))
+    np.testing.assert_allclose(copied.obs["mine_stability"], np.mean(kept, axis=0))
+    assert "whichever of 2 other seeds" in copied.uns["mine"]["stability"]
+    assert "mine_stability" not in cells.obs
+
+
+def test_stability_works_on_a_file_and_on_a_graph(cells, tmp_path):
+    with_neighbors(cells, use_rep="X_pca", n_neighbors=10)
+    tl.embedding_game(cells, **QUICK)
+    cells.write_h5ad(tmp_path / "map.h5ad")
+    read = anndata.read_h5ad(tmp_path / "map.h5ad")
+    for one in (cells, read):
+        tl.stability(one, n_seeds=1)
+    np.testing.assert_array_equal(
+        read.obs[f"{KEY}_stability"], cells.obs[f"{KEY}_stability"]
+    )
+
+
+def test_stability_needs_a_map(cells):
+    with pytest.raises(InputError, match=r"no map of tl.embedding_game in obsm"):
+        tl.stability(cells)
+    with pytest.raises(InputError, match="n_seeds"):
+        tl.stability(cells, n_seeds=0)
 
 
 def test_groups_are_compared_as_scanpy_compares_logarithms(cells):

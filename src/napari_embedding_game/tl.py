@@ -1,7 +1,8 @@
 """The embedding game for AnnData, in scanpy's idiom: ``tl.embedding_game(adata)``.
 
-:func:`replay` repeats a run that a person steered by hand in the window, and
-:func:`compare` tells in which columns two groups differ.
+:func:`replay` repeats a run that a person steered by hand in the window,
+:func:`compare` tells in which columns two groups differ, and :func:`stability` which
+cells keep their neighbours on the map with other seeds.
 
 >>> import scanpy as sc  # doctest: +SKIP
 >>> from napari_embedding_game import tl  # doctest: +SKIP
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.markers import MarkerMethod
     from napari_embedding_game.data.export.result import EmbeddingResult
 
-__all__ = ["compare", "embedding_game", "replay"]
+__all__ = ["compare", "embedding_game", "replay", "stability"]
 
 
 def embedding_game(
@@ -86,6 +87,8 @@ def embedding_game(
         ``obs["embedding_game_pressure"]``, ``obs["embedding_game_stretch"]`` : float32
             See ``pressure_`` and ``stretch_`` of the estimator; no pressure under
             methods that do not define it.
+        ``obs["embedding_game_isolation"]`` : float32
+            See ``isolation_`` of the estimator.
         ``uns["embedding_game"]`` : dict
             "parameters", with the space or the graph used and the seed; "landmarks",
             "energy" and "versions".
@@ -100,6 +103,7 @@ def embedding_game(
     """
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.data.columns import KEY
 
     neighbors_key = _neighbors_key(adata, use_rep, neighbors_key)
     adata = adata.copy() if copy else adata
@@ -120,6 +124,7 @@ def embedding_game(
         n_neighbors=wanted, random_state=random_state, **parameters
     ).fit(X, steering=steering, stop_at=stop_at)
     _write(adata, _result(model, where, steering, stop_at), key_added)
+    adata.obs[f"{key_added or KEY}_isolation"] = model.isolation_
     return adata if copy else None
 
 
@@ -241,6 +246,90 @@ def compare(
         log1p=log1p,
     )
     return marker_frame(found)
+
+
+def stability(
+    adata: AnnData,
+    *,
+    n_seeds: int = 5,
+    key_added: str | None = None,
+    copy: bool = False,
+) -> AnnData | None:
+    """Tell which cells keep their neighbours on the map whatever the seed.
+
+    The map of :func:`embedding_game` is made again with other seeds and compared with
+    the one that is there, which stays.  What was steered is not repeated.
+
+    Parameters
+    ----------
+    adata : AnnData
+        With the map and its parameters.
+    n_seeds : int, default=5
+        How many other seeds.
+    key_added : str, optional
+        As it was given for the map.
+    copy : bool, default=False
+        Whether a copy gets the result and is returned.
+
+    Returns
+    -------
+    AnnData or None
+        The copy, if asked for.  It, or `adata`, has
+
+        ``obs["embedding_game_stability"]`` : float32
+            Share of the 15 nearest on the map that are among the 75 nearest with
+            another seed, the mean over the seeds: 1 for a cell that keeps all.
+        ``uns["embedding_game"]["stability"]`` : str
+            The same of all cells, as a sentence.
+
+    Raises
+    ------
+    InputError
+        There is no map of :func:`embedding_game`, or `n_seeds` is below 1.
+    """
+    import numpy as np
+
+    from napari_embedding_game.core.arguments import whole
+    from napari_embedding_game.core.estimator import EmbeddingGame
+    from napari_embedding_game.core.inspect.stability import Stability, neighbors_kept
+    from napari_embedding_game.data.columns import KEY
+
+    whole("n_seeds", n_seeds, 1)
+    key, at = key_added or KEY, key_added or f"X_{KEY}"
+    parameters = _parameters_of(adata, key, at)
+    adata = adata.copy() if copy else adata
+    if "neighbors_key" in parameters:
+        X, _, _ = _graph(adata, parameters["neighbors_key"])
+    else:
+        X, _ = _space(adata, parameters["use_rep"])
+    known = EmbeddingGame().get_params()
+    model = EmbeddingGame(**{k: v for k, v in parameters.items() if k in known})
+    seed, kept = int(parameters["random_state"]), []
+    for number in range(n_seeds):
+        model.set_params(random_state=(seed + 1 + number) % 2**32)
+        kept.append(neighbors_kept(adata.obsm[at], model.fit_transform(X)))
+    found = Stability(np.stack(kept))
+    adata.obs[f"{key}_stability"] = found.of_points
+    adata.uns[key]["stability"] = found.told("cells")
+    return adata if copy else None
+
+
+def _parameters_of(adata: AnnData, key: str, at: str) -> dict[str, Any]:
+    """Return what :func:`embedding_game` noted, None where it wrote "none"."""
+    import numpy as np
+
+    from napari_embedding_game.core.errors import InputError
+
+    noted = adata.uns.get(key, {}).get("parameters", {})
+    if at not in adata.obsm or not {"use_rep", "neighbors_key"} & set(noted):
+        raise InputError(
+            f'The AnnData has no map of tl.embedding_game in obsm["{at}"]: make one '
+            "first, or give the key_added that it was made with."
+        )
+    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in noted.items()}
+    return {
+        k: None if isinstance(v, str) and v == "none" else v for k, v in plain.items()
+    }
 
 
 def _neighbors_key(

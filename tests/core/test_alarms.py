@@ -7,10 +7,12 @@ from napari_embedding_game.core.dynamics.alarms import (
     LEAST_OCCUPANCY,
     alarm,
     collapse_alarm,
+    cover_alarm,
     far_alarm,
     occupancy,
 )
 from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.errors import DivergenceError
 from napari_embedding_game.core.types import Alarm, GameSettings
 
 
@@ -129,6 +131,79 @@ def test_points_that_ran_away_are_told():
     far = far_alarm(1e6 * square)
     assert "run far apart" in far.sentence
     assert set(far.remedy) == {"learning_rate", "landmark_learning_rate", "strength"}
+
+
+@pytest.mark.parametrize("rate", [1.0, 1.5, 2.0])
+def test_rates_at_which_the_paper_collapses_are_to_be_lowered(digits_start, rate):
+    """Not the repulsion to be raised: that only feeds the landmarks that overshoot."""
+    settings = GameSettings(landmark_learning_rate=rate)
+    told = collapse_alarm(np.zeros((50, 2)), settings)
+    assert f"lower the landmarks' learning rate, {rate:g}, to" in told.sentence
+    assert dict(told.remedy) == {"landmark_learning_rate": None}
+
+
+def test_a_landmark_rate_that_empties_the_landmarks_is_told_and_mended(digits_start):
+    paper = {"schedule": "paper", "max_iter": 800}
+    last = play_digits(digits_start, landmark_learning_rate=2.0, **paper)
+    assert "lower the landmarks' learning rate, 2, to its default, 0.3" in last.warning
+    assert dict(last.remedy) == {"landmark_learning_rate": None}
+    assert play_digits(digits_start, **paper).warning == ""
+
+
+@pytest.mark.parametrize("n_landmarks", [1, 2])
+def test_one_or_two_landmarks_are_told_to_be_too_few(digits_start, n_landmarks):
+    last = play_digits(digits_start, n_landmarks=n_landmarks)
+    assert "raise the number of landmarks" in last.warning
+    assert dict(last.remedy) == {"n_landmarks": 200}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said", "remedy"),
+    [
+        (
+            {"landmark_learning_rate": 3.0},
+            "lie outside of the points and keep none of them apart: lower the "
+            "landmarks' learning rate, 3, to its default, 0.5",
+            {"landmark_learning_rate": None},
+        ),
+        (
+            {"n_landmarks": 20},
+            "the bound is far below the sum over all pairs): raise the number of "
+            "landmarks to 200",
+            {"n_landmarks": 200},
+        ),
+    ],
+)
+def test_landmarks_that_do_not_stand_for_the_points_are_told(
+    digits_start, settings, said, remedy
+):
+    last = play_digits(digits_start, **settings)
+    assert said in last.warning
+    assert dict(last.remedy) == remedy
+    assert play_digits(digits_start, **{**settings, **remedy}).warning == ""
+
+
+def test_where_landmarks_push_nothing_they_may_lie_anywhere():
+    wide = np.random.default_rng(0).uniform(0, 30, (4000, 2))
+    away = wide[:50] + 90
+    assert cover_alarm(wide, away, GameSettings())
+    assert not cover_alarm(wide, away, GameSettings(approximation="mesh"))
+    assert not cover_alarm(wide, wide[:2000], GameSettings())
+
+
+def test_with_a_landmark_for_each_point_the_repulsion_is_to_be_lowered():
+    near = np.random.default_rng(0).uniform(0, 30, (40, 2))
+    told = cover_alarm(near, near + 90, GameSettings())
+    assert "lower the repulsion" in told.sentence
+    assert dict(told.remedy) == {"strength": None}
+
+
+def test_points_that_leave_the_map_end_the_run_with_a_remedy(digits_start):
+    with pytest.raises(DivergenceError, match="run off the map") as told:
+        play_digits(digits_start, learning_rate=1e8, max_iter=20)
+    assert set(told.value.remedy) == {"learning_rate", "landmark_learning_rate"}
+    mended = {"learning_rate": 1e8, **told.value.remedy}
+    assert play_digits(digits_start, **mended).warning == ""
 
 
 def test_a_weak_repulsion_becomes_at_least_the_usual():

@@ -1,5 +1,6 @@
 """The quality of the map, measured in the background while its fold is open."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from qtpy.QtTest import QTest
 from napari_embedding_game.core.inspect.graph_parts import GraphParts
 from napari_embedding_game.core.inspect.map_quality import ColumnAgreement, MapQuality
 from napari_embedding_game.core.inspect.repulsion_bound import RepulsionBound
-from napari_embedding_game.ui.controls import quality_panel
+from napari_embedding_game.ui.controls import quality_panel, stability_panel
 from napari_embedding_game.ui.controls.quality_panel import (
     NOT_KNOWN,
     WAITING,
@@ -202,3 +203,39 @@ def test_the_course_of_a_figure_is_drawn_during_a_run(
     assert len(course.values) == n_values  # an earlier map is no next step
     session.begin()
     assert course.values == []
+
+
+def test_stability_is_measured_beside_the_map_and_can_be_stopped(
+    panel, play, session, qtbot, monkeypatch
+):
+    stability = panel.stability
+    assert not stability.button.isEnabled()
+    unfold(panel)
+    play()
+    before = session.snapshot
+    stability.seeds.setValue(2)
+    waiting = threading.Event()
+    real = stability_panel.stability_job
+
+    def slow_job(*args):
+        stages = real(*args, engine=session._engine)
+
+        def begun():
+            waiting.wait(10)
+            return (yield from stages())
+
+        return begun
+
+    monkeypatch.setattr(stability_panel, "stability_job", slow_job)
+    QTest.mouseClick(stability.button, Qt.MouseButton.LeftButton)
+    assert stability.button.text() == "Stop"
+    assert stability.bar.isVisible()
+    QTest.mouseClick(stability.button, Qt.MouseButton.LeftButton)
+    assert "Stopped" in stability.note.text()
+    waiting.set()
+    QTest.mouseClick(stability.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "whichever of 2 other seeds" in stability.note.text())
+    assert stability.button.text() == "Measure stability"
+    assert session.look.color_by == "Stability"
+    assert len(session.dataset.obs["Stability"]) == 40
+    assert session.snapshot is before

@@ -1,4 +1,9 @@
-"""What the engine says to its user: an error and a warning."""
+"""What the engine says to its user: errors and a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 
 class InputError(ValueError):
@@ -6,6 +11,21 @@ class InputError(ValueError):
 
     A window or a command line shows the message as it is, without a traceback.
     """
+
+
+class DivergenceError(InputError):
+    """The points have run off the map.
+
+    Parameters
+    ----------
+    message : str
+    remedy : dict
+        Fields of :class:`types.GameSettings` that mend it, for a new run.
+    """
+
+    def __init__(self, message: str, remedy: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 class EmbeddingWarning(UserWarning):

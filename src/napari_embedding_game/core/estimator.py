@@ -37,6 +37,7 @@ from napari_embedding_game.core.energy.methods import (
     resolve,
 )
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
+from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.names import (
     AFFINITIES,
@@ -188,6 +189,10 @@ class EmbeddingGame(
         Neighbours of each row, nearest first, itself left out.
     knn_distances_ : (N, K) float32
         Their distances in ``metric``.
+    isolation_ : (N,) float32
+        How far each row is from its neighbours in the data, to what is usual among
+        these: well above 1 for stray rows, for which no place is right, see
+        :func:`~napari_embedding_game.core.inspect.isolation.isolation`.
     repulsion_ : float
         The value of ``repulsion`` that was used: given again, it stands for the same.
     affinity_ : str
@@ -404,6 +409,7 @@ class EmbeddingGame(
         graph = pipeline.neighbors(X, start)
         weighted, layout = pipeline.place(graph, X, start, layout)
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
+        self.isolation_ = isolation(graph.indices, graph.distances)
         self.affinity_matrix_ = weighted.matrix()
         self._fitted = pipeline.fitted(X, graph, weighted, start, settings)
         stops = [*changes, *([] if stop_at is None else [stop_at])]

@@ -76,6 +76,8 @@ class Dataset:
     """What was done to the source, such as the recipe with every number of it."""
     scores: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Genes of the sets that were scored since, by their column of ``obs``."""
+    worked_out: set[str] = field(default_factory=set)
+    """Columns of ``obs`` that were worked out of a map since."""
     missing_reason: str = ""
     """Where ``X`` has no columns: a sentence that says why, and the way out."""
 
@@ -136,6 +138,7 @@ class Dataset:
             images=None if images is None else images[rows],
             texts=texts,
             scores=dict(self.scores),
+            worked_out=set(self.worked_out),
         )
 
     def add_score(
@@ -151,6 +154,20 @@ class Dataset:
         """
         self.obs.insert(self.obs.shape[1], name, values)
         self.scores[name] = tuple(genes)
+
+    def add_column(self, name: str, values: NDArray[np.floating]) -> None:
+        """Add to ``obs`` what was worked out of a map, or replace it.
+
+        Parameters
+        ----------
+        name : str
+            A column of the file that has this name stays: the new one is "name 2".
+        values : array, shape (n,)
+        """
+        if name in self.obs.columns and name not in self.worked_out:
+            name = f"{name} 2"
+        self.obs[name] = values
+        self.worked_out.add(name)
 
     def _check_lengths(self) -> None:
         n, n_columns = self.X.shape

@@ -117,6 +117,8 @@ class Session:
         self._shown: Mark | None = None
         """The mark that ``snapshot`` is of, where it is of an earlier moment."""
         self.message = ""
+        self._remedy_of_failure: tuple[str, Mapping[str, Any]] = "", {}
+        """What the last run broke off with, and the settings that mend it."""
         self.stale = False
         """Whether the run was built from other settings than now chosen."""
         self._engine = engine or CoreEngine()
@@ -489,8 +491,20 @@ class Session:
     def failed(self, run: Run, error: BaseException) -> None:
         """Note that a run broke off; its last snapshot stays."""
         if run is self.run:
+            self._remedy_of_failure = sentence(error), getattr(error, "remedy", {})
             self._go("failed")
             self.say(sentence(error))
+
+    def remedy(self, message: str) -> Mapping[str, Any]:
+        """Return the settings that mend what a message says; empty if none are known.
+
+        It is that of the map on show, or of the last run that broke off.
+        """
+        snapshot = self.snapshot
+        if snapshot is not None and message and message == snapshot.warning:
+            return snapshot.remedy
+        failure, remedy = self._remedy_of_failure
+        return remedy if self.state == "failed" and message == failure else {}
 
     def result(self) -> EmbeddingResult | None:
         """Return the last snapshot, ready to be written; None before the first."""
@@ -541,6 +555,12 @@ class Session:
         name = add_score(self.dataset, scores)
         self.columns_changed.emit()
         return name
+
+    def add_column(self, name: str, values: NDArray[np.floating]) -> None:
+        """Add what was worked out of the map, (N,), to the metadata, or replace it."""
+        assert self.dataset is not None
+        self.dataset.add_column(name, values)
+        self.columns_changed.emit()
 
     # To and from a file
 

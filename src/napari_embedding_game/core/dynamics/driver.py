@@ -47,7 +47,7 @@ from napari_embedding_game.core.energy.valid_combinations import (
     NO_HAND,
     check_optimizer,
 )
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import DivergenceError, InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.inspect.stretch import nearest_neighbors, stretch
 from napari_embedding_game.core.threads import Loops, one_torch_thread
@@ -442,8 +442,9 @@ class _Driver:
         rows = tensor.detach().cpu().numpy()[:, : self._n_components]
         copied = np.array(rows, dtype=np.float32, order="C")
         if not (np.abs(copied) <= self._moving.farthest).all():
-            raise InputError(
-                f"The points have run off the map: {self._moving.way_back}."
+            raise DivergenceError(
+                f"The points have run off the map: {self._moving.way_back}.",
+                {"learning_rate": None, "landmark_learning_rate": None},
             )
         return copied
 
@@ -530,4 +531,7 @@ class _Driver:
         is_early = state.z is not None and position < _SETTLED * schedule.n_iter
         if is_early:
             return far_alarm(positions)
-        return alarm(positions, settings, labels, n_landmarks)
+        landmarks = None
+        if state.z is not None and position == schedule.n_iter:
+            landmarks = self._landmarks(positions)
+        return alarm(positions, settings, labels, n_landmarks, landmarks)

@@ -36,13 +36,13 @@ GREY = "#b0b0b0"
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Cluster, pressure and stretch of all rows of the source, by name of the column.
 
-    So are the scores of gene sets.  Pressure is left out where the method does not
-    define it, stretch where it is not known.
+    So are the scores of gene sets, and what was worked out of the map.  Pressure is
+    left out where the method does not define it, stretch where it is not known.
     """
     clusters = dataset.expand(result.point_names(), UNASSIGNED)
     columns = {
         name: dataset.expand(dataset.obs[name], np.nan)
-        for name in dataset.scores
+        for name in (*dataset.scores, *sorted(dataset.worked_out))
         if name in dataset.obs
     }
     columns |= {

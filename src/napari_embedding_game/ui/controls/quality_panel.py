@@ -19,6 +19,7 @@ from napari_embedding_game.session.quality import (
 )
 from napari_embedding_game.session.session import ALIVE, Session, sentence
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controls.stability_panel import StabilityPanel
 from napari_embedding_game.ui.style.busy_bar import move_bar
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
 from napari_embedding_game.ui.style.sparkline import Sparkline
@@ -167,6 +168,7 @@ class QualityPanel(Fold):
         self.bound_note = text_label()
         self.bound_note.setToolTip(BOUND_TIP)
         self.samples_note = text_label("", "warning")
+        self.stability = StabilityPanel(session)
         self.mix = PushButton(text="")
         self.mix.native.setProperty("role", "wrapped")
         self._mixable: tuple[str, ...] = ()
@@ -199,6 +201,7 @@ class QualityPanel(Fold):
     def close(self) -> None:
         """Undo the connections to the session; measure nothing any more."""
         self._connections.close()
+        self.stability.close()
         if self._worker is not None:
             self._worker.close()
             self._worker = None
@@ -262,6 +265,7 @@ class QualityPanel(Fold):
         )
         for row, widget in enumerate(notes, start=len(FIGURES)):
             grid.addWidget(widget, row, 0, 1, 3)
+        grid.addWidget(self.stability, grid.rowCount(), 0, 1, 3)
         self.show_quality(None, None)
 
     def _show_samples(self) -> None:

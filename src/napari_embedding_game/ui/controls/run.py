@@ -274,9 +274,7 @@ class RunControls(ControlsSection):
 
     def _offer_remedy(self, message: str) -> None:
         """Offer to mend what the message says, where the engine knows how."""
-        snapshot, settings = self._session.snapshot, self._session.settings
-        is_of_map = snapshot is not None and message == snapshot.warning
-        remedy = snapshot.remedy if snapshot is not None and is_of_map else {}
+        settings, remedy = self._session.settings, self._session.remedy(message)
         self._remedy = {k: v for k, v in remedy.items() if getattr(settings, k) != v}
         self.mend.native.setVisible(bool(self._remedy))
         if self._remedy:

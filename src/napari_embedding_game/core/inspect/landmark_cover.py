@@ -1,0 +1,57 @@
+"""Whether the landmarks of a finished map stand in for its points.
+
+They repel the points in the place of the points themselves (Eq. 3): that is a game of
+landmarks only where these lie among the points and are enough of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from napari_embedding_game.core.energy.pair_functions import KERNELS
+
+OUTSIDE = 2.0
+"""Distance to its nearest point from which a landmark pushes a fifth, at most, of what
+it pushes a point beside it (the kernel 1 / (1 + u^2))."""
+_MOST_PAIRS = 10_000_000
+_FEWEST_ROWS, _MOST_ROWS = 8, 2_000
+
+
+def outside_share(
+    embedding: NDArray[np.floating], landmarks: NDArray[np.floating]
+) -> float:
+    """Return the share of the landmarks (L, d) that lie far from all points (N, d)."""
+    if not len(landmarks):
+        return 0.0
+    return float((cKDTree(embedding).query(landmarks)[0] > OUTSIDE).mean())
+
+
+def bound_share(
+    embedding: NDArray[np.floating], landmarks: NDArray[np.floating], kernel: str
+) -> float:
+    """Return S_yz^2 / S_zz as a share of the sum over all pairs, about 0 to 1.
+
+    Both sums are those of some points, evenly drawn, where there are many.
+
+    Parameters
+    ----------
+    embedding : (N, d) float
+    landmarks : (L, d) float
+    kernel : str
+        A key of ``pair_functions.KERNELS``.
+    """
+    y, z = (torch.as_tensor(np.ascontiguousarray(a)) for a in (embedding, landmarks))
+    n_rows = max(_FEWEST_ROWS, min(len(y), _MOST_ROWS, _MOST_PAIRS // len(y)))
+    some = y[:: max(1, len(y) // n_rows)]
+    drawn = len(y) / len(some)
+    of_pairs = drawn * _sum(kernel, some, y)
+    to_landmarks = drawn * _sum(kernel, some, z)
+    return to_landmarks**2 / _sum(kernel, z, z) / of_pairs
+
+
+def _sum(kernel: str, a: torch.Tensor, b: torch.Tensor) -> float:
+    squared = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+    return float(KERNELS[kernel].value(squared).sum(dtype=torch.float64))

@@ -1,0 +1,138 @@
+"""The map of a session made again with other seeds, in another thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from napari_embedding_game.core.threads import COMPUTING
+from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.run.engine import CoreEngine, Engine
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.inspect.stability import Stability
+    from napari_embedding_game.session.session import Session
+
+COLUMN = "Stability"
+"""What the result is called among the metadata."""
+MOST_SEEDS = 2**32
+ONLY_AT_REST = "Pause or stop the game first: the map on show is compared with others."
+
+
+@dataclass(frozen=True, slots=True)
+class SeedProgress:
+    """How far the maps of other seeds have come."""
+
+    n_done: int
+    n_seeds: int
+    share: float = 0.0
+    """Of the map that is played now."""
+
+    @property
+    def done(self) -> float:
+        """Share of all that is done, 0 to 1."""
+        return (self.n_done + self.share) / self.n_seeds
+
+
+@dataclass(frozen=True, eq=False)
+class StabilityFound:
+    """A stability, and the map that it is of."""
+
+    snapshot: Snapshot
+    stability: Stability
+
+
+Stages = Generator[SeedProgress, None, StabilityFound]
+
+
+def stability_job(
+    session: Session, n_seeds: int = 5, engine: Engine | None = None
+) -> Callable[[], Stages]:
+    """Return what plays the map of the session again with other seeds.
+
+    It is played with the settings that were chosen last, without what was steered on
+    the way or done by hand.  Neither the session nor its map is changed.
+
+    Parameters
+    ----------
+    session : Session
+    n_seeds : int
+        How many other seeds, at least 1: those that follow the map's own.
+    engine : Engine, optional
+        What computes; the real engine by default.
+
+    Raises
+    ------
+    DataError
+        There is no map, its points are moving, or its data are not there.
+    """
+    dataset, snapshot, played = session.dataset, session.snapshot, session.played
+    if session.state in ("preparing", "running"):
+        raise DataError(ONLY_AT_REST)
+    if dataset is None or snapshot is None or played is None:
+        raise DataError("There is no map yet: press Run.")
+    if not dataset.X.shape[1]:
+        raise DataError(dataset.missing_reason)
+    if len(snapshot.embedding) < 8:
+        raise DataError("Stability takes at least 8 rows: load more of them.")
+    game = played.steered[-1].game if played.steered else played.game
+    X, start = dataset.X, played.start
+    chosen = engine or CoreEngine()
+    return lambda: _stages(chosen, X, start, game, snapshot, n_seeds)
+
+
+def _stages(
+    engine: Engine,
+    X: Any,
+    start: StartSettings,
+    game: GameSettings,
+    snapshot: Snapshot,
+    n_seeds: int,
+) -> Stages:
+    from napari_embedding_game.core.inspect.stability import Stability, neighbors_kept
+
+    yield SeedProgress(0, n_seeds)
+    with COMPUTING:
+        graph = engine.neighbors(X, start)
+    kept = []
+    for number in range(n_seeds):
+        seed = (start.random_state + 1 + number) % MOST_SEEDS
+        seeded = replace(start, random_state=seed)
+        yield SeedProgress(number, n_seeds)
+        with COMPUTING:
+            edges, layout = engine.layout(graph, X, seeded)
+            playing = engine.play(edges, layout, seeded, game)
+        try:
+            last = yield from _play(playing, number, n_seeds)
+        finally:
+            playing.close()
+        kept.append(neighbors_kept(snapshot.embedding, last.embedding))
+    return StabilityFound(snapshot, Stability(np.stack(kept)))
+
+
+def _play(
+    playing: Any, number: int, n_seeds: int
+) -> Generator[SeedProgress, None, Snapshot]:
+    """Play one game to its end, and tell how far it is."""
+    while True:
+        with COMPUTING:
+            snapshot: Snapshot = next(playing)
+        if snapshot.finished:
+            return snapshot
+        share = snapshot.iteration / snapshot.n_iter if snapshot.n_iter else 0.0
+        yield SeedProgress(number, n_seeds, share)
+
+
+def take_stability(session: Session, found: StabilityFound) -> bool:
+    """Make a stability a column of the metadata; return whether it is of the map.
+
+    Nothing happens where another map is on show by now.
+    """
+    if session.dataset is None or session.snapshot is not found.snapshot:
+        return False
+    session.add_column(COLUMN, found.stability.of_points)
+    return True

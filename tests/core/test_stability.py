@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from napari_embedding_game.core.inspect.stability import Stability, neighbors_kept
+
+
+def by_hand(first, second, k):
+    def nearest(y, i, count):
+        far = ((y - y[i]) ** 2).sum(axis=1)
+        far[i] = np.inf
+        return set(np.argsort(far)[:count].tolist())
+
+    wide = min(5 * k, len(first) - 1)
+    return [
+        len(nearest(first, i, k) & nearest(second, i, wide)) / k
+        for i in range(len(first))
+    ]
+
+
+@pytest.fixture
+def clusters():
+    """Eight clusters of 100 points, (800, 2), and the number of each point's."""
+    rng = np.random.default_rng(0)
+    middles = 20 * np.array([[np.cos(a), np.sin(a)] for a in np.pi / 4 * np.arange(8)])
+    numbers = np.repeat(np.arange(8), 100)
+    return middles[numbers] + rng.normal(size=(800, 2)), numbers
+
+
+def test_it_is_what_its_formula_says():
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(90, 2)), rng.normal(size=(90, 3))
+    np.testing.assert_allclose(
+        neighbors_kept(first, second, 6), by_hand(first, second, 6)
+    )
+
+
+def test_clusters_that_lie_elsewhere_turned_and_mirrored_keep_all(clusters):
+    y, numbers = clusters
+    rng = np.random.default_rng(2)
+    elsewhere = np.empty_like(y)
+    for one in range(8):
+        inside = y[numbers == one]
+        turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
+        elsewhere[numbers == one] = (inside - inside.mean(axis=0)) @ turn + 90 * one
+    assert neighbors_kept(y, 0.01 * elsewhere).min() > 0.9
+
+
+def test_points_that_change_their_cluster_with_the_seed_come_out(clusters):
+    y = clusters[0]
+    rng = np.random.default_rng(3)
+    planted = rng.choice(800, 16, replace=False)
+    kept = []
+    for seed in range(5):
+        other = y + rng.normal(0, 0.2, y.shape)
+        if seed in (1, 3):
+            other[planted] = y[(planted + 400) % 800] + 0.01
+        kept.append(neighbors_kept(y, other))
+    found = Stability(np.stack(kept))
+    is_planted = np.isin(np.arange(800), planted)
+    assert found.of_points[is_planted].max() < found.of_points[~is_planted].min()
+    assert found.steady_share == pytest.approx(784 / 800)
+    assert found.told("cells") == (
+        "98% of the cells keep at least half of their neighbours whichever of 5 other "
+        "seeds is taken."
+    )
+
+
+def test_few_points_and_copies_of_one():
+    rng = np.random.default_rng(4)
+    few = rng.normal(size=(5, 2))
+    assert (neighbors_kept(few, few[::-1]) <= 1).all()
+    np.testing.assert_array_equal(neighbors_kept(few, few), np.ones(5))
+    copies = np.zeros((30, 2))
+    found = neighbors_kept(copies, rng.normal(size=(30, 2)))
+    assert ((found >= 0) & (found <= 1)).all()
