@@ -14,6 +14,8 @@ from napari_embedding_game.data.harmony import batch_columns
 from napari_embedding_game.data.images.label_column import Match, linked, match_rows
 from napari_embedding_game.data.images.measure import FirstAxis, measure_stages
 from napari_embedding_game.data.images.nuclei import nuclei_stages
+from napari_embedding_game.data.images.table_join import Join, JoinRequest
+from napari_embedding_game.data.joined import load_joined
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.quality_control import CellQuality
 from napari_embedding_game.data.raw_counts import looks_like_counts
@@ -69,6 +71,8 @@ class LoadResult:
     image: Any = None
     labels: Any = None
     """The picture and the objects that were measured, where the source has its own."""
+    join: Join | None = None
+    """How the rows were joined with label images, where there were some."""
 
 
 class Source(Protocol):
@@ -89,6 +93,8 @@ class FileSource:
     """A file or folder of any kind that can be read."""
 
     path: Path
+    request: JoinRequest | None = None
+    """The label images whose objects the rows may be; None: they are no objects."""
 
     @property
     def name(self) -> str:
@@ -97,14 +103,18 @@ class FileSource:
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it, and apply the recipe if there is one."""
-        result = yield from load_with_choices(
-            self.path,
-            space=options.space,
-            columns=options.columns,
-            missing=options.missing,
-            duplicates=options.duplicates,
-            recipe=options.recipe,
-        )
+        chosen: dict[str, Any] = {
+            "space": options.space,
+            "columns": options.columns,
+            "missing": options.missing,
+            "duplicates": options.duplicates,
+            "recipe": options.recipe,
+        }
+        join = None
+        if self.request is None:
+            result = yield from load_with_choices(self.path, **chosen)
+        else:
+            result, join = yield from load_joined(self.path, self.request, chosen)
         dataset = result.dataset
         is_counts = options.recipe is not None or looks_like_counts(dataset)
         return LoadResult(
@@ -116,6 +126,7 @@ class FileSource:
             is_counts=is_counts,
             quality=result.quality,
             batch_columns=batch_columns(dataset.obs) if is_counts else (),
+            join=join,
         )
 
 

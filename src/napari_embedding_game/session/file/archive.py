@@ -144,6 +144,13 @@ def with_data(saved: SavedMap, beside: str | Path) -> SavedMap:
     if saved.dataset.X.shape[1]:
         return saved  # they were stored with the map
     dataset = reload(saved.origin, saved.dataset.kept, Path(beside))
+    if saved.dataset.source_objects is not None:
+        linked = {"linked": saved.origin.provenance.get("linked", {})}
+        dataset = replace(
+            dataset,
+            source_objects=saved.dataset.source_objects,
+            provenance={**dataset.provenance, **linked},
+        )
     troubles = score_again(dataset, saved.dataset.scores)
     if troubles:
         dataset = replace(dataset, notes=(*dataset.notes, *troubles))

@@ -14,6 +14,7 @@ from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.measure import FirstAxis
+from napari_embedding_game.data.images.table_join import JoinRequest
 from napari_embedding_game.data.raw_counts import counts_advice
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.recipe import Recipe
@@ -38,6 +39,7 @@ from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.controls.columns_panel import ColumnsPanel
 from napari_embedding_game.ui.controls.recipe_panel import RecipePanel
 from napari_embedding_game.ui.controls.recovery_banner import RecoveryBanner
+from napari_embedding_game.ui.images.join_panel import JoinPanel, image_of
 from napari_embedding_game.ui.images.linked_layers import (
     Linked,
     LinkedLayers,
@@ -190,11 +192,13 @@ class DataControls(ControlsSection):
             self.recipe.hide()
             self.mixable_changed.emit(())
             self.columns.hide()
+            self.join.show_join(None, is_file=False)
 
     def note_loaded(self, source: Source, loaded: LoadResult) -> None:
         """Offer what else could come of the source that was taken up."""
-        is_table = isinstance(source, FeaturesSource)
+        is_table = isinstance(source, FeaturesSource | FileSource)
         self.stale.taken(*(LINKED_DEED if is_table else MEASURED_DEED))
+        self._show(self._session.dataset)
         self._show_read(loaded)
 
     def go_back(self) -> None:
@@ -269,6 +273,7 @@ class DataControls(ControlsSection):
         self.way = Breadcrumb(self._session, self._maps)
         self.recipe = RecipePanel()
         self.columns = ColumnsPanel()
+        self.join = JoinPanel(self._viewer)
         self.measure = MeasurePanel(self._viewer)
         self.stale = StaleLabels(self._linked_layers)
         self.open_button = PushButton(
@@ -308,8 +313,9 @@ class DataControls(ControlsSection):
         self.column.addWidget(self.summary)
         self.column.addWidget(self._progress_row())
         self.column.addLayout(self._form)
-        for widget in (self.notes, self.stale, self.trouble, self.drop.native):
+        for widget in (self.notes, self.join, self.stale, self.trouble):
             self.column.addWidget(widget)
+        self.column.addWidget(self.drop.native)
         for panel in (self.recipe, self.columns, self.measure):
             self.column.addWidget(panel)
         buttons = QHBoxLayout()
@@ -340,13 +346,17 @@ class DataControls(ControlsSection):
         self.drop.changed.connect(self._on_drop)
         self.recipe.wanted.connect(self._on_recipe)
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
+        self.join.wanted.connect(self._join_again)
         self.measure.wanted.connect(self.load_requested)
+        self.measure.images.ticked.connect(self._on_image_ticked)
         self.stale.wanted.connect(self._read_labels_again)
         self.way.map_requested.connect(self.map_requested)
         self.recovery_banner.recovery_requested.connect(self.recovery_requested)
         self._connections.connect(self._session.dataset_changed, self._show)
         self._connections.connect(self._loading.changed, self.go_back)
-        self._connections.add(self.measure, self.stale, self.way, self.recovery_banner)
+        self._connections.add(
+            self.join, self.measure, self.stale, self.way, self.recovery_banner
+        )
 
     # Asking
 
@@ -365,7 +375,11 @@ class DataControls(ControlsSection):
         self._table = table
         taken = self._loading.taken
         source: Source
-        if isinstance(taken, FeaturesSource):
+        if isinstance(taken, FileSource) and taken.request is not None:
+            source = replace(
+                taken, request=replace(taken.request, images=(image_of(linked.labels),))
+            )
+        elif isinstance(taken, FeaturesSource):
             source = replace(taken, labels=finest(linked.labels))
         else:
             source = measured_source(self._linked, self._first_axis())
@@ -374,6 +388,23 @@ class DataControls(ControlsSection):
                 self._loading.options = ReadOptions()
         self._loading.ask_again_as(source)
         self._reload()
+
+    def _join_again(self, request: JoinRequest | None) -> None:
+        """Join the rows of the file with other objects, or with none."""
+        taken = self._loading.taken
+        if isinstance(taken, FileSource):
+            self._loading.ask_again_as(replace(taken, request=request))
+            self._linked = self._table = None
+            self._reload()
+
+    def _on_image_ticked(self) -> None:
+        """Cut the pictures of a file's rows out of the images that are ticked."""
+        linked, chosen = self._linked_layers.current, self.measure.linked()
+        if linked is None or chosen is None or linked.labels is not chosen.labels:
+            return
+        if isinstance(self._loading.taken, FileSource):
+            self._linked = chosen
+            self._linked_layers.set(chosen, self._linked_layers.table)
 
     def _first_axis(self) -> FirstAxis:
         """Return what the first axis of the measured labels was."""
@@ -428,6 +459,8 @@ class DataControls(ControlsSection):
         columns = () if options.recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
         self.columns.offer_once(loaded.counts_twice, options.duplicates == "drop")
+        is_file = isinstance(self._loading.taken, FileSource)
+        self.join.show_join(loaded.join, is_file=is_file)
 
     def _set_drop(self, drops: bool) -> None:
         with self.drop.changed.blocked():
