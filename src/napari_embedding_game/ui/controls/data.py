@@ -198,7 +198,6 @@ class DataControls(ControlsSection):
         """Offer what else could come of the source that was taken up."""
         is_table = isinstance(source, FeaturesSource | FileSource)
         self.stale.taken(*(LINKED_DEED if is_table else MEASURED_DEED))
-        self._show(self._session.dataset)
         self._show_read(loaded)
 
     def go_back(self) -> None:
@@ -440,13 +439,15 @@ class DataControls(ControlsSection):
 
     def _show_read(self, loaded: LoadResult) -> None:
         """Offer what else could come of the source."""
+        is_file = isinstance(self._loading.taken, FileSource)
+        self.join.show_join(loaded.join, is_file=is_file)
+        self._show(self._session.dataset)
         dataset, options = loaded.dataset, self._loading.options
         self._offer_spaces(list(loaded.spaces), options.space or dataset.space)
         self.drop.native.setVisible(self.drop.value)
         if loaded.is_counts:  # the offer below says it better
             advice = counts_advice(dataset.X, dataset.space)
-            notes = [note for note in dataset.notes if note not in advice]
-            show_text(self.notes, "\n".join(notes))
+            self._show_notes([note for note in dataset.notes if note not in advice])
         self.recipe.show_for(
             is_counts=loaded.is_counts,
             applied=options.recipe,
@@ -459,8 +460,6 @@ class DataControls(ControlsSection):
         columns = () if options.recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
         self.columns.offer_once(loaded.counts_twice, options.duplicates == "drop")
-        is_file = isinstance(self._loading.taken, FileSource)
-        self.join.show_join(loaded.join, is_file=is_file)
 
     def _set_drop(self, drops: bool) -> None:
         with self.drop.changed.blocked():
@@ -476,7 +475,12 @@ class DataControls(ControlsSection):
     def _show(self, dataset: Dataset | None) -> None:
         show_text(self.title, dataset.name if dataset else "")
         show_text(self.summary, self._busy or _summary(dataset))
-        show_text(self.notes, "\n".join(dataset.notes) if dataset else "")
+        self._show_notes(() if dataset is None else dataset.notes)
+
+    def _show_notes(self, notes: Sequence[str]) -> None:
+        """Tell what was done to the data, but for what is told beside a choice."""
+        told = self.join.told
+        show_text(self.notes, "\n".join(note for note in notes if note not in told))
 
 
 def _summary(dataset: Dataset | None) -> str:

@@ -30,7 +30,9 @@ from napari_embedding_game.ui.style.form_widgets import (
 if TYPE_CHECKING:
     import napari
 
-NO_LAYER, BEST = "No layer", "The one that fits best"
+NO_LAYER, CHOOSE = "no objects of a layer", "Choose …"
+NONE_YET: tuple[str, Any] = (CHOOSE, CHOOSE)
+"""A choice that stands for none: magicgui is silent about the value None."""
 OFFER = "If the rows are the objects of a Labels layer, choose it here."
 LARGEST_GUESS = 1 << 30
 """Bytes of labels that are looked through though nobody asked."""
@@ -62,12 +64,12 @@ class JoinPanel(QWidget):
             "image then shows their pictures, and a click finds them in the image.",
         )
         self.column = ComboBox(
-            choices=[BEST],
+            choices=[CHOOSE],
             tooltip="Which column of the file holds the number that an object has in "
             "the label image.",
         )
         self.picture = ComboBox(
-            choices=[BEST],
+            choices=[CHOOSE],
             tooltip="The file has rows of several images: which of them these labels "
             "are of.",
         )
@@ -76,7 +78,7 @@ class JoinPanel(QWidget):
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self.refresh)
         self._form = form()
-        add_row(self._form, "Objects of", self.layer)
+        add_row(self._form, "Rows are", self.layer)
         add_row(self._form, "Rows by", self.column)
         add_row(self._form, "Picture", self.picture)
         column = QVBoxLayout(self)
@@ -117,46 +119,62 @@ class JoinPanel(QWidget):
         linked = None
         if join.match is not None and join.image is not None:
             linked = layer_of(self._viewer, join.image)
-        _offer(self.layer, [(NO_LAYER, None), *((x.name, x) for x in layers)], linked)
+        objects = [(f"objects of {x.name}", x) for x in layers]
+        _offer(self.layer, [(NO_LAYER, NO_LAYER), *objects], linked or NO_LAYER)
         told = None if join.match is None else join.match.column
-        columns = [c for c in join.columns if c != told]
-        chosen = [] if told is None else [told]
-        _offer(self.column, [(c, c) for c in (*chosen, *columns)], told)
-        pictures = [(one.told, one) for one in join.pictures]
-        _offer(self.picture, [(BEST, None), *pictures], join.picture)
-        is_linked = linked is not None
-        refused = bool(join.refusal)
-        self._form.setRowVisible(_COLUMN, is_linked and len(chosen + columns) > 1)
-        self._form.setRowVisible(
-            _PICTURE, bool(pictures) and (is_linked or bool(join.refusal))
-        )
-        hint = join.refusal or ("" if is_linked else OFFER)
-        show_text(self.hint, hint, "warning" if refused else "note")
+        columns: list[tuple[str, Any]] = [(name, name) for name in join.columns]
+        _offer(self.column, columns if told else [NONE_YET, *columns], told)
+        pictures: list[tuple[str, Any]] = [(one.told, one) for one in join.pictures]
+        chosen = join.picture
+        offered = pictures if chosen else [NONE_YET, *pictures]
+        _offer(self.picture, offered, chosen)
+        is_tried = linked is not None or bool(join.refusal)
+        is_choice = len(columns) > (1 if told else 0)
+        self._form.setRowVisible(_COLUMN, is_tried and is_choice)
+        has_choice = chosen is not None or bool(join.refusal)
+        self._form.setRowVisible(_PICTURE, bool(pictures) and has_choice)
+        self._tell(join, is_linked=linked is not None)
         self.setVisible(self._is_file and bool(layers))
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The sentences that are shown here, and need not be told elsewhere."""
+        return tuple(self.hint.text().split("\n")) if not self.isHidden() else ()
 
     # Inside
 
+    def _tell(self, join: Join, *, is_linked: bool) -> None:
+        if is_linked and join.match is not None:
+            show_text(self.hint, "\n".join(join.match.sentences), "note")
+        elif join.refusal:
+            show_text(self.hint, join.refusal, "warning")
+        else:
+            show_text(self.hint, OFFER, "note")
+
     def _on_layer(self) -> None:
         """Join with another layer, by the column and the picture that fit best."""
-        layer = self.layer.value
-        if layer is None:
-            self.wanted.emit(None)
-        else:
-            self.wanted.emit(JoinRequest((image_of(layer),)))
+        layer = self._layer()
+        self.wanted.emit(None if layer is None else JoinRequest((image_of(layer),)))
 
     def _ask(self) -> None:
-        layer = self.layer.value
-        if layer is None and self._join is not None and self._join.image is not None:
-            layer = layer_of(self._viewer, self._join.image)
-        if layer is not None:
-            request = JoinRequest(
-                (image_of(layer),), self.column.value, self._picture()
+        """Join by another column or picture, also where nothing was joined yet."""
+        layer, join = self._layer(), self._join
+        if layer is None and join is not None and join.image is not None:
+            layer = layer_of(self._viewer, join.image)
+        if layer is None:
+            return
+        column, picture = self.column.value, self.picture.value
+        self.wanted.emit(
+            JoinRequest(
+                (image_of(layer),),
+                None if column == CHOOSE else column,
+                picture if isinstance(picture, Picture) else None,
             )
-            self.wanted.emit(request)
+        )
 
-    def _picture(self) -> Picture | None:
-        value = self.picture.value
-        return value if isinstance(value, Picture) else None
+    def _layer(self) -> Labels | None:
+        layer = self.layer.value
+        return layer if isinstance(layer, Labels) else None
 
 
 def image_of(layer: Labels) -> LabelImage:
