@@ -271,6 +271,74 @@ def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> No
         adata.uns[_COLORS] = np.array(colors, dtype=object)
 
 
+def add_to_rows(
+    adata: AnnData, rows: NDArray[np.intp], dataset: Dataset, result: EmbeddingResult
+) -> None:
+    """Write the result into some rows of an AnnData in memory, and into no file.
+
+    Other rows get NaN and "unassigned", as rows that were left out do.
+
+    Parameters
+    ----------
+    rows : (n_source_rows,) int
+        Row of the AnnData that each row of the dataset's source is.
+
+    Raises
+    ------
+    DataError
+        If the AnnData has other rows than when it was read.
+    """
+    _check_unchanged(dataset, len(rows))
+    names = adata.obs_names.astype(str)
+    if rows.max() >= len(names) or not dataset.source_obs_names.equals(names[rows]):
+        raise DataError(
+            f"The AnnData of '{dataset.name}' has other rows than when it was taken: "
+            "take it again, or save the map as .h5ad."
+        )
+    places = np.full(adata.n_obs, -1)
+    places[rows] = np.arange(len(rows))
+    columns = {
+        name: _laid_out(column, places)
+        for name, column in result_columns(dataset, result).items()
+    }
+    positions = dataset.expand(result.embedding, np.nan)
+    with warnings.catch_warnings():
+        # A view of another AnnData becomes one of its own, as anndata has it.
+        warnings.filterwarnings("ignore", message=".*view")
+        obs = adata.obs.drop(columns=[_PRESSURE, _STRETCH], errors="ignore")
+        adata.obs = obs.assign(**columns)
+    adata.obsm[f"X_{KEY}"] = _laid_out(positions, places)
+    adata.uns[KEY] = _record(dataset, result)
+    adata.uns.pop(_COLORS, None)
+    colors = result_colors(dataset, result)
+    if colors is not None:
+        n_names = len(columns[f"{KEY}_cluster"].categories)
+        colors += [GREY] * (n_names - len(colors))
+        adata.uns[_COLORS] = np.array(colors, dtype=object)
+
+
+def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:
+    """Values of some rows over all rows, NaN, -1 or "unassigned" where there are none.
+
+    Parameters
+    ----------
+    places : (N,) int
+        Place of each row among the values, -1 for none.
+    """
+    if isinstance(values, pd.Categorical):
+        names = list(values.categories)
+        if (places < 0).any() and UNASSIGNED not in names:
+            names.append(UNASSIGNED)
+        codes = values.set_categories(names).codes[places]
+        if UNASSIGNED in names:
+            codes = np.where(places < 0, names.index(UNASSIGNED), codes)
+        return pd.Categorical.from_codes(codes, names)
+    values = np.asarray(values)
+    laid_out = values[places].copy()
+    laid_out[places < 0] = -1 if values.dtype.kind in "iu" else np.nan
+    return laid_out
+
+
 def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:
     """Rows of the source from usable rows: NaN, or nothing if sparse, elsewhere."""
     if dataset.kept.all():

@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import CheckBox, ComboBox, ProgressBar, PushButton
-from napari.layers import Labels
+from napari.layers import Labels, Layer
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.measure import FirstAxis
 from napari_embedding_game.data.images.table_join import JoinRequest
 from napari_embedding_game.data.raw_counts import counts_advice
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.file.autosave import RecoveryFile
@@ -26,6 +28,7 @@ from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import (
     SAMPLES,
+    AnnDataSource,
     FeaturesSource,
     FileSource,
     LoadResult,
@@ -63,6 +66,8 @@ if TYPE_CHECKING:
 HINT = "Open a table of cells, images or texts (one in each row), or try a sample."
 MEASURED_DEED = ("measured", "Measure again")
 LINKED_DEED = ("linked with their table", "Link again")
+TABLES = (FeaturesSource, FileSource, AnnDataSource)
+"""Sources whose rows are linked with objects, and not measured."""
 NO_TABLE = (
     "Select a layer with a table first: a Labels or Points layer whose objects "
     "were measured has one."
@@ -147,8 +152,10 @@ class DataControls(ControlsSection):
             self.open_session_requested.emit(Path(name))
 
     def use_layer(self) -> None:
-        """Load the features table of the selected layer."""
+        """Load the AnnData or the features table of the selected layer."""
         layer = self._viewer.layers.selection.active
+        if layer is not None and self._use_annotation(layer):
+            return
         features = getattr(layer, "features", None)
         if layer is None or features is None or features.shape[1] == 0:
             show_text(self.trouble, NO_TABLE)
@@ -158,6 +165,22 @@ class DataControls(ControlsSection):
         else:
             source = FeaturesSource(features.copy(), layer.name)
             self._load(source, table=Table(layer, source.features))
+
+    def _use_annotation(self, layer: Layer) -> bool:
+        """Load the AnnData of a layer of SpatialData; return whether it has one."""
+        try:
+            table = table_of_layer(layer.metadata, layer.name)
+        except DataError as error:
+            show_text(self.trouble, str(error))
+            return True
+        if table is None:
+            return False
+        if isinstance(layer, Labels):
+            source = AnnDataSource(table, layer.name, finest(layer))
+            self._load(source, self.measure.linked_to(layer))
+        else:
+            self._load(AnnDataSource(table, layer.name))
+        return True
 
     def close(self) -> None:
         """Undo the connections to viewer and session."""
@@ -196,7 +219,7 @@ class DataControls(ControlsSection):
 
     def note_loaded(self, source: Source, loaded: LoadResult) -> None:
         """Offer what else could come of the source that was taken up."""
-        is_table = isinstance(source, FeaturesSource | FileSource)
+        is_table = isinstance(source, TABLES)
         self.stale.taken(*(LINKED_DEED if is_table else MEASURED_DEED))
         self._show_read(loaded)
 
@@ -281,7 +304,8 @@ class DataControls(ControlsSection):
         )
         self.layer_button = PushButton(
             text="From layer",
-            tooltip="Load the table of measurements of the selected layer.",
+            tooltip="Load the table of measurements of the selected layer, or the "
+            "AnnData that napari-spatialdata gave it.",
         )
         self.sample_button = PushButton(
             text="Sample", tooltip="Load ready-made data to try the game on."
@@ -378,7 +402,7 @@ class DataControls(ControlsSection):
             source = replace(
                 taken, request=replace(taken.request, images=(image_of(linked.labels),))
             )
-        elif isinstance(taken, FeaturesSource):
+        elif isinstance(taken, FeaturesSource | AnnDataSource):
             source = replace(taken, labels=finest(linked.labels))
         else:
             source = measured_source(self._linked, self._first_axis())
@@ -401,9 +425,10 @@ class DataControls(ControlsSection):
         linked, chosen = self._linked_layers.current, self.measure.linked()
         if linked is None or chosen is None or linked.labels is not chosen.labels:
             return
-        if isinstance(self._loading.taken, FileSource):
+        if isinstance(self._loading.taken, FileSource | AnnDataSource):
             self._linked = chosen
-            self._linked_layers.set(chosen, self._linked_layers.table)
+            layers = self._linked_layers
+            layers.set(chosen, layers.table, layers.annotation)
 
     def _first_axis(self) -> FirstAxis:
         """Return what the first axis of the measured labels was."""

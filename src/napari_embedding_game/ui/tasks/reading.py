@@ -250,7 +250,8 @@ class ReadingTask(QObject):
             self._keeper.begin_anew()
             self._workspace.session.load(loaded.dataset)
         has_objects = loaded.dataset.objects is not None
-        self._workspace.linked.set(linked if has_objects else None, table)
+        shown = linked if has_objects else None
+        self._workspace.linked.set(shown, table, loaded.table)
 
     def _show_pictures(self, loaded: LoadResult) -> Linked:
         present = self._workspace.linked.current
