@@ -20,6 +20,11 @@ from napari_embedding_game.data.label_objects import Objects
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
 
+Examples: TypeAlias = Mapping[str, tuple[int, ...]]
+"""Rows of the source by the class that they are examples of."""
+CONFIDENCE = "_confidence"
+"""Ends the name of the column with the probability of a class that was taught."""
+
 _OF_PAIRS = re.compile(r"^(tables\[.*\] )?obsp\[")
 _HASH_BLOCK = 1 << 20  # bytes read at a time
 
@@ -76,6 +81,8 @@ class Dataset:
     """What was done to the source, such as the recipe with every number of it."""
     scores: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Genes of the sets that were scored since, by their column of ``obs``."""
+    taught: dict[str, Examples] = field(default_factory=dict)
+    """Examples of the classes that were taught since, by their column of ``obs``."""
     missing_reason: str = ""
     """Where ``X`` has no columns: a sentence that says why, and the way out."""
 
@@ -136,6 +143,7 @@ class Dataset:
             images=None if images is None else images[rows],
             texts=texts,
             scores=dict(self.scores),
+            taught=dict(self.taught),
         )
 
     def add_score(
@@ -151,6 +159,37 @@ class Dataset:
         """
         self.obs.insert(self.obs.shape[1], name, values)
         self.scores[name] = tuple(genes)
+
+    def add_taught(
+        self,
+        name: str,
+        classes: pd.Categorical,
+        confidence: NDArray[np.floating],
+        examples: Examples,
+    ) -> str:
+        """Add taught classes to ``obs``, or replace them; return the column's name.
+
+        Parameters
+        ----------
+        name : str
+            A column of the file that has this name stays: a number is added.
+        classes : Categorical of n rows
+        confidence : array, shape (n,)
+            Of the class; goes into a column whose name ends in "_confidence".
+        examples : Examples
+        """
+        wanted, number = name, 1
+        while name not in self.taught and not {name, name + CONFIDENCE}.isdisjoint(
+            self.obs.columns
+        ):
+            number += 1
+            name = f"{wanted} {number}"
+        for column, values in ((name, classes), (name + CONFIDENCE, confidence)):
+            if column in self.obs:
+                del self.obs[column]
+            self.obs.insert(self.obs.shape[1], column, values)
+        self.taught[name] = dict(examples)
+        return name
 
     def _check_lengths(self) -> None:
         n, n_columns = self.X.shape

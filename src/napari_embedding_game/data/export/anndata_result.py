@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY
-from napari_embedding_game.data.dataset import Dataset, Matrix
+from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
 from napari_embedding_game.data.formats.anndata import open_store, read_legacy, table_of
@@ -36,8 +36,8 @@ GREY = "#b0b0b0"
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Cluster, pressure and stretch of all rows of the source, by name of the column.
 
-    So are the scores of gene sets.  Pressure is left out where the method does not
-    define it, stretch where it is not known.
+    So are the scores of gene sets, and classes that were taught.  Pressure is left out
+    where the method does not define it, stretch where it is not known.
     """
     clusters = dataset.expand(result.point_names(), UNASSIGNED)
     columns = {
@@ -45,6 +45,8 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         for name in dataset.scores
         if name in dataset.obs
     }
+    for name in dataset.taught:
+        columns |= _taught_columns(dataset, name)
     columns |= {
         f"{KEY}_cluster": pd.Categorical(clusters, categories=_groups(dataset, result)),
     }
@@ -55,6 +57,22 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     if result.clusters is not None:
         columns[f"{KEY}_landmark"] = dataset.expand(result.labels, -1)
     return columns
+
+
+def _taught_columns(dataset: Dataset, name: str) -> dict[str, Any]:
+    """Class and confidence of all rows of the source; none if they are not at hand."""
+    if name not in dataset.obs:
+        return {}
+    classes = dataset.obs[name]
+    names = list(classes.cat.categories)
+    if not dataset.kept.all() and UNASSIGNED not in names:
+        names.append(UNASSIGNED)
+    told = dataset.expand(classes.to_numpy(dtype=object), UNASSIGNED)
+    confidence = dataset.expand(dataset.obs[name + CONFIDENCE], np.nan)
+    return {
+        name: pd.Categorical(told, categories=names),
+        name + CONFIDENCE: confidence,
+    }
 
 
 def _groups(dataset: Dataset, result: EmbeddingResult) -> list[str]:
@@ -134,6 +152,7 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         },
         "provenance": storable(dataset.provenance),
         **({"gene_sets": storable(dataset.scores)} if dataset.scores else {}),
+        **({"taught": storable(dataset.taught)} if dataset.taught else {}),
         "versions": versions(),
     }
 
