@@ -71,6 +71,7 @@ def test_rows_that_match_are_linked_and_the_others_told(labels):
         "3 of 5 rows match a label of the labels by column 'label'.",
         "Label 99 is not in the labels: on the map, but in no image.",
         "1 row without a label, on the map only.",
+        "1 label of the labels has no row (11): it is on no map.",
     )
 
 

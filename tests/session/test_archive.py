@@ -13,8 +13,10 @@ from sklearn.datasets import make_blobs
 
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.images.table_join import JoinRequest, LabelImage
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.readers import read
+from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import (
     archive,
     check_settings,
@@ -26,6 +28,7 @@ from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.sources import FileSource, ReadOptions
 
 
 def play(session, until):
@@ -530,3 +533,23 @@ def loaded(path):
         return archive.load(path)
     except DataError as error:
         return error
+
+
+def test_a_file_that_was_joined_with_labels_stays_so(tmp_path):
+    labels = np.kron(np.arange(1, 31).reshape(5, 6), np.ones((3, 3), int))
+    values = np.random.default_rng(0).normal(size=(31, 3))
+    frame = pd.DataFrame(values, columns=list("abc"))
+    frame["label"] = np.arange(31)[::-1]  # the last is about the background
+    frame.to_csv(tmp_path / "cells.csv", index=False)
+    request = JoinRequest((LabelImage("cells", labels),), is_guess=True)
+    source = FileSource(tmp_path / "cells.csv", request)
+    session = Session(pace=UNPACED)
+    session.load(finish(source.read(ReadOptions())).dataset)
+    saved = SavedSession(maps=(session.capture(),))
+    archive.save(saved, tmp_path / "work.zip")
+    opened, troubles = archive.open_session(tmp_path / "work.zip")
+    dataset = opened.maps[0].dataset
+    assert troubles == []
+    assert dataset.X.shape == (30, 3)
+    assert dataset.objects.label_ids.tolist() == list(range(30, 0, -1))
+    assert dataset.provenance["linked"] == {"column": "label"}

@@ -26,7 +26,8 @@ _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Numbers under these names tell where an object lies, not what it is like.
 _PLACE = re.compile(
     r"^(x|y|z|t|time|frame|(bbox|centroid|position|pos)[_\- .]?\w*"
-    r"|.*[_\- .](bbox|centroid)[_\- .]?\w*)$",
+    r"|(location|centroid)[_\- .].*"
+    r"|.*[_\- .](bbox|centroid|center|boundingbox(min|max)imum)[_\- .]?\w*)$",
     re.IGNORECASE,
 )
 _TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)

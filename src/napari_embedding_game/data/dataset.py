@@ -20,6 +20,11 @@ from napari_embedding_game.data.label_objects import Objects
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
 
+Examples: TypeAlias = Mapping[str, tuple[int, ...]]
+"""Rows of the source by the class that they are examples of."""
+CONFIDENCE = "_confidence"
+"""Ends the name of the column with the probability of a class that was taught."""
+
 _OF_PAIRS = re.compile(r"^(tables\[.*\] )?obsp\[")
 _HASH_BLOCK = 1 << 20  # bytes read at a time
 
@@ -78,6 +83,8 @@ class Dataset:
     """Genes of the sets that were scored since, by their column of ``obs``."""
     worked_out: set[str] = field(default_factory=set)
     """Columns of ``obs`` that were worked out of a map since."""
+    taught: dict[str, Examples] = field(default_factory=dict)
+    """Examples of the classes that were taught since, by their column of ``obs``."""
     missing_reason: str = ""
     """Where ``X`` has no columns: a sentence that says why, and the way out."""
 
@@ -139,6 +146,7 @@ class Dataset:
             texts=texts,
             scores=dict(self.scores),
             worked_out=set(self.worked_out),
+            taught=dict(self.taught),
         )
 
     def add_score(
@@ -155,19 +163,53 @@ class Dataset:
         self.obs.insert(self.obs.shape[1], name, values)
         self.scores[name] = tuple(genes)
 
-    def add_column(self, name: str, values: NDArray[np.floating]) -> None:
-        """Add to ``obs`` what was worked out of a map, or replace it.
+    def add_column(self, name: str, values: NDArray[np.floating]) -> str:
+        """Add to ``obs`` what was worked out of a map, or replace it; return its name.
 
         Parameters
         ----------
         name : str
-            A column of the file that has this name stays: the new one is "name 2".
+            A column of the file that has this name stays: a number is added.
         values : array, shape (n,)
         """
-        if name in self.obs.columns and name not in self.worked_out:
-            name = f"{name} 2"
+        wanted, number = name, 1
+        while name in self.obs.columns and name not in self.worked_out:
+            number += 1
+            name = f"{wanted} {number}"
         self.obs[name] = values
         self.worked_out.add(name)
+        return name
+
+    def add_taught(
+        self,
+        name: str,
+        classes: pd.Categorical,
+        confidence: NDArray[np.floating],
+        examples: Examples,
+    ) -> str:
+        """Add taught classes to ``obs``, or replace them; return the column's name.
+
+        Parameters
+        ----------
+        name : str
+            A column of the file that has this name stays: a number is added.
+        classes : Categorical of n rows
+        confidence : array, shape (n,)
+            Of the class; goes into a column whose name ends in "_confidence".
+        examples : Examples
+        """
+        wanted, number = name, 1
+        while name not in self.taught and not {name, name + CONFIDENCE}.isdisjoint(
+            self.obs.columns
+        ):
+            number += 1
+            name = f"{wanted} {number}"
+        for column, values in ((name, classes), (name + CONFIDENCE, confidence)):
+            if column in self.obs:
+                del self.obs[column]
+            self.obs.insert(self.obs.shape[1], column, values)
+        self.taught[name] = dict(examples)
+        return name
 
     def _check_lengths(self) -> None:
         n, n_columns = self.X.shape

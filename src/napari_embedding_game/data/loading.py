@@ -67,6 +67,11 @@ def load_with_choices(
 ) -> Stages[ReadResult]:
     """Do what :func:`load` does, and tell what else there is in the file."""
     result = yield from read_stages(path, **options)
+    return (yield from prepared(result, recipe))
+
+
+def prepared(result: ReadResult, recipe: Recipe | None) -> Stages[ReadResult]:
+    """Apply the recipe to what was read, and tell of the quality of raw counts."""
     dataset = result.dataset
     if looks_like_counts(dataset):
         quality = cell_quality(dataset.X, dataset.var_names)

@@ -20,6 +20,7 @@ from napari_embedding_game.data.formats.arrays import (
     array_stages,
 )
 from napari_embedding_game.data.formats.tables import (
+    KnownRows,
     table_columns,
     table_spaces,
     table_stages,
@@ -129,11 +130,12 @@ def read_stages(
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
     several: Several = "first",
+    rows: KnownRows | None = None,
 ) -> Stages[ReadResult]:
     """Do what :func:`read` does, in stages: a generator that may be closed.
 
     The file is read once: the result also tells what :func:`spaces` and
-    :func:`columns` would.
+    :func:`columns` would.  `rows` is the content of a table that was read before.
     """
     path = Path(path)
     kind = _kind(path)
@@ -141,6 +143,8 @@ def read_stages(
     check_duplicates(duplicates)
     check_several(several)
     more: dict[str, Any] = {"duplicates": duplicates} if kind.has_duplicates else {}
+    if rows is not None and is_table(path):
+        more["rows"] = rows
     if kind.has_several:
         more["several"] = several
     return (
@@ -171,6 +175,11 @@ def columns(path: str | Path, space: str | None = None) -> list[str]:
 def can_drop_duplicates(path: str | Path) -> bool:
     """Return whether `duplicates` applies: whether the file is a table."""
     return _kind(Path(path)).has_duplicates
+
+
+def is_table(path: str | Path) -> bool:
+    """Return whether this is a file of rows and columns of any kind, as a .csv is."""
+    return _kind(Path(path)) is _TABLE
 
 
 def can_read(path: str | Path) -> bool:

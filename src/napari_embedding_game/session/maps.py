@@ -163,7 +163,7 @@ class MapTree:
         In a map of a part only its rows are taken.  The map that was open stays,
         unless nothing has been played on it, and what was made of its clusters is
         carried over.  Where there already is a map of the same rows and numbers, that
-        one is opened.
+        one is opened; the open one takes over which objects the rows are.
 
         Raises
         ------
@@ -179,6 +179,7 @@ class MapTree:
         if known is not None and known.parent is not None:  # a map of a part
             dataset = _taken(dataset, whole)
         if has_same_rows(shown, dataset):
+            self._session.take_objects(dataset)
             return self._current
         for one in self._readings(base):
             if has_same_rows(one.dataset, dataset):

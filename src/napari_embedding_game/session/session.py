@@ -153,6 +153,19 @@ class Session:
         self._check_staleness()
         self.dataset_changed.emit(dataset)
 
+    def take_objects(self, dataset: Dataset) -> None:
+        """Take over which objects the rows are from the same rows, read again.
+
+        The map stays.
+        """
+        if self.dataset is not None:
+            self.dataset = replace(
+                self.dataset,
+                source_objects=dataset.source_objects,
+                notes=dataset.notes,
+                provenance=dataset.provenance,
+            )
+
     # The run, as the buttons know it
 
     def begin(self) -> Run:

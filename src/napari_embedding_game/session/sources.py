@@ -10,14 +10,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 from napari_embedding_game.data import readers, samples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import tables
+from napari_embedding_game.data.formats.anndata import from_anndata, object_spaces
 from napari_embedding_game.data.harmony import batch_columns
 from napari_embedding_game.data.images.label_column import Match, linked, match_rows
 from napari_embedding_game.data.images.measure import FirstAxis, measure_stages
 from napari_embedding_game.data.images.nuclei import nuclei_stages
-from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.images.table_join import (
+    Join,
+    JoinRequest,
+    LabelImage,
+    join,
+)
+from napari_embedding_game.data.joined import FINDING, joined, load_joined
+from napari_embedding_game.data.loading import load_with_choices, prepared
 from napari_embedding_game.data.quality_control import CellQuality
 from napari_embedding_game.data.raw_counts import looks_like_counts
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.data.validation import COUNT_TWICE, Duplicates, Missing
 
@@ -69,6 +79,10 @@ class LoadResult:
     image: Any = None
     labels: Any = None
     """The picture and the objects that were measured, where the source has its own."""
+    join: Join | None = None
+    """How the rows were joined with label images, where there were some."""
+    table: SpatialTable | None = None
+    """The AnnData of a layer that results go back into."""
 
 
 class Source(Protocol):
@@ -89,6 +103,8 @@ class FileSource:
     """A file or folder of any kind that can be read."""
 
     path: Path
+    request: JoinRequest | None = None
+    """The label images whose objects the rows may be; None: they are no objects."""
 
     @property
     def name(self) -> str:
@@ -97,14 +113,18 @@ class FileSource:
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it, and apply the recipe if there is one."""
-        result = yield from load_with_choices(
-            self.path,
-            space=options.space,
-            columns=options.columns,
-            missing=options.missing,
-            duplicates=options.duplicates,
-            recipe=options.recipe,
-        )
+        chosen: dict[str, Any] = {
+            "space": options.space,
+            "columns": options.columns,
+            "missing": options.missing,
+            "duplicates": options.duplicates,
+            "recipe": options.recipe,
+        }
+        found = None
+        if self.request is None:
+            result = yield from load_with_choices(self.path, **chosen)
+        else:
+            result, found = yield from load_joined(self.path, self.request, chosen)
         dataset = result.dataset
         is_counts = options.recipe is not None or looks_like_counts(dataset)
         return LoadResult(
@@ -116,7 +136,60 @@ class FileSource:
             is_counts=is_counts,
             quality=result.quality,
             batch_columns=batch_columns(dataset.obs) if is_counts else (),
+            join=found,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class AnnDataSource:
+    """The table of a layer of SpatialData: an AnnData in memory."""
+
+    table: SpatialTable
+    layer_name: str
+    labels: Any = None
+    """The label image whose instances the rows are; None: a layer of another kind."""
+
+    @property
+    def name(self) -> str:
+        """Return the name shown to the person."""
+        return f"the AnnData of layer '{self.layer_name}'"
+
+    def read(self, options: ReadOptions) -> Stages[LoadResult]:
+        """Read the rows about the layer, and find the object of each."""
+        yield Stage("Reading the table")
+        part = self.table.part()
+        dataset = from_anndata(
+            part,
+            self.layer_name,
+            space=options.space,
+            columns=options.columns,
+            missing=options.missing,
+        )
+        spaces = object_spaces(part, f"'{self.layer_name}'")
+        result = yield from prepared(ReadResult(dataset, spaces, []), options.recipe)
+        dataset = result.dataset
+        if self.labels is not None:
+            yield FINDING
+            dataset = self._joined(dataset)
+        if self.table.told:
+            dataset = replace(dataset, notes=(self.table.told, *dataset.notes))
+        is_counts = options.recipe is not None or looks_like_counts(dataset)
+        return LoadResult(
+            dataset=dataset,
+            spaces=result.spaces,
+            is_counts=is_counts,
+            quality=result.quality,
+            batch_columns=batch_columns(dataset.obs) if is_counts else (),
+            table=self.table,
+        )
+
+    def _joined(self, dataset: Dataset) -> Dataset:
+        """Return the dataset with the object of each row, by its instance."""
+        assert dataset.source_obs is not None
+        image = LabelImage(self.layer_name, self.labels)
+        request = JoinRequest((image,), column=self.table.instance_key)
+        found = join(dataset.source_obs, request, f"the table of '{self.layer_name}'")
+        return joined(dataset, found, request)
 
 
 @dataclass(frozen=True, eq=False)

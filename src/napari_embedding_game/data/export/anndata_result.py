@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY
-from napari_embedding_game.data.dataset import Dataset, Matrix
+from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
 from napari_embedding_game.data.formats.anndata import open_store, read_legacy, table_of
@@ -36,8 +36,9 @@ GREY = "#b0b0b0"
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Cluster, pressure and stretch of all rows of the source, by name of the column.
 
-    So are the scores of gene sets, and what was worked out of the map.  Pressure is
-    left out where the method does not define it, stretch where it is not known.
+    So are the scores of gene sets, what was worked out of the map, and classes that
+    were taught.  Pressure is left out where the method does not define it, stretch
+    where it is not known.
     """
     clusters = dataset.expand(result.point_names(), UNASSIGNED)
     columns = {
@@ -45,6 +46,8 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         for name in (*dataset.scores, *sorted(dataset.worked_out))
         if name in dataset.obs
     }
+    for name in dataset.taught:
+        columns |= _taught_columns(dataset, name)
     columns |= {
         f"{KEY}_cluster": pd.Categorical(clusters, categories=_groups(dataset, result)),
     }
@@ -55,6 +58,22 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     if result.clusters is not None:
         columns[f"{KEY}_landmark"] = dataset.expand(result.labels, -1)
     return columns
+
+
+def _taught_columns(dataset: Dataset, name: str) -> dict[str, Any]:
+    """Class and confidence of all rows of the source; none if they are not at hand."""
+    if name not in dataset.obs:
+        return {}
+    classes = dataset.obs[name]
+    names = list(classes.cat.categories)
+    if not dataset.kept.all() and UNASSIGNED not in names:
+        names.append(UNASSIGNED)
+    told = dataset.expand(classes.to_numpy(dtype=object), UNASSIGNED)
+    confidence = dataset.expand(dataset.obs[name + CONFIDENCE], np.nan)
+    return {
+        name: pd.Categorical(told, categories=names),
+        name + CONFIDENCE: confidence,
+    }
 
 
 def _groups(dataset: Dataset, result: EmbeddingResult) -> list[str]:
@@ -134,6 +153,7 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         },
         "provenance": storable(dataset.provenance),
         **({"gene_sets": storable(dataset.scores)} if dataset.scores else {}),
+        **({"taught": storable(dataset.taught)} if dataset.taught else {}),
         "versions": versions(),
     }
 
@@ -269,6 +289,74 @@ def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> No
     adata.uns.pop(_COLORS, None)
     if (colors := result_colors(dataset, result)) is not None:
         adata.uns[_COLORS] = np.array(colors, dtype=object)
+
+
+def add_to_rows(
+    adata: AnnData, rows: NDArray[np.intp], dataset: Dataset, result: EmbeddingResult
+) -> None:
+    """Write the result into some rows of an AnnData in memory, and into no file.
+
+    Other rows get NaN and "unassigned", as rows that were left out do.
+
+    Parameters
+    ----------
+    rows : (n_source_rows,) int
+        Row of the AnnData that each row of the dataset's source is.
+
+    Raises
+    ------
+    DataError
+        If the AnnData has other rows than when it was read.
+    """
+    _check_unchanged(dataset, len(rows))
+    names = adata.obs_names.astype(str)
+    if rows.max() >= len(names) or not dataset.source_obs_names.equals(names[rows]):
+        raise DataError(
+            f"The AnnData of '{dataset.name}' has other rows than when it was taken: "
+            "take it again, or save the map as .h5ad."
+        )
+    places = np.full(adata.n_obs, -1)
+    places[rows] = np.arange(len(rows))
+    columns = {
+        name: _laid_out(column, places)
+        for name, column in result_columns(dataset, result).items()
+    }
+    positions = dataset.expand(result.embedding, np.nan)
+    with warnings.catch_warnings():
+        # A view of another AnnData becomes one of its own, as anndata has it.
+        warnings.filterwarnings("ignore", message=".*view")
+        obs = adata.obs.drop(columns=[_PRESSURE, _STRETCH], errors="ignore")
+        adata.obs = obs.assign(**columns)
+    adata.obsm[f"X_{KEY}"] = _laid_out(positions, places)
+    adata.uns[KEY] = _record(dataset, result)
+    adata.uns.pop(_COLORS, None)
+    colors = result_colors(dataset, result)
+    if colors is not None:
+        n_names = len(columns[f"{KEY}_cluster"].categories)
+        colors += [GREY] * (n_names - len(colors))
+        adata.uns[_COLORS] = np.array(colors, dtype=object)
+
+
+def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:
+    """Values of some rows over all rows, NaN, -1 or "unassigned" where there are none.
+
+    Parameters
+    ----------
+    places : (N,) int
+        Place of each row among the values, -1 for none.
+    """
+    if isinstance(values, pd.Categorical):
+        names = list(values.categories)
+        if (places < 0).any() and UNASSIGNED not in names:
+            names.append(UNASSIGNED)
+        codes = values.set_categories(names).codes[places]
+        if UNASSIGNED in names:
+            codes = np.where(places < 0, names.index(UNASSIGNED), codes)
+        return pd.Categorical.from_codes(codes, names)
+    values = np.asarray(values)
+    laid_out = values[places].copy()
+    laid_out[places < 0] = -1 if values.dtype.kind in "iu" else np.nan
+    return laid_out
 
 
 def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:

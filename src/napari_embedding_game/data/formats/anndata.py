@@ -243,6 +243,11 @@ def _all_spaces(root: Any, path: Path) -> list[str]:
     ]
 
 
+def object_spaces(adata: AnnData, where: str) -> list[str]:
+    """Spaces of an AnnData in memory that can be embedded, the default first."""
+    return _spaces(object_contents(adata), where)
+
+
 def _spaces(contents: Contents, where: str) -> list[str]:
     default = contents.choose(None, where)
     return [default, *(space for space in contents.spaces() if space != default)]

@@ -15,7 +15,10 @@ from napari_embedding_game.data import row_images
 from napari_embedding_game.data.columns import as_metadata, chosen_places, listed, texts
 from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError, SeveralError
-from napari_embedding_game.data.formats.companion_tables import add_table, companion_of
+from napari_embedding_game.data.formats.companion_tables import (
+    add_companion,
+    companion_of,
+)
 from napari_embedding_game.data.formats.numpy_files import Arrays, load
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
@@ -102,7 +105,7 @@ def array_stages(
     beside = companion_of(path)
     if beside is not None:
         yield Stage(f"Reading {beside.name}")
-        dataset = add_table(dataset, beside)
+        dataset = add_companion(dataset, beside, path)
     return ReadResult(dataset, spaces, all_columns)
 
 

@@ -1,7 +1,9 @@
 """Read the table beside an array file, which holds texts and metadata.
 
 ``letters.npz`` is accompanied by ``letters_text.csv`` or ``letters_obs.csv`` (or
-.tsv, .parquet, each also with .gz), row by row.
+.tsv, .parquet, each also with .gz), row by row; deep features ``cells.npy`` by
+``cells_labels.csv``, or ``cells.csv`` where that has as many rows, which say of which
+object each row is.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.table_files import NOTES, read_frame
 
 _NAMES = ("_text", "_texts", "_obs", "_metadata")
+_OF_OBJECTS = ("_labels", "_label", "_ids", "_objects")
+"""What a table is called that says which object each row of an array is."""
 # Columns under these names say which row of the source a row is.
 _ROW_NAMES = re.compile(
     r"^(unnamed: 0.*|(row|obs|sample|cell|image)?[_\- .]?(id|index|name|number)|row)?$",
@@ -28,7 +32,7 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", ".parquet.gz")
 
 def companion_of(path: Path) -> Path | None:
     """Table that lies beside a file and has its name, if there is one."""
-    for name in _NAMES:
+    for name in (*_NAMES, *_OF_OBJECTS, ""):
         for ending in _ENDINGS:
             beside = path.with_name(f"{path.stem}{name}{ending}")
             if beside.is_file():
@@ -36,12 +40,33 @@ def companion_of(path: Path) -> Path | None:
     return None
 
 
-def add_table(dataset: Dataset, path: Path) -> Dataset:
+def add_companion(dataset: Dataset, path: Path, of: Path) -> Dataset:
+    """Return the dataset of a file `of` with the columns of its companion.
+
+    As :func:`add_table` does; but ids in a table that tells the objects of the rows
+    are no numbers of rows, so that its rows are taken in their order.  A table that
+    only has the file's name may be about anything else, and is passed over with a note
+    where it does not fit.
+    """
+    kind = path.name.removeprefix(of.stem).split(".")[0]
+    if kind in _NAMES:
+        return add_table(dataset, path)
+    try:
+        return add_table(dataset, path, in_its_order=True)
+    except DataError as error:
+        if kind in _OF_OBJECTS:
+            raise
+        told = f"Not taken: the table beside it. {error}"
+        return replace(dataset, notes=(*dataset.notes, told))
+
+
+def add_table(dataset: Dataset, path: Path, *, in_its_order: bool = False) -> Dataset:
     """Return the dataset with the columns of a table as further metadata.
 
     The table's rows are those of the source: by a column of row numbers, or of the
     names of the source's rows, where it has one; else in its order.  A column of
-    texts becomes the texts of the rows.  Columns that are there already stay.
+    texts becomes the texts of the rows.  Columns that are there already stay.  With
+    `in_its_order` no column is taken for numbers of rows.
 
     Raises
     ------
@@ -55,7 +80,9 @@ def add_table(dataset: Dataset, path: Path) -> Dataset:
             f"{path.name} has {len(frame):,} rows and {dataset.name} has "
             f"{dataset.n_source_rows:,}: give a table with a row for each."
         )
-    frame, order_notes = _in_order(frame, dataset.source_obs_names, path.name)
+    order_notes: list[str] = []
+    if not in_its_order:
+        frame, order_notes = _in_order(frame, dataset.source_obs_names, path.name)
     frame = frame.set_axis(dataset.source_obs_names, axis="index")
     frame.columns = frame.columns.astype(str)
     obs = dataset.obs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,16 @@ _FEWEST_BESIDE_PLACES = 2
 Numbers = dict[str, NDArray[np.float64]]
 
 
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """The table of a file that was read already, and what is known of its rows."""
+
+    frame: pd.DataFrame
+    ids: str | None = None
+    left_out: NDArray[np.bool_] | None = None
+    """As for :func:`from_frame`, both."""
+
+
 def read_table(
     path: Path,
     *,
@@ -74,10 +85,12 @@ def table_stages(
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
+    rows: KnownRows | None = None,
 ) -> Stages[ReadResult]:
-    """Do what :func:`read_table` does, in stages."""
+    """Do what :func:`read_table` does, in stages; `rows` are not read again."""
     yield Stage(f"Reading {path.name}")
-    frame = read_frame(path)
+    rows = rows or KnownRows(read_frame(path))
+    frame = rows.frame
     yield Stage("Checking the numbers")
     dataset = from_frame(
         frame,
@@ -88,6 +101,8 @@ def table_stages(
         chosen=columns,
         missing=missing,
         duplicates=duplicates,
+        ids=rows.ids,
+        left_out=rows.left_out,
     )
     return ReadResult(
         dataset, [_space_name(path.name)], number_columns(frame, path.name)

@@ -57,7 +57,17 @@ _KNOWN = (
 )
 _ENDINGS = ("objectnumber", "labelid", "objectid", "label")
 _TIMES = ("time", "frame", "t", "timepoint", "timeindex")
-_IMAGES = ("imagenumber", "image", "imageid", "imagename", "filename", "file", "field")
+_IMAGES = (
+    "imagenumber",  # CellProfiler
+    "image",  # QuPath
+    "imageid",
+    "imagename",
+    "filename",
+    "file",
+    "field",
+    "position",
+    "site",
+)
 _SEPARATORS = re.compile(r"[^a-z0-9]")
 _FIRST = 100
 NAPARI_RULE = "napari's rule (row i is label i, and row 0 the background)"
@@ -75,6 +85,11 @@ class Match:
     """(n_rows,) rows about the background, which belong on no map."""
     sentences: tuple[str, ...]
     """How many rows match by which column, and why others do not."""
+
+    @property
+    def n_linked(self) -> int:
+        """Rows that are objects."""
+        return int(self.objects.present.sum())
 
 
 def match_rows(
@@ -107,13 +122,44 @@ def match_rows(
     DataError
         If no column tells the object, or none of the rows matches one.
     """
+    objects, in_time = objects_of(labels, first_axis)
+    return match_objects(
+        table,
+        objects,
+        column,
+        where=where,
+        labels_name=labels_name,
+        in_time=in_time,
+    )
+
+
+def objects_of(labels: Any, first_axis: FirstAxis = "z") -> tuple[Objects, bool]:
+    """Return the objects of a label image, and whether they are a time series'.
+
+    Raises
+    ------
+    DataError
+        As :func:`~napari_embedding_game.data.label_objects.find_objects`.
+    """
     pixels = np.asarray(labels)
     in_time = first_axis == "time" and pixels.ndim == 3
-    objects = find_objects_in_time(pixels) if in_time else find_objects(pixels)
+    return (find_objects_in_time if in_time else find_objects)(pixels), in_time
+
+
+def match_objects(
+    table: pd.DataFrame,
+    objects: Objects,
+    column: str | None = None,
+    *,
+    where: str = "the table",
+    labels_name: str = "the labels",
+    in_time: bool = False,
+) -> Match:
+    """Do what :func:`match_rows` does with objects that are known already."""
     times = _times(table, where) if in_time else None
     called = _quoted(labels_name)
     if column is not None:
-        ids = None if column not in table else _whole_numbers(table[column])
+        ids = None if column not in table else numbers_of(table[column])
         if ids is None:
             raise DataError(
                 f'{_begun(where)} has no column "{column}" of whole numbers: choose '
@@ -123,7 +169,7 @@ def match_rows(
     tried = [
         (name, ids)
         for name in id_columns(table)
-        if (ids := _whole_numbers(table[name])) is not None
+        if (ids := numbers_of(table[name])) is not None
     ]
     sure = [one for one in tried if _is_sure(one[1], objects, times)]
     if not sure and not tried:
@@ -180,7 +226,7 @@ def id_columns(table: pd.DataFrame) -> list[str]:
     """Names of the columns that are called as labels are, the likeliest first."""
     ranked = [(_rank(name), str(name)) for name in table.columns]
     known = sorted((rank, name) for rank, name in ranked if rank is not None)
-    return [name for _, name in known if _whole_numbers(table[name]) is not None]
+    return [name for _, name in known if numbers_of(table[name]) is not None]
 
 
 def possible_id_columns(table: pd.DataFrame) -> list[str]:
@@ -191,9 +237,14 @@ def possible_id_columns(table: pd.DataFrame) -> list[str]:
         for name in table.columns
         if str(name) not in known
         and not is_of_a_map(name)
-        and (ids := _whole_numbers(table[name])) is not None
+        and (ids := numbers_of(table[name])) is not None
         and len(np.unique(ids)) == len(ids)
     ]
+
+
+def picture_columns(table: pd.DataFrame) -> list[str]:
+    """Names of the columns that say which picture a row is of."""
+    return [str(name) for name in table.columns if _plain(name) in _IMAGES]
 
 
 def label_column(obs: pd.DataFrame) -> str | None:
@@ -211,7 +262,7 @@ def label_ids(table: pd.DataFrame, column: str | None = None) -> NDArray[np.int6
         napari's own rule: row i is about label i.
     """
     name = column if column in table else label_column(table)
-    ids = None if name is None else _whole_numbers(table[name])
+    ids = None if name is None else numbers_of(table[name])
     return np.arange(len(table)) if ids is None else np.maximum(ids, 0)
 
 
@@ -263,8 +314,8 @@ def _rank(name: object) -> int | None:
     return len(_KNOWN) if plain.endswith(_ENDINGS) else None
 
 
-def _whole_numbers(column: pd.Series) -> NDArray[np.int64] | None:
-    """(n_rows,) whole numbers, -1 where there is none; None for other columns.
+def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
+    """(n_rows,) whole numbers of a column, -1 where there is none; None for others.
 
     Numbers written as text or as 1.0 count.
     """
@@ -292,7 +343,7 @@ def _are_whole(values: NDArray[np.float64], column: pd.Series) -> bool:
 def _times(table: pd.DataFrame, where: str) -> NDArray[np.int64]:
     """(n_rows,) picture of a time series that each row is about."""
     for name in table.columns:
-        numbers = _whole_numbers(table[name]) if _plain(name) in _TIMES else None
+        numbers = numbers_of(table[name]) if _plain(name) in _TIMES else None
         if numbers is not None:
             return numbers
     raise DataError(
@@ -400,6 +451,9 @@ def _match(
         sentences.append(f"{_rows(ids < 0)} without a label, on the map only.")
     if repeated.any():
         sentences.append(_told_repeated(table, ids, repeated, column))
+    missing = np.setdiff1d(objects.label_ids, ids)
+    if len(missing):
+        sentences.append(_without_row(missing, called))
     return Match(column, _objects_of(objects, places, is_linked), is_background,
                  tuple(sentences))  # fmt: skip
 
@@ -426,9 +480,22 @@ def _by_place(
         return _match(table, objects, np.arange(len(table)), None, None, where, called)
     raise DataError(
         f"Not linked with {called}: {where} has {len(table):,} rows and no column of "
-        f"labels, and the image has {len(objects):,} objects. Add a column called "
-        '"label" that says which object a row is, or choose one under Rows by.'
+        f"labels, and the image has {len(objects):,} objects.{_texts_as_ids(table)} "
+        'Add a column called "label" that says which object a row is, or choose one '
+        "under Rows by."
     )
+
+
+def _texts_as_ids(table: pd.DataFrame) -> str:
+    """Return a sentence on a column of ids that are no numbers, as QuPath has one."""
+    texts = [
+        str(name)
+        for name in table.columns
+        if _rank(name) is not None and not pd.api.types.is_numeric_dtype(table[name])
+    ]
+    if not texts:
+        return ""
+    return f" Column {_column(texts[0])} holds names, not the numbers of a label image."
 
 
 # Sentences
@@ -501,6 +568,13 @@ def _labels(ids: NDArray[np.int64]) -> str:
     return (
         f"Label {shown} is" if len(ids) == 1 else f"{len(ids):,} labels ({shown}) are"
     )
+
+
+def _without_row(missing: NDArray[np.int64], called: str) -> str:
+    shown = listed([str(i) for i in missing.tolist()])
+    if len(missing) == 1:
+        return f"1 label of {called} has no row ({shown}): it is on no map."
+    return f"{len(missing):,} labels of {called} have no row ({shown}): on no map."
 
 
 def _column(name: str) -> str:

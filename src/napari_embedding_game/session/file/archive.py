@@ -32,6 +32,7 @@ from napari_embedding_game.session.file.origin import reload
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.file.zip_container import Container
 from napari_embedding_game.session.json_codec import dumps, loads
+from napari_embedding_game.session.taught_classes import teach_again
 
 ENDING = ".zip"
 
@@ -142,8 +143,17 @@ def with_data(saved: SavedMap, beside: str | Path) -> SavedMap:
     """
     assert saved.origin is not None
     if saved.dataset.X.shape[1]:
+        teach_again(saved.dataset, saved.dataset.taught)
         return saved  # they were stored with the map
     dataset = reload(saved.origin, saved.dataset.kept, Path(beside))
+    if saved.dataset.source_objects is not None:
+        linked = {"linked": saved.origin.provenance.get("linked", {})}
+        dataset = replace(
+            dataset,
+            source_objects=saved.dataset.source_objects,
+            provenance={**dataset.provenance, **linked},
+        )
+    teach_again(dataset, saved.dataset.taught)
     troubles = score_again(dataset, saved.dataset.scores)
     if troubles:
         dataset = replace(dataset, notes=(*dataset.notes, *troubles))

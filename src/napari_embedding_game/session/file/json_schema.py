@@ -110,6 +110,8 @@ class MapText(MomentText):
     has_x: bool = False
     scores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Genes of the sets that were scored, by what the score is called."""
+    taught: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
+    """Rows that are examples of taught classes, by the column of the classes."""
     n_axes: int = 0
     """Axes of the label image that the rows are objects of; 0: they are none."""
     look: DisplaySettings

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.data.dataset import Examples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.clusters.automatic import BookState
@@ -88,6 +89,7 @@ class MapReader:
                 self._arrays("x", "<f4", self._n, None) if text.has_x else None,
                 self._objects(),
                 dict(text.scores),
+                dict(self._taught()),
             ),
             origin=text.origin,
             start=text.start,
@@ -115,6 +117,15 @@ class MapReader:
         return read_timeline(
             text, self._n, snapshot, member, self._expect, self._file.name
         )
+
+    def _taught(self) -> Mapping[str, Examples]:
+        """Return the examples of taught classes, which are rows of the source."""
+        n_rows = self._text.origin.n_source_rows
+        for examples in self._text.taught.values():
+            rows = np.array([row for rows in examples.values() for row in rows], "<i8")
+            self._expect(within(rows, 0, n_rows), "its examples")
+            self._expect(len(np.unique(rows)) == len(rows), "its examples")
+        return self._text.taught
 
     def _objects(self) -> Objects | None:
         n_axes, n_rows = self._text.n_axes, self._text.origin.n_source_rows

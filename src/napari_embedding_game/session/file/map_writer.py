@@ -44,6 +44,7 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
         is_drawn=one.drawn is not None,
         has_x=_stores_x(one.dataset),
         scores=one.dataset.scores,
+        taught=one.dataset.taught,
         n_axes=0 if objects is None else objects.ndim,
         look=one.look,
         view=one.view,

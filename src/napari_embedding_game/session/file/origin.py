@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.dataset import Dataset, source_sha256
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.readers import can_read, spaces
+from napari_embedding_game.data.formats.table_files import read_frame
+from napari_embedding_game.data.formats.tables import KnownRows
+from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.readers import can_read, is_table, spaces
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import finish
 
@@ -139,7 +141,7 @@ def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Dataset:
     """
     if origin.path:
         path = _find(origin, beside)
-        attempts = _readings(origin, path)
+        attempts = _readings(origin, path, kept)
     elif origin.name.lower() in SAMPLES:
         attempts = iter([getattr(samples, origin.name.lower())()])
     else:
@@ -189,7 +191,7 @@ def _unchanged(origin: Origin, path: Path) -> Path:
     return path
 
 
-def _readings(origin: Origin, path: Path) -> Iterator[Dataset]:
+def _readings(origin: Origin, path: Path, kept: NDArray[np.bool_]) -> Iterator[Dataset]:
     """Yield the ways in which the file may have been read, the likeliest first."""
     recipe = _recipe(origin)
     space = origin.space if recipe is None else recipe[1]
@@ -200,15 +202,18 @@ def _readings(origin: Origin, path: Path) -> Iterator[Dataset]:
     if origin.columns and recipe is None:
         options.append({"columns": origin.columns, "space": _in(space, known)})
     options += [{}, {"duplicates": "drop"}]
+    if is_table(path) and not kept.all():
+        # Rows about the background were not standardised with.
+        rows = KnownRows(read_frame(path), left_out=~kept)
+        options += [{**one, "rows": rows} for one in options]
     for one in options:
-        yield finish(
-            load(
-                path,
-                missing="drop",
-                recipe=None if recipe is None else recipe[0],
-                **one,
-            )
+        reading = load_with_choices(
+            path,
+            missing="drop",
+            recipe=None if recipe is None else recipe[0],
+            **one,
         )
+        yield finish(reading).dataset
 
 
 def _in(space: str, known: list[str]) -> str | None:

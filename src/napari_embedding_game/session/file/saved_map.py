@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.clusters.automatic import BookState
 from napari_embedding_game.session.clusters.clustering import resolve_n_clusters
@@ -98,6 +98,7 @@ def rows_only(
     X: NDArray[np.float32] | None = None,
     objects: Objects | None = None,
     scores: dict[str, tuple[str, ...]] | None = None,
+    taught: dict[str, Examples] | None = None,
 ) -> Dataset:
     """Return rows that a map can be shown with while their source is not at hand.
 
@@ -113,6 +114,8 @@ def rows_only(
         Labels and boxes of the source's rows.
     scores : dict, optional
         Gene sets that were scored, to be scored again when the source is read.
+    taught : dict, optional
+        Examples of taught classes, to be learned from again.
     """
     reason = "" if X is not None else reason
     X = np.zeros((len(names), 0), np.float32) if X is None else X
@@ -134,4 +137,5 @@ def rows_only(
         provenance=origin.provenance,
         source_objects=objects,
         scores=scores or {},
+        taught=taught or {},
     )

@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import CheckBox, ComboBox, ProgressBar, PushButton
-from napari.layers import Labels
+from napari.layers import Labels, Layer
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.measure import FirstAxis
+from napari_embedding_game.data.images.table_join import JoinRequest
 from napari_embedding_game.data.raw_counts import counts_advice
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.file.autosave import RecoveryFile
@@ -25,6 +28,7 @@ from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import (
     SAMPLES,
+    AnnDataSource,
     FeaturesSource,
     FileSource,
     LoadResult,
@@ -38,6 +42,7 @@ from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.controls.columns_panel import ColumnsPanel
 from napari_embedding_game.ui.controls.recipe_panel import RecipePanel
 from napari_embedding_game.ui.controls.recovery_banner import RecoveryBanner
+from napari_embedding_game.ui.images.join_panel import JoinPanel, image_of
 from napari_embedding_game.ui.images.linked_layers import (
     Linked,
     LinkedLayers,
@@ -61,6 +66,8 @@ if TYPE_CHECKING:
 HINT = "Open a table of cells, images or texts (one in each row), or try a sample."
 MEASURED_DEED = ("measured", "Measure again")
 LINKED_DEED = ("linked with their table", "Link again")
+TABLES = (FeaturesSource, FileSource, AnnDataSource)
+"""Sources whose rows are linked with objects, and not measured."""
 NO_TABLE = (
     "Select a layer with a table first: a Labels or Points layer whose objects "
     "were measured has one."
@@ -145,8 +152,10 @@ class DataControls(ControlsSection):
             self.open_session_requested.emit(Path(name))
 
     def use_layer(self) -> None:
-        """Load the features table of the selected layer."""
+        """Load the AnnData or the features table of the selected layer."""
         layer = self._viewer.layers.selection.active
+        if layer is not None and self._use_annotation(layer):
+            return
         features = getattr(layer, "features", None)
         if layer is None or features is None or features.shape[1] == 0:
             show_text(self.trouble, NO_TABLE)
@@ -156,6 +165,22 @@ class DataControls(ControlsSection):
         else:
             source = FeaturesSource(features.copy(), layer.name)
             self._load(source, table=Table(layer, source.features))
+
+    def _use_annotation(self, layer: Layer) -> bool:
+        """Load the AnnData of a layer of SpatialData; return whether it has one."""
+        try:
+            table = table_of_layer(layer.metadata, layer.name)
+        except DataError as error:
+            show_text(self.trouble, str(error))
+            return True
+        if table is None:
+            return False
+        if isinstance(layer, Labels):
+            source = AnnDataSource(table, layer.name, finest(layer))
+            self._load(source, self.measure.linked_to(layer))
+        else:
+            self._load(AnnDataSource(table, layer.name))
+        return True
 
     def close(self) -> None:
         """Undo the connections to viewer and session."""
@@ -190,10 +215,11 @@ class DataControls(ControlsSection):
             self.recipe.hide()
             self.mixable_changed.emit(())
             self.columns.hide()
+            self.join.show_join(None, is_file=False)
 
     def note_loaded(self, source: Source, loaded: LoadResult) -> None:
         """Offer what else could come of the source that was taken up."""
-        is_table = isinstance(source, FeaturesSource)
+        is_table = isinstance(source, TABLES)
         self.stale.taken(*(LINKED_DEED if is_table else MEASURED_DEED))
         self._show_read(loaded)
 
@@ -269,6 +295,7 @@ class DataControls(ControlsSection):
         self.way = Breadcrumb(self._session, self._maps)
         self.recipe = RecipePanel()
         self.columns = ColumnsPanel()
+        self.join = JoinPanel(self._viewer)
         self.measure = MeasurePanel(self._viewer)
         self.stale = StaleLabels(self._linked_layers)
         self.open_button = PushButton(
@@ -277,7 +304,8 @@ class DataControls(ControlsSection):
         )
         self.layer_button = PushButton(
             text="From layer",
-            tooltip="Load the table of measurements of the selected layer.",
+            tooltip="Load the table of measurements of the selected layer, or the "
+            "AnnData that napari-spatialdata gave it.",
         )
         self.sample_button = PushButton(
             text="Sample", tooltip="Load ready-made data to try the game on."
@@ -308,8 +336,9 @@ class DataControls(ControlsSection):
         self.column.addWidget(self.summary)
         self.column.addWidget(self._progress_row())
         self.column.addLayout(self._form)
-        for widget in (self.notes, self.stale, self.trouble, self.drop.native):
+        for widget in (self.notes, self.join, self.stale, self.trouble):
             self.column.addWidget(widget)
+        self.column.addWidget(self.drop.native)
         for panel in (self.recipe, self.columns, self.measure):
             self.column.addWidget(panel)
         buttons = QHBoxLayout()
@@ -340,13 +369,17 @@ class DataControls(ControlsSection):
         self.drop.changed.connect(self._on_drop)
         self.recipe.wanted.connect(self._on_recipe)
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
+        self.join.wanted.connect(self._join_again)
         self.measure.wanted.connect(self.load_requested)
+        self.measure.images.ticked.connect(self._on_image_ticked)
         self.stale.wanted.connect(self._read_labels_again)
         self.way.map_requested.connect(self.map_requested)
         self.recovery_banner.recovery_requested.connect(self.recovery_requested)
         self._connections.connect(self._session.dataset_changed, self._show)
         self._connections.connect(self._loading.changed, self.go_back)
-        self._connections.add(self.measure, self.stale, self.way, self.recovery_banner)
+        self._connections.add(
+            self.join, self.measure, self.stale, self.way, self.recovery_banner
+        )
 
     # Asking
 
@@ -365,7 +398,11 @@ class DataControls(ControlsSection):
         self._table = table
         taken = self._loading.taken
         source: Source
-        if isinstance(taken, FeaturesSource):
+        if isinstance(taken, FileSource) and taken.request is not None:
+            source = replace(
+                taken, request=replace(taken.request, images=(image_of(linked.labels),))
+            )
+        elif isinstance(taken, FeaturesSource | AnnDataSource):
             source = replace(taken, labels=finest(linked.labels))
         else:
             source = measured_source(self._linked, self._first_axis())
@@ -374,6 +411,24 @@ class DataControls(ControlsSection):
                 self._loading.options = ReadOptions()
         self._loading.ask_again_as(source)
         self._reload()
+
+    def _join_again(self, request: JoinRequest | None) -> None:
+        """Join the rows of the file with other objects, or with none."""
+        taken = self._loading.taken
+        if isinstance(taken, FileSource):
+            self._loading.ask_again_as(replace(taken, request=request))
+            self._linked = self._table = None
+            self._reload()
+
+    def _on_image_ticked(self) -> None:
+        """Cut the pictures of a file's rows out of the images that are ticked."""
+        linked, chosen = self._linked_layers.current, self.measure.linked()
+        if linked is None or chosen is None or linked.labels is not chosen.labels:
+            return
+        if isinstance(self._loading.taken, FileSource | AnnDataSource):
+            self._linked = chosen
+            layers = self._linked_layers
+            layers.set(chosen, layers.table, layers.annotation)
 
     def _first_axis(self) -> FirstAxis:
         """Return what the first axis of the measured labels was."""
@@ -409,13 +464,15 @@ class DataControls(ControlsSection):
 
     def _show_read(self, loaded: LoadResult) -> None:
         """Offer what else could come of the source."""
+        is_file = isinstance(self._loading.taken, FileSource)
+        self.join.show_join(loaded.join, is_file=is_file)
+        self._show(self._session.dataset)
         dataset, options = loaded.dataset, self._loading.options
         self._offer_spaces(list(loaded.spaces), options.space or dataset.space)
         self.drop.native.setVisible(self.drop.value)
         if loaded.is_counts:  # the offer below says it better
             advice = counts_advice(dataset.X, dataset.space)
-            notes = [note for note in dataset.notes if note not in advice]
-            show_text(self.notes, "\n".join(notes))
+            self._show_notes([note for note in dataset.notes if note not in advice])
         self.recipe.show_for(
             is_counts=loaded.is_counts,
             applied=options.recipe,
@@ -443,7 +500,12 @@ class DataControls(ControlsSection):
     def _show(self, dataset: Dataset | None) -> None:
         show_text(self.title, dataset.name if dataset else "")
         show_text(self.summary, self._busy or _summary(dataset))
-        show_text(self.notes, "\n".join(dataset.notes) if dataset else "")
+        self._show_notes(() if dataset is None else dataset.notes)
+
+    def _show_notes(self, notes: Sequence[str]) -> None:
+        """Tell what was done to the data, but for what is told beside a choice."""
+        told = self.join.told
+        show_text(self.notes, "\n".join(note for note in notes if note not in told))
 
 
 def _summary(dataset: Dataset | None) -> str:

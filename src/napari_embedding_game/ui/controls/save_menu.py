@@ -26,6 +26,7 @@ FORMATS = {
 }
 SESSION = "Session, to go on later…"
 COLUMNS = "Columns in the layer's features"
+IN_ANNDATA = "Map and clusters in the layer's AnnData"
 COPY_METHODS = "Copy methods text"
 TIPS = {
     ".ipynb": "All that led to this map, as code that makes it again from the data.",
@@ -33,6 +34,10 @@ TIPS = {
     ".txt": "What was done, for the methods of a paper, with versions and citations.",
 }
 """Of entries that do not say all."""
+ANNDATA_TIP = (
+    "Into obs and obsm of the table in memory, and the features of the layer; no file "
+    "is written."
+)
 
 
 class SaveMenu(PushButton):
@@ -84,8 +89,11 @@ class SaveMenu(PushButton):
     def _on_show(self) -> None:
         """Offer columns only where there is a layer that they go to."""
         linked = self._linked
+        is_annotated = linked.annotation is not None
         has_table = linked.current is not None or linked.table is not None
-        self.columns.setVisible(has_table)
+        self.columns.setText(IN_ANNDATA if is_annotated else COLUMNS)
+        self.columns.setToolTip(ANNDATA_TIP if is_annotated else "")
+        self.columns.setVisible(has_table or is_annotated)
 
     def _save(self, ending: str) -> None:
         name = proposed(self._session.dataset, "map")

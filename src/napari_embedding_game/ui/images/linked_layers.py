@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.data.export.result import EmbeddingResult
     from napari_embedding_game.data.label_objects import Objects
+    from napari_embedding_game.data.spatial_table import SpatialTable
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.35
@@ -67,6 +68,8 @@ class LinkedLayers:
     def __init__(self) -> None:
         self.current: Linked | None = None
         self.table: Table | None = None
+        self.annotation: SpatialTable | None = None
+        """The AnnData of a layer that the rows are of, which results go back into."""
         self.missed: Mapping[str, Any] = {}
         """What a session file tells of layers that are not there, as `describe`."""
 
@@ -74,10 +77,15 @@ class LinkedLayers:
         """Return the layers by name and file, for a session file; {} without any."""
         return self.missed if self.current is None else describe(self.current)
 
-    def set(self, linked: Linked | None, table: Table | None = None) -> None:
+    def set(
+        self,
+        linked: Linked | None,
+        table: Table | None = None,
+        annotation: SpatialTable | None = None,
+    ) -> None:
         """Take up layers, or none."""
         self.missed = {}
-        self.table = table
+        self.table, self.annotation = table, annotation
         if linked is not self.current:
             self.current = linked
             self.changed.emit(linked)

@@ -122,8 +122,12 @@ class MeasurePanel(QWidget):
             None if choice in (BY_NAME, NOT_LINKED) else choice,
             self.axis.value if is_chosen else "z",
         )
-        linked = self.linked() if is_chosen else None
-        return source, linked or Linked(labels), Table(labels, source.features)
+        return source, self.linked_to(labels), Table(labels, source.features)
+
+    def linked_to(self, labels: Labels) -> Linked:
+        """Return a Labels layer with the images that are ticked for it."""
+        linked = self.linked() if labels is self.labels.value else None
+        return linked or Linked(labels)
 
     # Inside
 

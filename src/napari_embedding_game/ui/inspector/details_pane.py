@@ -159,7 +159,7 @@ class DetailsPane(QWidget):
         """Show what is inside these clusters; inside of selected points if none."""
         show_text(self.numbers, _numbers(report))
         self.composition.set_shares(report.composition)
-        self.thumbnails.set_rows(report.draw)
+        self.thumbnails.set_rows(self._with_picture(report.draw))
         texts = None if self._dataset is None else self._dataset.texts
         if texts is not None:
             rows = report.draw[:N_TEXTS]
@@ -182,6 +182,11 @@ class DetailsPane(QWidget):
         self.texts.follow(rows)
 
     # Inside
+
+    def _with_picture(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Leave out rows that are no object of the image."""
+        objects = None if self._dataset is None else self._dataset.objects
+        return rows if objects is None else rows[objects.present[rows]]
 
     def _on_looks(self) -> None:
         """Cut the pictures anew: an image layer has other colours now."""

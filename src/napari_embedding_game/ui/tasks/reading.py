@@ -16,6 +16,7 @@ from napari_embedding_game.session.file.autosave import RecoveryFile
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
+from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
 from napari_embedding_game.ui.images.linked_layers import Linked, Table, show_pictures
 from napari_embedding_game.ui.images.relink import Relinker
 from napari_embedding_game.ui.tasks.session_store import SessionStore, load_session
@@ -92,7 +93,8 @@ class ReadingTask(QObject):
         """Read a source in the background and take it up.
 
         What is loaded stays when reading fails or is cancelled.  Where it would be
-        lost with what a person made of it, they are asked first.
+        lost with what a person made of it, they are asked first.  The rows of a file
+        are joined with the objects of an open Labels layer where they clearly fit.
 
         Parameters
         ----------
@@ -109,6 +111,8 @@ class ReadingTask(QObject):
         bool
             Whether it is going to be read.
         """
+        if not is_again:
+            source = with_labels(source, self._viewer)
         if not is_again and not self._may_replace(source):
             return False
         self.asked.emit(source, self._loading.ask(source), linked, table)
@@ -238,13 +242,16 @@ class ReadingTask(QObject):
         """Show what was read: another reading of the open map, or other data."""
         if linked is None and loaded.labels is not None:
             linked = self._show_pictures(loaded)
+        if loaded.join is not None:
+            linked = joined_layers(self._viewer, loaded.join)
         if is_reading:
             self._keeper.reload(loaded.dataset)
         else:
             self._keeper.begin_anew()
             self._workspace.session.load(loaded.dataset)
         has_objects = loaded.dataset.objects is not None
-        self._workspace.linked.set(linked if has_objects else None, table)
+        shown = linked if has_objects else None
+        self._workspace.linked.set(shown, table, loaded.table)
 
     def _show_pictures(self, loaded: LoadResult) -> Linked:
         present = self._workspace.linked.current

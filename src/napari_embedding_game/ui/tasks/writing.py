@@ -12,6 +12,7 @@ from qtpy.QtCore import QObject, Signal
 from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.anndata_result import add_to_rows
 from napari_embedding_game.data.export.figure import PointColors
 from napari_embedding_game.session.clusters.clustering import Edits
 from napari_embedding_game.session.file import archive
@@ -147,21 +148,30 @@ class WritingTask(QObject):
     def write_features(self) -> None:
         """Write the clusters into the table of the layer, beside what it has.
 
-        By label into that of a Labels layer, else row by row.
+        By label into that of a Labels layer, else row by row; and into the AnnData of
+        the layer where the rows are those of one.
         """
         session, record = self._workspace.session, self._workspace.linked
         dataset, result = session.dataset, session.result()
-        linked, table = record.current, record.table
+        linked, table, annotation = record.current, record.table, record.annotation
         layer = linked.labels if linked else table.layer if table else None
-        if dataset is None or result is None or layer is None:
+        is_nowhere = layer is None and annotation is None
+        if dataset is None or result is None or is_nowhere:
             self.trouble.emit(NO_TABLE)
             return
+        result = replace(result, cluster_colors=self._workspace.palette.by_id())
         try:
-            write_columns(layer, table, dataset, result)
+            if annotation is not None:
+                for adata, rows in annotation.places:
+                    add_to_rows(adata, rows, dataset, result)
+            if layer is not None:
+                write_columns(layer, table, dataset, result)
         except DataError as error:
             self.trouble.emit(str(error))
         else:
-            self.saved.emit(f"columns of {layer.name}")
+            also = " and its AnnData" if annotation is not None else ""
+            name = dataset.name if layer is None else layer.name
+            self.saved.emit(f"columns of {name}{also}")
 
     def save_session(self, path: Path) -> None:
         """Write a session file, to go on later."""

@@ -1,0 +1,86 @@
+"""Read a file and join its rows with the objects of a label image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.formats.table_files import read_frame
+from napari_embedding_game.data.formats.tables import KnownRows
+from napari_embedding_game.data.images.label_column import linked
+from napari_embedding_game.data.images.table_join import Join, JoinRequest, join
+from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.readers import is_table
+from napari_embedding_game.data.stages import Stage, Stages
+
+ROW_NAMES = "(row names)"
+"""Stands among the columns for the names of an AnnData's rows."""
+FINDING = Stage("Finding the objects")
+
+
+def load_joined(
+    path: Path, request: JoinRequest, options: Mapping[str, Any]
+) -> Stages[tuple[ReadResult, Join]]:
+    """Load a file in stages, with the label and the bounding box of each row.
+
+    Parameters
+    ----------
+    path : Path
+    request : JoinRequest
+    options
+        As for :func:`~.loading.load_with_choices`.
+
+    Returns
+    -------
+    ReadResult, Join
+        The rows are objects where there is a match; its sentences, or why there is
+        none, are among the notes of the dataset.
+    """
+    if is_table(path):
+        yield Stage(f"Reading {path.name}")
+        frame = read_frame(path)
+        yield FINDING
+        found = join(frame, request, path.name)
+        match = found.match
+        rows = KnownRows(frame)
+        if match is not None:
+            rows = KnownRows(frame, match.column, match.left_out)
+        result = yield from load_with_choices(path, rows=rows, **options)
+    else:
+        result = yield from load_with_choices(path, **options)
+        yield FINDING
+        found = join(table_of(result.dataset), request, path.name)
+    dataset = joined(result.dataset, found, request)
+    return replace(result, dataset=dataset), found
+
+
+def joined(dataset: Dataset, found: Join, request: JoinRequest) -> Dataset:
+    """Return a dataset with the objects of its rows, or with the reason why not."""
+    match = found.match
+    if match is None:
+        is_told = found.refusal and not request.is_guess
+        notes = (found.refusal, *dataset.notes) if is_told else dataset.notes
+        return replace(dataset, notes=notes)
+    background = match.left_out[dataset.kept]
+    if background.any():
+        dataset = dataset.subset(~background)
+    return linked(dataset, match)
+
+
+def table_of(dataset: Dataset) -> pd.DataFrame:
+    """Return the metadata of all rows of the source, with names that are numbers."""
+    obs = dataset.source_obs
+    if obs is None:
+        return pd.DataFrame(index=range(dataset.n_source_rows))
+    if dataset.source is None or dataset.source.suffix.lower() not in (
+        ".h5ad",
+        ".zarr",
+    ):
+        return obs
+    return obs.assign(**{ROW_NAMES: obs.index})

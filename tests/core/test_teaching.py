@@ -1,0 +1,97 @@
+"""Classes learned from examples: who is told apart, how well, and how surely."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.inspect.teaching import learn
+
+
+def taught(*args, **options):
+    steps, shares = learn(*args, **options), []
+    while True:
+        try:
+            shares.append(next(steps))
+        except StopIteration as stop:
+            assert shares == sorted(shares)
+            return stop.value
+
+
+def blobs(distance, n=300, n_columns=5, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = np.arange(n) % 3
+    middles = rng.normal(size=(3, n_columns)) * distance
+    return (middles[codes] + rng.normal(size=(n, n_columns))).astype("f4"), codes
+
+
+@pytest.mark.parametrize("is_scaled", [True, False])
+def test_a_few_examples_tell_all_others(is_scaled):
+    X, codes = blobs(5)
+    rows = np.arange(15)
+    units = 1 if is_scaled else np.array([1, 10, 100, 1, 1])
+    found = taught(X * units, rows, codes[rows], is_scaled=is_scaled)
+    assert (found.codes == codes).mean() > 0.97
+    assert found.score > 0.9
+    assert found.counts.tolist() == [5, 5, 5]
+    assert found.confidence.mean() > 0.8
+
+
+def test_classes_that_are_alike_score_as_chance_does():
+    X, codes = blobs(0)
+    rows = np.arange(60)
+    found = taught(X, rows, codes[rows])
+    assert abs(found.score - 1 / 3) < 3 * found.spread
+    assert found.confidence.mean() < 0.55
+
+
+def test_confidence_is_about_the_share_that_is_right():
+    X, codes = blobs(0.8, n=900)
+    rows = np.arange(120)
+    found = taught(X, rows, codes[rows])
+    others = np.arange(900) >= 120
+    right = (found.codes == codes)[others].mean()
+    assert abs(found.confidence[others].mean() - right) < 0.08
+    assert abs(found.score - right) < 3 * found.spread
+
+
+def test_examples_keep_their_class():
+    X, codes = blobs(5)
+    rows, wrong = np.arange(12), codes[:12].copy()
+    wrong[0] = 2
+    assert taught(X, rows, wrong).codes[0] == 2
+
+
+def test_a_perfect_score_of_few_examples_has_a_spread():
+    X, codes = blobs(9)
+    few, many = np.arange(6), np.arange(60)
+    assert taught(X, few, codes[few]).spread > 3 * taught(X, many, codes[many]).spread
+
+
+def test_a_class_of_one_example_is_learned_but_not_scored():
+    X, codes = blobs(6)
+    rows = np.array([0, 3, 6, 1])
+    found = taught(X, rows, codes[rows])
+    assert found.score is None
+    assert (found.codes[codes != 2] == codes[codes != 2]).mean() > 0.9
+
+
+def test_one_class_is_refused():
+    with pytest.raises(InputError, match="two boxes"):
+        taught(np.ones((5, 2)), np.arange(3), np.zeros(3, int))
+
+
+def test_sparse_rows_and_constant_columns_are_learned_from():
+    X, codes = blobs(5)
+    X = np.column_stack([np.maximum(X, 0), np.zeros(len(X))])
+    rows = np.arange(30)
+    found = taught(sp.csr_matrix(X), rows, codes[rows])
+    assert (found.codes == codes).mean() > 0.9
+
+
+def test_the_same_seed_gives_the_same():
+    X, codes = blobs(1)
+    rows = np.arange(40)
+    one, other = (taught(X, rows, codes[rows]) for _ in range(2))
+    assert one.score == other.score
+    np.testing.assert_array_equal(one.confidence, other.confidence)

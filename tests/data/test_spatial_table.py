@@ -1,0 +1,160 @@
+"""Tables of SpatialData, found in the metadata of a layer and written into again."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from anndata import AnnData
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.anndata_result import add_to_rows
+from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.spatial_table import table_of_layer
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.sources import AnnDataSource, ReadOptions
+
+N = 12
+INSTANCES = np.arange(N) * 3 + 2
+"""Labels of the cells, with gaps."""
+COLUMN = "embedding_game_cluster"
+
+
+def labels():
+    """Twelve cells of 3 x 3 pixels, and one that no row is about."""
+    image = np.zeros((40, 4), int)
+    for place, label in enumerate(INSTANCES):
+        image[3 * place : 3 * place + 3, :3] = label
+    image[38:, 3] = 99
+    return image
+
+
+@pytest.fixture
+def adata():
+    """Rows about "cells", shuffled, between five about "nuclei"."""
+    rng = np.random.default_rng(0)
+    order = rng.permutation(N)
+    obs = pd.DataFrame(
+        {
+            "region": pd.Categorical(["nuclei"] * 2 + ["cells"] * N + ["nuclei"] * 3),
+            "cell": [*range(2), *INSTANCES[order], *range(2, 5)],
+        },
+        index=[f"row{i}" for i in range(N + 5)],
+    )
+    adata = AnnData(rng.normal(size=(N + 5, 4)).astype("f4"), obs=obs)
+    adata.obsm["X_pca"] = rng.normal(size=(N + 5, 3)).astype("f4")
+    adata.uns["spatialdata_attrs"] = {
+        "region": ["cells", "nuclei"],
+        "region_key": "region",
+        "instance_key": "cell",
+    }
+    return adata
+
+
+def sdata(**tables):
+    return SimpleNamespace(tables=tables)
+
+
+def result(n):
+    rng = np.random.default_rng(1)
+    return EmbeddingResult(
+        embedding=rng.normal(size=(n, 2)).astype("f4"),
+        landmarks=np.zeros((2, 2), "f4"),
+        labels=(np.arange(n) % 2).astype("i4"),
+        pressure=np.full(n, 0.5, "f4"),
+        energy=1.0,
+        clusters=(np.arange(n) % 2 + 1).astype("i4"),
+        cluster_names={1: "big", 2: "small"},
+        cluster_colors={1: "#ff0000", 2: "#00ff00"},
+    )
+
+
+def read(table, image=None, **options):
+    source = AnnDataSource(table, "cells", image)
+    return finish(source.read(ReadOptions(**options)))
+
+
+def test_rows_of_other_regions_are_left_out_and_told(adata):
+    loaded = read(table_of_layer({"adata": adata}, "cells"), labels())
+    dataset = loaded.dataset
+    wanted = adata.obs["cell"].to_numpy()[2:-3]
+    assert dataset.objects.label_ids.tolist() == wanted.tolist()
+    assert dataset.space == "obsm['X_pca']"
+    np.testing.assert_array_equal(dataset.X, adata.obsm["X_pca"][2:-3])
+    assert dataset.notes[:3] == (
+        "Left out: 5 rows of other regions (region: nuclei).",
+        "12 of 12 rows match a label of 'cells' by column 'cell'.",
+        "1 label of 'cells' has no row (99): it is on no map.",
+    )
+    assert loaded.spaces == ["obsm['X_pca']", "X"]
+
+
+def test_the_table_of_the_sdata_about_the_layer_is_taken(adata):
+    other = AnnData(np.ones((3, 2), "f4"))
+    other.uns["spatialdata_attrs"] = {
+        "region": "spots",
+        "region_key": None,
+        "instance_key": None,
+    }
+    metadata = {"sdata": sdata(spots=other, table=adata), "name": "cells"}
+    table = table_of_layer(metadata, "cells of the left half")
+    assert table.adata is adata
+    assert len(table.rows) == N
+    assert table_of_layer({"sdata": sdata(spots=other)}, "spots").adata is other
+    with pytest.raises(DataError, match=r"about 'blobs': they annotate cells, nuclei"):
+        table_of_layer(metadata | {"name": "blobs"}, "blobs")
+
+
+def test_layers_without_a_table_have_none():
+    assert table_of_layer({}, "cells") is None
+    assert table_of_layer({"sdata": sdata(), "adata": None}, "cells") is None
+
+
+def test_a_table_about_one_element_is_the_layer_s_whatever_its_name(adata):
+    own = adata[2:-3].copy()
+    assert len(table_of_layer({"adata": own}, "renamed").rows) == N
+    with pytest.raises(DataError, match="'region' names cells, nuclei"):
+        table_of_layer({"adata": adata}, "renamed")
+
+
+def test_results_go_back_into_the_same_object_by_row(adata):
+    table = table_of_layer({"adata": adata}, "cells")
+    dataset = read(table, labels()).dataset
+    for adata_, rows in table.places:
+        add_to_rows(adata_, rows, dataset, result(N))
+    assert adata.obs[COLUMN].tolist() == (
+        ["unassigned"] * 2 + ["big", "small"] * 6 + ["unassigned"] * 3
+    )
+    assert list(adata.uns[f"{COLUMN}_colors"]) == ["#ff0000", "#00ff00", "#b0b0b0"]
+    positions = adata.obsm["X_embedding_game"]
+    np.testing.assert_array_equal(positions[2:-3], result(N).embedding)
+    assert np.isnan(positions[[0, 1, -1]]).all()
+    assert adata.obs["embedding_game_landmark"].iloc[0] == -1
+    assert np.isnan(adata.obs["embedding_game_pressure"].iloc[0])
+
+
+def test_a_copy_of_the_sdata_s_table_is_written_with_its_original(adata):
+    own = adata[2:-3].copy()
+    metadata = {"adata": own, "sdata": sdata(table=adata), "name": "cells"}
+    table = table_of_layer(metadata, "cells")
+    dataset = read(table, labels()).dataset
+    for adata_, rows in table.places:
+        add_to_rows(adata_, rows, dataset, result(N))
+    assert own.obs[COLUMN].tolist() == adata.obs[COLUMN].tolist()[2:-3]
+
+
+def test_a_view_becomes_a_table_of_its_own(adata):
+    view = adata[2:-3]
+    table = table_of_layer({"adata": view}, "cells")
+    add_to_rows(view, table.rows, read(table).dataset, result(N))
+    assert view.obs[COLUMN].tolist() == ["big", "small"] * 6
+    assert COLUMN not in adata.obs
+
+
+def test_rows_that_changed_meanwhile_are_not_written(adata):
+    table = table_of_layer({"adata": adata}, "cells")
+    dataset = read(table).dataset
+    adata.obs_names = [f"other{i}" for i in range(N + 5)]
+    with pytest.raises(DataError, match="other rows than when it was taken"):
+        add_to_rows(adata, table.rows, dataset, result(N))
+    assert COLUMN not in adata.obs

@@ -1,0 +1,200 @@
+"""Points in boxes become classes of all rows, in maps of parts and files, too."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.anndata_result import result_columns
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.teaching import Teaching
+
+N = 60
+
+
+@pytest.fixture
+def dataset():
+    """Three kinds of rows that are easy to tell apart; the file has one row more."""
+    rng = np.random.default_rng(0)
+    kinds = np.arange(N + 1) % 3
+    X = (np.eye(3)[kinds] * 8 + rng.normal(size=(N + 1, 3))).astype("f4")
+    kept = np.arange(N + 1) != 10
+    obs = pd.DataFrame({"kind": kinds}, index=[f"c{i}" for i in range(N + 1)])
+    return Dataset.from_rows(
+        name="cells", X=X, obs=obs, var_names=list("abc"), space="X", kept=kept
+    )
+
+
+@pytest.fixture
+def session(engine, dataset):
+    session = Session(engine, UNPACED)
+    session.load(dataset)
+    return session
+
+
+@pytest.fixture
+def teaching(session):
+    return Teaching(session)
+
+
+def of_kind(session, kind, n):
+    """Return the first n points of a kind."""
+    points = np.zeros(len(session.dataset.obs), bool)
+    points[np.flatnonzero(session.dataset.obs["kind"] == kind)[:n]] = True
+    return points
+
+
+def learn(teaching):
+    examples = teaching.examples()
+    return teaching.take_up(finish(teaching.lesson()()), examples)
+
+
+def filled(session, teaching, n=6):
+    teaching.add_box("third")
+    for kind in range(3):
+        teaching.put(kind, of_kind(session, kind, n))
+    return teaching
+
+
+def test_what_is_missing_is_said(session, teaching):
+    assert "put them into a box" in teaching.refusal()
+    teaching.put(0, of_kind(session, 0, 3))
+    assert "put others into another box" in teaching.refusal()
+    teaching.put(1, of_kind(session, 1, 1))
+    assert teaching.refusal() == ""
+
+
+def test_a_point_is_in_one_box(session, teaching):
+    teaching.put(0, of_kind(session, 0, 4))
+    teaching.put(1, of_kind(session, 0, 2))
+    assert [int(teaching.points(i).sum()) for i in (0, 1)] == [2, 2]
+    teaching.take_out(of_kind(session, 0, 3))
+    assert [int(teaching.points(i).sum()) for i in (0, 1)] == [1, 0]
+
+
+def test_boxes_have_names_of_their_own(teaching):
+    teaching.rename(0, "mitotic")
+    teaching.rename(1, " mitotic ")
+    teaching.rename(1, "")
+    assert [box.name for box in teaching.boxes] == ["mitotic", "mitotic 2"]
+    teaching.remove(0)
+    assert [box.name for box in teaching.boxes] == ["mitotic 2"]
+
+
+def test_all_points_get_a_class_and_a_confidence(session, teaching):
+    heard = []
+    session.columns_changed.connect(lambda: heard.append(1))
+    assert learn(filled(session, teaching)) == "taught"
+    obs = session.dataset.obs
+    told = obs["taught"].cat.codes.to_numpy()
+    assert obs["taught"].cat.categories.tolist() == ["Box 1", "Box 2", "third"]
+    assert (told == obs["kind"]).mean() > 0.95
+    assert obs["taught_confidence"].between(1 / 3, 1).all()
+    assert heard == [1]
+    assert teaching.told().startswith("Balanced accuracy ")
+    assert "from 18 examples (by chance 0.33)" in teaching.told()
+
+
+def test_learning_again_replaces_what_was_learned(session, teaching):
+    learn(filled(session, teaching))
+    assert not teaching.is_outdated
+    teaching.rename(2, "c")
+    assert teaching.is_outdated
+    assert learn(teaching) == "taught"
+    assert session.dataset.obs["taught"].cat.categories.tolist()[-1] == "c"
+
+
+def test_a_column_of_the_file_stays(session, teaching):
+    teaching.column = "kind"
+    before = session.dataset.obs["kind"].tolist()
+    assert learn(filled(session, teaching)) == "kind 2"
+    assert session.dataset.obs["kind"].tolist() == before
+
+
+def test_a_single_example_is_told(session, teaching):
+    teaching.put(0, of_kind(session, 0, 4))
+    teaching.put(1, of_kind(session, 1, 1))
+    learn(teaching)
+    assert "not tested: Box 2 has a single one" in teaching.told()
+
+
+def test_few_examples_are_told(session, teaching):
+    teaching.put(0, of_kind(session, 0, 9))
+    teaching.put(1, of_kind(session, 1, 3))
+    learn(teaching)
+    assert teaching.told().endswith("Box 2 has 3: add more of it.")
+
+
+def test_the_least_sure_points_are_no_examples(session, teaching):
+    assert not len(teaching.doubtful())
+    learn(filled(session, teaching))
+    doubtful = teaching.doubtful()
+    confidence = session.dataset.obs["taught_confidence"].to_numpy()
+    assert np.all(np.diff(confidence[doubtful]) >= 0)
+    boxes = [teaching.points(i) for i in range(3)]
+    assert not np.any(boxes, axis=0)[doubtful].any()
+
+
+def test_in_a_map_of_a_part_boxes_and_classes_stay(session, teaching):
+    learn(filled(session, teaching))
+    part = session.dataset.subset(np.arange(N) >= 9)
+    whole = session.dataset
+    session.load(part)
+    assert [int(teaching.points(i).sum()) for i in range(3)] == [3, 3, 3]
+    assert part.obs["taught"].equals(whole.obs["taught"][9:])
+    teaching.put(0, of_kind(session, 0, 4))
+    session.load(whole)
+    assert int(teaching.points(0).sum()) == 7
+
+
+def test_other_data_begin_with_empty_boxes(session, teaching):
+    learn(filled(session, teaching))
+    X = np.random.default_rng(0).normal(size=(9, 2)).astype("f4")
+    obs = pd.DataFrame(index=list("abcdefghi"))
+    session.load(
+        Dataset.from_rows(name="n", X=X, obs=obs, var_names=["a", "b"], space="X")
+    )
+    assert [box.rows for box in teaching.boxes] == [frozenset(), frozenset()]
+    assert teaching.learned is None
+
+
+def test_a_session_file_has_the_examples(session, teaching, tmp_path):
+    learn(filled(session, teaching))
+    before = session.dataset.obs
+    saved = SavedSession(maps=(session.capture(),))
+    archive.save(saved, tmp_path / "work.zip")
+    opened, _ = archive.open_session(tmp_path / "work.zip")
+    again = Session()
+    restored = Teaching(again)
+    again.restore(opened.maps[0])
+    for name in ("taught", "taught_confidence"):
+        assert again.dataset.obs[name].equals(before[name])
+    assert restored.boxes == teaching.boxes
+    assert restored.column == "taught"
+
+
+def test_examples_beyond_the_rows_are_refused(session, teaching, tmp_path):
+    learn(filled(session, teaching))
+    session.dataset.taught["taught"] = {"a": (1,), "b": (N + 1,)}
+    saved = SavedSession(maps=(session.capture(),))
+    archive.save(saved, tmp_path / "work.zip")
+    with pytest.raises(DataError, match="its examples do not fit"):
+        archive.load(tmp_path / "work.zip")
+
+
+def test_results_have_the_classes_of_all_rows(session, teaching):
+    learn(filled(session, teaching))
+    run = session.begin()
+    for frame in run.frames():
+        session.receive(run, frame)
+        if frame.snapshot is not None and frame.snapshot.finished:
+            session.stop()
+    columns = result_columns(session.dataset, session.result())
+    assert columns["taught"][10] == "unassigned"
+    assert columns["taught"][0] == "Box 1"
+    assert np.isnan(columns["taught_confidence"][10])

@@ -1,0 +1,119 @@
+"""A file whose rows are the objects of an open Labels layer."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from anndata import AnnData
+from qtpy.QtWidgets import QApplication
+
+from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.ui.controls.save_menu import IN_ANNDATA
+from napari_embedding_game.ui.images.join_panel import NO_LAYER
+
+N_OBJECTS = 24
+
+
+@pytest.fixture
+def nuclei(viewer):
+    """An image and 24 square nuclei, whose labels are 2, 4, 6 ..."""
+    labels = np.zeros((60, 60), np.int32)
+    for number in range(N_OBJECTS):
+        row, column = divmod(number, 6)
+        labels[12 * row + 2 : 12 * row + 9, 10 * column + 1 : 10 * column + 8] = (
+            2 * number + 2
+        )
+    viewer.add_image(np.random.default_rng(0).random(labels.shape), name="stain")
+    return viewer.add_labels(labels, name="nuclei")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """The rows of the nuclei in another order, as CellProfiler writes them."""
+    rng = np.random.default_rng(1)
+    ids = rng.permutation(np.arange(2, 2 * N_OBJECTS + 1, 2))
+    values = rng.normal(size=(N_OBJECTS, 3))
+    frame = pd.DataFrame(values, columns=["area", "tone", "form"])
+    frame.insert(0, "ObjectNumber", ids)
+    frame["nuc"] = ids[::-1]
+    frame.to_csv(tmp_path / "Nuclei.csv", index=False)
+    return tmp_path / "Nuclei.csv", ids
+
+
+@pytest.fixture
+def loading(qtbot, dock):
+    """Do something and wait for what it loads."""
+
+    def act(job):
+        with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+            job()
+        QApplication.processEvents()
+        return dock.controller.session.dataset
+
+    return act
+
+
+def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
+    viewer, nuclei, dock, session, loading, play, table
+):
+    path, ids = table
+    dataset = loading(lambda: dock.controller.reading.load(FileSource(path)))
+    linked, panel = dock.controller.workspace.linked, dock.data.join
+    assert dataset.objects.label_ids.tolist() == ids.tolist()
+    assert linked.current.labels is nuclei
+    assert linked.current.images == (viewer.layers["stain"],)
+    assert panel.layer.value is nuclei
+    assert panel.column.value == "ObjectNumber"
+    assert "24 of 24 rows match a label of 'nuclei'" in panel.hint.text()
+    assert "match a label" not in dock.data.notes.text()
+    play()
+    shown = session.snapshot
+    session.selection.select_points(np.array([3]))
+    lit = dock.controller.object_highlight.layer.data
+    assert np.unique(nuclei.data[lit > 0]).tolist() == [ids[3]]
+    loading(lambda: panel.layer.native.setCurrentText(NO_LAYER))
+    assert panel.layer.current_choice == NO_LAYER
+    assert linked.current is None
+    assert session.dataset.objects is None
+    assert session.snapshot is shown
+    loading(lambda: setattr(panel.layer, "value", nuclei))
+    loading(lambda: setattr(panel.column, "value", "nuc"))
+    assert session.dataset.objects.label_ids.tolist() == ids[::-1].tolist()
+    assert session.dataset.var_names == ("area", "tone", "form")
+
+
+def test_the_annotation_of_a_layer_gets_the_clusters_and_so_does_the_layer(
+    qtbot, viewer, nuclei, dock, session, loading, play
+):
+    ids = np.random.default_rng(2).permutation(np.unique(nuclei.data)[1:])
+    obs = pd.DataFrame({"region": "nuclei", "instance_id": ids}).set_axis(map(str, ids))
+    adata = AnnData(np.random.default_rng(3).normal(size=(N_OBJECTS, 3)), obs=obs)
+    adata.uns["spatialdata_attrs"] = {
+        "region": "nuclei",
+        "region_key": "region",
+        "instance_key": "instance_id",
+    }
+    nuclei.metadata["adata"] = adata
+    viewer.layers.selection.active = nuclei
+    loading(dock.data.layer_button.native.click)
+    assert session.dataset.objects.label_ids.tolist() == ids.tolist()
+    play()
+    dock.run.save.menu.aboutToShow.emit()
+    assert dock.run.save.columns.text() == IN_ANNDATA
+    dock.run.save.columns.trigger()
+    table = nuclei.features.set_index("index")
+    column = "embedding_game_cluster"
+    assert adata.obs[column].tolist() == table.loc[ids, column].tolist()
+    assert adata.obsm["X_embedding_game"].shape == (N_OBJECTS, 2)
+
+
+def test_labels_that_come_later_are_offered(viewer, dock, loading, table, qtbot):
+    path, _ = table
+    loading(lambda: dock.controller.reading.load(FileSource(path)))
+    assert dock.data.join.isHidden()
+    viewer.add_labels(np.eye(40, dtype=int), name="other")
+    qtbot.waitUntil(lambda: not dock.data.join.isHidden())
+    loading(lambda: setattr(dock.data.join.layer, "value", viewer.layers["other"]))
+    hint = dock.data.join.hint
+    assert hint.property("role") == "warning"
+    assert "rows whose label the image does not have" in hint.text()
+    assert dock.controller.workspace.linked.current is None
