@@ -32,7 +32,6 @@ from sklearn.metrics import roc_auc_score
 
 from napari_embedding_game import tl
 from napari_embedding_game.core.estimator import EmbeddingGame
-from napari_embedding_game.core.new_rows.label_transfer import vote, vote_weights
 from napari_embedding_game.data.export.anndata_result import new_anndata
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.formats.anndata import from_anndata
@@ -152,22 +151,12 @@ def balanced(right: Any, truth: Any) -> float:
     return float(np.mean([right[truth == label].mean() for label in np.unique(truth)]))
 
 
-def mapped(adata: AnnData, known: AnnData) -> tuple[AnnData, float]:
+def mapped(adata: AnnData, known: AnnData, **options: Any) -> tuple[AnnData, float]:
     """Return new cells on the map, and the seconds that it took."""
     new = adata.copy()
     begun = time.perf_counter()
-    tl.map_onto_reference(new, known, LABEL)
+    tl.map_onto_reference(new, known, LABEL, **options)
     return new, time.perf_counter() - begun
-
-
-def on_the_map(known: AnnData, new: AnnData) -> Any:
-    """Return labels by the nearest reference cells on the map itself."""
-    from sklearn.neighbors import NearestNeighbors
-
-    search = NearestNeighbors(n_neighbors=15).fit(known.obsm["X_embedding_game"])
-    apart, near = search.kneighbors(new.obsm["X_embedding_game"])
-    names, codes = np.unique(known.obs[LABEL], return_inverse=True)
-    return names[vote(codes[near], vote_weights(apart))[0]]
 
 
 def labels(args: argparse.Namespace) -> list[dict[str, Any]]:
@@ -180,7 +169,7 @@ def labels(args: argparse.Namespace) -> list[dict[str, Any]]:
         for title, seed, is_known in splits(adata, name, args.seeds):
             one = labels_once(adata, np.asarray(is_known), seed)
             found.setdefault(title, []).append(one)
-            print(title, seed, {k: round(v, 3) for k, v in one.items()}, flush=True)
+            print(title, seed, {k: f"{v:.3f}" for k, v in one.items()}, flush=True)
     return [{"cells": title, **_mean(rows)} for title, rows in found.items()]
 
 
@@ -189,6 +178,7 @@ def labels_once(adata: AnnData, is_known: Any, seed: int) -> dict[str, float]:
     counts, rest = adata[is_known].copy(), adata[~is_known].copy()
     known = reference(counts, seed)
     new, seconds = mapped(rest, known)
+    moved, _ = mapped(rest, known, correct_batch=True)
     truth = rest.obs[LABEL].to_numpy()
     right = new.obs[f"{LABEL}_predicted"].astype(str).to_numpy() == truth
     sure = new.obs[f"{LABEL}_confidence"].to_numpy() >= 0.9
@@ -196,7 +186,7 @@ def labels_once(adata: AnnData, is_known: Any, seed: int) -> dict[str, float]:
     return {
         "accuracy": right.mean(),
         "balanced": balanced(right, truth),
-        "by place on the map": (on_the_map(known, new) == truth).mean(),
+        "batch corrected": (moved.obs[f"{LABEL}_predicted"] == truth).mean(),
         "ingest": (theirs == truth).mean(),
         "ingest balanced": balanced(theirs == truth, truth),
         "sure": sure.mean(),

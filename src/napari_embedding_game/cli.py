@@ -799,6 +799,13 @@ def map_onto(
             "own score as high."
         ),
     ] = 0.01,
+    correct_batch: Annotated[
+        bool,
+        typer.Option(
+            "--correct-batch",
+            help="Take away what NEW differs in from reference cells of the same kind.",
+        ),
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite an existing OUT.")
     ] = False,
@@ -826,6 +833,7 @@ def map_onto(
             n_neighbors=n_neighbors,
             min_shared_genes=min_shared_genes,
             unlike=unlike,
+            correct_batch=correct_batch,
         )
         mapped = _finish_told(stages, quiet)
         mapping.write_mapped(cells.adata, mapped, known.dataset.space)

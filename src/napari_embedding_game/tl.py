@@ -198,6 +198,7 @@ def map_onto_reference(
     n_neighbors: int = 15,
     min_shared_genes: float = 0.5,
     unlike: float = 0.01,
+    correct_batch: bool = False,
     copy: bool = False,
 ) -> AnnData | None:
     """Place new cells on the map of a reference, and predict their labels.
@@ -218,14 +219,18 @@ def map_onto_reference(
     labels : str or sequence of str
         Columns of the reference's ``obs`` to predict.
     n_neighbors : int
-        Nearest reference cells, in the space of the map, that vote on a label, the near
-        ones with up to seven times the weight of the farthest.
+        Reference cells that vote on a label: the nearest on the map, the near ones with
+        up to seven times the weight of the farthest.
     min_shared_genes : float
         Share of the genes of the reference's components that `adata` has to have; those
         that it does not have count as in the mean cell.
     unlike : float
         A new cell is called unlike the reference where it scores higher than all but
         this share of the reference's own cells.
+    correct_batch : bool, default=False
+        Whether what the new cells differ in from reference cells of the same kind is
+        taken away first, as of another batch or condition.  Only where they are of
+        about the same kinds as the reference: others are moved to what they are not.
     copy : bool, default=False
         Whether a copy gets the results and is returned.
 
@@ -280,6 +285,7 @@ def map_onto_reference(
             n_neighbors=n_neighbors,
             min_shared_genes=min_shared_genes,
             unlike=unlike,
+            correct_batch=correct_batch,
         )
     )
     write_mapped(adata, mapped, known.dataset.space)

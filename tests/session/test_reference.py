@@ -153,9 +153,9 @@ def test_what_is_refused(reference, labels, change, sentence):
 
 def test_other_genes_and_other_numbers_are_refused(reference):
     new = cells(9)
+    other = new.copy()
+    other.var_names = [f"ENSG{i}" for i in range(150)]
     with pytest.raises(DataError, match=r"have only 0 of the 100 genes .*: theirs are"):
-        other = new.copy()
-        other.var_names = [f"ENSG{i}" for i in range(150)]
         tl.map_onto_reference(other, reference, "kind")
     new.X = new.X.toarray() - 1
     with pytest.raises(DataError, match="neither raw counts nor their logarithms"):

@@ -1,4 +1,4 @@
-"""Labels of new rows by those of the fitted rows nearest to them.
+"""Labels of new rows by those of the fitted rows around them.
 
 A label has the votes of the K nearest fitted rows, each weighed by exp(-2 d^2 / d_K^2),
 d_K being the distance of the farthest of them: a nearest row counts up to seven times

@@ -103,7 +103,7 @@ class Unexplained:
             depths.append(around)
         depths_known, sizes_known = np.concatenate(depths), np.concatenate(sizes)
         self._range = depths_known.min(), depths_known.max()
-        degree = 2 if self._range[0] < self._range[1] else 0
+        degree = min(2, len(np.unique(depths_known)) - 1)
         self._expected = np.polynomial.Polynomial.fit(depths_known, sizes_known, degree)
         self._known = sizes_known - self._expected(depths_known)
 

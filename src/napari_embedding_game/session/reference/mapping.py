@@ -1,8 +1,8 @@
 """Place new cells on the map of a reference, and tell what they are like.
 
-    genes aligned by name -> the reference's normalising, scaling and loadings ->
-    places by ``EmbeddingGame.transform`` -> labels of the nearest reference cells ->
-    which are unlike any of them
+    genes aligned by name -> the reference's normalising, scaling and loadings
+    -> places by ``EmbeddingGame.transform`` -> labels of the reference cells around
+    -> which are unlike any of them
 
 The map and its cells stay as they are, and no new cell changes the place or the labels
 of another.  Only whether it is unlike the reference is judged together with the new
@@ -20,6 +20,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.new_rows.batch_shift import without_shift
+from napari_embedding_game.core.new_rows.fitted_search import FittedSearch
 from napari_embedding_game.core.new_rows.label_transfer import (
     tail_share,
     vote,
@@ -96,6 +98,7 @@ def map_cells(
     n_neighbors: int = N_NEIGHBORS,
     min_shared_genes: float = MIN_SHARED_GENES,
     unlike: float = UNLIKE,
+    correct_batch: bool = False,
 ) -> Stages[MappedCells]:
     """Place new cells on the map of a reference, in stages.
 
@@ -106,12 +109,16 @@ def map_cells(
     labels : sequence of str
         Columns of the reference's metadata that are predicted.
     n_neighbors : int
-        Reference cells that vote.
+        Reference cells that vote: the nearest on the map.
     min_shared_genes : float
         Share of the genes of the reference's space that the new cells have to have.
     unlike : float
         A cell is unlike the reference where fewer than this share of the reference's
         own cells score as high.
+    correct_batch : bool
+        Whether what the new cells differ in from reference cells of the same kind is
+        taken away before they are placed, see
+        :mod:`~napari_embedding_game.core.new_rows.batch_shift`.
 
     Raises
     ------
@@ -129,20 +136,27 @@ def map_cells(
     places = np.empty((n, reference.model.embedding_.shape[1]), np.float32)
     distances = np.empty((n, min(n_neighbors, len(reference.dataset.obs))), np.float32)
     near = np.empty(distances.shape, np.int64)
+    on_map = FittedSearch(reference.model.embedding_, "euclidean")
+    for begin in range(0, n, _ROWS_AT_ONCE):
+        block = slice(begin, min(begin + _ROWS_AT_ONCE, n))
+        rows[block] = prepared.rows(block)
+    if correct_batch:
+        yield Stage("Taking the batch effect away")
+        rows = without_shift(rows, np.asarray(reference.dataset.X))
     for begin in range(0, n, _ROWS_AT_ONCE):
         yield Stage("Placing the new cells", begin / n)
         block = slice(begin, min(begin + _ROWS_AT_ONCE, n))
-        rows[block] = prepared.rows(block)
         places[block] = reference.model.transform(rows[block])
         distances[block], near[block] = reference.model.kneighbors(
             rows[block], n_neighbors
         )
     yield Stage("Predicting labels")
-    weights = vote_weights(distances)
+    voters, apart = on_map(places, distances.shape[1])
+    weights = vote_weights(apart)
     predicted, confidence = {}, {}
     for column in labels:
         codes, names = pd.factorize(reference.dataset.obs[column].astype(object))
-        winners, confidence[column] = vote(codes[near], weights)
+        winners, confidence[column] = vote(codes[voters], weights)
         texts = np.array([*map(str, names), ""], dtype=object)
         predicted[column] = texts[winners]
     own = reference.model.knn_distances_[:, :n_neighbors].mean(axis=1)
@@ -157,8 +171,13 @@ def map_cells(
         notes.append(
             f"{is_unlike.mean():.0%} of the new cells are unlike the reference: "
             f"another "
-            "tissue, species or assay, or a batch effect that no correction has taken "
-            "away. Their labels say little."
+            "tissue, species, assay or treatment, or another batch. Their labels say "
+            "little"
+            + (
+                "."
+                if correct_batch
+                else "; where the kinds of cells are the same, correct the batch."
+            )
         )
     match = prepared.match
     return MappedCells(
@@ -182,6 +201,7 @@ def map_cells(
             "genes": 0 if match is None else len(match.genes),
             "missing_genes": [] if match is None else match.missing,
             "genes_matched_by": "" if match is None else match.by,
+            "correct_batch": correct_batch,
             "unlike_by": how,
             "unlike_threshold": float(unlike),
             "cells_unlike": int(is_unlike.sum()),
