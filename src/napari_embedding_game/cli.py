@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -40,8 +40,10 @@ if TYPE_CHECKING:
     from napari_embedding_game.data.export.result import EmbeddingResult
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
     from napari_embedding_game.data.lazy_recipe import LazyComponents
+    from napari_embedding_game.data.stages import Stages
     from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 
+T = TypeVar("T")
 EXIT_DIFFERENT = 1
 EXIT_ERROR = 2
 
@@ -759,6 +761,106 @@ def _write_replayed(saved: SavedMap, snapshot: Snapshot, out: Path) -> None:
     _write(
         saved.dataset, result(saved.dataset, saved.record, snapshot, clustering), out
     )
+
+
+@app.command("map-onto")
+def map_onto(
+    reference: Annotated[
+        Path,
+        typer.Argument(
+            metavar="REFERENCE", help="Result (.h5ad) of `fit` or of the window."
+        ),
+    ],
+    source: Annotated[
+        Path, typer.Argument(metavar="NEW", help="New cells (.h5ad), with counts.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="The new cells with their results (.h5ad)."),
+    ],
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label",
+            help="Column of the reference to predict; repeat it for several. [the "
+            "clusters]",
+        ),
+    ] = None,
+    n_neighbors: Annotated[
+        int, typer.Option(min=1, help="Reference cells that vote on a label.")
+    ] = 15,
+    min_shared_genes: Annotated[
+        float, typer.Option(help="Share of the reference's genes that NEW needs.")
+    ] = 0.5,
+    unlike: Annotated[
+        float,
+        typer.Option(
+            help="Cells are unlike the reference where fewer than this share of its "
+            "own score as high."
+        ),
+    ] = 0.01,
+    correct_batch: Annotated[
+        bool,
+        typer.Option(
+            "--correct-batch",
+            help="Take away what NEW differs in from reference cells of the same kind.",
+        ),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an existing OUT.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Place new cells on the map of REFERENCE, and predict their labels."""
+    with _plain_errors():
+        if out.suffix.lower() != ".h5ad":
+            raise DataError(f"{out.name} has to end in .h5ad.")
+        _check_out(source, out, force)
+        from napari_embedding_game.data.columns import KEY
+        from napari_embedding_game.data.export.atomic import whole_or_nothing
+        from napari_embedding_game.session.reference import mapping
+        from napari_embedding_game.session.reference.new_cells import read_cells
+        from napari_embedding_game.session.reference.reference_map import (
+            read_reference,
+        )
+
+        known, cells = read_reference(reference), read_cells(source)
+        stages = mapping.map_cells(
+            known,
+            cells,
+            labels or [f"{KEY}_cluster"],
+            n_neighbors=n_neighbors,
+            min_shared_genes=min_shared_genes,
+            unlike=unlike,
+            correct_batch=correct_batch,
+        )
+        mapped = _finish_told(stages, quiet)
+        mapping.write_mapped(cells.adata, mapped, known.dataset.space)
+        with whole_or_nothing(out) as temporary:
+            cells.adata.write_h5ad(temporary, compression="gzip")
+    if as_json:
+        _tell_json({"out": str(out), **mapped.facts})
+    elif not quiet:
+        for note in mapped.notes:
+            typer.echo(note, err=True)
+        typer.echo(
+            f"{out}: {len(mapped.places):,} cells on the map of {known.name}, "
+            f"{int(mapped.unlike.sum()):,} unlike it"
+        )
+
+
+def _finish_told(stages: Stages[T], quiet: bool) -> T:
+    """Run stages to their end, telling each, and return what came of them."""
+    last = ""
+    while True:
+        try:
+            stage = next(stages)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        if not quiet and stage.text != last:
+            typer.echo(stage.text, err=True)
+        last = stage.text
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """The embedding game for AnnData, in scanpy's idiom: ``tl.embedding_game(adata)``.
 
+:func:`map_onto_reference` places new cells on a map and predicts their labels,
 :func:`replay` repeats a run that a person steered by hand in the window,
 :func:`compare` tells in which columns two groups differ, and :func:`stability` which
 cells keep their neighbours on the map with other seeds.
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
     from anndata import AnnData
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.markers import MarkerMethod
     from napari_embedding_game.data.export.result import EmbeddingResult
 
-__all__ = ["compare", "embedding_game", "replay", "stability"]
+__all__ = ["compare", "embedding_game", "map_onto_reference", "replay", "stability"]
 
 
 def embedding_game(
@@ -189,6 +192,108 @@ def replay(
         X, _, where = _graph(adata, neighbors_key)
     result = replayed_result(X, record, where, n_clusters)
     _write(adata, result, key_added)
+    return adata if copy else None
+
+
+def map_onto_reference(
+    adata: AnnData,
+    reference: AnnData | str | Path,
+    labels: str | Sequence[str] = "embedding_game_cluster",
+    *,
+    n_neighbors: int = 15,
+    min_shared_genes: float = 0.5,
+    unlike: float = 0.01,
+    correct_batch: bool = False,
+    copy: bool = False,
+) -> AnnData | None:
+    """Place new cells on the map of a reference, and predict their labels.
+
+    As ``sc.tl.ingest``, for this map.  Genes are aligned by name, the new cells get the
+    reference's normalising, scaling and loadings, and a place by ``transform``.  The
+    map of the reference stays as it is.
+
+    Parameters
+    ----------
+    adata : AnnData
+        New cells, with raw counts or their logarithms in ``X``, ``layers["counts"]`` or
+        ``raw``; any order of genes.  Where the reference's space is not of principal
+        components, they have to have the same space in ``obsm``.
+    reference : AnnData or path
+        With the result of :func:`embedding_game`, ``fit`` or the window, as an object
+        or as .h5ad file.
+    labels : str or sequence of str
+        Columns of the reference's ``obs`` to predict.
+    n_neighbors : int
+        Reference cells that vote on a label: the nearest on the map, the near ones with
+        up to seven times the weight of the farthest.
+    min_shared_genes : float
+        Share of the genes of the reference's components that `adata` has to have; those
+        that it does not have count as in the mean cell.
+    unlike : float
+        A new cell is called unlike the reference where it scores higher than all but
+        this share of the reference's own cells.
+    correct_batch : bool, default=False
+        Whether what the new cells differ in from reference cells of the same kind is
+        taken away first, as of another batch or condition.  Only where they are of
+        about the same kinds as the reference: others are moved to what they are not.
+    copy : bool, default=False
+        Whether a copy gets the results and is returned.
+
+    Returns
+    -------
+    AnnData or None
+        The copy, if asked for.  It, or `adata`, has
+
+        ``obsm["X_embedding_game"]`` : (n_obs, d) float32
+            Places on the reference's map.
+        ``obsm["X_pca"]`` : (n_obs, C) float32
+            The space of the reference, under its name.
+        ``obs["<label>_predicted"]`` : category
+        ``obs["<label>_confidence"]`` : float32
+            0 to 1, share of the votes that the label has.
+        ``obs["unlike_reference"]`` : bool
+            Whether the cell is unlike any of the reference.
+        ``obs["reference_likeness"]`` : float32
+            Share of the reference's cells that are as unlike the others as this one,
+            found by leaving them out: below `unlike` for cells that are told.
+        ``obs["reference_distance"]`` : float32
+            Mean distance to the nearest reference cells, 1 as between those.
+        ``uns["embedding_game_reference"]`` : dict
+            The genes that are missing, all numbers, and notes.
+
+    Raises
+    ------
+    DataError
+        There is no map, genes or numbers do not fit, or there is no such column.
+    InputError
+        An argument is out of range.
+    """
+    from napari_embedding_game.data.stages import finish
+    from napari_embedding_game.session.reference.mapping import map_cells, write_mapped
+    from napari_embedding_game.session.reference.new_cells import NewCells
+    from napari_embedding_game.session.reference.reference_map import (
+        read_reference,
+        reference_of,
+    )
+
+    if isinstance(reference, str | Path):
+        known = read_reference(Path(reference))
+    else:
+        known = reference_of(reference, "The reference")
+    wanted = [labels] if isinstance(labels, str) else list(labels)
+    adata = adata.copy() if copy else adata
+    mapped = finish(
+        map_cells(
+            known,
+            NewCells("The new data", adata),
+            wanted,
+            n_neighbors=n_neighbors,
+            min_shared_genes=min_shared_genes,
+            unlike=unlike,
+            correct_batch=correct_batch,
+        )
+    )
+    write_mapped(adata, mapped, known.dataset.space)
     return adata if copy else None
 
 

@@ -330,3 +330,27 @@ def test_the_graph_is_kept(cloud):
     np.testing.assert_array_equal(model.knn_indices_, graph.indices)
     np.testing.assert_allclose(model.knn_distances_, graph.distances)
     assert model.affinity_matrix_.shape == (140, 140)
+
+
+def test_a_map_taken_up_again_places_new_rows_as_before(parts, fitted):
+    X, new = parts[0][0], parts[1][0]
+    again = EmbeddingGame(random_state=0, n_clusters=10).restore(
+        X, fitted.embedding_, fitted.landmarks_
+    )
+    np.testing.assert_array_equal(again.transform(new), fitted.transform(new))
+    np.testing.assert_array_equal(again.predict(new), fitted.predict(new))
+    np.testing.assert_array_equal(again.labels_, fitted.labels_)
+
+
+def test_a_map_of_other_rows_is_not_taken_up(cloud):
+    with pytest.raises(InputError, match="140 x 2 values"):
+        small().restore(cloud, np.zeros((3, 2)), np.zeros((2, 2)))
+
+
+def test_the_nearest_fitted_rows_of_new_ones(cloud):
+    model = small().fit(cloud)
+    distances, rows = model.kneighbors(cloud[:5], 3)
+    assert rows[:, 0].tolist() == [0, 1, 2, 3, 4]
+    assert distances.shape == (5, 3)
+    assert model.kneighbors(cloud[:2], 1000)[1].shape == (2, 140)
+    assert model.kneighbors(cloud[:2])[1].shape == (2, model.n_neighbors)

@@ -354,6 +354,92 @@ class EmbeddingGame(
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
         return clusters
 
+    def kneighbors(
+        self, X: Any, n_neighbors: int | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return the fitted rows that are nearest to new ones, nearest first.
+
+        As scikit-learn's ``NearestNeighbors``: a fitted row is its own nearest.
+
+        Parameters
+        ----------
+        X : (Q, D) array or sparse matrix
+        n_neighbors : int, optional
+            K of the fit by default; at most the number of fitted rows.
+
+        Returns
+        -------
+        distances : (Q, K) float32
+        indices : (Q, K) int64
+        """
+        search = self._fitted_map().rows.search
+        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
+        most = len(self.embedding_)
+        k = min(whole("n_neighbors", wanted, 1), most)
+        indices, distances = search(self._new_rows(X), k)
+        return distances, indices
+
+    def restore(
+        self,
+        X: Any,
+        embedding: NDArray[np.floating],
+        landmarks: NDArray[np.floating],
+    ) -> EmbeddingGame:
+        """Take up a map that these parameters gave before, to place new rows on it.
+
+        The neighbours of ``X`` are searched again, and nothing is played.  What is not
+        known of the former fit (``pressure_``, ``stretch_``, ``energy_``, ``n_iter_``)
+        is not set.
+
+        Parameters
+        ----------
+        X : (N, D) array or sparse matrix
+            The rows that were fitted.
+        embedding : (N, d) array
+            Their places.
+        landmarks : (L, d) array
+
+        Raises
+        ------
+        InputError
+            The map has other rows or dimensions, or a parameter is out of range.
+        ValueError
+            NaN, infinities, or text where numbers belong.
+        """
+        with interrupt_waits():
+            from napari_embedding_game.core import pipeline
+            from napari_embedding_game.core.new_rows.fitted_map import nearest_landmark
+
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float32, np.float64],
+            ensure_min_samples=2,
+        )  # fmt: skip
+        n_rows = X.shape[0]
+        points = _as_layout(embedding, (n_rows, self.n_components))
+        start, settings = self._start(), self._settings(n_rows)
+        pipeline.check(X, start, settings)
+        start = replace(start, n_neighbors=self._n_neighbors(start, n_rows))
+        graph = pipeline.neighbors(X, start)
+        weighted, _ = pipeline.place(graph, X, start, points)
+        self.random_state_ = start.random_state
+        self.repulsion_ = self._repulsion(n_rows)
+        self.affinity_ = start.affinity
+        self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
+        self.affinity_matrix_ = weighted.matrix()
+        self.embedding_ = points
+        self.landmarks_ = np.ascontiguousarray(landmarks, np.float32)
+        nearest = nearest_landmark(
+            points, self.landmarks_, np.ones(len(self.landmarks_), bool)
+        )
+        self.landmark_clusters_ = self._merged(nearest, len(self.landmarks_))
+        self.labels_ = self.landmark_clusters_[nearest]
+        self._fitted = replace(
+            pipeline.fitted(X, graph, weighted, start, settings),
+            points=points,
+            landmarks=self.landmarks_,
+        )
+        return self
+
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int32]:
         """Return the cluster of each row of ``X``, (N,) int32; see :meth:`fit`."""
         return self.fit(X).labels_
@@ -554,7 +640,7 @@ class EmbeddingGame(
     def _keep(self, snapshot: Snapshot) -> None:
         self.embedding_ = snapshot.embedding
         self.landmarks_ = snapshot.landmarks
-        self.landmark_clusters_ = self._clusters(snapshot)
+        self.landmark_clusters_ = self._merged(snapshot.labels, len(snapshot.landmarks))
         self.labels_ = self.landmark_clusters_[snapshot.labels]
         self.pressure_ = snapshot.pressure
         self.stretch_ = snapshot.stretch
@@ -564,9 +650,8 @@ class EmbeddingGame(
             self._fitted, points=snapshot.embedding, landmarks=snapshot.landmarks
         )
 
-    def _clusters(self, snapshot: Snapshot) -> NDArray[np.int32]:
-        """Return the cluster of each landmark, (L,)."""
-        n_landmarks = len(snapshot.landmarks)
+    def _merged(self, labels: NDArray[np.int32], n_landmarks: int) -> NDArray[np.int32]:
+        """Return the cluster of each landmark, (L,), by the landmark of each row."""
         if self.n_clusters is None:
             return np.arange(n_landmarks, dtype=np.int32)
         from napari_embedding_game.core.graph.affinities import Edges
@@ -576,8 +661,8 @@ class EmbeddingGame(
         )
 
         edges = Edges.from_matrix(self.affinity_matrix_)
-        graph = landmark_graph(edges, snapshot.labels, n_landmarks)
-        sizes = np.bincount(snapshot.labels, minlength=n_landmarks)
+        graph = landmark_graph(edges, labels, n_landmarks)
+        sizes = np.bincount(labels, minlength=n_landmarks)
         tree = merge_tree(graph, sizes)  # as the window draws it, whatever the seed
         return tree.cut(int(self.n_clusters))
 

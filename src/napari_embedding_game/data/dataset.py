@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.data.projection import Projection
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
 
@@ -79,6 +80,9 @@ class Dataset:
     """(n_source_rows,) labels and boxes of all rows, if they are objects."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """What was done to the source, such as the recipe with every number of it."""
+    projection: Projection | None = None
+    """The way from genes to ``X``, where these are principal components and it is
+    known."""
     scores: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Genes of the sets that were scored since, by their column of ``obs``."""
     worked_out: set[str] = field(default_factory=set)

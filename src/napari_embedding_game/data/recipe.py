@@ -21,6 +21,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import COUNTS_NOTE, TARGET_SUM
 from napari_embedding_game.data.harmony import check_batches, mixed_by_harmony
 from napari_embedding_game.data.limits.memory import check_fits
+from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.quality_control import (
     CellLimits,
     cell_quality,
@@ -102,8 +103,9 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
     -------
     Dataset
         ``X`` are the components, ``profile`` is ln(1 + normalised counts) of *all*
-        genes left, and ``provenance["recipe"]`` has every number.  Cells left out
-        are rows of the source that are not kept.
+        genes left, ``projection`` is the way from one to the other, and
+        ``provenance["recipe"]`` has every number.  Cells left out are rows of the
+        source that are not kept.
 
     Raises
     ------
@@ -139,6 +141,10 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
     yield Stage("Computing principal components")
     n_comps = min(recipe.n_comps, min(variable.shape) - 1)
     _quiet(sc.pp.pca, variable, n_comps=n_comps, random_state=_SEED)
+    variable.var_names = np.asarray(dataset.var_names, dtype=object)[genes][
+        adata.var["highly_variable"].to_numpy()
+    ]
+    projection = _projection(variable, recipe)
     key = recipe.batch_key
     if key is not None:
         variable.obsm["X_pca"] = yield from mixed_by_harmony(
@@ -148,6 +154,7 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
     made = _with_components(dataset, variable, lognorm, chosen, genes, key)
     return replace(
         made,
+        projection=projection,
         notes=(
             *_without_advice(dataset),
             *_told(chosen, genes, recipe, variable.n_vars, n_comps),
@@ -257,6 +264,20 @@ def _variable_genes(adata: AnnData, recipe: Recipe, where: str) -> AnnData:
             "compute principal components elsewhere."
         ) from error
     return adata[:, adata.var["highly_variable"].to_numpy()].copy()
+
+
+def _projection(variable: AnnData, recipe: Recipe) -> Projection:
+    """Return the way to the components, from their scaled genes and loadings."""
+    loadings = np.asarray(variable.varm["PCs"], np.float32)
+    return Projection(
+        genes=tuple(map(str, variable.var_names)),
+        mean=variable.var["mean"].to_numpy(np.float32),
+        std=variable.var["std"].to_numpy(np.float32),
+        loadings=loadings,
+        offset=np.asarray(variable.X.mean(axis=0) @ loadings, np.float32),
+        target_sum=recipe.target_sum,
+        max_value=recipe.max_value,
+    )
 
 
 def _with_components(

@@ -154,8 +154,29 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         "provenance": storable(dataset.provenance),
         **({"gene_sets": storable(dataset.scores)} if dataset.scores else {}),
         **({"taught": storable(dataset.taught)} if dataset.taught else {}),
+        **_projection_record(dataset),
         "versions": versions(),
     }
+
+
+def made_components(dataset: Dataset) -> dict[str, NDArray[np.float32]]:
+    """Principal components that the recipe made here, by their key of obsm.
+
+    (n_source_rows, C), NaN in rows left out.  What was read, the file has already.
+    """
+    recipe = dataset.provenance.get("recipe")
+    if recipe is None or not dataset.X.shape[1]:
+        return {}
+    is_mixed = recipe.get("batch_key") not in (None, "none")
+    key = "X_pca_harmony" if is_mixed else "X_pca"
+    return {key: dataset.expand(dataset.X, np.nan)}
+
+
+def _projection_record(dataset: Dataset) -> dict[str, Any]:
+    if dataset.projection is None:
+        return {}
+    space = next((f"obsm['{key}']" for key in made_components(dataset)), dataset.space)
+    return {"projection": {**dataset.projection.stored(), "space": space}}
 
 
 def _cluster_record(result: EmbeddingResult) -> dict[str, Any]:
@@ -195,6 +216,8 @@ def copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) ->
                 write_elem(file, group, {})
         positions = dataset.expand(result.embedding, np.nan)
         write_elem(file["obsm"], f"X_{KEY}", positions)
+        for key, components in made_components(dataset).items():
+            write_elem(file["obsm"], key, components)
         write_elem(file["uns"], KEY, _record(dataset, result))
         if _COLORS in file["uns"]:
             del file["uns"][_COLORS]
@@ -285,6 +308,7 @@ def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> No
     for name, column in result_columns(dataset, result).items():
         adata.obs[name] = column
     adata.obsm[f"X_{KEY}"] = dataset.expand(result.embedding, np.nan)
+    adata.obsm.update(made_components(dataset))
     adata.uns[KEY] = _record(dataset, result)
     adata.uns.pop(_COLORS, None)
     if (colors := result_colors(dataset, result)) is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari_embedding_game.data.columns import unique_names
+from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import (
     DataError,
@@ -53,6 +53,7 @@ from napari_embedding_game.data.formats.anndata_zarr import (
     split_table,
     table_names,
 )
+from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
@@ -61,6 +62,8 @@ from napari_embedding_game.data.validation import Missing, Several
 if TYPE_CHECKING:
     from anndata import AnnData
 
+PROJECTION = f"uns/{KEY}/projection"
+"""Where a result keeps the way from genes to the components of its recipe."""
 _LARGEST_PROFILE = 2 << 30  # bytes that are read only to compare genes
 
 
@@ -271,7 +274,18 @@ def _stored_parts(group: Any, space: str | None, where: str) -> Stages[AnnDataPa
         values = yield from read_matrix(group[place[0]][place[1]], where, chosen)
     if contents.has_x and x is None and raw is None:
         notes = (*notes, "Genes are not compared, because X is too large.")
-    return AnnDataParts(chosen, values, obs, var.index, x, notes, raw)
+    return AnnDataParts(
+        chosen, values, obs, var.index, x, notes, raw, _stored_way(group, chosen, where)
+    )
+
+
+def _stored_way(group: Any, space: str, where: str) -> Projection | None:
+    """Return the way from genes to a space that a map of it noted, if one did."""
+    if space.startswith("obsm") and PROJECTION in group:
+        stored = read_element(group[PROJECTION], where, "its way to components")
+        if str(stored.get("space")) == space:
+            return Projection.from_stored(stored, where)
+    return None
 
 
 def _stored_raw(
@@ -304,7 +318,13 @@ def _object_parts(adata: AnnData, space: str | None, where: str) -> AnnDataParts
     raw = None
     if adata.raw is not None:
         raw = Genes(adata.raw.X, adata.raw.var_names)
-    return AnnDataParts(chosen, values, adata.obs, adata.var_names, adata.X, raw=raw)
+    stored = adata.uns.get(KEY, {}).get("projection", {})
+    way = None
+    if chosen.startswith("obsm") and str(stored.get("space")) == chosen:
+        way = Projection.from_stored(stored, where)
+    return AnnDataParts(
+        chosen, values, adata.obs, adata.var_names, adata.X, raw=raw, projection=way
+    )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import (
     chosen_places,
@@ -23,6 +24,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.formats.anndata_contents import OBS, split_space
 from napari_embedding_game.data.formats.tables import from_frame
+from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts, counts_advice
 from napari_embedding_game.data.validation import (
     Missing,
@@ -58,6 +60,8 @@ class AnnDataParts:
     x: Any | None
     notes: tuple[str, ...] = ()
     raw: Genes | None = None
+    projection: Projection | None = None
+    """The way from genes to the space, where an earlier map has noted it."""
 
 
 def dataset_of(
@@ -88,9 +92,12 @@ def dataset_of(
             f"({listed([var_names[place] for place in places])})."
         )
         X, var_names = X[:, places], [var_names[place] for place in places]
+    are_empty, empty_notes = _rows_without_values(X, parts.space)
+    filled = np.where(are_empty[:, None], 0, X) if are_empty.any() else X
     kept, row_notes = usable_rows(
-        X, where, row_names=obs.index, var_names=var_names, missing=missing
+        filled, where, row_names=obs.index, var_names=var_names, missing=missing
     )
+    kept &= ~are_empty
     whole = profile is None or profile is X
     dataset = Dataset.from_rows(
         name=name,
@@ -100,14 +107,31 @@ def dataset_of(
         space=parts.space,
         kept=kept,
         source=source,
-        notes=[*notes, *row_notes, *_advice(X, parts.space)],
+        notes=[*notes, *empty_notes, *row_notes, *_advice(X, parts.space)],
         texts=texts(obs),
         profile=None if whole else profile,
         profile_names=() if whole else names,
         has_expression=profile is not None,
     )
     check_values(dataset.X, f"{where} ({parts.space})")
+    if parts.projection is not None and chosen is None:
+        dataset = replace(dataset, projection=parts.projection)
     return dataset
+
+
+def _rows_without_values(X: Matrix, space: str) -> tuple[NDArray[np.bool_], list[str]]:
+    """Rows that a space says nothing of, as whoever made it left them out; a note."""
+    none = np.zeros(X.shape[0], bool)
+    if not space.startswith("obsm") or sp.issparse(X):
+        return none, []
+    are_empty = np.isnan(X).all(axis=1)
+    n_empty = int(np.count_nonzero(are_empty))
+    if not n_empty or n_empty > X.shape[0] - 2:
+        return none, []
+    told = (
+        f"{n_empty:,} of {X.shape[0]:,} rows left out, of which {space} has no values."
+    )
+    return are_empty, [told]
 
 
 def _advice(X: Matrix, space: str) -> Sequence[str]:

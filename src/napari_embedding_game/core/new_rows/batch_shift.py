@@ -1,0 +1,69 @@
+"""Take away what new rows differ in from fitted rows of the same kind: a batch effect.
+
+As Symphony does with cells of a new batch (Kang et al., Nature Communications 12, 5890,
+2021), in a plain form: fitted rows have soft clusters by their direction; the mean
+difference of new rows from the fitted ones in each cluster is taken away, each row by
+its shares in the clusters, which are then found anew.
+
+It rests on the new rows being of about the same kinds as the fitted ones.  Where they
+are not, it moves them to what they are not: so few rows of a cluster move little
+(``_RIDGE``), and it is done only where it was asked for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.new_rows.fitted_search import k_means
+
+_CLUSTERS = 20
+_ROWS_OF_CLUSTER = 15
+"""Fitted rows that a cluster has at least, on average."""
+_WIDTH = 0.2
+"""Of the soft clusters, in twice the cosine distance: Harmony's sigma is 0.1."""
+_RIDGE = 50.0
+"""Rows that a difference is shared with that do not differ."""
+_ROUNDS = 10
+
+
+def without_shift(
+    rows: NDArray[np.floating], fitted: NDArray[np.floating], random_state: int = 0
+) -> NDArray[np.float32]:
+    """Return new rows (Q, D) without what they differ in throughout, float32.
+
+    Parameters
+    ----------
+    rows : (Q, D) array
+        Principal components of the new rows, all of one batch.
+    fitted : (N, D) array
+    random_state : int
+        Seed of the clusters.
+    """
+    n_clusters = max(1, min(_CLUSTERS, len(fitted) // _ROWS_OF_CLUSTER))
+    centres = _directions(
+        k_means(_directions(fitted).astype(np.float32), n_clusters, 1, random_state)
+    )
+    known = _shares(fitted, centres)
+    means = known.T @ fitted / np.maximum(known.sum(axis=0), 1e-12)[:, None]
+    moved = np.asarray(rows, np.float64)
+    for _ in range(_ROUNDS):
+        shares = _shares(moved, centres)
+        sizes = shares.sum(axis=0)[:, None]
+        shift = (shares.T @ rows - sizes * means) / (sizes + _RIDGE)
+        moved = rows - shares @ shift
+    return np.asarray(moved, np.float32)
+
+
+def _shares(
+    rows: NDArray[np.floating], centres: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Return how much each row is of each cluster, (n, C); a row sums to 1."""
+    apart = 2 * (1 - _directions(rows) @ centres.T)
+    shares = np.exp(-(apart - apart.min(axis=1, keepdims=True)) / _WIDTH)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def _directions(rows: NDArray[np.floating]) -> NDArray[np.float64]:
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(length, 1e-12), np.float64)

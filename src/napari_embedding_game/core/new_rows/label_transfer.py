@@ -1,0 +1,76 @@
+"""Labels of new rows by those of the fitted rows around them.
+
+A label has the votes of the K nearest fitted rows, each weighed by exp(-2 d^2 / d_K^2),
+d_K being the distance of the farthest of them: a nearest row counts up to seven times
+as much as the K-th.  The label with the most votes is predicted, and its share of all
+votes is the confidence.
+
+The confidence tells how much the neighbours agree, not whether the row is like them: of
+a kind that was never fitted all neighbours may agree.  That is asked by a score beside
+the scores of rows for which the answer is known, see :func:`tail_share`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def vote_weights(distances: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return what the vote of each neighbour counts, (Q, K); a row sums to 1.
+
+    Parameters
+    ----------
+    distances : (Q, K) float
+        Of the nearest fitted rows, nearest first.
+    """
+    distances = np.asarray(distances, np.float64)
+    farthest = distances[:, -1:]
+    relative = np.zeros_like(distances)
+    np.divide(distances, farthest, out=relative, where=farthest > 0)
+    weights = np.exp(-2 * relative**2)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def vote(
+    codes: NDArray[np.integer], weights: NDArray[np.floating]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the label with the most votes of each row, and its share of them.
+
+    Parameters
+    ----------
+    codes : (Q, K) int
+        Label of each neighbour; -1 for a neighbour without one, which does not vote.
+    weights : (Q, K) float
+
+    Returns
+    -------
+    winners : (Q,) int64
+        Of equals the lowest code; -1 where no neighbour has a label.
+    confidence : (Q,) float64
+        0 to 1; votes of neighbours without a label count as being against.
+    """
+    n_labels = int(codes.max(initial=-1)) + 1
+    if not n_labels:
+        return np.full(len(codes), -1), np.zeros(len(codes))
+    votes = np.zeros((len(codes), n_labels))
+    rows = np.arange(len(codes))
+    for neighbor, weight in zip(codes.T, weights.T, strict=True):
+        has_label = neighbor >= 0
+        votes[rows[has_label], neighbor[has_label]] += weight[has_label]
+    winners = votes.argmax(axis=1)
+    confidence = votes[rows, winners]
+    return np.where(confidence > 0, winners, -1), confidence
+
+
+def tail_share(
+    scores: NDArray[np.floating], known: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Return the share of known scores that are at least as high, (Q,), 0 to 1.
+
+    A row that is like those of the known scores has a share below 0.01 once in a
+    hundred times: (1 + number at least as high) / (1 + number known), which is never 0.
+    """
+    ascending = np.sort(np.asarray(known))
+    higher = len(ascending) - np.searchsorted(ascending, scores, side="left")
+    return np.asarray((1 + higher) / (1 + len(ascending)), np.float64)

@@ -1,0 +1,160 @@
+"""Rows that are unlike all fitted ones, by what principal components leave unexplained.
+
+A kind of cell that the components were not fitted on is projected among the others:
+most of what sets it apart is in the residual, under the noise of counting.  The noise
+of single rows cancels out in the mean residual of a row and its K - 1 nearest new rows,
+and what is left is what these have in common that the fitted rows have not:
+
+    score  =  log | mean of the residuals of K rows |  -  what their depth lets expect
+
+Which score a row gets that is like the fitted ones is found by leaving fitted rows out:
+components of one half of them, scores of the other, and the same with both exchanged.
+Without that, residuals of fitted rows are too small to compare with, as the components
+follow even their noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.new_rows.fitted_search import FittedSearch
+from napari_embedding_game.core.new_rows.label_transfer import tail_share
+
+MOST_ROWS = 8_192
+"""Fitted rows that the scores are calibrated on, and new rows that see one another."""
+FEWEST_ROWS = 60
+"""Fitted rows without which there is no calibration."""
+_OWN_COMPONENTS = 30
+"""In which the nearest new rows are searched."""
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Rows of expression and what principal components leave of them.
+
+    Attributes
+    ----------
+    values : (n, G) float32
+        Scaled expression.
+    rest : (n, G) float32
+        ``values`` less their projection.
+    depth : (n,) float
+        How many of the genes are found in each row: few leave more noise.
+    """
+
+    values: NDArray[np.float32]
+    rest: NDArray[np.float32]
+    depth: NDArray[np.floating]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: NDArray[np.integer]) -> Residuals:
+        """Return some of the rows."""
+        return Residuals(self.values[rows], self.rest[rows], self.depth[rows])
+
+
+class Unexplained:
+    """Scores of new rows, calibrated on fitted ones.
+
+    Parameters
+    ----------
+    values : (N, G) float32
+        Scaled expression of the fitted rows, as the components were fitted on.
+    depth : (N,) float
+        Genes found in each.
+    n_components : int
+    n_neighbors : int
+        K, rows whose residuals are averaged.
+    random_state : int
+
+    Raises
+    ------
+    InputError
+        There are too few fitted rows.
+    """
+
+    def __init__(
+        self,
+        values: NDArray[np.float32],
+        depth: NDArray[np.floating],
+        n_components: int,
+        n_neighbors: int = 15,
+        random_state: int = 0,
+    ) -> None:
+        if len(values) < FEWEST_ROWS:
+            raise InputError(
+                f"{len(values)} fitted rows are too few to tell which new ones are "
+                f"unlike them: there have to be {FEWEST_ROWS}."
+            )
+        self._n_neighbors = n_neighbors
+        order = np.random.default_rng(random_state).permutation(len(values))
+        halves = np.array_split(order[:MOST_ROWS], 2)
+        sizes, depths = [], []
+        for fitted, left_out in (halves, halves[::-1]):
+            rest = _left_by(values[fitted], values[left_out], n_components)
+            rows = Residuals(values[left_out], rest, depth[left_out])
+            size, around = _common(rows, n_neighbors)
+            sizes.append(size)
+            depths.append(around)
+        depths_known, sizes_known = np.concatenate(depths), np.concatenate(sizes)
+        self._range = depths_known.min(), depths_known.max()
+        degree = min(2, len(np.unique(depths_known)) - 1)
+        self._expected = np.polynomial.Polynomial.fit(depths_known, sizes_known, degree)
+        self._known = sizes_known - self._expected(depths_known)
+
+    def __call__(self, rows: Residuals) -> NDArray[np.float64]:
+        """Return the share of fitted rows that score at least as high, (n,), 0 to 1.
+
+        A row is compared with those among at most ``MOST_ROWS`` new ones at a time.
+        """
+        shares = np.empty(len(rows))
+        n_parts = -(-len(rows) // MOST_ROWS)
+        order = np.random.default_rng(0).permutation(len(rows))
+        for part in np.array_split(order, n_parts):
+            sizes, depth = _common(rows.take(part), self._n_neighbors)
+            scores = sizes - self._expected(np.clip(depth, *self._range))
+            shares[part] = tail_share(scores, self._known)
+        return shares
+
+
+def _left_by(
+    fitted: NDArray[np.float32], values: NDArray[np.float32], n_components: int
+) -> NDArray[np.float32]:
+    """Return what components of some rows leave of others."""
+    model = _components(fitted, n_components)
+    rest = values - model.inverse_transform(model.transform(values))
+    return np.asarray(rest, np.float32)
+
+
+def _components(values: NDArray[np.float32], n_components: int):  # type: ignore[no-untyped-def]
+    from sklearn.decomposition import PCA
+
+    most = min(n_components, min(values.shape) - 1)
+    return PCA(most, svd_solver="randomized", random_state=0).fit(values)
+
+
+def _common(
+    rows: Residuals, n_neighbors: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the log size of the mean residual around each row, and the log depth."""
+    k = min(n_neighbors, len(rows))
+    depth = np.log(np.maximum(rows.depth, 1.0))
+    if k < 3:  # nothing to average over
+        near = np.arange(len(rows))[:, None]
+    else:
+        own = _components(rows.values, _OWN_COMPONENTS).transform(rows.values)
+        near, _ = FittedSearch(np.asarray(own, np.float32), "euclidean")(own, k)
+    size = np.empty(len(rows))
+    step = max(1, 2**22 // rows.rest.shape[1])
+    for begin in range(0, len(rows), step):
+        block = near[begin : begin + step]
+        mean = rows.rest[block[:, 0]].astype(np.float64)
+        for column in block.T[1:]:
+            mean += rows.rest[column]
+        size[begin : begin + step] = np.linalg.norm(mean / block.shape[1], axis=1)
+    return np.log(np.maximum(size, 1e-12)), depth[near].mean(axis=1)

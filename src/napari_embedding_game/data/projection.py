@@ -1,0 +1,260 @@
+"""The way from the expression of genes to principal components, as it was fitted.
+
+Kept with a map, it projects cells that come later into the same space:
+
+    ((log1p of normalised counts - mean) / std, cut at +-max_value) @ loadings - offset
+
+A gene that the new cells do not have is taken to be at its mean, so that it says
+nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.expression import TARGET_SUM, Expression
+from napari_embedding_game.data.gene_names import MOST_TOLD
+
+_VERSION = re.compile(r"^(ENS[A-Z]*G\d+)\.\d+$")
+"""A gene's identifier of Ensembl with its version, which changes between releases."""
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """The steps after normalising, with all of their numbers."""
+
+    genes: tuple[str, ...]
+    """(G,) names of the genes that the components are of."""
+    mean: NDArray[np.float32]
+    """(G,) what is taken away from the logarithm of each gene."""
+    std: NDArray[np.float32]
+    """(G,) what it is then divided by."""
+    loadings: NDArray[np.float32]
+    """(G, C) what it is then multiplied by."""
+    offset: NDArray[np.float32]
+    """(C,) what is taken away from the components."""
+    target_sum: float = TARGET_SUM
+    """Counts of each cell after normalising."""
+    max_value: float = np.inf
+    """Largest size of a scaled value."""
+
+    def scaled(self, lognorm: Any, genes: GeneMatch) -> NDArray[np.float32]:
+        """Return the scaled genes of cells, (n, G).
+
+        Parameters
+        ----------
+        lognorm : (n, M) array or sparse matrix
+            log1p of counts normalised to ``target_sum``.
+        genes : GeneMatch
+            Where among the M columns the genes are.
+        """
+        there = genes.places >= 0
+        part = lognorm[:, genes.places[there]]
+        values = np.zeros((lognorm.shape[0], len(self.genes)), np.float32)
+        values[:, there] = part.toarray() if sp.issparse(part) else part
+        values[:, there] -= self.mean[there]
+        values /= self.std
+        np.clip(values, -self.max_value, self.max_value, out=values)
+        return values
+
+    def components(self, scaled: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the principal components of scaled genes, (n, C)."""
+        return np.asarray(scaled @ self.loadings - self.offset, np.float32)
+
+    def rest(
+        self, scaled: NDArray[np.float32], components: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return what components leave of scaled genes, (n, G)."""
+        explained = (components + self.offset) @ self.loadings.T
+        return np.asarray(scaled - explained, np.float32)
+
+    def stored(self) -> dict[str, Any]:
+        """Return it in values that an .h5ad file can hold."""
+        return {
+            "genes": np.array(self.genes, dtype=object),
+            "mean": self.mean,
+            "std": self.std,
+            "loadings": self.loadings,
+            "offset": self.offset,
+            "target_sum": float(self.target_sum),
+            "max_value": float(self.max_value),
+        }
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any], where: str) -> Projection:
+        """Return what :meth:`stored` gave.
+
+        Raises
+        ------
+        DataError
+            Its parts do not fit together.
+        """
+        try:
+            made = cls(
+                genes=tuple(map(str, stored["genes"])),
+                target_sum=float(stored["target_sum"]),
+                max_value=float(stored["max_value"]),
+                **{
+                    name: np.asarray(stored[name], np.float32)
+                    for name in ("mean", "std", "loadings", "offset")
+                },
+            )
+            n, n_comps = made.loadings.shape
+            fits = made.offset.shape == (n_comps,) and all(
+                shape == (n,)
+                for shape in ((len(made.genes),), made.mean.shape, made.std.shape)
+            )
+        except (KeyError, TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise DataError(
+                f"What {where} tells of its principal components is damaged: fit the "
+                "map again with the recipe."
+            )
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class GeneMatch:
+    """Where the genes of a reference are among those of new cells."""
+
+    genes: tuple[str, ...]
+    places: NDArray[np.intp]
+    """(G,) column of each gene, -1 for one that is missing."""
+    by: str
+    """What was compared: "names", or the column of var with identifiers."""
+
+    @property
+    def share(self) -> float:
+        """Share of the genes that are there, 0 to 1."""
+        return float(np.mean(self.places >= 0))
+
+    @property
+    def missing(self) -> list[str]:
+        """The genes that are not there."""
+        return [g for g, at in zip(self.genes, self.places, strict=True) if at < 0]
+
+    @property
+    def told(self) -> str:
+        """A sentence on how many genes were met with."""
+        n, missing = len(self.genes), self.missing
+        if not missing:
+            return f"All {n:,} genes of the reference are there."
+        named = ", ".join(missing[:MOST_TOLD])
+        more = len(missing) - MOST_TOLD
+        rest = f" and {more:,} more" if more > 0 else ""
+        verb = "is" if len(missing) == 1 else "are"
+        return (
+            f"{n - len(missing):,} of {n:,} genes of the reference are there; missing "
+            f"{verb} {named}{rest}, taken to be as in its mean cell."
+        )
+
+
+def match_genes(
+    genes: Sequence[str],
+    names: Sequence[str],
+    others: Mapping[str, Sequence[str]] | None = None,
+    *,
+    min_share: float = 0.5,
+    where: str = "The new cells",
+) -> GeneMatch:
+    """Find the genes of a reference among those of new cells.
+
+    Names are compared as they are; where that finds fewer, without the version of an
+    Ensembl identifier, or in other letters (upper, lower).  So are other columns of the
+    table of genes, of which that with the most genes is taken.
+
+    Parameters
+    ----------
+    genes : sequence of str, length G
+    names : sequence of str, length M
+    others : dict of sequences of str, optional
+        Other names of the M genes, by the column that they are of.
+    min_share : float
+        Share of the genes that have to be there.
+
+    Raises
+    ------
+    DataError
+        Too few are there.
+    """
+    tried = [
+        GeneMatch(tuple(genes), _places(genes, known, how), by)
+        for by, known in {"names": names, **(others or {})}.items()
+        for how in (str, _plain)
+    ]
+    best = max(tried, key=lambda match: match.share)
+    if best.share >= min_share:
+        return best
+    few = ", ".join(map(str, list(names)[:3]))
+    raise DataError(
+        f"{where} have only {round(best.share * len(genes)):,} of the {len(genes):,} "
+        f"genes that the map was made of ({best.share:.0%}; at least {min_share:.0%} "
+        f"are needed): theirs are called {few}, the map's {', '.join(genes[:3])}. Give "
+        "both the same kind of names, or cells of the same species and assay."
+    )
+
+
+def _places(genes: Sequence[str], names: Sequence[str], how: Any) -> NDArray[np.intp]:
+    known: dict[str, int] = {}
+    for place, name in enumerate(names):
+        known.setdefault(how(str(name)), place)
+    return np.array([known.get(how(str(gene)), -1) for gene in genes], np.intp)
+
+
+def _plain(name: str) -> str:
+    return _VERSION.sub(r"\1", name).casefold()
+
+
+def normalised(values: Any, target_sum: float, where: str) -> Any:
+    """Return log1p of counts normalised to ``target_sum``, (n, M) float32.
+
+    Parameters
+    ----------
+    values : (n, M) array or sparse matrix
+        Raw counts, or log1p of counts that were normalised to any sum.
+
+    Raises
+    ------
+    DataError
+        They are neither.
+    """
+    expression = Expression(values, True)
+    if expression.kind == "values":
+        raise DataError(
+            f"{where} hold neither raw counts nor their logarithms (values below 0, or "
+            "too large): give cells with counts in X, in layers['counts'] or in raw."
+        )
+    if expression.has_counts:
+        factors = expression.factors * (target_sum / TARGET_SUM)
+        return _log_times(values, factors)
+    linear = _expm1(values)
+    depth = np.asarray(linear.sum(axis=1, dtype=np.float64)).ravel()
+    factors = np.zeros_like(depth)
+    np.divide(target_sum, depth, out=factors, where=depth > 0)
+    return _log_times(linear, factors)
+
+
+def _expm1(values: Any) -> Any:
+    if not sp.issparse(values):
+        return np.expm1(values)
+    linear = sp.csr_matrix(values, copy=True)
+    np.expm1(linear.data, out=linear.data)
+    return linear
+
+
+def _log_times(values: Any, factors: NDArray[np.float64]) -> Any:
+    if not sp.issparse(values):
+        return np.log1p(values * factors[:, None]).astype(np.float32)
+    X = sp.csr_matrix(values)
+    each = np.repeat(factors, np.diff(X.indptr))
+    data = np.log1p(X.data * each).astype(np.float32)
+    return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)

@@ -1,0 +1,1 @@
+"""New cells on a map that was fitted before."""

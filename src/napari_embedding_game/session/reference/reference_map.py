@@ -1,0 +1,246 @@
+"""A fitted map that new cells can be placed on: of a file, an AnnData, the window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.estimator import EmbeddingGame
+from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.expression import Expression
+from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.formats.anndata_contents import split_space
+from napari_embedding_game.data.pca_projection import pca_projection
+from napari_embedding_game.data.projection import Projection
+from napari_embedding_game.session.reference.new_cells import read_whole
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+_ESTIMATOR = frozenset(EmbeddingGame().get_params())
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceMap:
+    """A fitted map with what new cells need to be placed on it.
+
+    Attributes
+    ----------
+    name : str
+    dataset : Dataset
+        The reference's cells on the map, N of them.
+    model : EmbeddingGame
+        Fitted: it has their places.
+    projection : Projection or None
+        The way from genes to its space; None where that is computed elsewhere, and
+        new cells have to bring it.
+    notes : tuple of str
+        What a person has to know of the reference.
+    """
+
+    name: str
+    dataset: Dataset
+    model: EmbeddingGame
+    projection: Projection | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def label_columns(self) -> list[str]:
+        """Columns of the metadata that can be predicted: those of groups."""
+        obs = self.dataset.obs
+        return [str(name) for name in obs if not _is_numeric(obs[name])]
+
+
+def read_reference(path: Path) -> ReferenceMap:
+    """Return the reference of a result that was saved as .h5ad.
+
+    Raises
+    ------
+    DataError
+        There is no map in it, or new cells cannot be projected into its space.
+    """
+    return reference_of(read_whole(path), path.name)
+
+
+def reference_of(adata: AnnData, name: str, key: str = KEY) -> ReferenceMap:
+    """Return the reference of an AnnData that holds a result.
+
+    Parameters
+    ----------
+    adata : AnnData
+        With a map, as ``tl.embedding_game`` or a saved file leave it.
+    name : str
+        What it is called in sentences.
+    key : str
+        Under which the result is kept.
+
+    Raises
+    ------
+    DataError
+        There is no map, or new cells cannot be projected into its space.
+    """
+    at = f"X_{key}" if key == KEY else key
+    if key not in adata.uns or at not in adata.obsm:
+        raise DataError(
+            f"{name} holds no map to place new cells on: make one with "
+            "tl.embedding_game, `fit`, or in the window, and save it as .h5ad."
+        )
+    noted = adata.uns[key]
+    parameters = dict(noted["parameters"])
+    space, notes = _space_of(adata, parameters, noted, name)
+    dataset = from_anndata(adata, name, space=space, missing="drop")
+    embedding = np.asarray(adata.obsm[at], np.float32)
+    on_map = np.asarray(np.isfinite(embedding).all(axis=1))[dataset.kept]
+    if not on_map.all():
+        dataset = dataset.subset(on_map)
+    projection = dataset.projection
+    if projection is None:
+        projection = _way(adata, space, name)
+    return _fitted(
+        name, dataset, parameters, embedding[dataset.kept], noted["landmarks"],
+        projection, (*notes, *_batch_notes(space, noted)),
+    )  # fmt: skip
+
+
+def reference_of_map(
+    dataset: Dataset,
+    parameters: Mapping[str, Any],
+    embedding: NDArray[np.float32],
+    landmarks: NDArray[np.float32],
+) -> ReferenceMap:
+    """Return the reference of a map that is open.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its cells.
+    parameters : mapping
+        Of its run, as a result keeps them.
+    embedding : (N, d) array
+    landmarks : (L, d) array
+
+    Raises
+    ------
+    DataError
+        New cells cannot be projected into its space.
+    """
+    projection = dataset.projection
+    if projection is None and dataset.source is not None:
+        source = dataset.source
+        if source.suffix.lower() == ".h5ad":
+            projection = _way(read_whole(source), dataset.space, dataset.name)
+    elif projection is None:
+        projection = _of_columns(dataset)
+    return _fitted(
+        dataset.name, dataset, parameters, embedding, landmarks, projection,
+        _batch_notes(dataset.space, {"provenance": dataset.provenance}),
+    )  # fmt: skip
+
+
+# Inside
+
+
+def _fitted(
+    name: str,
+    dataset: Dataset,
+    parameters: Mapping[str, Any],
+    embedding: NDArray[np.float32],
+    landmarks: Any,
+    projection: Projection | None,
+    notes: Sequence[str],
+) -> ReferenceMap:
+    given = {k: _plain(v) for k, v in parameters.items() if k in _ESTIMATOR}
+    given |= {"init": "random", "warm_start": False, "n_clusters": None, "n_jobs": None}
+    given |= {"n_components": embedding.shape[1], "device": "cpu"}
+    if given.get("metric") == "precomputed":
+        given["metric"] = str(_plain(parameters.get("neighbors_metric")) or "euclidean")
+    model = EmbeddingGame(**given).restore(
+        dataset.X, embedding, np.asarray(landmarks, np.float32)
+    )
+    return ReferenceMap(name, dataset, model, projection, tuple(notes))
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter as it was before it was stored: no "none", no numpy."""
+    if isinstance(value, str) and value == "none":
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _space_of(
+    adata: AnnData, parameters: dict[str, Any], noted: Mapping[str, Any], name: str
+) -> tuple[str, tuple[str, ...]]:
+    """Return the space of the rows of a map, and a note where it is guessed."""
+    projection = noted.get("projection")
+    if projection is not None:
+        return str(projection["space"]), ()
+    space = str(_plain(parameters.get("use_rep", parameters.get("space"))) or "")
+    if space and split_space(space) is None and space != "X":
+        raise DataError(
+            f"The map of {name} is of {space}, which {name} does not hold: fit it "
+            "again, so that its components are written."
+        )
+    if space and not space.startswith("obsp"):
+        return space, ()
+    key = str(_plain(parameters.get("neighbors_key")) or "neighbors")
+    search = adata.uns.get(key, {}).get("params", {})
+    parameters["neighbors_metric"] = search.get("metric")
+    used = search.get("use_rep") or ("X_pca" if "X_pca" in adata.obsm else "X")
+    space = "X" if used == "X" else f"obsm['{used}']"
+    return space, (
+        f"The map is of a graph of neighbours; new cells are placed by those in "
+        f"{space}.",
+    )
+
+
+def _way(adata: AnnData, space: str, name: str) -> Projection | None:
+    """Return the way from genes to a space of an AnnData, None where there is none."""
+    if space == "X":
+        return _of_columns(from_anndata(adata, name, space="X", missing="drop"))
+    if space in ("obsm['X_pca']", "obsm['X_pca_harmony']"):
+        return pca_projection(adata, name)
+    return None
+
+
+def _of_columns(dataset: Dataset) -> Projection | None:
+    """Return the way from genes to genes: the numbers of the map are theirs."""
+    if dataset.space != "X" or Expression(dataset.X, True).kind != "logarithms":
+        return None
+    n = dataset.X.shape[1]
+    mean = np.asarray(dataset.X.mean(axis=0), np.float32).ravel()
+    sums = np.expm1(dataset.X[:200].astype(np.float64)).sum(axis=1)
+    return Projection(
+        genes=dataset.var_names,
+        mean=mean,
+        std=np.ones(n, np.float32),
+        loadings=np.eye(n, dtype=np.float32),
+        offset=-mean,
+        target_sum=float(np.median(np.asarray(sums))),
+    )
+
+
+def _batch_notes(space: str, noted: Mapping[str, Any]) -> tuple[str, ...]:
+    recipe = noted.get("provenance", {}).get("recipe", {})
+    key = _plain(recipe.get("batch_key"))
+    if key is None and "harmony" not in space:
+        return ()
+    of = f' of "{key}"' if key else ""
+    return (
+        f"The batches{of} were mixed by Harmony in the reference, and no correction is "
+        "known for the batch of the new cells: they are placed by their components as "
+        "they are.",
+    )
+
+
+def _is_numeric(column: pd.Series) -> bool:
+    is_group = isinstance(column.dtype, pd.CategoricalDtype)
+    is_bool = pd.api.types.is_bool_dtype(column)
+    return not is_group and not is_bool and pd.api.types.is_numeric_dtype(column)

@@ -1,0 +1,104 @@
+"""Votes of the nearest rows, and rows that are unlike all fitted ones."""
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.new_rows.label_transfer import (
+    tail_share,
+    vote,
+    vote_weights,
+)
+from napari_embedding_game.core.new_rows.unexplained import Residuals, Unexplained
+
+
+def test_near_neighbours_count_more_and_all_together_one():
+    weights = vote_weights(np.array([[0.0, 1.0, 2.0], [3.0, 3.0, 3.0]]))
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    np.testing.assert_allclose(weights[1], 1 / 3)
+    np.testing.assert_allclose(weights[0, 0] / weights[0, 2], np.exp(2))
+
+
+def test_neighbours_in_the_same_place_vote_alike():
+    np.testing.assert_allclose(vote_weights(np.zeros((1, 4))), 0.25)
+
+
+def test_the_most_votes_win_and_their_share_is_the_confidence():
+    codes = np.array([[0, 0, 1], [1, 2, 2], [2, -1, -1], [-1, -1, -1]])
+    weights = np.full((4, 3), 1 / 3)
+    winners, confidence = vote(codes, weights)
+    assert winners.tolist() == [0, 2, 2, -1]
+    np.testing.assert_allclose(confidence, [2 / 3, 2 / 3, 1 / 3, 0])
+
+
+def test_nobody_has_a_label():
+    winners, confidence = vote(np.full((2, 3), -1), np.full((2, 3), 1 / 3))
+    assert winners.tolist() == [-1, -1]
+    assert confidence.tolist() == [0, 0]
+
+
+def test_share_of_known_scores_that_are_as_high():
+    known = np.arange(99.0)
+    np.testing.assert_allclose(
+        tail_share(np.array([-1.0, 98.0, 99.0, 49.0]), known), [1, 0.02, 0.01, 0.51]
+    )
+
+
+def expression(rng, n, genes_up=()):
+    """Scaled noise in two programmes of genes; ``genes_up`` are of an unseen kind."""
+    kinds = rng.integers(0, 2, n)
+    values = rng.normal(size=(n, 120)).astype(np.float32)
+    values[:, :10] += 6 * kinds[:, None]
+    values[:, list(genes_up)] += 2.5
+    return values
+
+
+def left_by(values, fitted, n_components=3):
+    mean = fitted.mean(axis=0)
+    axes = np.linalg.svd(fitted - mean, full_matrices=False)[2][:n_components]
+    return values - mean - (values - mean) @ axes.T @ axes
+
+
+def test_a_kind_that_was_not_fitted_is_told_and_others_are_not():
+    rng = np.random.default_rng(0)
+    fitted, like = expression(rng, 600), expression(rng, 300)
+    unlike = expression(rng, 60, range(20, 50))
+    scores = Unexplained(fitted, np.full(600, 100.0), 3)
+    new = np.vstack([like, unlike])
+    shares = scores(Residuals(new, left_by(new, fitted), np.full(360, 100.0)))
+    assert (shares[300:] < 0.01).mean() > 0.95
+    assert (shares[:300] < 0.01).mean() < 0.05
+
+
+def test_few_genes_are_expected_to_leave_more_noise():
+    rng = np.random.default_rng(0)
+    depth = np.where(np.arange(600) < 300, 50.0, 500.0)
+
+    def cells(n, noise):
+        values = noise * rng.normal(size=(n, 120))
+        values[:, :10] += 20 * (noise > 1)
+        return values.astype(np.float32)
+
+    fitted = np.vstack([cells(300, 3), cells(300, 1)])
+    scores = Unexplained(fitted, depth, 3)
+    new = cells(200, 3)
+    rest = left_by(new, fitted)
+    shallow = scores(Residuals(new, rest, np.full(200, 50.0)))
+    deep = scores(Residuals(new, rest, np.full(200, 500.0)))
+    assert (shallow < 0.01).mean() < 0.1
+    assert (deep < 0.01).mean() > 0.9
+
+
+def test_two_new_rows_are_judged_alone():
+    rng = np.random.default_rng(0)
+    fitted = expression(rng, 200)
+    new = expression(rng, 2)
+    shares = Unexplained(fitted, np.full(200, 9.0), 3)(
+        Residuals(new, left_by(new, fitted), np.full(2, 9.0))
+    )
+    assert shares.shape == (2,)
+
+
+def test_too_few_rows_to_calibrate_on():
+    with pytest.raises(InputError, match="59 fitted rows are too few"):
+        Unexplained(np.zeros((59, 5), np.float32), np.ones(59), 2)

@@ -1,0 +1,167 @@
+"""The way from genes to components: kept, stored, found again, taken by new cells."""
+
+import warnings
+
+import anndata
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.formats.anndata import (
+    anndata_spaces,
+    from_anndata,
+    read_anndata,
+)
+from napari_embedding_game.data.pca_projection import pca_projection
+from napari_embedding_game.data.projection import (
+    Projection,
+    match_genes,
+    normalised,
+)
+from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.stages import finish
+
+SMALL = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
+
+
+def projected(way, adata):
+    lognorm = normalised(adata.X, way.target_sum, "These")
+    return way.components(way.scaled(lognorm, match_genes(way.genes, adata.var_names)))
+
+
+@pytest.fixture
+def mapped(counts_file):
+    pytest.importorskip("scanpy", reason="the recipe is scanpy's")
+    return finish(apply_recipe(read_anndata(counts_file), SMALL))
+
+
+def a_result(n):
+    rng = np.random.default_rng(0)
+    return EmbeddingResult(
+        rng.normal(size=(n, 2)).astype(np.float32), np.zeros((4, 2), np.float32),
+        np.arange(n, dtype=np.int32) % 4, np.zeros(n, np.float32), 1.0,
+    )  # fmt: skip
+
+
+def test_the_recipe_keeps_its_way_which_gives_the_components_again(mapped, counts):
+    got = projected(mapped.projection, counts[mapped.kept])
+    np.testing.assert_allclose(got, mapped.X, atol=0.02)
+    # In any order of the genes, and of logarithms as of counts.
+    other = counts[mapped.kept][:, ::-1].copy()
+    other.X = normalised(other.X, 5_000, "These")
+    np.testing.assert_allclose(projected(mapped.projection, other), mapped.X, atol=0.02)
+
+
+def test_what_components_leave_is_at_right_angles_to_them(mapped, counts):
+    way = mapped.projection
+    lognorm = normalised(counts[mapped.kept].X, way.target_sum, "These")
+    scaled = way.scaled(lognorm, match_genes(way.genes, counts.var_names))
+    rest = way.rest(scaled, way.components(scaled))
+    np.testing.assert_allclose(rest @ way.loadings, 0, atol=1e-3)
+
+
+def test_components_are_written_and_offered_first(mapped, counts, tmp_path):
+    write_h5ad(mapped, a_result(59), tmp_path / "map.h5ad")
+    assert anndata_spaces(tmp_path / "map.h5ad")[0] == "obsm['X_pca']"
+    written = anndata.read_h5ad(tmp_path / "map.h5ad")
+    assert np.isnan(written.obsm["X_pca"][7]).all()
+    for again in (read_anndata(tmp_path / "map.h5ad"), from_anndata(written, "map")):
+        np.testing.assert_array_equal(again.X, mapped.X)
+        assert not again.kept[7]
+        told = "1 of 60 rows left out, of which obsm['X_pca'] has no values."
+        assert told in again.notes
+        np.testing.assert_allclose(
+            projected(again.projection, counts[mapped.kept]), mapped.X, atol=0.02
+        )
+
+
+def test_single_missing_values_are_told_as_before(counts):
+    counts.obsm["X_pca"] = np.random.default_rng(0).normal(size=(60, 5))
+    counts.obsm["X_pca"][3] = np.nan
+    counts.obsm["X_pca"][5, 2] = np.nan
+    with pytest.raises(DataError, match=r"1 missing .* row 6"):
+        from_anndata(counts, "cells")
+
+
+def test_a_damaged_way_is_told():
+    stored = {"genes": ["a"], "mean": [0, 0]}
+    with pytest.raises(DataError, match=r"map\.h5ad tells .* is damaged"):
+        Projection.from_stored(stored, "map.h5ad")
+
+
+def test_genes_are_found_by_name_version_case_or_another_column():
+    by_name = match_genes(["CD3E", "MS4A1"], ["MS4A1", "x", "CD3E"])
+    assert by_name.places.tolist() == [2, 0]
+    assert match_genes(["ENSG01.3", "ENSG02.1"], ["ENSG02.7", "ENSG01"]).share == 1
+    assert match_genes(["CD3E"], ["cd3e"]).share == 1
+    other = match_genes(["CD3E"], ["ENSG01"], {"gene_name": ["CD3E"]})
+    assert (other.by, other.share) == ("gene_name", 1)
+
+
+def test_missing_genes_are_told_and_too_many_refused():
+    match = match_genes(["a", "b", "c"], ["a", "b"])
+    assert match.missing == ["c"]
+    assert match.told == (
+        "2 of 3 genes of the reference are there; missing is c, taken to be as in its "
+        "mean cell."
+    )
+    with pytest.raises(DataError, match=r"only 1 of the 3 genes .* \(33%"):
+        match_genes(["a", "b", "c"], ["a", "x"])
+
+
+def test_a_missing_gene_counts_as_in_the_mean_cell():
+    way = Projection(
+        ("a", "b"), np.array([1, 2], "f4"), np.ones(2, "f4"), np.eye(2, dtype="f4"),
+        np.zeros(2, "f4"),
+    )  # fmt: skip
+    scaled = way.scaled(np.array([[3.0]]), match_genes(["a", "b"], ["a"]))
+    np.testing.assert_array_equal(scaled, [[2, 0]])
+
+
+def test_neither_counts_nor_logarithms():
+    with pytest.raises(DataError, match="These hold neither raw counts nor"):
+        normalised(np.array([[-1.0, 0.5]]), 1e4, "These")
+
+
+def by_scanpy(counts, scales):
+    sc = pytest.importorskip("scanpy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adata = counts[counts.obs_names != "cell7"].copy()
+        sc.pp.normalize_total(adata, target_sum=5_000)
+        sc.pp.log1p(adata)
+        sc.pp.highly_variable_genes(adata, n_top_genes=100)
+        if scales:
+            adata.raw = adata
+            sc.pp.scale(adata, max_value=10)
+        sc.pp.pca(adata, n_comps=10)
+    return adata
+
+
+@pytest.mark.parametrize("scales", [False, True])
+def test_the_way_of_scanpys_components_is_found(counts, scales):
+    adata = by_scanpy(counts, scales)
+    way = pca_projection(adata, "ref")
+    assert way.target_sum == pytest.approx(5_000, rel=1e-3)
+    got = projected(way, counts[adata.obs_names])
+    np.testing.assert_allclose(got, adata.obsm["X_pca"], atol=1e-2)
+
+
+def test_components_of_other_numbers_are_refused(counts):
+    adata = by_scanpy(counts, False)
+    adata.obsm["X_pca"] = adata.obsm["X_pca"][::-1].copy()
+    with pytest.raises(DataError, match=r"ref has loadings .* but neither X nor"):
+        pca_projection(adata, "ref")
+    del adata.varm["PCs"]
+    with pytest.raises(DataError, match=r"ref does not tell .*varm\['PCs'\]"):
+        pca_projection(adata, "ref")
+
+
+def test_sparse_and_dense_give_the_same(counts):
+    dense = normalised(counts.X.toarray(), 1e4, "These")
+    np.testing.assert_allclose(
+        normalised(sp.csc_matrix(counts.X), 1e4, "These").toarray(), dense, rtol=1e-5
+    )

@@ -1,0 +1,175 @@
+"""New cells on the map of a reference, without a window."""
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from anndata import AnnData
+
+from napari_embedding_game import tl
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.anndata_result import new_anndata
+from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.reference.reference_map import reference_of
+
+pytest.importorskip("scanpy", reason="the recipe is scanpy's")
+SMALL = Recipe(min_genes=5, min_cells=2, n_top_genes=100, n_comps=8)
+QUICK = {"max_iter": 30, "n_landmarks": 12, "random_state": 0}
+RATES = np.random.default_rng(5).gamma(0.6, 2, (4, 150))
+
+
+def cells(n, kinds="ABC", seed=0):
+    """Counts of n cells, each of one of these kinds."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(0, len(kinds), n)
+    rates = RATES[["ABCD".index(k) for k in kinds]]
+    X = sp.csr_matrix(rng.poisson(rates[kind]).astype(np.float32))
+    obs = pd.DataFrame({"kind": np.array([*kinds])[kind], "depth": 1.0})
+    obs.index = [f"s{seed}c{i}" for i in range(n)]
+    return AnnData(X, obs, pd.DataFrame(index=[f"g{i}" for i in range(150)]))
+
+
+@pytest.fixture(scope="module")
+def reference():
+    from napari_embedding_game import EmbeddingGame
+
+    dataset = finish(apply_recipe(from_anndata(cells(240), "ref"), SMALL))
+    model = EmbeddingGame(**QUICK).fit(dataset.X)
+    result = EmbeddingResult(
+        model.embedding_, model.landmarks_, model.labels_, model.pressure_,
+        model.energy_, parameters={**model.get_params(), "space": dataset.space},
+    )  # fmt: skip
+    adata = new_anndata(dataset, result)
+    adata.obs["kind"] = adata.obs["kind"].astype("category")
+    return adata
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:The points were still moving")
+
+
+def test_labels_places_and_what_is_unlike(reference):
+    new = cells(120, "ABCD", seed=1)
+    assert tl.map_onto_reference(new, reference, "kind") is None
+    known = (new.obs["kind"] != "D").to_numpy()
+    right = new.obs["kind_predicted"].astype(str) == new.obs["kind"]
+    assert right[known].mean() > 0.95
+    assert new.obs["kind_confidence"].between(0, 1).all()
+    assert new.obs["unlike_reference"][~known].mean() > 0.8
+    assert new.obs["unlike_reference"][known].mean() < 0.1
+    assert new.obsm["X_embedding_game"].shape == (120, 2)
+    assert new.obsm["X_pca"].shape == (120, 8)
+    noted = new.uns["embedding_game_reference"]
+    assert noted["unlike_by"] == "expression"
+    assert noted["genes"] == 100
+    # A cell of a kind lies among the reference's cells of that kind.
+    centre = {
+        kind: np.median(
+            reference.obsm["X_embedding_game"][reference.obs["kind"] == kind], 0
+        )
+        for kind in "ABC"
+    }
+    apart = np.stack([
+        np.linalg.norm(new.obsm["X_embedding_game"] - centre[k], axis=1) for k in "ABC"
+    ])  # fmt: skip
+    nearest = np.array([*"ABC"])[apart.argmin(axis=0)]
+    assert (nearest == new.obs["kind"])[known].mean() > 0.9
+
+
+def test_cells_of_the_reference_get_their_own_places(reference):
+    again = tl.map_onto_reference(cells(240), reference, "kind", copy=True)
+    np.testing.assert_allclose(
+        again.obsm["X_pca"], reference.obsm["X_pca"], rtol=1e-3, atol=1e-3
+    )
+
+
+def test_a_file_as_the_reference(reference, tmp_path):
+    reference.write_h5ad(tmp_path / "map.h5ad")
+    new = cells(30, seed=2)
+    tl.map_onto_reference(
+        new, tmp_path / "map.h5ad", ["kind", "embedding_game_cluster"]
+    )
+    assert (new.obs["kind_predicted"].astype(str) == new.obs["kind"]).mean() > 0.9
+    assert "embedding_game_cluster_predicted" in new.obs
+    new.write_h5ad(tmp_path / "new.h5ad")
+    assert anndata.read_h5ad(tmp_path / "new.h5ad").uns["embedding_game_reference"]
+
+
+def test_a_map_of_neighbours_made_by_scanpy(reference):
+    import warnings
+
+    import scanpy as sc
+
+    adata = cells(200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sc.pp.normalize_total(adata, target_sum=1e4)
+        sc.pp.log1p(adata)
+        sc.pp.pca(adata, n_comps=8)
+        sc.pp.neighbors(adata, n_neighbors=10)
+    tl.embedding_game(adata, **QUICK)
+    adata.obs["kind"] = adata.obs["kind"].astype("category")
+    new = cells(60, seed=3)
+    tl.map_onto_reference(new, adata, "kind")
+    assert (new.obs["kind_predicted"].astype(str) == new.obs["kind"]).mean() > 0.95
+    assert "graph of neighbours" in new.uns["embedding_game_reference"]["notes"]
+
+
+def test_a_space_that_new_cells_bring_along():
+    rng = np.random.default_rng(0)
+    old, new = cells(150), cells(40, seed=4)
+    for adata in (old, new):
+        kinds = pd.factorize(adata.obs["kind"], sort=True)[0]
+        adata.obsm["X_scVI"] = rng.normal(size=(adata.n_obs, 4)) + 8 * kinds[:, None]
+    tl.embedding_game(old, use_rep="X_scVI", **QUICK)
+    new.obsm["X_scVI"][:3] += 60
+    tl.map_onto_reference(new, old, "kind")
+    assert (new.obs["kind_predicted"].astype(str) == new.obs["kind"])[3:].all()
+    assert new.obs["unlike_reference"][:3].all()
+    assert new.obs["unlike_reference"][3:].mean() < 0.2
+    assert new.uns["embedding_game_reference"]["unlike_by"] == "distance"
+    del new.obsm["X_scVI"]
+    with pytest.raises(DataError, match=r"has to bring it along: obsm\['X_scVI'\]"):
+        tl.map_onto_reference(new, old, "kind")
+
+
+@pytest.mark.parametrize(
+    ("labels", "change", "sentence"),
+    [
+        ("tissue", {}, 'has no column "tissue" to predict'),
+        ("depth", {}, 'The column "depth" of The reference holds numbers'),
+        ("kind", {"unlike": 0}, "unlike must be between 0 and 1"),
+        ("kind", {"n_neighbors": 0}, "n_neighbors must be at least 1"),
+    ],
+)
+def test_what_is_refused(reference, labels, change, sentence):
+    with pytest.raises((DataError, InputError), match=sentence):
+        tl.map_onto_reference(cells(9), reference, labels, **change)
+
+
+def test_other_genes_and_other_numbers_are_refused(reference):
+    new = cells(9)
+    other = new.copy()
+    other.var_names = [f"ENSG{i}" for i in range(150)]
+    with pytest.raises(DataError, match=r"have only 0 of the 100 genes .*: theirs are"):
+        tl.map_onto_reference(other, reference, "kind")
+    new.X = new.X.toarray() - 1
+    with pytest.raises(DataError, match="neither raw counts nor their logarithms"):
+        tl.map_onto_reference(new, reference, "kind")
+
+
+def test_what_is_no_map_is_told():
+    with pytest.raises(DataError, match="cells holds no map to place new cells on"):
+        reference_of(cells(20), "cells")
+
+
+def test_harmony_in_the_reference_is_told(reference):
+    mixed = reference.copy()
+    mixed.uns["embedding_game"]["provenance"]["recipe"]["batch_key"] = "donor"
+    new = tl.map_onto_reference(cells(9), mixed, "kind", copy=True)
+    notes = new.uns["embedding_game_reference"]["notes"]
+    assert 'The batches of "donor" were mixed by Harmony' in notes
