@@ -171,7 +171,7 @@ class FeaturesSource:
                 self.column,
                 where=f"the table of '{self.layer_name}'",
                 labels_name=self.layer_name,
-                first_axis=self.first_axis,
+                first_axis="z" if self.first_axis == "z" else "time",
             )
         except DataError as error:
             return None, str(error)
