@@ -188,7 +188,16 @@ def can_read(path: str | Path) -> bool:
     if str(path).lower().endswith((*ENDINGS, *FOLDER_ENDINGS)):
         return True
     folder = Path(path)
-    return folder.is_dir() and (matrix_file(folder) is not None or has_pairs(folder))
+    return folder.is_dir() and (
+        matrix_file(folder) is not None or is_experiment(folder)
+    )
+
+
+def is_experiment(path: Path) -> bool:
+    """Return whether this is a folder of images and labels, by their names."""
+    if not path.is_dir() or path.name.lower().endswith(FOLDER_ENDINGS):
+        return False
+    return matrix_file(path) is None and has_pairs(path)
 
 
 def _kind(path: Path) -> _Kind:
@@ -217,7 +226,7 @@ def _kind_of_folder(path: Path) -> _Kind:
         return _ANNDATA
     if matrix_file(path) is not None:
         return _TENX
-    if has_pairs(path):
+    if is_experiment(path):
         return _EXPERIMENT
     raise DataError(
         f"{path} is a folder: choose a file in it, a .zarr folder, the folder of a "

@@ -27,7 +27,7 @@ from napari_embedding_game.data.images.field_stack import (
     Stamp,
 )
 from napari_embedding_game.data.images.image_pairs import ImagePair, find_pairs
-from napari_embedding_game.data.images.image_table import join_tables
+from napari_embedding_game.data.images.image_table import PLATE_COLUMNS, join_tables
 from napari_embedding_game.data.images.measure import (
     measured_dataset,
     measured_table,
@@ -132,6 +132,8 @@ class ExperimentImages:
     limits: dict[str, _Span]
     """Values of each that are shown black and in full colour."""
     is_rgb: bool = False
+    n_measured: int = 0
+    """Images whose objects are measured: the first ones, where it was stopped."""
 
 
 @dataclass(eq=False)
@@ -211,7 +213,7 @@ class Experiment:
                 parts.append(measured.objects.within(place))
         if not tables:
             raise DataError(_nothing(self.name, len(n_objects)))
-        self.images = images
+        self.images = images = replace(images, n_measured=len(n_objects))
         yield Stage("Checking the numbers")
         table = pd.concat(tables)
         metadata = _metadata(pairs, n_objects, known.columns)
@@ -440,10 +442,15 @@ def _within(stages: Stages[Any], text: str, i: int, n: int) -> Stages[Any]:
 def _metadata(
     pairs: Sequence[ImagePair], n_objects: Sequence[int], known: pd.DataFrame
 ) -> pd.DataFrame:
-    """What is known of the image of each object."""
+    """What is known of the image of each object: first what was done to it."""
     rows = np.repeat(np.arange(len(n_objects)), n_objects).tolist()
+    told = known.iloc[rows].reset_index(drop=True)
+    where = [column for column in PLATE_COLUMNS if column in told]
+    done = [column for column in told if column not in where]
     image = pd.DataFrame({"image": [pairs[i].name for i in rows]})
-    return pd.concat([image, known.iloc[rows].reset_index(drop=True)], axis=1)
+    wells = [column for column in where if column == "well"]
+    others = [column for column in where if column != "well"]
+    return pd.concat([told[done], told[wells], image, told[others]], axis=1)
 
 
 def _listed_images(
@@ -475,7 +482,6 @@ def _told(
     told = [f"Measured {objects} of {n:,}{of} {images} in {kinds}."]
     if of:
         told[0] = f"Stopped: {told[0][0].lower()}{told[0][1:]}"
-        told.append("Measure again goes on with the others.")
     empty = [pair.name for pair, k in zip(pairs, n_objects, strict=False) if not k]
     if empty:
         hold = "holds" if len(empty) == 1 else "hold"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -117,12 +118,13 @@ class FieldStack:
     @property
     def size(self) -> int:
         """Number of pixels."""
-        return int(np.prod(np.array(self.shape, dtype=np.int64)))
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all pixels, which are never in memory together."""
-        return self.size * self.dtype.itemsize
+        n_bytes: int = self.size * self.dtype.itemsize
+        return n_bytes
 
     def __len__(self) -> int:
         """Return the number of fields."""
@@ -251,6 +253,10 @@ class LabelStack(FieldStack):
     def changed(self) -> list[int]:
         """Return the fields whose labels were edited since they were measured."""
         return [i for i in range(len(self)) if self.state(i) != self._measured[i]]
+
+    def changed_names(self) -> list[str]:
+        """Return the names of the files of those fields, without their endings."""
+        return [self._paths[i].stem for i in self.changed()]
 
     def _edit(self, i: int) -> NDArray[Any]:
         if i not in self._edited:
