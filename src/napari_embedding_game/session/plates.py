@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Plate:
     """"" where there is only one."""
     wells: dict[Well, NDArray[np.intp]]
     """Rows of the dataset in each well; none in one whose images hold no object."""
+    told: Mapping[Well, Mapping[str, str]] = field(default_factory=dict)
+    """What is known of wells without any rows, by column."""
 
     def counts(self) -> NDArray[np.float64]:
         """Points in each well, (W,)."""
@@ -68,10 +70,13 @@ class Plate:
 
     def levels(self, values: pd.Series) -> list[tuple[str, ...]]:
         """Values of a column of names in each well, the most frequent first."""
-        return [
-            tuple(map(str, values.iloc[rows].value_counts().loc[lambda n: n > 0].index))
-            for rows in self.wells.values()
-        ]
+        levels = []
+        for well, rows in self.wells.items():
+            counts = values.iloc[rows].value_counts()
+            of_well = tuple(map(str, counts.index[counts > 0]))
+            known = self.told.get(well, {}).get(str(values.name))
+            levels.append(of_well or ((known,) if known else ()))
+        return levels
 
 
 def plates_of(dataset: Dataset) -> tuple[Plate, ...]:
@@ -93,13 +98,20 @@ def plates_of(dataset: Dataset) -> tuple[Plate, ...]:
     for row, (plate, well) in enumerate(zip(names, wells, strict=True)):
         if well is not None:
             rows_of.setdefault(plate, {}).setdefault(well, []).append(row)
-    for plate, well in _measured(dataset):
-        if plate_column is None or plate in rows_of:
-            of_plate = rows_of.setdefault("" if plate_column is None else plate, {})
-            of_plate.setdefault(well, [])
+    told: dict[str, dict[Well, Mapping[str, str]]] = {name: {} for name in rows_of}
+    for image in _measured(dataset):
+        plate = "" if plate_column is None else image.get("plate", "")
+        well = parse_well(image.get("well"))
+        if plate in rows_of and well is not None and well not in rows_of[plate]:
+            rows_of[plate][well] = []
+            told[plate][well] = image
     return tuple(
-        Plate(name, {w: np.array(rows, np.intp) for w, rows in sorted(of.items())})
-        for name, of in sorted(rows_of.items())
+        Plate(
+            name,
+            {well: np.array(rows, np.intp) for well, rows in sorted(of_plate.items())},
+            told[name],
+        )
+        for name, of_plate in sorted(rows_of.items())
     )
 
 
@@ -121,14 +133,19 @@ def plate_columns(dataset: Dataset, plates: Sequence[Plate]) -> list[str]:
 
 
 def well_text(
-    dataset: Dataset, well: Well, rows: NDArray[np.intp], columns: Sequence[str]
+    dataset: Dataset, plate: Plate, well: Well, columns: Sequence[str]
 ) -> str:
     """Return what is known of a well: how many points it has, and its columns."""
+    rows = plate.wells[well]
     lines = [f"{well_name(well)}: {counted(len(rows), 'point')}"]
     for column in columns[:MOST_TOLD]:
-        levels = dataset.obs[column].iloc[rows].dropna().unique()
-        if len(levels):
-            lines.append(f"{column}: {listed([_said(one) for one in levels], 3)}")
+        levels = [
+            _said(one) for one in dataset.obs[column].iloc[rows].dropna().unique()
+        ]
+        if not len(rows) and column in plate.told.get(well, {}):
+            levels = [plate.told[well][column]]
+        if levels:
+            lines.append(f"{column}: {listed(levels, 3)}")
     return "\n".join(lines)
 
 
@@ -173,12 +190,12 @@ def _wells(obs: pd.DataFrame) -> list[Well | None] | None:
     return wells if n_known and n_known >= _WITH_PLACES * len(wells) else None
 
 
-def _measured(dataset: Dataset) -> list[tuple[str, Well]]:
-    """Return plate and well of each image that was measured, empty ones too."""
+def _measured(dataset: Dataset) -> list[dict[str, str]]:
+    """Return what is known of each image that was measured, empty ones too."""
     measured = dataset.provenance.get("measured")
     images = measured.get("images") if isinstance(measured, Mapping) else None
-    found = []
-    for image in images if isinstance(images, list | tuple) else ():
-        if isinstance(image, Mapping) and (well := parse_well(image.get("well"))):
-            found.append((str(image.get("plate", "")), well))
-    return found
+    return [
+        {str(key): str(value) for key, value in image.items()}
+        for image in (images if isinstance(images, list | tuple) else ())
+        if isinstance(image, Mapping)
+    ]

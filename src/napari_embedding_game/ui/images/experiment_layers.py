@@ -103,6 +103,7 @@ class ShownField:
             (session.selection.changed, self._on_selection),
             (linked.changed, self._on_step),
             (viewer.dims.events.current_step, self._on_step),
+            (viewer.dims.events.axis_labels, self._on_step),
         ):
             self._connections.connect(signal, slot)
 

@@ -39,7 +39,7 @@ COUNT, SHARE = "Number of points", "Share of clusters"
 CHOOSE = (
     "Click a cluster on the map or in the table: wells show its share of their points."
 )
-SEVERAL = "several"
+SEVERAL, UNKNOWN = "several", "not known"
 MOST_NAMED = 4
 """Clusters that are named in the key."""
 
@@ -157,12 +157,10 @@ class PlatePane(QWidget):
             return
         plate = self._plates[place]
         picture, figures = self._picture(dataset, plate)
-        texts = [
-            "\n".join(
-                filter(None, (well_text(dataset, well, rows, self._columns), said))
-            )
-            for (well, rows), said in zip(plate.wells.items(), figures, strict=True)
-        ]
+        texts = []
+        for well, said in zip(plate.wells, figures, strict=True):
+            told = well_text(dataset, plate, well, self._columns)
+            texts.append("\n".join(filter(None, (told, said))))
         self.view.show_picture(picture, texts)
         self.view.mark(self._chosen(plate))
 
@@ -243,6 +241,8 @@ class PlatePane(QWidget):
         told = [(name, palette[name]) for name in names]
         if any(len(one) > 1 for one in levels):
             told.append((SEVERAL, MISSING))
+        elif not all(levels):
+            told.append((UNKNOWN, MISSING))
         colors = np.array(rgba, np.float32).reshape(-1, 4)
         return self._made(plate, colors, column, levels=tuple(told))
 

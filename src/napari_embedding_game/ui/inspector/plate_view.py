@@ -30,6 +30,7 @@ KEY = 116
 """Pixels for what the colours mean."""
 WIDEST = 44
 """Pixels of a well and the room around it."""
+NARROWEST = 2.0
 SHARE = 0.84
 """Of that room, the disc."""
 ROUND = 9
@@ -54,7 +55,7 @@ class PlateView(QWidget):
         self._hovered: Well | None = None
         self.picture: PlatePicture | None = None
         self.setMouseTracking(True)
-        self.setMinimumSize(200, 110)
+        self.setMinimumSize(200, 64)
         self.setAccessibleName("Wells of the plate")
 
     def set_theme(self, colors: ThemeColors) -> None:
@@ -137,7 +138,7 @@ class PlateView(QWidget):
         n_rows, n_columns = self.picture.shape
         across = (self.width() - LEFT - KEY - 12) / n_columns
         along = (self.height() - TOP - 4) / n_rows
-        return max(3.0, min(across, along, WIDEST))
+        return max(NARROWEST, min(across, along, WIDEST))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw letters, numbers, wells and the key."""
