@@ -126,6 +126,11 @@ class Person:
         with self.loading(), _answered("getOpenFileName", path):
             self.choose_from(self.dock.data.open_button.native, "File…")
 
+    def open_images(self, folder: Path) -> None:
+        """Choose Open > Images and labels… and the folder."""
+        with self.loading(), _answered("getExistingDirectory", folder):
+            self.choose_from(self.dock.data.open_button.native, "Images and labels")
+
     def open_sample(self, words: str) -> None:
         """Choose a sample from napari's File menu by its name there."""
         with self.loading():
@@ -468,7 +473,9 @@ def turn_wheel(widget: QWidget, angle: int) -> None:
 def _answered(question: str, path: Path) -> Iterator[None]:
     """Answer the next question for a file name, which is the system's own window."""
     asks = getattr(QFileDialog, question)
-    setattr(QFileDialog, question, lambda *_: (str(path), ""))
+    is_folder = question == "getExistingDirectory"
+    answer = str(path) if is_folder else (str(path), "")
+    setattr(QFileDialog, question, lambda *_: answer)
     try:
         yield
     finally:

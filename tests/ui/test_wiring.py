@@ -45,6 +45,7 @@ class DataView(Recorder):
     load_requested = Signal(object, object, object)
     reload_requested = Signal(object, object, object)
     cancel_requested = Signal()
+    stop_requested = Signal()
     open_session_requested = Signal(object)
     recovery_requested = Signal(object)
     recent_requested = Signal()
@@ -145,6 +146,7 @@ ASKED = [
         call(OPTIONS, LINKED, None),
     ),
     ("data.cancel_requested", (), "reading.cancel", call()),
+    ("data.stop_requested", (), "reading.stop", call()),
     ("data.open_session_requested", (PATH,), "reading.open_session", call(PATH)),
     ("data.recovery_requested", (FILE,), "reading.bring_back", call(FILE)),
     ("data.recent_requested", (), "session_store.recent", call()),

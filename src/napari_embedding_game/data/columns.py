@@ -187,6 +187,11 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
+def counted(n: int, what: str) -> str:
+    """Number and noun, such as "1 image" and "12 images"."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
 def texts(obs: pd.DataFrame) -> Sequence[str] | None:
     """Return the column with a text or word for each row, if there is one."""
     for name in obs.columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,6 +56,12 @@ class Objects:
         """Objects of these rows: indices, or a mask."""
         return Objects(self.label_ids[rows], self.boxes[rows])
 
+    def within(self, place: Sequence[int]) -> Objects:
+        """Objects of one picture as those of a series, in which it has this place."""
+        ends = np.tile(np.asarray(place, dtype=np.int64), (len(self), 1))
+        first, last = np.split(self.boxes, 2, axis=1)
+        return Objects(self.label_ids, np.hstack([ends, first, ends + 1, last]))
+
     def slices(self, row: int) -> tuple[slice, ...]:
         """Slices that cut the box of one object out of the label image."""
         first, last = np.split(self.boxes[row], 2)
@@ -62,25 +69,27 @@ class Objects:
 
 
 def find_objects_in_time(labels: NDArray[Any]) -> Objects:
-    """Objects of each picture of a time series (time, y, x), one picture thick.
+    """Objects of each picture of a series (..., y, x), one picture thick.
 
     Raises
     ------
     DataError
         As :func:`find_objects`.
     """
-    ids, boxes = [], []
-    for time, picture in enumerate(labels):
-        if picture.max(initial=0) <= 0:
-            continue
-        objects = find_objects(picture)
-        ends = np.full((len(objects), 1), time)
-        first, last = np.split(objects.boxes, 2, axis=1)
-        ids.append(objects.label_ids)
-        boxes.append(np.hstack([ends, first, ends + 1, last]))
-    if not ids:
+    found: list[Objects] = []
+    for place in np.ndindex(labels.shape[:-2]):
+        picture = labels[place]
+        if picture.max(initial=0) > 0:
+            found.append(find_objects(picture).within(place))
+    if not found:
         return find_objects(labels)  # which tells that there are none
-    return Objects(np.concatenate(ids), np.concatenate(boxes))
+    return joined(found)
+
+
+def joined(parts: Sequence[Objects]) -> Objects:
+    """All objects of several parts, one part after the other."""
+    ids = np.concatenate([part.label_ids for part in parts])
+    return Objects(ids, np.concatenate([part.boxes for part in parts]))
 
 
 def find_objects(labels: NDArray[Any]) -> Objects:

@@ -31,6 +31,12 @@ from napari_embedding_game.data.formats.tenx import (
     tenx_spaces,
     tenx_stages,
 )
+from napari_embedding_game.data.images.experiment import (
+    experiment_columns,
+    experiment_spaces,
+    experiment_stages,
+)
+from napari_embedding_game.data.images.image_pairs import HOW, has_pairs
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stages, finish
 from napari_embedding_game.data.validation import (
@@ -58,6 +64,9 @@ _ANNDATA = _Kind(anndata_stages, anndata_spaces, anndata_columns, has_several=Tr
 _ARRAY = _Kind(array_stages, array_spaces, array_columns, has_several=True)
 _TABLE = _Kind(table_stages, table_spaces, table_columns, has_duplicates=True)
 _TENX = _Kind(tenx_stages, tenx_spaces, tenx_columns)
+_EXPERIMENT = _Kind(
+    experiment_stages, experiment_spaces, experiment_columns, has_duplicates=True
+)
 
 _KINDS: dict[str, _Kind] = {
     ".h5ad": _ANNDATA,
@@ -71,7 +80,7 @@ _KINDS: dict[str, _Kind] = {
 ENDINGS: tuple[str, ...] = tuple(_KINDS)
 """Endings of the names of files that can be read."""
 FOLDER_ENDINGS: tuple[str, ...] = (".zarr",)
-"""Endings of the names of folders that can be read; 10x folders have any name."""
+"""Endings of folders that can be read; those of 10x and of images have any name."""
 
 
 def read(
@@ -89,7 +98,8 @@ def read(
     ----------
     path : str or Path
         A file with one of :data:`ENDINGS`, a .zarr folder (AnnData, or tables of
-        SpatialData), or a folder with ``matrix.mtx`` of 10x Genomics.
+        SpatialData), a folder with ``matrix.mtx`` of 10x Genomics, or one of images
+        with their labels, whose objects are measured.
     space : str, optional
         What to embed, one of :func:`spaces`; ``obs`` for the numbers among the
         metadata of an AnnData; for a table, names of columns with commas between
@@ -186,7 +196,17 @@ def can_read(path: str | Path) -> bool:
     """Tell whether this is the name of a file, or a folder, that may be read."""
     if str(path).lower().endswith((*ENDINGS, *FOLDER_ENDINGS)):
         return True
-    return Path(path).is_dir() and matrix_file(Path(path)) is not None
+    folder = Path(path)
+    return folder.is_dir() and (
+        matrix_file(folder) is not None or is_experiment(folder)
+    )
+
+
+def is_experiment(path: Path) -> bool:
+    """Return whether this is a folder of images and labels, by their names."""
+    if not path.is_dir() or path.name.lower().endswith(FOLDER_ENDINGS):
+        return False
+    return matrix_file(path) is None and has_pairs(path)
 
 
 def _kind(path: Path) -> _Kind:
@@ -215,7 +235,9 @@ def _kind_of_folder(path: Path) -> _Kind:
         return _ANNDATA
     if matrix_file(path) is not None:
         return _TENX
+    if is_experiment(path):
+        return _EXPERIMENT
     raise DataError(
-        f"{path} is a folder: choose a file in it, a .zarr folder, or the folder of a "
-        "10x matrix.mtx."
+        f"{path} is a folder: choose a file in it, a .zarr folder, the folder of a "
+        f"10x matrix.mtx, or one of images and labels. {HOW}"
     )

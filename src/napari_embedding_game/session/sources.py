@@ -12,6 +12,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.formats.anndata import from_anndata, object_spaces
 from napari_embedding_game.data.harmony import batch_columns
+from napari_embedding_game.data.images.experiment import Experiment, ExperimentImages
 from napari_embedding_game.data.images.label_column import Match, linked, match_rows
 from napari_embedding_game.data.images.measure import FirstAxis, measure_stages
 from napari_embedding_game.data.images.nuclei import nuclei_stages
@@ -83,6 +84,8 @@ class LoadResult:
     """How the rows were joined with label images, where there were some."""
     table: SpatialTable | None = None
     """The AnnData of a layer that results go back into."""
+    images: ExperimentImages | None = None
+    """The images that were measured, where the source is a folder of them."""
 
 
 class Source(Protocol):
@@ -244,7 +247,7 @@ class FeaturesSource:
                 self.column,
                 where=f"the table of '{self.layer_name}'",
                 labels_name=self.layer_name,
-                first_axis=self.first_axis,
+                first_axis="z" if self.first_axis == "z" else "time",
             )
         except DataError as error:
             return None, str(error)
@@ -287,6 +290,43 @@ class MeasuredSource:
             columns=dataset.profile_names,
             counts_twice=_counts_twice(dataset),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentSource:
+    """A folder of images with their labels, whose objects are measured."""
+
+    experiment: Experiment
+
+    @property
+    def name(self) -> str:
+        """Return the name shown to the person."""
+        return f"the images of '{self.experiment.name}'"
+
+    def stop(self) -> None:
+        """Measure no further image; ``read`` returns what is measured."""
+        self.experiment.stop()
+
+    def read(self, options: ReadOptions) -> Stages[LoadResult]:
+        """Measure the objects of every image."""
+        dataset = yield from self.experiment.measure(
+            columns=options.columns,
+            missing=options.missing,
+            duplicates=options.duplicates,
+        )
+        return LoadResult(
+            dataset=dataset,
+            columns=dataset.profile_names,
+            counts_twice=_counts_twice(dataset),
+            images=self.experiment.images,
+        )
+
+
+def source_of(path: Path) -> Source:
+    """Return a file or folder as a source of the kind that it is."""
+    if readers.is_experiment(path):
+        return ExperimentSource(Experiment(path))
+    return FileSource(path)
 
 
 @dataclass(frozen=True)

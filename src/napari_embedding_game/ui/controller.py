@@ -30,6 +30,7 @@ from napari_embedding_game.ui.canvas.correction import ShownCorrection
 from napari_embedding_game.ui.canvas.drawing import Drawing
 from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.images.experiment_layers import ShownField
 from napari_embedding_game.ui.images.linked_layers import go_to
 from napari_embedding_game.ui.images.object_highlight import ObjectHighlight
 from napari_embedding_game.ui.images.relink import Relinker
@@ -60,7 +61,8 @@ class Controller(QObject):
 
     ``reading`` and ``writing`` are its background tasks, ``drawing`` renders the map,
     ``session_store`` saves by itself, ``relink`` finds layers again,
-    ``object_highlight`` marks selected objects in the image.
+    ``object_highlight`` marks selected objects in the image, ``shown_field`` goes to
+    the image of a selected one.
 
     Parameters
     ----------
@@ -96,6 +98,7 @@ class Controller(QObject):
         self.drawing = Drawing(viewer, workspace, self._on_lost)
         self.correction = ShownCorrection(session, self.render)
         self.object_highlight = ObjectHighlight(viewer, session, linked)
+        self.shown_field = ShownField(viewer, session, linked)
         self.pointing = ClickSelection(viewer, session, self.layers, linked)
         self._worker: FrameWorker | None = None
         self._gc_guard = GcGuard()
@@ -191,6 +194,7 @@ class Controller(QObject):
             self._gc_guard.unfreeze,
             self.relink.close,
             self.object_highlight.close,
+            self.shown_field.close,
             self.session_store.close,
             self.pointing.close,
             self.correction.close,

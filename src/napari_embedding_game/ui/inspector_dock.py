@@ -19,6 +19,7 @@ from napari_embedding_game.ui.inspector.cluster_pane import ClusterPane
 from napari_embedding_game.ui.inspector.details_pane import DetailsPane
 from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
+from napari_embedding_game.ui.inspector.plate_pane import PlatePane
 from napari_embedding_game.ui.inspector.report_worker import ReportWorker
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.shortcuts import InspectorShortcuts
@@ -77,6 +78,7 @@ class InspectorDock(QWidget):
             MarkersPane(session, self._on_gene),
             DotPlotPane(session, workspace.palette, self._on_gene),
             ScatterPane(session, workspace.palette),
+            PlatePane(session),
             self._on_pick,
         )
         self._timer = QTimer(self)
@@ -121,6 +123,7 @@ class InspectorDock(QWidget):
         self.clusters.refresh(column)
         self.details.dot_plot.refresh()
         self.details.scatter.refresh()
+        self.details.plate.refresh()
         if session.snapshot is None or session.selection.is_empty:
             self.report = None
             has_map = session.snapshot is not None
@@ -243,6 +246,7 @@ class InspectorDock(QWidget):
         selection = self._session.selection
         self.details.dot_plot.mark()
         self.details.scatter.recolor()
+        self.details.plate.refresh()
         if self._picked or self._is_in_view():
             self.details.follow(selection.rows)
             return  # one of the pictures or texts, which stay

@@ -15,10 +15,10 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.sources import (
-    FileSource,
     ReadOptions,
     SampleSource,
     Source,
+    source_of,
 )
 from napari_embedding_game.ui import game_dock, inspector_dock
 from napari_embedding_game.ui.canvas.map_layers import PLACEHOLDER, remove_placeholders
@@ -100,7 +100,10 @@ def _close_docks(viewer: napari.Viewer, kind: type) -> None:
 
 
 def get_reader(path: str | Sequence[str]) -> Callable[..., list[LayerData]] | None:
-    """Return a reader for tables of cells, images or texts, or None."""
+    """Return a reader for tables of cells, images or texts, or None.
+
+    A folder of images with their labels is one, too.
+    """
     single = _single(path)
     if single is None or not readers.can_read(single):
         return None
@@ -126,7 +129,7 @@ def read_into_viewer(path: str | os.PathLike[str] | Sequence[str]) -> list[Layer
     viewer = napari.current_viewer()
     if viewer is None:
         return [_as_points(readers.read(single))]
-    return _load_later(viewer, FileSource(Path(single)))
+    return _load_later(viewer, source_of(Path(single)))
 
 
 def _as_points(dataset: Dataset) -> LayerData:

@@ -68,6 +68,7 @@ def _of_data(controller: Controller, data: DataControls) -> Pairs:
     yield data.load_requested, load
     yield data.reload_requested, reading.reload
     yield data.cancel_requested, reading.cancel
+    yield data.stop_requested, reading.stop
     yield data.open_session_requested, reading.open_session
     yield data.recovery_requested, reading.bring_back
     yield data.recent_requested, lambda: data.set_recent(store.recent())

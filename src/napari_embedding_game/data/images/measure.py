@@ -1,8 +1,8 @@
 """Measure the objects of a label image: one table row for each object.
 
-Supported: labels in 2-D or 3-D (z, y, x), or a time series of 2-D labels, which is
-measured picture by picture; each with any number of channels.  A time series of 3-D
-labels is not supported and told so.
+Supported: labels in 2-D or 3-D (z, y, x), or a time series or a stack of images with
+2-D labels, which is measured picture by picture; each with any number of channels.  A
+time series of 3-D labels is not supported and told so.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import Duplicates, Missing
 
 Channels = Mapping[str, NDArray[Any]]
-FirstAxis = Literal["z", "time"]
+FirstAxis = Literal["z", "time", "image"]
 
 _BATCH = 50  # objects measured between two stages
 _CENTRES = ("centroid_z", "centroid_y", "centroid_x")
-_PLACES = ("label", "time", *_CENTRES)
+_PLACES = ("label", "time", "image", *_CENTRES)
 
 
 def measure(image: Any, labels: Any, **options: Any) -> Dataset:
@@ -63,15 +63,16 @@ def measure_stages(
         Of the shape of `labels`, with one more axis for channels first or last, or
         one array for each channel by name.  None: only form is measured.
     labels : array of integers
-        (y, x), (z, y, x) or (time, y, x); 0 is background.
+        (y, x), (z, y, x), (time, y, x) or (image, y, x), the last with any number of
+        axes before (y, x); 0 is background.
     name : str
         What the person calls the labels.
     channel_names : sequence of str, optional
         Names of the channels of an array.
     scale : sequence of float, optional
         Size of a pixel along each axis of `labels`; 1 by default.
-    first_axis : {"z", "time"}
-        What the first of three axes is.
+    first_axis : {"z", "time", "image"}
+        What the first of three axes is; "image": each picture is an image of its own.
     columns, missing, duplicates
         As for :func:`~.readers.read`.
 
@@ -94,10 +95,59 @@ def measure_stages(
     check_axes(pixels, first_axis, name)
     channels = split_channels(image, pixels.shape, channel_names)
     yield Stage("Finding the objects")
-    in_time = first_axis == "time" and pixels.ndim == 3
-    objects = find_objects_in_time(pixels) if in_time else find_objects(pixels)
-    table = yield from _measured(objects, pixels, channels, spacing, in_time)
+    kind = first_axis if pixels.ndim > 2 else "z"
+    objects = find_objects(pixels) if kind == "z" else find_objects_in_time(pixels)
+    spans = {key: value_span(channel) for key, channel in channels.items()}
+    table = yield from measured_table(objects, pixels, channels, spacing, spans, kind)
     yield Stage("Checking the numbers")
+    return measured_dataset(
+        table,
+        objects,
+        name,
+        {
+            "channels": list(channels),
+            "scale": list(spacing),
+            "first_axis": first_axis,
+        },
+        columns=columns,
+        missing=missing,
+        duplicates=duplicates,
+    )
+
+
+def measured_dataset(
+    table: pd.DataFrame,
+    objects: Objects,
+    name: str,
+    how: Mapping[str, Any],
+    metadata: pd.DataFrame | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "keep",
+) -> Dataset:
+    """Return the dataset of objects that were measured.
+
+    Parameters
+    ----------
+    table : DataFrame, (N rows)
+        As of :func:`measured_table`; the index names the objects.
+    objects : Objects
+        (N,)
+    name : str
+        What the person calls the labels.
+    how : mapping
+        How they were measured, for ``provenance``.
+    metadata : DataFrame, (N rows), optional
+        What else is known of each object.
+    columns, missing, duplicates
+        As for :func:`~.readers.read`.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two objects, or values are missing.
+    """
     measures = [column for column in table if column not in _PLACES]
     dataset = from_frame(
         table,
@@ -108,6 +158,9 @@ def measure_stages(
         duplicates=duplicates,
     )
     places = table[[column for column in table if column in _PLACES]]
+    if metadata is not None:
+        of_image = metadata.set_axis(places.index, axis="index")
+        places = pd.concat([of_image, places], axis=1)
     places = places.set_axis(dataset.source_obs_names, axis="index")
     return replace(
         dataset,
@@ -115,13 +168,7 @@ def measure_stages(
         obs=places[dataset.kept],
         source_obs=places,
         source_objects=objects,
-        provenance={
-            "measured": {
-                "channels": list(channels),
-                "scale": list(spacing),
-                "first_axis": first_axis,
-            }
-        },
+        provenance={"measured": dict(how)},
     )
 
 
@@ -214,30 +261,51 @@ def check_axes(labels: NDArray[Any], first_axis: str, name: str) -> None:
     """Raise DataError unless labels of this many axes can be measured."""
     if labels.ndim in (2, 3) and first_axis in ("z", "time"):
         return
+    if labels.ndim >= 2 and first_axis == "image":
+        return
     raise DataError(
         f"'{name}' has {labels.ndim} axes, and objects are measured in pictures (2), "
-        "stacks (3) or time series of pictures (3): measure one time point of it."
+        "stacks (3) or time series of pictures (3): measure one time point of it, or "
+        "say that its first axes are images."
     )
 
 
-def _measured(
+def measured_table(
     objects: Objects,
     labels: NDArray[Any],
     channels: Channels,
     spacing: tuple[float, ...],
-    in_time: bool,
+    spans: Mapping[str, tuple[float, float]],
+    first_axis: FirstAxis = "z",
 ) -> Stages[pd.DataFrame]:
-    spans = {key: _span(channel) for key, channel in channels.items()}
+    """Measure objects, in stages: one row for each, named by its label.
+
+    Parameters
+    ----------
+    objects : Objects
+        (N,)
+    labels : array
+    channels : mapping of str to array
+        Of the shape of the labels.
+    spacing : tuple of float
+        Size of a pixel along each axis.
+    spans : mapping of str to pair of float
+        Lowest and highest value of each channel, which texture is a share of.
+    first_axis : {"z", "time", "image"}
+        Not "z": all axes before the last two tell pictures apart.
+    """
     text = f"Measuring {len(objects):,} objects"
     rows = []
     for i in range(len(objects)):
         if i % _BATCH == 0:
             yield Stage(text, i / len(objects))
-        rows.append(_row(objects, i, labels, channels, spans, spacing, in_time))
+        rows.append(_row(objects, i, labels, channels, spans, spacing, first_axis))
     table = pd.DataFrame(rows)
     names = table["label"].astype(str)
-    if in_time:
+    if first_axis == "time":
         names = "time " + table["time"].astype(int).astype(str) + " label " + names
+    elif first_axis == "image":
+        names = "image " + table["image"] + " label " + names
     return table.set_axis(pd.Index(names.tolist()), axis="index")
 
 
@@ -248,19 +316,25 @@ def _row(
     channels: Channels,
     spans: Mapping[str, tuple[float, float]],
     spacing: tuple[float, ...],
-    in_time: bool,
-) -> dict[str, float]:
+    first_axis: FirstAxis,
+) -> dict[str, Any]:
     """Measure one object: place, form, then each channel."""
     from skimage.measure import regionprops
 
     box = objects.slices(i)
     mask = labels[box] == objects.label_ids[i]
-    flat = (0,) if in_time else ()
+    leading = 0 if first_axis == "z" else labels.ndim - 2
+    flat = (0,) * leading
     form = mask[flat]
     (region,) = regionprops(form.view(np.uint8), spacing=spacing[-form.ndim :])
-    centre = np.argwhere(mask).mean(axis=0) + [part.start for part in box]
-    axes = ("time", *_CENTRES[1:]) if in_time else _CENTRES[-mask.ndim :]
-    row = {"label": objects.label_ids[i], **dict(zip(axes, centre, strict=True))}
+    centre = np.argwhere(form).mean(axis=0) + [part.start for part in box[leading:]]
+    row: dict[str, Any] = {"label": objects.label_ids[i]}
+    picture = [part.start for part in box[:leading]]
+    if first_axis == "time":
+        row["time"] = float(picture[0])
+    elif leading:
+        row["image"] = ", ".join(map(str, picture))
+    row.update(zip(_CENTRES[-form.ndim :], centre, strict=True))
     row.update(shape_of(region))
     for key, channel in channels.items():
         intensities = intensity_of(channel[box][flat], form, spans[key])
@@ -270,7 +344,7 @@ def _row(
     return row
 
 
-def _span(channel: NDArray[Any]) -> tuple[float, float]:
+def value_span(channel: NDArray[Any]) -> tuple[float, float]:
     """Lowest and highest finite value of a channel."""
     finite = channel[np.isfinite(channel)] if channel.dtype.kind == "f" else channel
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)

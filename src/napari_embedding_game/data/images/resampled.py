@@ -65,7 +65,7 @@ class PlacedImage:
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Return pixels by an index or a slice for each axis, as of an array."""
-        parts = _one_for_each_axis(key, self.ndim)
+        parts = one_for_each_axis(key, self.ndim)
         wanted = [
             np.arange(*part.indices(n)) if isinstance(part, slice) else np.array([part])
             for part, n in zip(parts, self.shape, strict=True)
@@ -100,10 +100,12 @@ class PlacedImage:
         return values.astype(self.dtype, copy=False)
 
 
-def _one_for_each_axis(key: Any, ndim: int) -> list[Any]:
+def one_for_each_axis(key: Any, ndim: int) -> list[Any]:
+    """Return an index for each of so many axes; the whole axis where none is given."""
     parts = list(key) if isinstance(key, tuple) else [key]
-    if Ellipsis in parts:
-        place = parts.index(Ellipsis)
+    dots = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if dots:
+        (place,) = dots
         missing = ndim - len(parts) + 1
         parts[place : place + 1] = [slice(None)] * missing
     return parts + [slice(None)] * (ndim - len(parts))

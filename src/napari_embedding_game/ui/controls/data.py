@@ -29,6 +29,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import (
     SAMPLES,
     AnnDataSource,
+    ExperimentSource,
     FeaturesSource,
     FileSource,
     LoadResult,
@@ -36,6 +37,7 @@ from napari_embedding_game.session.sources import (
     ReadOptions,
     SampleSource,
     Source,
+    source_of,
 )
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
@@ -65,6 +67,10 @@ if TYPE_CHECKING:
 
 HINT = "Open a table of cells, images or texts (one in each row), or try a sample."
 MEASURED_DEED = ("measured", "Measure again")
+IMAGES_TIP = (
+    "Measure the objects of all images of a folder, such as a plate. A labels file has "
+    "the name of its image and _labels or _masks behind it, or lies in a folder labels."
+)
 LINKED_DEED = ("linked with their table", "Link again")
 TABLES = (FeaturesSource, FileSource, AnnDataSource)
 """Sources whose rows are linked with objects, and not measured."""
@@ -91,6 +97,8 @@ class DataControls(ControlsSection):
     reload_requested = Signal(object, object, object)
     """:class:`ReadOptions` for the source that was asked for last, and its layers."""
     cancel_requested = Signal()
+    stop_requested = Signal()
+    """To end measuring many images, and keep those that are measured."""
     open_session_requested = Signal(object)
     """The path of a session file."""
     recovery_requested = Signal(object)
@@ -133,15 +141,15 @@ class DataControls(ControlsSection):
             self, "Open a table of cells, images or texts", "", f"Data ({patterns})"
         )
         if name:
-            self._load(FileSource(Path(name)))
+            self._load(source_of(Path(name)))
 
     def choose_folder(self) -> None:
         """Ask for a .zarr folder, or one of 10x counts, and load it."""
-        name = QFileDialog.getExistingDirectory(
-            self, "Open a .zarr folder, or the folder of a 10x matrix"
-        )
-        if name:
-            self._load(FileSource(Path(name)))
+        self._choose_folder("Open a .zarr folder, or the folder of a 10x matrix")
+
+    def choose_images(self) -> None:
+        """Ask for a folder of images and labels, and measure their objects."""
+        self._choose_folder("Open a folder of images with their labels")
 
     def choose_session(self) -> None:
         """Ask for a session file and go on where it was saved."""
@@ -208,6 +216,8 @@ class DataControls(ControlsSection):
         if linked is not None and (is_other or pixels is finest(linked.labels)):
             self.stale.expect(linked.labels)
         self._linked, self._table = linked, table
+        self.stop.native.setVisible(isinstance(source, ExperimentSource))
+        self.stop.enabled = True
         if is_other:
             self._offer_spaces([])
             self._set_drop(False)
@@ -221,6 +231,9 @@ class DataControls(ControlsSection):
         """Offer what else could come of the source that was taken up."""
         is_table = isinstance(source, TABLES)
         self.stale.taken(*(LINKED_DEED if is_table else MEASURED_DEED))
+        images = loaded.images
+        if images is not None and images.n_measured < len(images.names):
+            self.stale.offer_rest(images.n_measured, len(images.names))
         self._show_read(loaded)
 
     def go_back(self) -> None:
@@ -279,6 +292,10 @@ class DataControls(ControlsSection):
         self.cancel = PushButton(
             text="Cancel", tooltip="Stop reading; what was loaded before stays."
         )
+        self.stop = PushButton(
+            text="Stop",
+            tooltip="Measure no further image; those that are measured become a map.",
+        )
         self.space = ComboBox(
             choices=[],
             tooltip="Which numbers of the file are embedded, such as its principal "
@@ -317,6 +334,10 @@ class DataControls(ControlsSection):
         self.open_menu.addAction("Folder (.zarr or 10x)…").triggered.connect(
             self.choose_folder
         )
+        images = self.open_menu.addAction("Images and labels (folder)…")
+        images.triggered.connect(self.choose_images)
+        images.setToolTip(IMAGES_TIP)
+        self.open_menu.setToolTipsVisible(True)
         self.open_menu.addSeparator()
         self.open_menu.addAction("Session…").triggered.connect(self.choose_session)
         self.recent = self.open_menu.addMenu("Recent maps")
@@ -357,13 +378,16 @@ class DataControls(ControlsSection):
         row = QHBoxLayout(self._progress)
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self.bar.native, 1)
+        row.addWidget(self.stop.native)
         row.addWidget(self.cancel.native)
+        self.stop.native.hide()
         self._progress.hide()
         return self._progress
 
     def _connect(self) -> None:
         self.layer_button.changed.connect(self.use_layer)
         self.cancel.changed.connect(lambda: self.cancel_requested.emit())
+        self.stop.changed.connect(self._on_stop)
         self.space.changed.connect(self._on_space)
         self.columns.once.changed.connect(self._on_once)
         self.drop.changed.connect(self._on_drop)
@@ -383,6 +407,11 @@ class DataControls(ControlsSection):
 
     # Asking
 
+    def _choose_folder(self, title: str) -> None:
+        name = QFileDialog.getExistingDirectory(self, title)
+        if name:
+            self._load(source_of(Path(name)))
+
     def _load(
         self, source: Source, linked: Linked | None = None, table: Table | None = None
     ) -> None:
@@ -391,12 +420,17 @@ class DataControls(ControlsSection):
     def _read_labels_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""
         linked, table = self._linked_layers.current, self._linked_layers.table
+        taken = self._loading.taken
+        if isinstance(taken, ExperimentSource):
+            self._linked, self._table = linked, table
+            self._loading.ask_again_as(taken)
+            self._reload()
+            return
         if linked is None:
             return
         images = [image for image in linked.images if image in self._viewer.layers]
         self._linked = Linked(linked.labels, tuple(images))
         self._table = table
-        taken = self._loading.taken
         source: Source
         if isinstance(taken, FileSource) and taken.request is not None:
             source = replace(
@@ -434,8 +468,12 @@ class DataControls(ControlsSection):
         """Return what the first axis of the measured labels was."""
         dataset = self._session.dataset
         known = {} if dataset is None else dataset.provenance.get("measured")
-        is_time = isinstance(known, Mapping) and known.get("first_axis") == "time"
-        return "time" if is_time else "z"
+        axis = known.get("first_axis") if isinstance(known, Mapping) else "z"
+        return axis if axis in ("time", "image") else "z"
+
+    def _on_stop(self) -> None:
+        self.stop.enabled = False
+        self.stop_requested.emit()
 
     def _reload(self, **changes: Any) -> None:
         if self._loading.source is not None:

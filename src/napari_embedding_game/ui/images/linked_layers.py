@@ -286,10 +286,17 @@ def clicked_row(linked: Linked, objects: Objects, pointed: CanvasClick) -> int |
     return row_at(objects, int(label), np.asarray(layer.world_to_data(pointed.world)))
 
 
-def go_to(viewer: napari.Viewer, labels: Labels, objects: Objects) -> None:
+def go_to(
+    viewer: napari.Viewer,
+    labels: Labels,
+    objects: Objects,
+    *,
+    moves_camera: bool = True,
+) -> None:
     """Centre the camera on objects of a layer, in the slice of the first of them.
 
-    Rows that are no object have no place; without any other the camera stays.
+    Rows that are no object have no place; without any other the camera stays.  Without
+    ``moves_camera`` the slice alone is shown.
     """
     objects = objects.take(objects.present)
     if not len(objects):
@@ -300,4 +307,5 @@ def go_to(viewer: napari.Viewer, labels: Labels, objects: Objects) -> None:
     for axis in range(labels.ndim - 2):
         place = viewer.dims.ndim - labels.ndim + axis
         viewer.dims.set_point(place, middle[axis])
-    camera_of(viewer).center = (0.0, *middle[-2:])
+    if moves_camera:
+        camera_of(viewer).center = (0.0, *middle[-2:])

@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.columns import is_of_a_map
 from napari_embedding_game.data.images.crops import planes
+from napari_embedding_game.data.images.field_stack import FieldStack
 from napari_embedding_game.data.images.label_column import (
     id_columns,
     possible_id_columns,
@@ -40,6 +41,7 @@ CHOOSE = (
     "are measured as channels of one picture, so leave out other fields of view."
 )
 FORM_ONLY = "No image is ticked: only the form is measured."
+AXES = (("Depth (z)", "z"), ("Time", "time"), ("Images", "image"))
 COLORS = ("red", "green", "blue")
 _LAID = ("scale", "translate", "rotate", "shear", "affine", "data", "name", "blending")
 """What decides how an image lies on the labels."""
@@ -67,8 +69,9 @@ class MeasurePanel(QWidget):
         )
         self.images = ImageList()
         self.axis = ComboBox(
-            choices=[("Depth (z)", "z"), ("Time", "time")],
-            tooltip="What the first axis of the labels is.",
+            choices=AXES,
+            tooltip="What the first axis of the labels is: depth, time, or images of "
+            "their own, such as the fields of a plate.",
         )
         self.ids = ComboBox(
             choices=[BY_NAME],
@@ -100,7 +103,7 @@ class MeasurePanel(QWidget):
     def refresh(self, event: object = None) -> None:
         """Offer the layers that there are."""
         layers = self._viewer.layers
-        labels = [x for x in layers if is_labels(x)]
+        labels = [x for x in layers if is_labels(x) and not is_of_fields(x)]
         self._offer(self.labels, [(x.name, x) for x in labels], self._preferred(labels))
         self._watch([x for x in layers if isinstance(x, Image) or x in labels])
         self.setVisible(bool(labels))
@@ -192,10 +195,18 @@ class MeasurePanel(QWidget):
     def _on_labels(self) -> None:
         labels = self.labels.value
         layers = self._viewer.layers
-        images = [x for x in layers if isinstance(x, Image) and x.metadata != OWN]
+        images = [
+            x
+            for x in layers
+            if isinstance(x, Image) and x.metadata != OWN and not is_of_fields(x)
+        ]
         self.images.offer(labels, images, self._selected())
         self._form.setRowVisible(1, bool(images))
-        self._form.setRowVisible(2, labels is not None and finest(labels).ndim == 3)
+        n_axes = 0 if labels is None else finest(labels).ndim
+        axes = AXES if n_axes < 4 else AXES[-1:]
+        if tuple(value for _, value in axes) != tuple(self.axis.choices):
+            self._offer(self.axis, list(axes), axes[0][1])
+        self._form.setRowVisible(2, n_axes >= 3)
         self._offer_ids(labels)
         self._tell()
 
@@ -242,6 +253,11 @@ class MeasurePanel(QWidget):
 def is_labels(layer: object) -> bool:
     """Return whether a layer holds segmented objects that are not our own marks."""
     return isinstance(layer, Labels) and layer.metadata != OWN
+
+
+def is_of_fields(layer: Layer) -> bool:
+    """Return whether a layer is of an experiment, whose files are measured."""
+    return isinstance(finest(layer), FieldStack)
 
 
 def measured_source(linked: Linked, first_axis: FirstAxis) -> MeasuredSource:

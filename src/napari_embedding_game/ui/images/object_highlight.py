@@ -9,6 +9,7 @@ from napari.layers import Labels
 from napari.utils import CyclicLabelColormap
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.images.field_stack import FieldStack, LabelStack
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.points_layer import Faded
@@ -104,6 +105,36 @@ class HighlightLevel:
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         """Return all pixels."""
         return self[...].astype(dtype or self.dtype, copy=False)
+
+
+class HighlightStack(FieldStack):
+    """Mask of the selected objects of a stack of labels, computed on access.
+
+    Parameters
+    ----------
+    labels : LabelStack
+    objects : Objects
+        Of as many axes; the first one is the place in the stack.
+    """
+
+    def __init__(self, labels: LabelStack, objects: Objects) -> None:
+        n, *size = labels.shape
+        super().__init__(self._mask, n, size, np.uint8)
+        self._labels = labels
+        self._objects = objects
+        self._selected = np.zeros(len(objects), bool)
+
+    def select(self, selected: NDArray[np.bool_]) -> None:
+        """Take other objects for the selected ones, (n,)."""
+        self._selected = selected.copy()
+
+    def _mask(self, i: int) -> NDArray[np.uint8]:
+        objects = self._objects
+        of_field = self._selected & objects.present & (objects.boxes[:, 0] == i)
+        ids = objects.label_ids[of_field]
+        if not len(ids):
+            return np.zeros(self.shape[1:], np.uint8)
+        return np.isin(self._labels.plane(i), ids).astype(np.uint8)
 
 
 class HighlightColors:
@@ -242,6 +273,13 @@ class ObjectHighlight:
                 self.layer.data = levels  # napari keeps the coarsest one in memory
             return
         pixels = finest(labels)
+        if isinstance(pixels, LabelStack):
+            if self.layer is None:
+                self._make(labels, HighlightStack(pixels, objects))
+            assert self.layer is not None
+            self.layer.data.select(points)
+            draw(self._viewer, self.layer)
+            return
         if self.layer is None:
             self._make(labels, np.zeros(pixels.shape, np.uint8))
         assert self.layer is not None

@@ -9,8 +9,11 @@ import numpy as np
 from magicgui.widgets import PushButton
 from napari.layers import Labels
 from qtpy.QtCore import Signal
+from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
+from napari_embedding_game.data.columns import listed
+from napari_embedding_game.data.images.field_stack import LabelStack
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers, finest
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
@@ -18,9 +21,10 @@ from napari_embedding_game.ui.tasks.throttle import debounced
 from napari_embedding_game.ui.tasks.worker import Worker
 
 EDITED = (
-    "The labels '{}' were edited after they were {}: the map shows the objects as they "
+    "The labels {} were edited after they were {}: the map shows the objects as they "
     "were."
 )
+REST = "{} of {} images are measured."
 REST_MS = 400
 """The layer has rested so long before its pixels are looked at."""
 FEW_BYTES = 1 << 23
@@ -49,11 +53,11 @@ class StaleLabels(QWidget):
         """Checksum of the pixels that were measured; None while it is not known."""
         self._n_edits = self._n_asked = 0
         """Edits that were noticed, now and when the objects were last asked for."""
-        self._deed = "measured"
+        self._deed, self._button = "measured", "Measure again"
         self._worker: Worker | None = None
         self.text = text_label(role="warning")
         self.again = PushButton(
-            text="Measure again",
+            text=self._button,
             tooltip="Read the objects as they are now; what was named or edited is "
             "kept for those that remain.",
         )
@@ -66,6 +70,8 @@ class StaleLabels(QWidget):
         self.again.changed.connect(lambda: self.wanted.emit())
         self._connections = Connections()
         self._connections.connect(linked.changed, self._on_linked)
+        app = QGuiApplication.instance()  # files may be edited in other programs
+        self._connections.connect(app.applicationStateChanged, self._on_drawn)
         self._of_layer = Connections()
         """To the layer that is watched."""
         self.hide()
@@ -91,10 +97,17 @@ class StaleLabels(QWidget):
             What was done to the labels, and what the button is called that does it
             again.
         """
-        self._deed, self.again.text = deed, button
+        self._deed, self._button = deed, button
+        self.again.text = button
         self._on_linked()
-        if self._n_edits == self._n_asked:
+        if self._n_edits == self._n_asked or self._stack is not None:
             self._watch(self._layer)
+
+    def offer_rest(self, n_measured: int, n_images: int) -> None:
+        """Offer to measure the other images of an experiment that was stopped."""
+        self.again.text = "Measure the others"
+        show_text(self.text, REST.format(f"{n_measured:,}", f"{n_images:,}"), "note")
+        self.show()
 
     def close(self) -> None:
         """Undo the connections to the layers."""
@@ -124,14 +137,27 @@ class StaleLabels(QWidget):
 
     def _on_edit(self, event: object = None) -> None:
         self._n_edits += 1
+        self._tell()
+        if self._stack is not None:
+            self._rest.throttle()  # napari tells of a stroke before it is drawn
+
+    @property
+    def _stack(self) -> LabelStack | None:
+        """The labels of an experiment, which know what of them was measured."""
+        pixels = None if self._layer is None else finest(self._layer)
+        return pixels if isinstance(pixels, LabelStack) else None
+
+    def _tell(self) -> None:
         if self._layer is not None:
-            text = EDITED.format(self._layer.name, self._deed)
-            show_text(self.text, text)
+            text = EDITED.format(_edited(self._layer), self._deed)
+            show_text(self.text, text, "warning")
+            self.again.text = self._button
             self.show()
 
     def _on_drawn(self, event: object = None) -> None:
         """Look at the pixels soon: undo, and a program, tell of no edit."""
-        if not self.is_stale:
+        is_told = self.is_stale and self.text.property("role") == "warning"
+        if not is_told:
             self._rest.throttle()
 
     def _compare(self) -> None:
@@ -147,6 +173,10 @@ class StaleLabels(QWidget):
     def _sum_up(self, then: Any) -> None:
         """Work out the checksum of the pixels, in the background if it takes long."""
         pixels = None if self._layer is None else finest(self._layer)
+        if self._stack is not None:
+            if self._stack.changed():
+                self._tell()
+            return
         if not isinstance(pixels, np.ndarray) or pixels.nbytes > MOST_BYTES:
             return
         if pixels.nbytes <= FEW_BYTES:
@@ -170,6 +200,13 @@ class StaleLabels(QWidget):
         if self._worker is not None:
             self._worker.abandon()
             self._worker = None
+
+
+def _edited(layer: Labels) -> str:
+    """Return which labels were edited, as a sentence names them."""
+    pixels = finest(layer)
+    names = pixels.changed_names() if isinstance(pixels, LabelStack) else []
+    return f"of {listed(names, 3)}" if names else f"'{layer.name}'"
 
 
 def checksum_of(pixels: np.ndarray) -> int:

@@ -31,6 +31,7 @@ from napari_embedding_game.ui.inspector.bar_charts import CompositionBars
 from napari_embedding_game.ui.inspector.differences_pane import DifferencesPane
 from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
+from napari_embedding_game.ui.inspector.plate_pane import PlatePane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.text_list import TextList
 from napari_embedding_game.ui.style.form_widgets import scrolled, show_text, text_label
@@ -38,7 +39,7 @@ from napari_embedding_game.ui.style.stretch_texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 N_TEXTS = 200
-DOT_PLOT, SCATTER = "Dot plot", "Scatter"
+DOT_PLOT, SCATTER, PLATE = "Dot plot", "Scatter", "Plate"
 LEFT_NARROWEST, TABS_NARROWEST = 168, 210
 """Pixels in which names and numbers can still be read."""
 
@@ -51,6 +52,7 @@ class DetailsPane(QWidget):
     markers : MarkersPane
     dot_plot : DotPlotPane
     scatter : ScatterPane
+    plate : PlatePane
     on_pick : callable
         Receives the rows of the points whose pictures or texts were clicked.
     """
@@ -60,6 +62,7 @@ class DetailsPane(QWidget):
         markers: MarkersPane,
         dot_plot: DotPlotPane,
         scatter: ScatterPane,
+        plate: PlatePane,
         on_pick: Callable[[NDArray[np.intp]], None],
     ) -> None:
         super().__init__()
@@ -84,6 +87,7 @@ class DetailsPane(QWidget):
         self.markers = markers
         self.dot_plot = dot_plot
         self.scatter = scatter
+        self.plate = plate
         self.shortcuts: dict[QWidget, QToolButton] = {}
         """Buttons that open the tabs of the whole map while nothing is selected."""
         self.thumbnails = PictureGrid(on_pick)
@@ -105,6 +109,7 @@ class DetailsPane(QWidget):
         self.markers.set_theme(colors)
         self.dot_plot.set_theme(colors)
         self.scatter.set_theme(colors)
+        self.plate.set_theme(colors)
 
     def offer_columns(self, columns: list[str]) -> None:
         """Let a person choose among these metadata columns."""
@@ -116,6 +121,7 @@ class DetailsPane(QWidget):
         """Offer a tab for each kind of thing that is known of the rows."""
         self._dataset, self._linked = dataset, linked
         self.differences.set_dataset(dataset)
+        self.plate.set_dataset(dataset)
         self._looks.watch(linked)
         pictures = pictures_of(dataset, linked)
         self.thumbnails.pictures.set_pictures(pictures)
@@ -135,8 +141,10 @@ class DetailsPane(QWidget):
             self.tabs.addTab(self.differences, "Differences")
             self.tabs.addTab(self.dot_plot, DOT_PLOT)
             self.tabs.addTab(self.scatter, SCATTER)
-            if present in self.shortcuts:
-                self.tabs.setCurrentWidget(present)
+        if self.plate.has_plate:
+            self.tabs.addTab(self.plate, PLATE)
+        if present in self.shortcuts and self.tabs.indexOf(present) >= 0:
+            self.tabs.setCurrentWidget(present)
         self.another.native.setVisible(pictures is not None or has_texts)
 
     def say(self, hint: str, *, has_map: bool = False) -> None:
@@ -232,6 +240,7 @@ class DetailsPane(QWidget):
         for view, words in (
             (self.dot_plot, "Dot plot of all clusters"),
             (self.scatter, "Gene against gene"),
+            (self.plate, "Plate"),
         ):
             button = QToolButton()
             button.setText(words)

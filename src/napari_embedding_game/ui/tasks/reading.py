@@ -15,7 +15,13 @@ from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file.autosave import RecoveryFile
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
+from napari_embedding_game.session.sources import (
+    ExperimentSource,
+    LoadResult,
+    ReadOptions,
+    Source,
+)
+from napari_embedding_game.ui.images.experiment_layers import show_experiment
 from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
 from napari_embedding_game.ui.images.linked_layers import Linked, Table, show_pictures
 from napari_embedding_game.ui.images.relink import Relinker
@@ -77,6 +83,7 @@ class ReadingTask(QObject):
         self._relink = relink
         self._may_replace = may_replace
         self._worker: StageWorker | None = None
+        self._source: Source | None = None
         self.text = ""
         """What is being read, "" when nothing is."""
 
@@ -129,6 +136,7 @@ class ReadingTask(QObject):
                 then()
 
         self.read(source.name, lambda: source.read(options or ReadOptions()), take_up)
+        self._source = source
         self.stage_changed.emit(Stage(f"Reading {source.name}"))
         return True
 
@@ -215,6 +223,11 @@ class ReadingTask(QObject):
         self._say(f"Reading {name} …")
         worker.begin()
 
+    def stop(self) -> None:
+        """End reading a source of many parts; the parts that are read are taken up."""
+        if isinstance(self._source, ExperimentSource):
+            self._source.stop()
+
     def cancel(self) -> None:
         """Give up reading; what was loaded before stays."""
         if self._worker is not None:
@@ -244,6 +257,10 @@ class ReadingTask(QObject):
             linked = self._show_pictures(loaded)
         if loaded.join is not None:
             linked = joined_layers(self._viewer, loaded.join)
+        if loaded.images is not None:
+            linked = show_experiment(
+                self._viewer, loaded.images, loaded.dataset.name, linked
+            )
         if is_reading:
             self._keeper.reload(loaded.dataset)
         else:
@@ -267,7 +284,7 @@ class ReadingTask(QObject):
         self.cancelled.emit()
 
     def _end(self) -> None:
-        self._worker = None
+        self._worker = self._source = None
         self.stage_changed.emit(None)
         self._say("")
 

@@ -1,0 +1,265 @@
+"""Images in files as one array: each is read when it is asked for."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.images.resampled import one_for_each_axis
+from napari_embedding_game.data.limits.memory import check_fits
+
+MOST_HELD = 6
+"""Files whose pixels are held at a time."""
+Stamp = tuple[int, int]
+"""Size and time of a file: reading it again tells no more while they are the same."""
+
+
+def read_pixels(path: Path) -> NDArray[Any]:
+    """Return all pixels of an image file.
+
+    Raises
+    ------
+    DataError
+        One sentence that names the file.
+    """
+    with explain_damage(path, "an image"):
+        if path.suffix.lower() in (".tif", ".tiff"):
+            import tifffile
+
+            pixels = tifffile.imread(path)
+        else:
+            import imageio.v3 as imageio
+
+            pixels = imageio.imread(path)
+    pixels = np.asarray(pixels)
+    if pixels.dtype.kind not in "buif" or pixels.ndim < 2:
+        raise DataError(f"{path.name} holds no picture: choose images.")
+    return pixels.squeeze() if 1 in pixels.shape[:-2] else pixels
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Return what changes when a file is written again; zeros where it is gone."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
+class FileCache:
+    """The pixels of the files that were read last; may be asked from any thread."""
+
+    def __init__(self, most: int = MOST_HELD) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Path, tuple[Stamp, NDArray[Any]]] = OrderedDict()
+
+    def read(self, path: Path) -> NDArray[Any]:
+        """Return the pixels of a file as it is now; they must not be written to."""
+        stamp = stamp_of(path)
+        with self._lock:
+            held = self._held.get(path)
+            if held is not None and held[0] == stamp:
+                self._held.move_to_end(path)
+                return held[1]
+        pixels = read_pixels(path)
+        with self._lock:
+            self._held[path] = stamp, pixels
+            self._held.move_to_end(path)
+            while len(self._held) > self._most:
+                self._held.popitem(last=False)
+        return pixels
+
+
+class FieldStack:
+    """Fields of view as one array, (n, z, y, x) or (n, z, y, x, 3).
+
+    Smaller fields have 0 beyond their edge.
+
+    Parameters
+    ----------
+    read : callable
+        Returns the pixels of one field, (y, x) or (z, y, x), with 3 more if `is_rgb`.
+    n : int
+    size : sequence of int
+        (z, y, x) that the largest fields have.
+    dtype : dtype
+    is_rgb : bool
+    """
+
+    def __init__(
+        self,
+        read: Callable[[int], NDArray[Any]],
+        n: int,
+        size: Sequence[int],
+        dtype: Any,
+        *,
+        is_rgb: bool = False,
+    ) -> None:
+        self._read = read
+        colors = (3,) if is_rgb else ()
+        sizes: list[int] = [int(length) for length in size]
+        self.shape: tuple[int, ...] = (n, *sizes, *colors)
+        self.dtype = np.dtype(dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of pixels."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all pixels, which are never in memory together."""
+        n_bytes: int = self.size * self.dtype.itemsize
+        return n_bytes
+
+    def __len__(self) -> int:
+        """Return the number of fields."""
+        return self.shape[0]
+
+    def field(self, i: int) -> NDArray[Any]:
+        """Return one field with the size that it has."""
+        return self._read(i)
+
+    def plane(self, i: int) -> NDArray[Any]:
+        """Return one field with the size of the largest."""
+        pixels = self.field(i)
+        wanted = self.shape[1:]
+        if pixels.ndim < len(wanted):
+            pixels = pixels[None]
+        pixels = pixels.astype(self.dtype, copy=False)
+        if pixels.shape == wanted:
+            return pixels
+        padded = np.zeros(wanted, self.dtype)
+        padded[tuple(map(slice, pixels.shape))] = pixels
+        return padded
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        """Return a copy of pixels, by an index, a slice or an array for each axis."""
+        first, *others = one_for_each_axis(key, self.ndim)
+        rest = tuple(others)
+        n = self.shape[0]
+        if isinstance(first, slice):
+            numbers = range(*first.indices(n))
+            planes = [np.array(self.plane(i)[rest]) for i in numbers]
+            if planes:
+                return np.stack(planes)
+            return np.empty(
+                (0, *np.empty(self.shape[1:], bool)[rest].shape), self.dtype
+            )
+        if np.ndim(first) == 0:
+            return np.array(self.plane(range(n)[int(first)])[rest])
+        places = np.broadcast_arrays(first, *rest)
+        values = np.empty(places[0].shape, self.dtype)
+        for i in np.unique(places[0]):
+            of_field = places[0] == i
+            values[of_field] = self.plane(int(i))[
+                tuple(p[of_field] for p in places[1:])
+            ]
+        return values
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        """Return all pixels, if they fit into memory.
+
+        Raises
+        ------
+        DataError
+            If they do not.
+        """
+        check_fits(self.nbytes, "The stack of all images", "its pixels")
+        return self[:].astype(dtype or self.dtype, copy=False)
+
+
+class LabelStack(FieldStack):
+    """Label images of fields, which can be edited in memory.
+
+    The files stay as they are.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        read: Callable[[int], NDArray[Any]],
+        size: Sequence[int],
+        dtype: Any,
+    ) -> None:
+        super().__init__(read, len(paths), size, dtype)
+        self._paths = tuple(paths)
+        self._edited: dict[int, NDArray[Any]] = {}
+        self._n_edits = [0] * len(paths)
+        self._measured = [self.state(i) for i in range(len(paths))]
+
+    def is_of(self, paths: Sequence[Path], size: Sequence[int]) -> bool:
+        """Return whether this is the stack of these files, the largest of this size."""
+        return self._paths == tuple(paths) and self.shape[1:] == tuple(size)
+
+    def field(self, i: int) -> NDArray[Any]:
+        """Return the labels of one field as they are now, edits included."""
+        edited, own = self._edited.get(i), super().field(i)
+        if edited is None:
+            return own
+        if own.ndim == 2:
+            edited = edited[0]
+        return edited[tuple(map(slice, own.shape))]
+
+    def plane(self, i: int) -> NDArray[Any]:
+        """Return the labels of one field with the size of the largest."""
+        edited = self._edited.get(i)
+        return super().plane(i) if edited is None else edited
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Edit labels, by an index, a slice or an array for each axis."""
+        first, *others = one_for_each_axis(key, self.ndim)
+        rest, value = tuple(others), np.asarray(value)
+        if isinstance(first, slice):
+            numbers = range(*first.indices(self.shape[0]))
+            of_one = np.empty(self.shape[1:], bool)[rest].shape
+            values = np.broadcast_to(value, (len(numbers), *of_one))
+            for i, of_field in zip(numbers, values, strict=True):
+                self._edit(i)[rest] = of_field
+            return
+        if np.ndim(first) == 0:
+            self._edit(range(self.shape[0])[int(first)])[rest] = value
+            return
+        places = np.broadcast_arrays(first, *rest)
+        values = np.broadcast_to(value, places[0].shape)
+        for i in np.unique(places[0]):
+            of_field = places[0] == i
+            self._edit(int(i))[tuple(p[of_field] for p in places[1:])] = values[
+                of_field
+            ]
+
+    def state(self, i: int) -> tuple[Stamp, int]:
+        """Return what changes when labels of a field are edited, here or in a file."""
+        return stamp_of(self._paths[i]), self._n_edits[i]
+
+    def note_measured(self, i: int, state: tuple[Stamp, int]) -> None:
+        """Note that a field was measured when its state was this."""
+        self._measured[i] = state
+
+    def changed(self) -> list[int]:
+        """Return the fields whose labels were edited since they were measured."""
+        return [i for i in range(len(self)) if self.state(i) != self._measured[i]]
+
+    def changed_names(self) -> list[str]:
+        """Return the names of the files of those fields, without their endings."""
+        return [self._paths[i].stem for i in self.changed()]
+
+    def _edit(self, i: int) -> NDArray[Any]:
+        if i not in self._edited:
+            self._edited[i] = np.array(self.plane(i))
+        self._n_edits[i] += 1
+        return self._edited[i]

@@ -1,0 +1,77 @@
+"""Wells of a plate: their names, and the plates that they fit on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TypeAlias
+
+Well: TypeAlias = tuple[int, int]
+"""Row and column, both from 0."""
+
+_WELL = re.compile(r"\s*([A-P]|A[A-F])[\s_-]?0*([1-9]\d?)\s*", re.IGNORECASE)
+_ROW = re.compile(r"\s*([A-P]|A[A-F])\s*", re.IGNORECASE)
+_LETTERS = 26
+FORMATS: dict[int, tuple[int, int]] = {
+    6: (2, 3),
+    12: (3, 4),
+    24: (4, 6),
+    48: (6, 8),
+    96: (8, 12),
+    384: (16, 24),
+    1536: (32, 48),
+}
+"""Rows and columns of the usual plates, by their number of wells."""
+
+
+def parse_well(text: object) -> Well | None:
+    """Return the well that a text such as "B03", "b3" or "B-3" names, or None."""
+    match = _WELL.fullmatch(str(text))
+    if match is None:
+        return None
+    return _row(match[1]), int(match[2]) - 1
+
+
+def parse_row(text: object) -> int | None:
+    """Return the row, from 0, that a letter or a number from 1 names, or None."""
+    if match := _ROW.fullmatch(str(text)):
+        return _row(match[1])
+    return parse_column(text)
+
+
+def parse_column(text: object) -> int | None:
+    """Return the column, from 0, that a number from 1 names, or None."""
+    try:
+        number = float(str(text))
+    except ValueError:
+        return None
+    is_whole = number.is_integer() and 1 <= number <= FORMATS[1536][1]
+    return int(number) - 1 if is_whole else None
+
+
+def row_letters(row: int) -> str:
+    """Return "A" for row 0, "AA" for row 26."""
+    if row < _LETTERS:
+        return chr(ord("A") + row)
+    return row_letters(row // _LETTERS - 1) + row_letters(row % _LETTERS)
+
+
+def well_name(well: Well) -> str:
+    """Return a name such as "B03", by which wells sort."""
+    return f"{row_letters(well[0])}{well[1] + 1:02d}"
+
+
+def smallest_format(wells: Iterable[Well]) -> int:
+    """Return the number of wells of the smallest usual plate that holds these."""
+    places = list(wells)
+    n_rows = max((row for row, _ in places), default=0) + 1
+    n_columns = max((column for _, column in places), default=0) + 1
+    fitting = (n for n, (a, b) in FORMATS.items() if n_rows <= a and n_columns <= b)
+    return next(fitting, max(FORMATS))
+
+
+def _row(letters: str) -> int:
+    number = 0
+    for letter in letters.upper():
+        number = number * _LETTERS + ord(letter) - ord("A") + 1
+    return number - 1

@@ -1,0 +1,382 @@
+"""A folder of images with labels, measured in one go."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+from PIL import Image
+
+from napari_embedding_game.data import readers
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.images.experiment import Experiment
+from napari_embedding_game.data.images.field_stack import FieldStack, LabelStack
+from napari_embedding_game.data.images.image_pairs import find_pairs, has_pairs
+from napari_embedding_game.data.images.measure import measure
+from napari_embedding_game.data.stages import finish
+
+SHAPE = (40, 50)
+
+
+def field(seed, n=5, shape=SHAPE):
+    """Return a 16-bit image and labels of n objects whose ids have gaps: 3, 6, 9 ..."""
+    rng = np.random.default_rng(seed)
+    labels = np.zeros(shape, np.uint16)
+    for number in range(n):
+        row, column = divmod(number, 4)
+        height, width = rng.integers(4, 9, 2)
+        top, left = 11 * row + 1, 12 * column + 1
+        labels[top : top + height, left : left + width] = 3 * (number + 1)
+    return rng.integers(300, 4000, shape).astype(np.uint16), labels
+
+
+def write(folder, name, seed, n=5, shape=SHAPE):
+    image, labels = field(seed, n, shape)
+    tifffile.imwrite(folder / f"{name}.tif", image)
+    tifffile.imwrite(folder / f"{name}_labels.tif", labels)
+    return image, labels
+
+
+@pytest.fixture
+def plate(tmp_path):
+    """Twelve fields, written in another order than that of their names."""
+    folder = tmp_path / "plate"
+    folder.mkdir()
+    wells = [f"{row}{column:02d}" for row in "ABC" for column in range(1, 5)]
+    order = np.random.default_rng(0).permutation(12)
+    fields = {wells[i]: write(folder, f"{wells[i]}_s1", i, 1 + i % 6) for i in order}
+    return folder, fields
+
+
+def measured(folder):
+    return finish(Experiment(folder).measure())
+
+
+def test_each_row_knows_its_image_its_label_and_its_well(plate):
+    folder, fields = plate
+    dataset = measured(folder)
+    counts = dataset.obs["well"].value_counts()
+    for well, (image, labels) in fields.items():
+        ids = np.unique(labels)[1:]
+        assert counts[well] == len(ids)
+        rows = dataset.obs["well"] == well
+        assert dataset.obs["image"][rows].unique().tolist() == [f"{well}_s1"]
+        assert dataset.obs["label"][rows].tolist() == ids.tolist()
+        assert dataset.obs["row"][rows].unique().tolist() == [well[0]]
+        assert dataset.obs["column"][rows].unique().tolist() == [str(int(well[1:]))]
+        means = dataset.profile[rows, dataset.profile_names.index("intensity_mean")]
+        wanted = [image[labels == label].mean() for label in ids]
+        np.testing.assert_allclose(means, wanted, rtol=1e-5)
+    assert dataset.obs.index[0] == "A01_s1 label 3"
+    assert "Measured 42 objects of 12 images in 1 channel." in dataset.notes
+
+
+def test_boxes_are_places_in_the_stack_of_labels(plate):
+    experiment = Experiment(plate[0])
+    dataset = finish(experiment.measure())
+    labels = experiment.images.labels
+    assert labels.shape == (12, 1, *SHAPE)
+    for row in range(0, len(dataset.obs), 5):
+        box = labels[dataset.objects.slices(row)]
+        assert (box == dataset.objects.label_ids[row]).any()
+        place = int(dataset.objects.boxes[row, 0])
+        assert experiment.images.names[place] == dataset.obs["image"].iloc[row]
+
+
+def test_texture_is_measured_against_the_range_of_all_images(plate):
+    folder, fields = plate
+    dataset = measured(folder)
+    image, labels = fields["B02"]
+    lowest = min(int(one.min()) for one, _ in fields.values())
+    highest = max(int(one.max()) for one, _ in fields.values())
+    column = dataset.profile_names.index("intensity_contrast")
+    whole = image.astype(int).copy()
+    whole[0, 0], whole[0, 1] = lowest, highest  # background: gives the same range
+    alone = measure(whole, labels)
+    wanted = alone.profile[:, alone.profile_names.index("intensity_contrast")]
+    found = dataset.profile[dataset.obs["well"] == "B02", column]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_an_image_without_cells_is_told_and_counted_as_none(tmp_path):
+    write(tmp_path, "A01", 0)
+    write(tmp_path, "A02", 1, n=0)
+    write(tmp_path, "A10", 2, n=3)
+    dataset = measured(tmp_path)
+    assert "1 image holds no object: A02." in dataset.notes
+    images = dataset.provenance["measured"]["images"]
+    found = [(one["name"], one["well"], one["objects"]) for one in images]
+    assert found == [("A01", "A01", 5), ("A02", "A02", 0), ("A10", "A10", 3)]
+    json.dumps(images)  # goes into a session file
+
+
+def test_files_without_a_counterpart_are_named(tmp_path):
+    write(tmp_path, "A01", 0)
+    write(tmp_path, "A02", 1)
+    (tmp_path / "A02_labels.tif").unlink()
+    write(tmp_path, "A03", 2)
+    (tmp_path / "A03.tif").unlink()
+    notes = " ".join(measured(tmp_path).notes)
+    assert "1 image has no labels file and was left out: A02.tif." in notes
+    assert "1 labels file has no image and was left out: A03_labels.tif." in notes
+
+
+@pytest.mark.parametrize(
+    ("image", "labels"),
+    [
+        ("x.tif", "x_labels.tif"),
+        ("x.tif", "x-mask.tif"),
+        ("x.png", "x_masks.tif"),
+        ("x.tif", "x_seg.png"),
+        ("x.ome.tif", "x_cp_masks.png"),
+        ("images/x.tif", "labels/x.tif"),
+        ("x.tif", "masks/x.png"),
+        ("images/x.tif", "masks/x_mask.tif"),
+        ("Images/x.tif", "Labels/X.tif"),
+    ],
+)
+def test_pairs_are_found_by_name(tmp_path, image, labels):
+    for name in (image, labels):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert has_pairs(tmp_path)
+    (pair,) = find_pairs(tmp_path).pairs
+    assert pair.images == (tmp_path / image,)
+    assert pair.labels == tmp_path / labels
+    assert pair.name == "x"
+
+
+def test_folders_in_the_folder_are_plates(tmp_path):
+    for plate in ("first", "second"):
+        (tmp_path / plate / "images").mkdir(parents=True)
+        (tmp_path / plate / "labels").mkdir()
+        for part in ("images", "labels"):
+            (tmp_path / plate / part / "B02.tif").touch()
+    pairs = find_pairs(tmp_path).pairs
+    assert [(p.name, p.told.plate) for p in pairs] == [
+        ("first/B02", "first"),
+        ("second/B02", "second"),
+    ]
+
+
+def test_two_labels_files_of_one_image_are_refused(tmp_path):
+    write(tmp_path, "A01", 0)
+    (tmp_path / "A01_mask.tif").touch()
+    with pytest.raises(DataError, match="2 labels files belong to one image"):
+        find_pairs(tmp_path)
+    assert has_pairs(tmp_path)  # so that the sentence above is told
+
+
+def test_a_folder_without_pairs_says_how_files_are_named(tmp_path):
+    (tmp_path / "a.tif").touch()
+    assert not has_pairs(tmp_path)
+    with pytest.raises(DataError, match=r"1 image and 0 labels files.*_cp_masks"):
+        find_pairs(tmp_path)
+    with pytest.raises(DataError, match="or one of images and labels"):
+        readers.read(tmp_path)
+
+
+def test_channels_in_files_of_their_own(tmp_path):
+    image, labels = write(tmp_path, "A01_s1", 0)
+    (tmp_path / "A01_s1.tif").rename(tmp_path / "A01_s1_w1.tif")
+    tifffile.imwrite(tmp_path / "A01_s1_w2.tif", image[::-1])
+    dataset = measured(tmp_path)
+    column = dataset.profile[:, dataset.profile_names.index("w2_mean")]
+    wanted = [image[::-1][labels == label].mean() for label in np.unique(labels)[1:]]
+    np.testing.assert_allclose(column, wanted, rtol=1e-5)
+    assert dataset.obs["image"].iloc[0] == "A01_s1"
+
+
+def test_coloured_and_grey_pictures_of_different_sizes(tmp_path):
+    for seed, shape in enumerate([(40, 50), (30, 60)]):
+        image, labels = field(seed, 4, shape)
+        colors = np.dstack([image // 16, image // 32, image // 64]).astype(np.uint8)
+        Image.fromarray(colors).save(tmp_path / f"b{seed}.png")
+        tifffile.imwrite(tmp_path / f"b{seed}_masks.tif", labels)
+    experiment = Experiment(tmp_path)
+    dataset = finish(experiment.measure())
+    assert {"red_mean", "green_mean", "blue_mean"} <= set(dataset.profile_names)
+    stack = experiment.images.channels[""]
+    assert experiment.images.is_rgb
+    assert stack.shape == (2, 1, 40, 60, 3)
+    assert not stack[1, 0, 30:].any()
+    assert len(dataset.obs) == 8
+
+
+def test_images_that_do_not_fit_are_left_out_with_the_reason(tmp_path):
+    for seed in range(3):
+        write(tmp_path, f"A0{seed + 1}", seed)
+    (tmp_path / "A02.tif").write_bytes(b"no picture")
+    image, labels = write(tmp_path, "A04", 3)
+    tifffile.imwrite(tmp_path / "A04.tif", np.stack([image, image]))
+    write(tmp_path, "A05", 4)
+    tifffile.imwrite(tmp_path / "A05.tif", image[:10])
+    tifffile.imwrite(tmp_path / "A03_labels.tif", labels + np.float32(0.5))
+    dataset = measured(tmp_path)
+    notes = "\n".join(dataset.notes)
+    assert dataset.obs["image"].unique().tolist() in (["A01"], ["A04"])
+    assert "A02 was left out: A02.tif could not be read as an image" in notes
+    assert "A03 was left out: A03_labels.tif: The labels are float32" in notes
+    assert "A05 was left out: The image has 10 x 50 pixels" in notes
+    assert "1 image with other channels or axes than the other" in notes
+
+
+def test_a_table_is_joined_by_file_name_and_never_by_order(plate):
+    folder, fields = plate
+    names = [f"{well}_s1.tif" for well in sorted(fields, reverse=True)]
+    doses = {name: 0.1 * 10 ** (int(name[1:3]) - 1) for name in names}
+    table = pd.DataFrame({"dose": doses.values(), "File": names, "note": "x"})
+    table.iloc[1:].to_csv(folder / "layout.csv", index=False)
+    dataset = measured(folder)
+    for well in fields:
+        found = dataset.obs["dose"][dataset.obs["well"] == well].unique().tolist()
+        if well == "C04":
+            assert pd.isna(found[0])
+        else:
+            assert [float(one) for one in found] == [doses[f"{well}_s1.tif"]]
+    assert dataset.obs["dose"].cat.categories.tolist() == ["0.1", "1", "10", "100"]
+    notes = "\n".join(dataset.notes)
+    assert "Joined by file name: dose, note of layout.csv." in notes
+    assert "layout.csv says nothing of 1 of 12 images" in notes
+    assert "missing: C04_s1." in notes
+
+
+def test_a_plate_layout_is_joined_by_well(plate):
+    folder, _ = plate
+    rows = [(f"{row.lower()}{column}", f"drug {row}") for column in (1, 2, 3, 4, 9)
+            for row in "CAB"]  # fmt: skip
+    pd.DataFrame(rows, columns=["Well", "drug"]).to_csv(folder / "l.csv", index=False)
+    dataset = measured(folder)
+    wells, drugs = dataset.obs["well"].astype(str), dataset.obs["drug"].astype(str)
+    assert (drugs == "drug " + wells.str[0]).all()
+    assert "l.csv names 3 wells without an image: c9, a9, b9." in dataset.notes
+
+
+def test_names_that_a_spreadsheet_took_for_numbers(tmp_path):
+    for number in (3, 21):
+        write(tmp_path, f"{number:04d}", number)
+    pd.DataFrame({"image": [21, 3, 7], "kind": ["a", "b", "c"]}).to_csv(
+        tmp_path / "images.csv", index=False
+    )
+    dataset = measured(tmp_path)
+    kinds = dict(zip(dataset.obs["image"], dataset.obs["kind"], strict=True))
+    assert kinds == {"0003": "b", "0021": "a"}
+    notes = "\n".join(dataset.notes)
+    assert "images.csv names 1 image not in the folder: 7." in notes
+
+
+def test_tables_that_are_about_something_else_are_told(tmp_path):
+    write(tmp_path, "A01", 0)
+    rows = pd.DataFrame({"image": ["A01", "A01"], "area": [3, 4]})
+    rows.to_csv(tmp_path / "objects.csv", index=False)
+    pd.DataFrame({"gene": ["CD3D"]}).to_csv(tmp_path / "genes.csv", index=False)
+    notes = "\n".join(measured(tmp_path).notes)
+    assert "objects.csv has several rows for A01, so it was not joined" in notes
+    assert "genes.csv names none of the images" in notes
+
+
+def test_stopping_keeps_what_is_measured_and_goes_on_from_there(plate, monkeypatch):
+    experiment = Experiment(plate[0])
+    for stage in experiment.measure():
+        if stage.text.startswith("Measuring image 5 of 12"):
+            experiment.stop()
+    stages = experiment.measure()
+    next(stages)
+    experiment.stop()
+    with pytest.raises(DataError, match="Stopped before any image"):
+        finish(stages)
+    stages, texts = experiment.measure(), []
+    try:
+        while True:
+            stage = next(stages)
+            texts.append(stage.text)
+            if stage.text.startswith("Measuring image 3 of 12"):
+                experiment.stop()
+    except StopIteration as end:
+        dataset = end.value
+    assert dataset.obs["image"].nunique() == 3
+    assert (
+        dataset.notes[0]
+        == "Stopped: measured 6 objects of 3 of 12 images in 1 channel."
+    )
+    monkeypatch.setattr(
+        "napari_embedding_game.data.images.experiment.find_objects",
+        lambda labels: found.append(0) or find_objects(labels),
+    )
+    from napari_embedding_game.data.label_objects import find_objects
+
+    found = []
+    assert len(finish(experiment.measure()).obs) == 42
+    assert len(found) == 7  # those of the first five were known
+
+
+def test_edited_labels_are_noticed_and_measured_again(plate):
+    folder, fields = plate
+    experiment = Experiment(folder)
+    before = finish(experiment.measure())
+    labels = experiment.images.labels
+    assert labels.changed() == []
+    labels[2, 0, 30:34, 40:44] = 999
+    path = folder / "B01_s1_labels.tif"
+    _, own = fields["B01"]
+    tifffile.imwrite(path, np.where(own == 3, 0, own))
+    os.utime(path, ns=(1, 1))
+    assert labels.changed() == [2, 4]
+    after = finish(experiment.measure())
+    assert experiment.images.labels is labels
+    assert labels.changed() == []
+    assert "A03_s1 label 999" in after.obs.index
+    assert "B01_s1 label 3" not in after.obs.index
+    assert len(after.obs) == len(before.obs)
+
+
+def test_only_a_few_images_are_held(plate, monkeypatch):
+    experiment = Experiment(plate[0])
+    finish(experiment.measure())
+    assert len(experiment._cache._held) <= 6
+    stack = experiment.images.channels["intensity"]
+    assert stack[11, 0, 0, 0] == plate[1]["C04"][0][0, 0]
+    assert len(experiment._cache._held) <= 6
+
+
+def test_a_stack_is_indexed_as_an_array_is():
+    pixels = np.random.default_rng(0).integers(0, 9, (4, 1, 6, 7)).astype(np.uint16)
+    stack = FieldStack(lambda i: pixels[i, 0], 4, (1, 6, 7), np.uint16)
+    keys = [
+        np.s_[2], np.s_[-1, 0, 1:3], np.s_[1:3, 0, ::2], np.s_[..., 3], np.s_[:0, 0],
+        (np.array([0, 2, 2]), 0, np.array([1, 2, 3]), np.array([0, 1, 6])),
+        (1, 0, np.array([1, 2]), np.array([3, 4])),
+    ]  # fmt: skip
+    for key in keys:
+        np.testing.assert_array_equal(stack[key], pixels[key])
+    np.testing.assert_array_equal(np.asarray(stack), pixels)
+
+
+def test_edits_are_as_those_of_an_array(tmp_path):
+    pixels = np.zeros((3, 1, 6, 7), np.uint16)
+    paths = [tmp_path / name for name in "abc"]
+    stack = LabelStack(paths, lambda i: pixels[i, 0], (1, 6, 7), np.uint16)
+    whole = pixels.copy()
+    for key, value in [
+        ((np.array([0, 2]), np.array([0, 0]), np.array([1, 2]), np.array([3, 4])), 5),
+        (np.s_[1, 0, 2:4, 1:3], [[1, 2], [3, 4]]),
+        (np.s_[0:2, 0, 5], np.arange(14).reshape(2, 7)),
+        (np.s_[:, 0, 0, 0], 8),
+    ]:
+        stack[key] = value
+        whole[key] = value
+        np.testing.assert_array_equal(stack[:], whole)
+    assert not pixels.any()
+
+
+def test_the_readers_take_a_folder_of_images(plate):
+    folder, _ = plate
+    assert readers.can_read(folder)
+    dataset = readers.read(folder, columns=["area", "intensity_mean"])
+    assert dataset.var_names == ("area", "intensity_mean")
+    assert readers.spaces(folder) == [dataset.space]
+    assert "intensity_mean" in readers.columns(folder)
+    with pytest.raises(DataError, match="only 'measures of plate'"):
+        readers.read(folder, space="X_pca")

@@ -1,0 +1,87 @@
+"""Which well each point comes from, and a figure of each well."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_embedding_game.session.plates import plate_columns, plates_of, well_text
+
+
+@pytest.fixture
+def plate(dataset):
+    """Forty points in wells A01, A02, B02; C03 was measured and holds none."""
+    n = len(dataset.obs)
+    wells = np.array(["A01", "b2", "A02", "B02"])[np.arange(n) % 4]
+    obs = dataset.obs.assign(
+        Metadata_Well=pd.Categorical(wells),
+        drug=np.where(np.char.startswith(wells.astype(str), "A"), "none", "X"),
+        dose=np.where(wells == "A01", 0.5, np.where(wells == "A02", 0.25, 4.125)),
+        area=np.arange(n) + 0.5,
+    )
+    images = [{"name": "c", "well": "C03", "drug": "X"}, {"name": "a", "well": "A01"}]
+    return replace(dataset, obs=obs, provenance={"measured": {"images": images}})
+
+
+def test_points_are_counted_by_well_and_empty_wells_are_there(plate):
+    (only,) = plates_of(plate)
+    n = len(plate.obs)
+    assert list(only.wells) == [(0, 0), (0, 1), (1, 1), (2, 2)]
+    assert only.counts().tolist() == [n // 4, n // 4, n // 2, 0]
+    assert only.name == ""
+    for well, rows in only.wells.items():
+        spelled = {
+            (0, 0): {"A01"},
+            (0, 1): {"A02"},
+            (1, 1): {"b2", "B02"},
+            (2, 2): set(),
+        }
+        assert set(plate.obs["Metadata_Well"].iloc[rows]) == spelled[well]
+
+
+def test_shares_are_of_the_points_of_a_well(plate):
+    (only,) = plates_of(plate)
+    chosen = np.zeros(len(plate.obs), bool)
+    chosen[only.wells[1, 1][:5]] = True
+    shares = only.shares(chosen)
+    assert shares[:3].tolist() == [0, 0, 5 / len(only.wells[1, 1])]
+    assert np.isnan(shares[3])
+
+
+def test_columns_that_are_known_of_a_whole_well(plate):
+    plates = plates_of(plate)
+    columns = plate_columns(plate, plates)
+    assert {"drug", "dose"} <= set(columns)
+    assert "area" not in columns
+    assert "Metadata_Well" not in columns
+    means = plates[0].means(plate.obs["dose"])
+    assert means[:3].tolist() == [0.5, 0.25, 4.125]
+    assert plates[0].levels(plate.obs["drug"]) == [("none",), ("none",), ("X",), ("X",)]
+    told = well_text(plate, plates[0], (2, 2), columns)
+    assert told.splitlines() == ["C03: 0 points", "drug: X"]
+    assert "dose: 4.125" in well_text(plate, plates[0], (1, 1), ["dose"])
+
+
+def test_plates_are_told_apart_and_rows_and_columns_are_wells(dataset):
+    n = len(dataset.obs)
+    obs = pd.DataFrame(
+        {
+            "plate": pd.Categorical(np.array(["p2", "p1"])[np.arange(n) % 2]),
+            "row": "B",
+            "column": np.arange(n) % 4 + 1,
+        },
+        index=dataset.obs.index,
+    )
+    first, second = plates_of(replace(dataset, obs=obs))
+    assert (first.name, second.name) == ("p1", "p2")
+    assert list(first.wells) == [(1, 1), (1, 3)]
+    assert list(second.wells) == [(1, 0), (1, 2)]
+
+
+@pytest.mark.parametrize("values", [["liver", "lung"], ["well 1", "well 2"]])
+def test_a_column_that_names_no_wells_makes_no_plate(dataset, values):
+    n = len(dataset.obs)
+    obs = dataset.obs.assign(well=np.resize(values, n))
+    assert plates_of(replace(dataset, obs=obs)) == ()
+    assert plates_of(dataset) == ()
