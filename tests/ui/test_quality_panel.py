@@ -227,6 +227,7 @@ def test_stability_is_measured_beside_the_map_and_can_be_stopped(
         return begun
 
     monkeypatch.setattr(stability_panel, "stability_job", slow_job)
+    qtbot.waitUntil(lambda: stability.button.height() > 10)  # it is being unfolded
     QTest.mouseClick(stability.button, Qt.MouseButton.LeftButton)
     assert stability.button.text() == "Stop"
     assert stability.bar.isVisible()
