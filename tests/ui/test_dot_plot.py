@@ -106,6 +106,17 @@ def test_other_clusters_are_found_anew(qtbot, pane, session):
     assert sorted(pane.result.sizes) == [10, 10, 20]
 
 
+def test_headings_of_a_former_longer_table_are_empty(pane):
+    """Headings are measured before they know that the table became shorter."""
+    model = pane.table.expression
+    rows, columns = model.rowCount(), model.columnCount()
+    assert rows
+    assert columns
+    for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.DecorationRole):
+        assert model.headerData(rows, Qt.Orientation.Vertical, role) is None
+        assert model.headerData(columns, Qt.Orientation.Horizontal, role) is None
+
+
 def test_a_running_game_is_waited_for_and_other_data_are_forgotten(
     qtbot, pane, session, dataset, engine, dock
 ):

@@ -164,9 +164,11 @@ class ExpressionModel(QAbstractTableModel):
         role: int = Qt.ItemDataRole.DisplayRole,
     ) -> object:
         """Return what Qt asks of a heading."""
-        if self.shown is None:
-            return None
-        if orientation == Qt.Orientation.Horizontal:
+        is_across = orientation == Qt.Orientation.Horizontal
+        n_sections = self.columnCount() if is_across else self.rowCount()
+        if self.shown is None or section >= n_sections:
+            return None  # a heading may still have the sections of the former table
+        if is_across:
             gene = self.shown.found.genes[section]
             tip = f"{gene}: click to colour the map by it."
             return self._heading(role, gene, tip, gene == self.gene)
