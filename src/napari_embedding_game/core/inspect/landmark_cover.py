@@ -16,7 +16,7 @@ from napari_embedding_game.core.energy.pair_functions import KERNELS
 OUTSIDE = 2.0
 """Distance to its nearest point from which a landmark pushes a fifth, at most, of what
 it pushes a point beside it (the kernel 1 / (1 + u^2))."""
-_MOST_PAIRS = 10_000_000
+_MOST_PAIRS, _AT_ONCE = 10_000_000, 4_000_000
 _FEWEST_ROWS, _MOST_ROWS = 8, 2_000
 
 
@@ -47,9 +47,15 @@ def bound_share(
     n_rows = max(_FEWEST_ROWS, min(len(y), _MOST_ROWS, _MOST_PAIRS // len(y)))
     some = y[:: max(1, len(y) // n_rows)]
     drawn = len(y) / len(some)
-    of_pairs = drawn * _sum(kernel, some, y)
-    to_landmarks = drawn * _sum(kernel, some, z)
-    return to_landmarks**2 / _sum(kernel, z, z) / of_pairs
+    of_pairs = drawn * kernel_sum(kernel, some, y)
+    to_landmarks = drawn * kernel_sum(kernel, some, z)
+    return to_landmarks**2 / kernel_sum(kernel, z, z) / of_pairs
+
+
+def kernel_sum(kernel: str, a: torch.Tensor, b: torch.Tensor) -> float:
+    """Return the sum of a kernel over all pairs of points of (m, d) and of (n, d)."""
+    rows = max(1, _AT_ONCE // max(len(b), 1))
+    return sum(_sum(kernel, a[i : i + rows], b) for i in range(0, len(a), rows))
 
 
 def _sum(kernel: str, a: torch.Tensor, b: torch.Tensor) -> float:

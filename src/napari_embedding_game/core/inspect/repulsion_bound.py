@@ -26,6 +26,7 @@ from napari_embedding_game.core.energy.valid_combinations import (
     is_played,
 )
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.inspect.landmark_cover import kernel_sum
 from napari_embedding_game.core.types import GameSettings, Snapshot
 
 MOST_ONE_BY_ONE = 5_000
@@ -86,8 +87,10 @@ def repulsion_bound(
     y = torch.from_numpy(np.ascontiguousarray(snapshot.embedding))
     z = torch.from_numpy(np.ascontiguousarray(snapshot.landmarks))
     bound = Landmarks(forces).total(y, z)
-    one_by_one = n_points <= MOST_ONE_BY_ONE or "mesh" not in method.approximations
-    among, _ = forces.all_pairs(y) if one_by_one else forces.mesh(y)
+    if n_points <= MOST_ONE_BY_ONE or "mesh" not in method.approximations:
+        total = kernel_sum(method.kernel, y, y)
+    else:
+        total = forces.mesh(y)[0] + n_points
     is_known = method.lambda_scale is per_point
     repulsion = strength_of(settings) / n_points if is_known else math.nan
-    return RepulsionBound(bound, among + n_points, n_points, repulsion)
+    return RepulsionBound(bound, total, n_points, repulsion)
