@@ -185,7 +185,7 @@ def test_the_processor_goes_on_where_a_gpu_has_too_little_memory(
     monkeypatch.setattr(driver, "make_dynamic", on_a_small_gpu)
     problem = make_problem(40, 2, 4)
     layout = problem.y.numpy()
-    settings = GameSettings(n_landmarks=4, max_iter=20)
+    settings = GameSettings(n_landmarks=40, max_iter=20)
     playing = play(
         problem.edges, layout, settings, n_jobs=1, frame_iterations=1, diagnose=False
     )

@@ -423,6 +423,9 @@ def test_texts_that_do_not_fit(folder, tmp_path, name, change, sentence):
         (text(record__start__n_components=-5), "not -5"),
         (text(look__limits=[2.0, 1.0]), "its colours"),
         (text(look__color_by=3), "color_by is 3"),
+        (text(shot__remedy={"sauce": 3}), "its remedy"),
+        (text(shot__remedy={"n_landmarks": "many"}), "n_landmarks is 'many'"),
+        (text(shot__remedy={"max_iter": 0}), "iterations .* not 0"),
     ],
 )  # fmt: skip
 def test_settings_that_no_run_can_have_are_named(folder, tmp_path, change, sentence):

@@ -86,7 +86,9 @@ def drawn():
         layers = MapLayers(viewer, lambda: None)
         layers.begin(snapshot, pd.DataFrame(index=range(len(embedding))))
         layers.show(snapshot, np.ones((len(embedding), 4), np.float32))
-        session = SimpleNamespace(snapshot=snapshot, drawn=snapshot)
+        session = SimpleNamespace(
+            snapshot=snapshot, drawn=snapshot, seen=snapshot.embedding
+        )
         return viewer, session, layers
 
     return draw

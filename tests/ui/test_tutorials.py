@@ -176,7 +176,7 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file):
     person.prepare_counts()
     person.run()
     person.split_by("treatment")
-    panels = person.session.splitting.current.panels
+    panels = person.session.splitting.current.panels.panels
     assert [panel.name for panel in panels] == ["control", "drug"]
     person.split_by("Nothing: one map")
     person.set_clusters(3)

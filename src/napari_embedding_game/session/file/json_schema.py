@@ -44,6 +44,8 @@ class ShotText:
     energy: float
     warning: str
     finished: bool
+    remedy: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the game's settings that mend what the warning says."""
 
 
 @dataclass(frozen=True, kw_only=True)

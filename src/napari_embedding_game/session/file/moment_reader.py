@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +11,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.types import Snapshot, WarmStart, undefined
+from napari_embedding_game.core.types import (
+    GameSettings,
+    Snapshot,
+    WarmStart,
+    undefined,
+)
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.file.check_settings import (
     check_record,
@@ -19,6 +24,7 @@ from napari_embedding_game.session.file.check_settings import (
 )
 from napari_embedding_game.session.file.forces_text import ForcesReader
 from napari_embedding_game.session.file.json_schema import MomentText
+from napari_embedding_game.session.json_codec import decode, encode
 from napari_embedding_game.session.run.record import Forced, RunRecord
 
 
@@ -56,7 +62,7 @@ class MomentReader:
         where: str,
     ) -> None:
         self._text, self._n, self._arrays = text, n_points, arrays
-        self._expect = expect
+        self._expect, self._where = expect, where
         check_settings(text.start, text.game, where)
         if text.record is not None:
             expect(text.shot is not None, "its run")
@@ -123,8 +129,18 @@ class MomentReader:
             stretch=self._stretch(),
             neighbors=self._neighbors(),
             warning=shot.warning,
+            remedy=self._remedy(shot.remedy),
             finished=shot.finished,
         )
+
+    def _remedy(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the settings that mend a warning, if a run can have them."""
+        names = {field.name for field in fields(GameSettings)}
+        self._expect(names.issuperset(values), "its remedy")
+        game = encode(self._text.game) | dict(values)
+        mended: GameSettings = decode(GameSettings, game, self._where)
+        check_settings(self._text.start, mended, self._where)
+        return {name: getattr(mended, name) for name in values}
 
     def _pressure(self) -> NDArray[np.float32]:
         """Return what was stored, unless the method defines none: older files do."""

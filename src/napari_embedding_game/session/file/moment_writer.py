@@ -66,6 +66,7 @@ def moment_values(moment: Moment) -> dict[str, Any]:
             energy=shot.energy,
             warning=shot.warning,
             finished=shot.finished,
+            remedy=shot.remedy,
         ),
         "is_merged": moment.merging is not None,
     }
