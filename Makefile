@@ -35,7 +35,7 @@ run: setup
 # comes first.
 test: setup
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # The lowest versions that pyproject.toml allows, and the newest there are.
 test-versions: test-lowest test-newest

@@ -32,6 +32,8 @@ from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QMainWindow, QWidget
 from vispy.gloo import gl
 
+from napari_embedding_game.ui.main_window import main_window_of
+
 LOCKED = (
     "The places of points and landmarks come from the data: they cannot be moved or "
     "deleted one by one. To move a cluster, choose napari's 'Pan/zoom' mode, wait "
@@ -71,9 +73,7 @@ def canvas_widget(widget: QWidget) -> QWidget | None:
 
     None while it is in no window, or where napari draws without such a widget.
     """
-    top = widget
-    while (parent := top.parentWidget()) is not None:
-        top = parent
+    top = main_window_of(widget)
     center = top.centralWidget() if isinstance(top, QMainWindow) else None
     canvas: QWidget | None = center.findChild(QOpenGLWidget) if center else None
     return canvas

@@ -27,6 +27,8 @@ from napari_embedding_game.ui.controls.quality_panel import QualityPanel
 from napari_embedding_game.ui.controls.run import RunControls
 from napari_embedding_game.ui.controls.selection import SelectionControls
 from napari_embedding_game.ui.dock_corner import DockCorner
+from napari_embedding_game.ui.larger_map import LargerMap
+from napari_embedding_game.ui.main_window import main_window_of
 from napari_embedding_game.ui.style.form_widgets import (
     ignore_idle_wheel,
     skip_what_is_folded,
@@ -118,7 +120,7 @@ class Closing(QObject):
             self.close()
 
     def _watch_window(self) -> None:
-        window = _main_window(self._widget)
+        window = main_window_of(self._widget)
         if self._on_close is None:
             return
         former = self._window
@@ -140,13 +142,6 @@ class Closing(QObject):
 
 def _hold(window: QWidget | None) -> None:
     """Do nothing but have held a window until now."""
-
-
-def _main_window(widget: QWidget) -> QWidget:
-    """Return the window that a widget belongs to, also while its dock floats."""
-    while (parent := widget.parentWidget()) is not None:
-        widget = parent
-    return widget
 
 
 class GameDock(QWidget):
@@ -201,6 +196,8 @@ class GameDock(QWidget):
             lambda pixel: landmarks.handle_at(pixel) or self.names.handle_at(pixel)
         )
         self.names.dragged.connect(self.controller.move_cluster)
+        self.larger = LargerMap(self)
+        self.data.heading.addWidget(self.larger)
         self._build()
         self._on_theme()
         self._connections = Connections()
@@ -238,7 +235,7 @@ class GameDock(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         """Reach down to the bottom of the window."""
         super().showEvent(event)
-        self._corner.take(_main_window(self))
+        self._corner.take(main_window_of(self))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Clear the selection on Escape, as the canvas does."""
@@ -249,6 +246,7 @@ class GameDock(QWidget):
 
     def _release(self) -> None:
         self._connections.close()
+        self.larger.release()
         self.controller.replacing.parent_widget = None
         self.setEnabled(False)
         is_with_window = self._closing.is_with_window

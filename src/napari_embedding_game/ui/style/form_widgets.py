@@ -30,10 +30,10 @@ class ControlsSection(QWidget):
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(0, 0, 0, 6)
         self.column.setSpacing(5)
-        heading = QHBoxLayout()
-        heading.addWidget(text_label(title, "heading", wraps=False))
-        heading.addWidget(_rule(), 1)
-        self.column.addLayout(heading)
+        self.heading = QHBoxLayout()
+        self.heading.addWidget(text_label(title, "heading", wraps=False))
+        self.heading.addWidget(_rule(), 1)
+        self.column.addLayout(self.heading)
 
 
 def text_label(text: str = "", role: str = "note", *, wraps: bool = True) -> QLabel:
