@@ -15,7 +15,7 @@ def rows(rng, n, kinds=4):
 def test_a_shift_goes_and_the_kinds_stay():
     rng = np.random.default_rng(0)
     fitted, _ = rows(rng, 600)
-    new, kind = rows(rng, 400)
+    new, kind = rows(rng, 4_000)
     shift = np.array([2.0, 2, 2, 2, 6, 0])
     moved = without_shift(new + shift, fitted)
     assert moved.dtype == np.float32

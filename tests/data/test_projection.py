@@ -50,7 +50,7 @@ def test_the_recipe_keeps_its_way_which_gives_the_components_again(mapped, count
     got = projected(mapped.projection, counts[mapped.kept])
     np.testing.assert_allclose(got, mapped.X, atol=0.02)
     # In any order of the genes, and of logarithms as of counts.
-    other = counts[mapped.kept][:, ::-1].copy()
+    other = counts[mapped.kept].copy()[:, ::-1].copy()
     other.X = normalised(other.X, 5_000, "These")
     np.testing.assert_allclose(projected(mapped.projection, other), mapped.X, atol=0.02)
 
