@@ -126,7 +126,7 @@ def test_names_that_are_not_there_are_told():
 
 def test_what_cannot_be_shown_is_refused_with_a_way_out(dataset):
     same = dataset_of(np.ones((N, G), np.float32))
-    with pytest.raises(DataError, match="No cluster has a marker"):
+    with pytest.raises(DataError, match="No gene leads in any row"):
         result_of(iter_cluster_expression(same, np.arange(N) % 2, [0, 1]))
     wide = Dataset.from_rows(
         name="wide",

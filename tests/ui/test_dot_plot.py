@@ -106,6 +106,34 @@ def test_other_clusters_are_found_anew(qtbot, pane, session):
     assert sorted(pane.result.sizes) == [10, 10, 20]
 
 
+def choose_rows(pane, text):
+    pane.rows.setCurrentIndex(pane.rows.findText(text))
+    pane.rows.activated.emit(pane.rows.currentIndex())
+
+
+def test_rows_are_of_a_column_or_of_clusters_by_it(qtbot, pane, session):
+    model, kinds = pane.table.expression, session.dataset.obs["kind"]
+    choose_rows(pane, "kind")
+    qtbot.waitUntil(lambda: model.rowCount() == 2)
+    vertical = Qt.Orientation.Vertical
+    assert [model.headerData(i, vertical) for i in range(2)] == ["B", "T"]
+    place = session.dataset.profile_names.index(pane.result.genes[0])
+    means = session.dataset.profile[kinds == "B", place].mean()
+    assert pane.result.summary.means[0, 0] == pytest.approx(means, rel=1e-5)
+    names = pane.table.names
+    QTest.mouseClick(names.viewport(), LEFT, pos=middle_of(names, 1))
+    np.testing.assert_array_equal(session.selection.points, kinds == "T")
+    choose_rows(pane, "Clusters by kind")
+    qtbot.waitUntil(lambda: model.rowCount() == 8)
+    first = session.clusters.clusters[0]
+    assert model.headerData(0, vertical) == f"{first.name} · B"
+    session.clusters.rename(first.id, "lymph")
+    pane.refresh()
+    assert model.headerData(1, vertical) == "lymph · T"
+    choose_rows(pane, "Clusters")
+    qtbot.waitUntil(lambda: model.rowCount() == 4)
+
+
 def test_headings_of_a_former_longer_table_are_empty(pane):
     """Headings are measured before they know that the table became shorter."""
     model = pane.table.expression
@@ -142,7 +170,7 @@ def test_data_without_numbers_are_told(qtbot, pane, session, dataset, play):
     session.load(replace(dataset, profile=empty, profile_names=()))
     play()
     qtbot.waitUntil(lambda: pane._worker is None and pane.state.text() != "")
-    assert pane.state.text().startswith("No cluster has a marker")
+    assert pane.state.text().startswith("No gene leads in any row")
 
 
 @pytest.mark.parametrize("kind", ["dots", "matrix", "cells"])

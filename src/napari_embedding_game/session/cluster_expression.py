@@ -79,8 +79,8 @@ def iter_cluster_expression(
         raise DataError(
             f"{note} Type names as the file has them, separated by commas."
             if wanted
-            else "No cluster has a marker: set another number of clusters, or type "
-            "names of genes."
+            else "No gene leads in any row: choose other rows or another number of "
+            "clusters, or type names of genes."
         )
     if len(places) > MOST_GENES:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Dot plot, matrix plot or heat map of genes in all clusters."""
+"""Dot plot, matrix plot or heat map of genes in clusters or levels of a column."""
 
 from __future__ import annotations
 
@@ -28,6 +28,13 @@ from napari_embedding_game.session.cluster_expression import (
     ClusterExpression,
     iter_cluster_expression,
 )
+from napari_embedding_game.session.expression_rows import (
+    CLUSTERS,
+    ExpressionRows,
+    RowChoice,
+    offered_rows,
+    rows_of,
+)
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.inspector.expression_key import ExpressionKey
 from napari_embedding_game.ui.inspector.expression_table import (
@@ -36,9 +43,14 @@ from napari_embedding_game.ui.inspector.expression_table import (
     Shown,
 )
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
-from napari_embedding_game.ui.style.coloring import SHADES, name_of
-from napari_embedding_game.ui.style.colors import value_colors
+from napari_embedding_game.ui.style.coloring import (
+    SHADES,
+    composition_columns,
+    name_of,
+)
+from napari_embedding_game.ui.style.colors import category_colors, value_colors
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
 from napari_embedding_game.ui.tasks.worker import StageWorker
@@ -52,6 +64,10 @@ KIND_TIP = (
     "Dot plot: the larger a dot, the more cells have the gene; its colour is the mean. "
     "Matrix plot: the mean alone. Heat map: one line for each of up to 60 cells of a "
     "cluster, drawn at random."
+)
+ROWS_TIP = (
+    "What has a row each: the clusters, the groups of a column such as types or "
+    "conditions, or both, each cluster parted by the groups in it."
 )
 GENES_TIP = (
     "Names of genes, separated by commas or spaces, then Enter. Empty: the leading "
@@ -84,8 +100,11 @@ class DotPlotPane(QWidget):
         self._worker: StageWorker | None = None
         self._asked: tuple[Any, ...] = ()
         self._trouble = ""
+        self._rows: ExpressionRows | None = None
+        """Of what was asked for last."""
         self.result: ClusterExpression | None = None
         self.kind = QComboBox()
+        self.rows = QComboBox()
         self.genes = QLineEdit()
         self.n_leading = QSpinBox()
         self.scaled = QCheckBox("Scale genes")
@@ -95,6 +114,7 @@ class DotPlotPane(QWidget):
         self.key = ExpressionKey()
         self._build()
         self.kind.activated.connect(self._draw)
+        self.rows.activated.connect(self.refresh)
         self.scaled.toggled.connect(self._draw)
         self.genes.editingFinished.connect(self.refresh)
         self.n_leading.valueChanged.connect(self.refresh)
@@ -110,6 +130,17 @@ class DotPlotPane(QWidget):
         """Take on the colours of napari's theme."""
         self.table.set_theme(colors)
         self.key.set_theme(colors)
+
+    def offer_columns(self) -> None:
+        """Let rows be of these data's columns; what was chosen stays, if it can."""
+        dataset, chosen = self._session.dataset, self._choice
+        columns = [] if dataset is None else composition_columns(dataset)
+        choices = [CLUSTERS] if dataset is None else offered_rows(dataset, columns)
+        self.rows.clear()
+        for choice in choices:
+            self.rows.addItem(choice.text, choice)
+        self.rows.setCurrentIndex(choices.index(chosen) if chosen in choices else 0)
+        self.rows.setVisible(len(choices) > 1)
 
     def showEvent(self, event: object) -> None:
         """Catch up."""
@@ -127,21 +158,23 @@ class DotPlotPane(QWidget):
         if session.state in ("preparing", "running"):
             show_text(self.state, WAITING, "note")
             return
-        clusters = tuple(cluster.id for cluster in session.clusters.clusters)
+        rows = rows_of(self._choice, dataset, labels, session.clusters.clusters)
         wanted = tuple(split_names(self.genes.text()))
         self.n_leading.setEnabled(not wanted)
-        asked = (dataset, clusters, wanted, self.n_leading.value(), labels)
+        n_leading = self.n_leading.value()
+        asked = (dataset, self._choice, rows.ids, wanted, n_leading, rows.labels)
         if self._is_asked(asked):
+            self._rows = rows  # with new names of clusters
             if self._worker is None:
                 self._tell()
                 self._draw()
             return
         self._cancel()
-        self._asked = asked
+        self._asked, self._rows = asked, rows
 
         def find() -> Generator[float, None, ClusterExpression]:
             return iter_cluster_expression(
-                dataset, labels, clusters, wanted, n_leading=asked[3]
+                dataset, rows.labels, rows.ids, wanted, n_leading=n_leading
             )
 
         show_text(self.state, "Comparing …", "note")
@@ -158,7 +191,8 @@ class DotPlotPane(QWidget):
         if session.dataset is not None:
             gene = name_of(session.look.color_by, session.dataset) or ""
         selection = session.selection
-        chosen = () if selection.is_of_points else selection.clusters
+        is_of_clusters = self._choice == CLUSTERS and not selection.is_of_points
+        chosen = selection.clusters if is_of_clusters else ()
         self.table.expression.mark(chosen, gene)
         self.table.viewport().update()
 
@@ -168,6 +202,12 @@ class DotPlotPane(QWidget):
         for kind, words in KINDS.items():
             self.kind.addItem(words, kind)
         self.kind.setToolTip(KIND_TIP)
+        self.rows.setToolTip(ROWS_TIP)
+        self.rows.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.rows.setMinimumContentsLength(10)
+        self.offer_columns()
         self.genes.setPlaceholderText("Leading markers, or type genes: CD3D, MS4A1")
         self.genes.setToolTip(GENES_TIP)
         self.genes.setClearButtonEnabled(True)
@@ -190,6 +230,7 @@ class DotPlotPane(QWidget):
         self.saved.setToolTip("Save as .pdf, .svg or .png; its text can be edited.")
         head = QHBoxLayout()
         head.addWidget(self.kind)
+        head.addWidget(self.rows)
         head.addWidget(self.genes, 1)
         head.addWidget(self.n_leading)
         head.addWidget(self.scaled)
@@ -246,6 +287,11 @@ class DotPlotPane(QWidget):
         self._draw()
 
     @property
+    def _choice(self) -> RowChoice:
+        choice: RowChoice | None = self.rows.currentData()
+        return choice or CLUSTERS
+
+    @property
     def _kind(self) -> PlotKind:
         kind: PlotKind = self.kind.currentData()
         return kind
@@ -254,18 +300,21 @@ class DotPlotPane(QWidget):
         """Show what was found, in the chosen way."""
         self.saved.setEnabled(self.result is not None)
         self.key.setVisible(self.result is not None)
-        if self.result is None:
+        rows = self._rows
+        if self.result is None or rows is None:
             self.table.expression.show_expression(None)
             return
         known = self._session.clusters.clustering.by_id
-        clusters = [known[c] for c in self.result.clusters if c in known]
-        if len(clusters) < len(self.result.clusters):
+        is_known = rows.clusters is None or known.keys() >= set(rows.clusters)
+        if rows.ids != self.result.clusters or not is_known:
             return  # others are on their way
         is_scaled = self.scaled.isChecked()
         shades = Shades.of(self.result, self._kind, is_scaled=is_scaled)
-        names = tuple(cluster.name for cluster in clusters)
-        colors = self._palette.of(tuple(clusters))
-        shown = Shown(self.result, self._kind, shades, names, colors)
+        if rows.clusters is None:
+            colors = category_colors(len(rows.ids))
+        else:
+            colors = self._palette.of(tuple(known[c] for c in rows.clusters))
+        shown = Shown(self.result, self._kind, shades, rows.names, colors)
         self.table.expression.show_expression(shown)
         self.key.explain(self._title(), shades.limits, has_dots=self._kind == "dots")
         self.mark()
@@ -276,12 +325,23 @@ class DotPlotPane(QWidget):
         return "Scaled mean" if self.scaled.isChecked() else "Mean"
 
     def _choose(self, cluster: int, is_added: bool) -> None:
+        if self._choice != CLUSTERS:
+            self._choose_points(cluster, is_added)
+            return
         if cluster not in self._session.clusters.clustering.by_id:
             return  # it has gone since, while the game runs
         if is_added:
             self._session.selection.toggle(cluster)
         else:
             self._session.selection.select(cluster)
+
+    def _choose_points(self, row: int, is_added: bool) -> None:
+        """Select the points of a row, if the map still has them."""
+        rows, snapshot = self._rows, self._session.snapshot
+        if rows is None or snapshot is None:
+            return
+        if len(rows.labels) == len(snapshot.embedding):
+            select_rows(self._session.selection, rows.labels == row, is_added=is_added)
 
     def _save(self) -> None:
         shown = self.table.expression.shown

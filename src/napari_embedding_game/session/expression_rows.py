@@ -1,0 +1,109 @@
+"""The rows of dot plots and heat maps: clusters, levels of a column, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.cluster_report import as_levels
+from napari_embedding_game.session.clusters.clustering import Cluster
+
+MOST_ROWS = 60
+"""More levels than this are no rows of a figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowChoice:
+    """What has a row each: the clusters, the levels of ``column``, or their pairs."""
+
+    column: str = ""
+    splits_clusters: bool = False
+    """Whether each cluster has a row for each of the levels in it."""
+
+    @property
+    def text(self) -> str:
+        """How it is called."""
+        if not self.column:
+            return "Clusters"
+        return f"Clusters by {self.column}" if self.splits_clusters else self.column
+
+
+CLUSTERS = RowChoice()
+
+
+@dataclass(frozen=True, eq=False)
+class ExpressionRows:
+    """R rows, and the points of each."""
+
+    labels: NDArray[np.integer]
+    """(n,) id of each point's row."""
+    ids: tuple[int, ...]
+    """(R,)"""
+    names: tuple[str, ...]
+    """(R,)"""
+    clusters: tuple[int, ...] | None
+    """(R,) ids of the clusters that the rows are of; None for a column alone."""
+
+
+def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
+    """Return what rows can be of: clusters, columns of few levels, and both.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    columns : sequence of str
+        The metadata columns that tell something.
+    """
+    few = [c for c in columns if len(_levels(dataset.obs[c])) <= MOST_ROWS]
+    levels = [RowChoice(column) for column in few]
+    return [CLUSTERS, *levels, *(RowChoice(column, True) for column in few)]
+
+
+def rows_of(
+    choice: RowChoice,
+    dataset: Dataset,
+    labels: NDArray[np.integer],
+    clusters: Sequence[Cluster],
+) -> ExpressionRows:
+    """Return the rows of a choice, those of a cluster below each other.
+
+    Parameters
+    ----------
+    choice : RowChoice
+    dataset : Dataset
+    labels : (n,) int
+        Cluster of each point.
+    clusters : sequence of Cluster
+        In the order of the rows.
+    """
+    ids, names = [c.id for c in clusters], [c.name for c in clusters]
+    if not choice.column:
+        return ExpressionRows(labels, tuple(ids), tuple(names), tuple(ids))
+    coded = as_levels(dataset.obs[choice.column])
+    levels = _levels(dataset.obs[choice.column])
+    codes = coded.cat.set_categories(levels).cat.codes.to_numpy()
+    if not choice.splits_clusters:
+        return ExpressionRows(codes, tuple(range(len(levels))), tuple(levels), None)
+    pairs = np.full(len(codes), -1)
+    of_row, row_names = [], []
+    for cluster, name in zip(ids, names, strict=True):
+        for code, level in enumerate(levels):
+            members = (labels == cluster) & (codes == code)
+            if members.any():
+                pairs[members] = len(of_row)
+                of_row.append(cluster)
+                row_names.append(f"{name} · {level}")
+    row_ids = tuple(range(len(of_row)))
+    return ExpressionRows(pairs, row_ids, tuple(row_names), tuple(of_row))
+
+
+def _levels(values: pd.Series) -> list[str]:
+    """Return the levels that occur, in their order."""
+    coded = as_levels(values)
+    counts = coded.value_counts()
+    return [str(level) for level in coded.cat.categories if counts[level] > 0]
