@@ -303,6 +303,7 @@ def compare(
     outside: Any = None,
     *,
     method: MarkerMethod = "wilcoxon",
+    samples: str | None = None,
     log1p: bool = False,
     n_top: int | None = 20,
 ) -> pd.DataFrame:
@@ -320,6 +321,11 @@ def compare(
     outside : (n_obs,) bool array or Series, optional
         Rows to compare with; all others by default.
     method : {"wilcoxon", "t-test"}
+        Of single rows; not asked where ``samples`` are.
+    samples : str, optional
+        Column of ``obs`` that names the sample (donor) of each row: the means of
+        samples are compared by Welch's t-test, each counts once (pseudobulk).
+        Samples with fewer than 10 rows in a group are left out.
     log1p : bool
         Whether ``X`` holds ln(1 + x), which the fold change undoes.
     n_top : int, optional
@@ -333,23 +339,28 @@ def compare(
     Raises
     ------
     InputError
-        Groups that overlap or have fewer than 2 rows, or values that are no finite
-        numbers.
+        Groups that overlap or have fewer than 2 rows, or 2 samples; values that are
+        no finite numbers; no such column.
     """
     import numpy as np
 
+    from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.inspect.markers import markers
+    from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
     from napari_embedding_game.session.marker_table import marker_frame
 
-    found = markers(
-        adata.X,
-        np.asarray(inside),
-        None if outside is None else np.asarray(outside),
-        list(adata.var_names),
-        method=method,
-        n_top=n_top,
-        log1p=log1p,
-    )
+    rows = np.asarray(inside), None if outside is None else np.asarray(outside)
+    names = list(adata.var_names)
+    if samples is None:
+        options: dict[str, Any] = {"n_top": n_top, "log1p": log1p, "method": method}
+        return marker_frame(markers(adata.X, *rows, names, **options))
+    if samples not in adata.obs:
+        raise InputError(
+            f"obs has no column {samples!r}: name the one that tells the sample of "
+            "each row."
+        )
+    of_rows = adata.obs[samples].to_numpy()
+    found = pseudobulk(adata.X, *rows, names, of_rows, n_top=n_top, log1p=log1p)
     return marker_frame(found)
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
 from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -49,6 +50,7 @@ def cells():
         {
             "kind": pd.Categorical.from_codes(kinds, [*"ABC"]),
             "day": pd.Categorical(np.array(["mon", "tue"])[days]),
+            "donor": pd.Categorical([f"donor{i // 6 % 4}" for i in range(240)]),
         },
         index=[f"cell{i}" for i in range(240)],
     )
@@ -410,6 +412,27 @@ def test_every_comparison_that_was_looked_at_is_made(desk, tmp_path, monkeypatch
     )
     assert ranked["names"][0] == inside.names[0]
     assert len(table) == 20
+
+
+def test_samples_are_compared_again(desk, tmp_path, monkeypatch):
+    desk.play()
+    dataset = desk.session.dataset
+    inside = (dataset.obs["kind"] == "A").to_numpy()
+    desk.saw(inside, samples="donor")
+    path = tmp_path / "map.py"
+    desk.write(path)
+    assert 'samples="donor"' in path.read_text()
+    monkeypatch.chdir(tmp_path)
+    found = run_code(path)["found"]
+    expression = dataset.expression
+    samples = dataset.obs["donor"].to_numpy()
+    names = dataset.profile_names
+    shown = pseudobulk(expression.values, inside, None, names, samples)
+    assert shown.n_inside == 4
+    assert found["names"].tolist() == list(shown.names)
+    np.testing.assert_allclose(found["scores"], shown.scores, rtol=1e-4)
+    text = methods_text(desk.maps.capture(), desk.session.comparisons)
+    assert "means of samples (pseudobulk)" in text
 
 
 def test_what_is_remembered_of_comparisons():

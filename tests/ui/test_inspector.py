@@ -328,6 +328,40 @@ def test_two_conditions_are_compared_plotted_and_saved(
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 30)
 
 
+def test_samples_are_compared_where_a_column_names_them(
+    qtbot, play, inspector, session, dataset
+):
+    rng = np.random.default_rng(0)
+    donors = np.repeat(["d1", "d2", "d3", "d4"], 10)
+    values = rng.random((40, 5)).astype(np.float32)
+    values[:20, 2] += 3
+    obs = dataset.obs.assign(donor=donors)
+    session.load(replace(dataset, obs=obs, profile=values, has_expression=True))
+    play()
+    inspector.resize(900, 300)
+    inspector.show()
+    pane = inspector.details.markers
+    inspector.details.tabs.setCurrentWidget(pane)
+    session.selection.select_points(np.arange(20))
+    qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 20)
+    by_donor = {action.text(): action for action in pane.by_samples.actions()}
+    assert list(by_donor) == ["donor"]
+    by_donor["donor"].trigger()
+    qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 2)
+    assert pane.state.text().startswith("2 samples against 2. Each sample counts once")
+    assert pane.result.names[0] == session.dataset.profile_names[2]
+    assert [one.samples for one in session.comparisons] == ["", "donor"]
+    session.selection.select_points(np.arange(10))
+    qtbot.waitUntil(lambda: "1 sample with 10 or more" in pane.state.text())
+    pane.by_ranks.trigger()
+    qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 10)
+    by_donor["donor"].trigger()
+    session.load(dataset)  # where no column names samples
+    pane.refresh()
+    assert pane.by_ranks.isChecked()
+    assert not pane.by_samples.menuAction().isVisible()
+
+
 def test_a_p_value_that_is_too_small_for_a_number_is_not_called_zero():
     assert told_p(0.0) == "< 1e-300"
     assert told_p(0.0123) == "1.2e-02"

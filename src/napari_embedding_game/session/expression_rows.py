@@ -90,7 +90,8 @@ def rows_of(
     if not choice.splits_clusters:
         return ExpressionRows(codes, tuple(range(len(levels))), tuple(levels), None)
     pairs = np.full(len(codes), -1)
-    of_row, row_names = [], []
+    of_row: list[int] = []
+    row_names: list[str] = []
     for cluster, name in zip(ids, names, strict=True):
         for code, level in enumerate(levels):
             members = (labels == cluster) & (codes == code)

@@ -23,6 +23,29 @@ NOT_INDEPENDENT = (
     "of patients."
 )
 
+EACH_SAMPLE_ONCE = (
+    "Each sample counts once, by the mean of its cells; those with fewer than 10 cells "
+    "in a group are left out."
+)
+MOST_SAMPLES = 500
+"""Columns with more levels name cells, or nothing."""
+FEWEST_SAMPLES = 3
+"""Columns of two levels name conditions rather than samples."""
+
+
+def sample_columns(obs: pd.DataFrame) -> list[str]:
+    """Return the columns that can name the samples which the points are of."""
+    named = (
+        column
+        for column in obs
+        if isinstance(obs[column].dtype, pd.CategoricalDtype)
+        or not is_continuous(obs[column])
+    )
+    most = min(MOST_SAMPLES, len(obs) // 10)
+    return [
+        column for column in named if FEWEST_SAMPLES <= obs[column].nunique() <= most
+    ]
+
 
 @dataclass(frozen=True, slots=True)
 class Against:

@@ -25,6 +25,8 @@ class ShownComparison:
     outside: NDArray[np.bool_] | None
     """(n,); None for all others."""
     method: MarkerMethod
+    samples: str = ""
+    """Column that names the samples which were compared; "" for single points."""
     column: str = ""
     """Column of the metadata whose levels were compared inside a selection; "" if
     none was."""
@@ -37,6 +39,7 @@ class ShownComparison:
         """Return whether both compare the same points in the same way."""
         return (
             self.method == other.method
+            and self.samples == other.samples
             and np.array_equal(self.inside, other.inside)
             and (self.outside is None) == (other.outside is None)
             and (

@@ -72,7 +72,8 @@ class ComparisonCells:
         others = []
         for one in comparisons:
             cluster = "" if one.column else self._points_of(one.inside).cluster
-            if self._by_scanpy and cluster and one.outside is None:
+            is_of_rows = self._by_scanpy and not one.samples
+            if is_of_rows and cluster and one.outside is None:
                 against_rest.setdefault(one.method, []).append(cluster)
             else:
                 others.append(one)
@@ -89,6 +90,14 @@ class ComparisonCells:
     @property
     def _genes(self) -> str:
         return "genes" if self._loaded.is_counts else "adata"
+
+    @property
+    def _values(self) -> str:
+        """The code of the AnnData whose ``X`` is compared."""
+        is_of_raw = self._loaded.has_genes and self._loaded.use_raw
+        if is_of_raw and not self._loaded.is_counts:
+            return "adata.raw.to_adata()"
+        return self._genes
 
     def _prepare(self) -> None:
         if self._loaded.is_counts:
@@ -139,15 +148,18 @@ class ComparisonCells:
         self._draft.text(f"**{name}** against **{outside.name}**")
         code = [f"inside = {inside.code}"]
         code.append(f"outside = {outside.code}")
-        if not self._by_scanpy:
+        if not self._by_scanpy or one.samples:
             method: dict[str, Any] = {}
-            if one.method != "wilcoxon":
+            if one.samples:
+                method["samples"] = one.samples
+            elif one.method != "wilcoxon":
                 method["method"] = one.method
             if self._dataset.expression.is_log1p:
                 method["log1p"] = True
+            values = self._values
             self._draft.code(
                 *code,
-                call("found = tl.compare", "adata", "inside", "outside", **method),
+                call("found = tl.compare", values, "inside", "outside", **method),
                 'found.plot.barh(x="names", y="scores", legend=False).invert_yaxis()',
                 "found",
             )

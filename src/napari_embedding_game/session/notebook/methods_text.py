@@ -109,6 +109,7 @@ _LIBRARIES = {"umap_learn": "umap-learn", "opentsne": "openTSNE"}
 MOST_TOLD = 6
 """Changes of settings that are told one by one."""
 _TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
+_TEST_OF_SAMPLES = "Welch's t-tests of the means of samples (pseudobulk)"
 
 
 def methods_text(saved: SavedMap, comparisons: Iterable[ShownComparison] = ()) -> str:
@@ -326,7 +327,9 @@ def _were(n: int) -> str:
 def _of_comparisons(dataset: Dataset, comparisons: list[ShownComparison]) -> list[str]:
     if not comparisons:
         return []
-    tests = dict.fromkeys(_TESTS[one.method] for one in comparisons)
+    tests = dict.fromkeys(
+        _TEST_OF_SAMPLES if one.samples else _TESTS[one.method] for one in comparisons
+    )
     what = "genes" if dataset.has_expression else "columns"
     return [
         f"Groups of points were compared by {' and '.join(tests)} of all {what}, with "

@@ -28,8 +28,15 @@ from napari_embedding_game.core.inspect.markers import (
     MarkerTable,
     iter_markers,
 )
+from napari_embedding_game.core.inspect.pseudobulk import iter_pseudobulk
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.groups import REST, Against, GroupChoice
+from napari_embedding_game.session.groups import (
+    EACH_SAMPLE_ONCE,
+    REST,
+    Against,
+    GroupChoice,
+    sample_columns,
+)
 from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.shown_comparisons import ShownComparison
@@ -50,6 +57,11 @@ TIPS = (
     "for the number of names (Benjamini-Hochberg).",
     "Share of the selected points with a value above 0.",
     "Share of the compared points with a value above 0.",
+)
+SAMPLES_TIP = (
+    "Compares samples, such as donors, instead of single cells: each counts once, by "
+    "the mean of its cells (10 or more). Cells of one donor are not independent, so "
+    "that a test of cells finds differences between donors as well."
 )
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
@@ -84,6 +96,10 @@ class MarkersPane(QWidget):
         self.menu = QMenu(self.more)
         self.by_ranks = QAction("Wilcoxon test (ranks)", self.menu)
         self.by_means = QAction("t-test (means)", self.menu)
+        self.by_samples = QMenu("Samples (pseudobulk)", self.menu)
+        self.tests = QActionGroup(self.menu)
+        self._samples = ""
+        """Column of what is compared; "" for single points."""
         self.aside = QAction("Set the selection aside", self.menu)
         self.saved = QAction("Save the whole table…", self.menu)
         self.state = text_label()
@@ -129,16 +145,21 @@ class MarkersPane(QWidget):
         self._note = groups.note
         against, selected = self._against(), selection.points.copy()
         method: MarkerMethod = "wilcoxon" if self.by_ranks.isChecked() else "t-test"
+        self._samples = samples = self._sample_column()
+        if samples:
+            self._note = EACH_SAMPLE_ONCE
 
         def find() -> Generator[float, None, MarkerTable]:
+            expression = dataset.expression
+            rows = groups.inside, groups.outside
+            log1p, names = expression.is_log1p, dataset.profile_names
+            if samples:
+                of_rows = dataset.obs[samples].to_numpy()
+                return iter_pseudobulk(
+                    expression.values, *rows, names, of_rows, n_top=None, log1p=log1p
+                )
             return iter_markers(
-                dataset.expression.values,
-                groups.inside,
-                groups.outside,
-                dataset.profile_names,
-                method=method,
-                n_top=None,
-                log1p=dataset.expression.is_log1p,
+                expression.values, *rows, names, method=method, n_top=None, log1p=log1p
             )
 
         is_of_levels = against.kind == "levels"
@@ -146,6 +167,7 @@ class MarkersPane(QWidget):
             inside=groups.inside.copy(),
             outside=groups.outside,
             method=method,
+            samples=samples,
             column=against.column,
             levels=against.levels,
             selected=selected if is_of_levels else None,
@@ -178,11 +200,11 @@ class MarkersPane(QWidget):
         self.more.setMenu(self.menu)
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu.setToolTipsVisible(True)
-        tests = QActionGroup(self.menu)
         for test in (self.by_ranks, self.by_means):
             test.setCheckable(True)
             test.setToolTip("As in scanpy.")
-            tests.addAction(test)
+            self.tests.addAction(test)
+        self.by_samples.menuAction().setToolTip(SAMPLES_TIP)
         self.by_ranks.setChecked(True)
         self.aside.setToolTip(
             "Keep the selected points as a group: select others, and compare them with "
@@ -192,6 +214,7 @@ class MarkersPane(QWidget):
             "All figures of all columns as .csv, with p-values, under scanpy's names."
         )
         self.menu.addActions([self.by_ranks, self.by_means])
+        self.menu.addMenu(self.by_samples)
         self.menu.addSeparator()
         self.menu.addActions([self.aside, self.saved])
         self.against.setSizeAdjustPolicy(
@@ -212,6 +235,31 @@ class MarkersPane(QWidget):
         layout.addWidget(self.pages, 1)
         self._enable()
 
+    def _offer_samples(self) -> None:
+        """Offer the columns that can name samples; what was chosen stays, if it can."""
+        dataset, present = self._session.dataset, self._sample_column()
+        columns = [] if dataset is None else sample_columns(dataset.obs)
+        actions = {action.text(): action for action in self.by_samples.actions()}
+        if list(actions) != columns:
+            for action in actions.values():
+                self.tests.removeAction(action)
+            self.by_samples.clear()
+            for column in columns:
+                action = self.by_samples.addAction(column)
+                action.setCheckable(True)
+                action.triggered.connect(self.refresh)
+                self.tests.addAction(action)
+                action.setChecked(column == present)
+            if self.tests.checkedAction() is None:
+                self.by_ranks.setChecked(True)
+        self.by_samples.menuAction().setVisible(bool(columns))
+
+    def _sample_column(self) -> str:
+        """Return the column whose samples are to be compared; "" for single points."""
+        chosen = self.tests.checkedAction()
+        is_of_samples = chosen in self.by_samples.actions()
+        return chosen.text() if chosen is not None and is_of_samples else ""
+
     def _head(self) -> None:
         """Call the first column what its rows are: genes, measures or columns."""
         dataset = self._session.dataset
@@ -225,6 +273,7 @@ class MarkersPane(QWidget):
         self.against.clear()
         labels, self._offered = zip(*self.groups.offered(), strict=True)
         self.against.addItems(labels)
+        self._offer_samples()
         is_there = present in self._offered
         self.against.setCurrentIndex(self._offered.index(present) if is_there else 0)
         self._enable()
@@ -286,7 +335,8 @@ class MarkersPane(QWidget):
         self._worker = None
         self.result = markers
         dataset = self._session.dataset
-        sizes = f"{markers.n_inside:,} points against {markers.n_outside:,}."
+        what = "samples" if self._samples else "points"
+        sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
         told = "" if dataset is None else dataset.expression.told
         text = " ".join(part for part in (sizes, self._note or told) if part)
         show_text(self.state, text, "note")
