@@ -71,5 +71,7 @@ def test_clusters_by_a_column_have_the_levels_that_are_in_them(dataset):
 
 def test_columns_of_many_levels_are_not_offered():
     obs = pd.DataFrame({"few": ["a", "b"] * 40, "many": [f"c{i}" for i in range(80)]})
-    texts = [choice.text for choice in offered_rows(of_rows(obs), ["few", "many"])]
-    assert texts == ["Clusters", "few", "Clusters by few"]
+    obs["some"] = [f"d{i % 20}" for i in range(80)]
+    obs["counts"] = np.linspace(0.5, 9.5, 80)
+    texts = [choice.text for choice in offered_rows(of_rows(obs), list(obs))]
+    assert texts == ["Clusters", "few", "some", "Clusters by few"]

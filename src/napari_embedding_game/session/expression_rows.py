@@ -10,11 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.cluster_report import as_levels
+from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.session.clusters.clustering import Cluster
 
 MOST_ROWS = 60
 """More levels than this are no rows of a figure."""
+MOST_PARTS = 12
+"""Levels that each cluster is parted by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class ExpressionRows:
 
 
 def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
-    """Return what rows can be of: clusters, columns of few levels, and both.
+    """Return what rows can be of: clusters, columns of few names, and both.
 
     Parameters
     ----------
@@ -59,9 +61,11 @@ def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
     columns : sequence of str
         The metadata columns that tell something.
     """
-    few = [c for c in columns if len(_levels(dataset.obs[c])) <= MOST_ROWS]
-    levels = [RowChoice(column) for column in few]
-    return [CLUSTERS, *levels, *(RowChoice(column, True) for column in few)]
+    named = [column for column in columns if not is_continuous(dataset.obs[column])]
+    n_levels = {column: len(_levels(dataset.obs[column])) for column in named}
+    alone = [RowChoice(c) for c, n in n_levels.items() if n <= MOST_ROWS]
+    pairs = [RowChoice(c, True) for c, n in n_levels.items() if n <= MOST_PARTS]
+    return [CLUSTERS, *alone, *pairs]
 
 
 def rows_of(

@@ -349,7 +349,10 @@ class _Header(QHeaderView):
         painter.restore()
 
     def _asked(self, section: int, role: int) -> object:
-        return self.model().headerData(section, self.orientation(), role)
+        model = self.model()
+        if model is None:
+            return None  # the table is being deleted
+        return model.headerData(section, self.orientation(), role)
 
     def _longest(self) -> int:
         role, n = Qt.ItemDataRole.DisplayRole, self.count()
