@@ -431,7 +431,8 @@ def test_samples_are_compared_again(desk, tmp_path, monkeypatch):
     assert shown.n_inside == 4
     assert found["names"].tolist() == list(shown.names)
     np.testing.assert_allclose(found["scores"], shown.scores, rtol=1e-4)
-    text = methods_text(desk.maps.capture(), desk.session.comparisons)
+    saved = desk.maps.capture()
+    text = methods_text(saved[saved.current], desk.session.comparisons)
     assert "means of samples (pseudobulk)" in text
 
 
@@ -455,6 +456,12 @@ def test_what_is_remembered_of_comparisons():
 
 def test_a_session_file_gives_the_same_code(desk, tmp_path):
     desk.play().edit()
+    rows = [desk.book.labels == cluster.id for cluster in desk.book.clusters]
+    is_monday = (desk.session.dataset.obs["day"] == "mon").to_numpy()
+    levels = {"column": "day", "levels": ("mon", "tue"), "selected": rows[1]}
+    desk.saw(rows[0])
+    desk.saw(rows[1] & is_monday, rows[1] & ~is_monday, **levels)
+    desk.saw(rows[0], rows[1], samples="donor")
     archive.save(desk.maps.capture(), tmp_path / "s.zip")
     opened, troubles = archive.open_session(tmp_path / "s.zip")
     assert not troubles
@@ -462,6 +469,12 @@ def test_a_session_file_gives_the_same_code(desk, tmp_path):
     write_code(opened, tmp_path / "two.py")
     one, two = ((tmp_path / f"{n}.py").read_text() for n in ("one", "two"))
     assert one.replace("one_", "two_") == two
+    assert 'samples="donor"' in two
+    assert "(adata.obs[" in two
+    again = Session(pace=UNPACED)
+    again.restore(opened.maps[0], opened.maps[0].dataset)
+    shown = zip(again.comparisons, desk.session.comparisons, strict=True)
+    assert all(one.is_as(other) for one, other in shown)
 
 
 @pytest.mark.parametrize("recipe", [None, RECIPE])

@@ -607,6 +607,7 @@ class Session:
             look=replace(self.look),
             view=dict(view or {}),
             origin=self._lost_origin,
+            comparisons=tuple(self.comparisons),
             timeline=self.timeline.state,
         )
 
@@ -651,6 +652,8 @@ class Session:
         self._restored, self.snapshot = saved, saved.snapshot
         self.merging = saved.merging
         self.hand.restore(saved.record)
+        for comparison in saved.comparisons:
+            self.comparisons.add(comparison)
         self.clusters.restore(saved.book, *saved.landmark_labels, saved.merging)
         if saved.snapshot is not None:
             self._take_up_timeline(saved)

@@ -96,7 +96,7 @@ def pseudobulk(X: Any, *args: Any, **options: Any) -> MarkerTable:
 
 def _coded(samples: NDArray[Any]) -> NDArray[np.intp]:
     """Return a number for the sample of each row, -1 where it is of none."""
-    codes, _ = pd.factorize(pd.Series(samples), sort=True)
+    codes: NDArray[np.intp] = pd.factorize(pd.Series(samples), sort=True)[0]
     return codes
 
 

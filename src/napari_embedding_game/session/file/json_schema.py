@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from napari_embedding_game.core.inspect.markers import MarkerMethod
 from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.session.clusters.clustering import (
     ClusterAnnotation,
@@ -93,6 +94,18 @@ class TimelineText:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ComparisonText:
+    """How two groups were compared; their points are rows of one array."""
+
+    method: MarkerMethod
+    samples: str
+    column: str
+    levels: tuple[str, str]
+    has_outside: bool
+    has_selected: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class MapText(MomentText):
     """What ``map.json`` in the folder of a map holds."""
 
@@ -119,3 +132,5 @@ class MapText(MomentText):
     look: DisplaySettings
     view: Mapping[str, Any]
     timeline: TimelineText | None = None
+    comparisons: tuple[ComparisonText, ...] = ()
+    """Those that were looked at, the oldest first."""

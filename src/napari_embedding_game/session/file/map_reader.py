@@ -26,6 +26,7 @@ from napari_embedding_game.session.file.timeline_reader import read_timeline
 from napari_embedding_game.session.file.zip_container import Container
 from napari_embedding_game.session.json_codec import loads
 from napari_embedding_game.session.run import replay
+from napari_embedding_game.session.shown_comparisons import ShownComparison
 from napari_embedding_game.session.timeline import TimelineState
 
 OLD_SIZE = b'"size_by_pressure": true', b'"size_by": "Pressure"'
@@ -104,7 +105,25 @@ class MapReader:
             look=text.look,
             view=text.view,
             timeline=self._timeline(snapshot),
+            comparisons=tuple(self._comparisons()),
         )
+
+    def _comparisons(self) -> Iterator[ShownComparison]:
+        texts = self._text.comparisons
+        if not texts:
+            return
+        n_groups = sum(1 + text.has_outside + text.has_selected for text in texts)
+        groups = iter(self._arrays("compared", "|b1", n_groups, self._n))
+        for text in texts:
+            yield ShownComparison(
+                inside=next(groups),
+                outside=next(groups) if text.has_outside else None,
+                selected=next(groups) if text.has_selected else None,
+                method=text.method,
+                samples=text.samples,
+                column=text.column,
+                levels=text.levels,
+            )
 
     def _timeline(self, snapshot: Snapshot | None) -> TimelineState | None:
         text = self._text.timeline

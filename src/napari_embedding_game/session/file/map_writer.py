@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.file.json_schema import MapText
+from napari_embedding_game.session.file.json_schema import ComparisonText, MapText
 from napari_embedding_game.session.file.moment_writer import (
     Arrays,
     moment_arrays,
@@ -15,6 +15,7 @@ from napari_embedding_game.session.file.moment_writer import (
 from napari_embedding_game.session.file.origin import SAMPLES, origin_of
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.file.timeline_writer import write_timeline
+from napari_embedding_game.session.shown_comparisons import ShownComparison
 
 LARGEST_X = 64_000_000
 """Bytes of numbers that are stored where there is no file to read them from again."""
@@ -49,8 +50,20 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
         look=one.look,
         view=one.view,
         timeline=timeline,
+        comparisons=tuple(map(_comparison_text, one.comparisons)),
     )
     return text, arrays | moment_arrays(one) | _own_arrays(one)
+
+
+def _comparison_text(one: ShownComparison) -> ComparisonText:
+    return ComparisonText(
+        method=one.method,
+        samples=one.samples,
+        column=one.column,
+        levels=one.levels,
+        has_outside=one.outside is not None,
+        has_selected=one.selected is not None,
+    )
 
 
 def _stores_x(dataset: Dataset) -> bool:
@@ -85,4 +98,8 @@ def _own_arrays(one: SavedMap) -> Arrays:
         arrays["boxes"] = objects.boxes.astype("<i8")
     if one.drawn is not None:
         arrays["drawn"] = one.drawn
+    groups = [g for c in one.comparisons for g in (c.inside, c.outside, c.selected)]
+    known = [group for group in groups if group is not None]
+    if known:
+        arrays["compared"] = np.stack(known)
     return arrays

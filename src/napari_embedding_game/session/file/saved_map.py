@@ -19,6 +19,7 @@ from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.shown_comparisons import ShownComparison
 from napari_embedding_game.session.timeline import TimelineState
 
 
@@ -50,6 +51,8 @@ class SavedMap:
     look: DisplaySettings = field(default_factory=DisplaySettings)
     view: Mapping[str, Any] = field(default_factory=dict)
     """What only the window knows, such as the camera, in values for JSON."""
+    comparisons: tuple[ShownComparison, ...] = ()
+    """Those of groups that were looked at, the oldest first."""
     timeline: TimelineState | None = None
     """Its marks; None where they are not known, as in older files."""
 

@@ -39,7 +39,7 @@ def write_code(
     session: SavedSession,
     path: Path,
     *,
-    comparisons: Iterable[ShownComparison] = (),
+    comparisons: Iterable[ShownComparison] | None = None,
     colors: Mapping[str, str] | None = None,
 ) -> list[Path]:
     """Write the map that is shown as .ipynb or .py, or its methods as .txt.
@@ -55,7 +55,7 @@ def write_code(
     path : Path
         The ending says what is written.
     comparisons : iterable of ShownComparison
-        Those of the map that were looked at.
+        Those that were looked at; by default the ones that the map knows of.
     colors : mapping, optional
         Name of a cluster to its colour on the screen, as "#rrggbb".
 
@@ -76,8 +76,8 @@ def write_code(
             f"{path.name} cannot be written as code: choose a name that ends in "
             f"{', '.join(ENDINGS)}."
         )
-    comparisons = list(comparisons)
     saved = session[session.current]
+    comparisons = list(saved.comparisons if comparisons is None else comparisons)
     if ending == METHODS:
         _write(path, methods_text(saved, comparisons) + "\n")
         return [path]
