@@ -25,7 +25,7 @@ LONGEST = (
     "test_markers",
     "test_methods",
 )
-"""Files that take longest, in seconds; two processes then end at the same time."""
+"""Files that take longest, in seconds; the processes then end at the same time."""
 WINDOWS = Path(__file__).parent / "ui"
 
 

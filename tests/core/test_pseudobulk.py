@@ -71,3 +71,7 @@ def test_small_samples_are_left_out_and_too_few_are_told():
         pseudobulk(x, one, None, None, DONORS)
     with pytest.raises(InputError, match=r"compared group has 0 samples"):
         pseudobulk(x, TREATED, np.arange(300) < 4, None, DONORS)
+    with pytest.raises(InputError, match=r"100 rows are in both groups"):
+        pseudobulk(x, TREATED, DONORS > "d4", None, DONORS)
+    with pytest.raises(InputError, match=r"over 299 and 299 rows, the data over 300"):
+        pseudobulk(x, TREATED[1:], None, None, DONORS)

@@ -279,19 +279,29 @@ def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     assert played.details.markers.state.text().startswith("Select two or more")
 
 
+@pytest.fixture
+def show_markers(session, inspector, play):
+    """Play data with expression and open the tab of the markers."""
+
+    def show(dataset):
+        session.load(replace(dataset, has_expression=True))
+        play()
+        inspector.resize(900, 300)
+        inspector.show()
+        inspector.details.tabs.setCurrentWidget(inspector.details.markers)
+        return inspector.details.markers
+
+    return show
+
+
 def test_two_conditions_are_compared_plotted_and_saved(
-    qtbot, session, dock, inspector, dataset, play, tmp_path, monkeypatch
+    qtbot, session, dock, show_markers, dataset, tmp_path, monkeypatch
 ):
     rng = np.random.default_rng(0)
     values = rng.random((40, 5)).astype(np.float32)
     values[::2, 2] += 3
     obs = dataset.obs.assign(stim=["STIM", "CTRL"] * 20)
-    session.load(replace(dataset, obs=obs, profile=values, has_expression=True))
-    play()
-    inspector.resize(900, 300)
-    inspector.show()
-    pane = inspector.details.markers
-    inspector.details.tabs.setCurrentWidget(pane)
+    pane = show_markers(replace(dataset, obs=obs, profile=values))
     session.selection.select_points(np.arange(30))
     qtbot.waitUntil(lambda: pane.result is not None)
     index = pane.against.findText("stim: STIM against CTRL")
@@ -329,19 +339,14 @@ def test_two_conditions_are_compared_plotted_and_saved(
 
 
 def test_samples_are_compared_where_a_column_names_them(
-    qtbot, play, inspector, session, dataset
+    qtbot, show_markers, session, dataset
 ):
     rng = np.random.default_rng(0)
     donors = np.repeat(["d1", "d2", "d3", "d4"], 10)
     values = rng.random((40, 5)).astype(np.float32)
     values[:20, 2] += 3
     obs = dataset.obs.assign(donor=donors)
-    session.load(replace(dataset, obs=obs, profile=values, has_expression=True))
-    play()
-    inspector.resize(900, 300)
-    inspector.show()
-    pane = inspector.details.markers
-    inspector.details.tabs.setCurrentWidget(pane)
+    pane = show_markers(replace(dataset, obs=obs, profile=values))
     session.selection.select_points(np.arange(20))
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 20)
     by_donor = {action.text(): action for action in pane.by_samples.actions()}

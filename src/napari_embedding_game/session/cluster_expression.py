@@ -69,7 +69,7 @@ def iter_cluster_expression(
         None of the names is in the data, they are too many, or nothing sets the
         clusters apart.
     """
-    note, codes = "", _codes(labels, clusters)
+    note, codes = "", places_of(labels, clusters)
     if wanted:
         found = find_names(wanted, dataset.profile_names)
         places, note = list(found.places), found.told
@@ -113,7 +113,7 @@ def _leading(
     return list(places)
 
 
-def _codes(labels: NDArray[np.integer], clusters: Sequence[int]) -> NDArray[np.intp]:
+def places_of(labels: NDArray[np.integer], clusters: Sequence[int]) -> NDArray[np.intp]:
     """Return the place of each point's cluster, -1 where it is none of them."""
     order = np.argsort(clusters, kind="stable")
     ascending = np.asarray(clusters)[order]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.cluster_expression import places_of
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.session.clusters.clustering import Cluster
 
@@ -62,7 +62,7 @@ def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
         The metadata columns that tell something.
     """
     named = [column for column in columns if not is_continuous(dataset.obs[column])]
-    n_levels = {column: len(_levels(dataset.obs[column])) for column in named}
+    n_levels = {column: dataset.obs[column].nunique(dropna=False) for column in named}
     alone = [RowChoice(c) for c, n in n_levels.items() if n <= MOST_ROWS]
     pairs = [RowChoice(c, True) for c, n in n_levels.items() if n <= MOST_PARTS]
     return [CLUSTERS, *alone, *pairs]
@@ -88,27 +88,20 @@ def rows_of(
     ids, names = [c.id for c in clusters], [c.name for c in clusters]
     if not choice.column:
         return ExpressionRows(labels, tuple(ids), tuple(names), tuple(ids))
-    coded = as_levels(dataset.obs[choice.column])
-    levels = _levels(dataset.obs[choice.column])
-    codes = coded.cat.set_categories(levels).cat.codes.to_numpy()
+    coded = as_levels(dataset.obs[choice.column]).cat.remove_unused_categories()
+    levels, codes = tuple(coded.cat.categories), coded.cat.codes.to_numpy()
     if not choice.splits_clusters:
-        return ExpressionRows(codes, tuple(range(len(levels))), tuple(levels), None)
-    pairs = np.full(len(codes), -1)
-    of_row: list[int] = []
-    row_names: list[str] = []
-    for cluster, name in zip(ids, names, strict=True):
-        for code, level in enumerate(levels):
-            members = (labels == cluster) & (codes == code)
-            if members.any():
-                pairs[members] = len(of_row)
-                of_row.append(cluster)
-                row_names.append(f"{name} · {level}")
-    row_ids = tuple(range(len(of_row)))
-    return ExpressionRows(pairs, row_ids, tuple(row_names), tuple(of_row))
-
-
-def _levels(values: pd.Series) -> list[str]:
-    """Return the levels that occur, in their order."""
-    coded = as_levels(values)
-    counts = coded.value_counts()
-    return [str(level) for level in coded.cat.categories if counts[level] > 0]
+        return ExpressionRows(codes, tuple(range(len(levels))), levels, None)
+    # A pair is a number: those of the first cluster, of the second, ...
+    pairs = places_of(labels, ids).astype(np.intp) * len(levels) + codes
+    is_known = pairs >= 0
+    found, rows = np.unique(pairs[is_known], return_inverse=True)
+    of_row = np.full(len(pairs), -1)
+    of_row[is_known] = rows
+    parts = [divmod(int(pair), len(levels)) for pair in found]
+    return ExpressionRows(
+        of_row,
+        tuple(range(len(parts))),
+        tuple(f"{names[place]} · {levels[code]}" for place, code in parts),
+        tuple(ids[place] for place, _ in parts),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,14 +33,9 @@ FEWEST_SAMPLES = 3
 """Columns of two levels name conditions rather than samples."""
 
 
-def sample_columns(obs: pd.DataFrame) -> list[str]:
-    """Return the columns that can name the samples which the points are of."""
-    named = (
-        column
-        for column in obs
-        if isinstance(obs[column].dtype, pd.CategoricalDtype)
-        or not is_continuous(obs[column])
-    )
+def sample_columns(obs: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Return those of the columns that can name the samples of the points."""
+    named = (column for column in columns if not is_continuous(obs[column]))
     most = min(MOST_SAMPLES, len(obs) // 10)
     return [
         column for column in named if FEWEST_SAMPLES <= obs[column].nunique() <= most
@@ -144,10 +139,7 @@ def _pairs(
     """Yield column, level and other level ("" for all) of conditions."""
     for column in obs:
         values = obs[column]
-        is_name = isinstance(values.dtype, pd.CategoricalDtype) or not is_continuous(
-            values
-        )
-        if not is_name or values.nunique() > MOST_LEVELS:
+        if is_continuous(values) or values.nunique() > MOST_LEVELS:
             continue
         counts = as_levels(values[chosen]).value_counts()
         levels = sorted(str(level) for level, n in counts.items() if n >= FEWEST)

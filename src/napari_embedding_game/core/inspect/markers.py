@@ -77,7 +77,11 @@ def markers(
 
     See :func:`iter_markers`, which also tells how far it is.
     """
-    steps = iter_markers(X, inside, outside, names, **options)
+    return finished(iter_markers(X, inside, outside, names, **options))
+
+
+def finished(steps: Generator[float, None, MarkerTable]) -> MarkerTable:
+    """Do all of the work and return its table."""
     while True:
         try:
             next(steps)
@@ -135,7 +139,7 @@ def iter_markers(
     n_columns = X.shape[1]
     if names is not None and len(names) != n_columns:
         raise InputError(f"There are {len(names)} names for {n_columns} columns.")
-    groups = _groups(inside, outside, X.shape[0])
+    groups = checked_groups(inside, outside, X.shape[0])
     sizes = np.bincount(groups, minlength=3)[:2].astype(np.int64)
     block = _Block(_readable(X), groups, sizes, is_ranked=method == "wilcoxon")
     all_figures = np.empty((block.n_figures, n_columns))
@@ -146,10 +150,16 @@ def iter_markers(
     return _table(all_figures, sizes, names, method, n_top, log1p, tie_correct)
 
 
-def _groups(
+def checked_groups(
     inside: BoolArray, outside: BoolArray | None, n_rows: int
 ) -> NDArray[np.uint8]:
-    """Return INSIDE, OUTSIDE or NEITHER for each row."""
+    """Return INSIDE, OUTSIDE or NEITHER of :mod:`.rank_kernels` for each row.
+
+    Raises
+    ------
+    InputError
+        The groups overlap, have fewer than 2 rows or another length than the data.
+    """
     inside = np.asarray(inside, dtype=bool)
     outside = ~inside if outside is None else np.asarray(outside, dtype=bool)
     if len(inside) != n_rows or len(outside) != n_rows:

@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect.markers import MarkerTable, iter_markers
+from napari_embedding_game.core.inspect import rank_kernels as kernels
+from napari_embedding_game.core.inspect.markers import (
+    MarkerTable,
+    checked_groups,
+    finished,
+    iter_markers,
+)
 
 FEWEST_CELLS = 10
 """Of a sample in a group; the mean of fewer says little of the sample."""
@@ -60,16 +66,19 @@ def iter_pseudobulk(
     Raises
     ------
     InputError
-        A group has cells of fewer than 2 samples.
+        Groups that :func:`.markers.iter_markers` refuses as well, or one with cells of
+        fewer than 2 samples.
     """
+    groups = checked_groups(inside, outside, X.shape[0])
     codes = _coded(samples)
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     profiles, sides = [], []
-    rest = ~inside if outside is None else outside
-    for side, rows in (("chosen", inside), ("compared", rest)):
-        kept = _samples_in(codes, rows, side)
-        means = yield from _means(X, np.where(rows, codes, -1), kept, log1p=log1p)
+    for side, group in (("chosen", kernels.INSIDE), ("compared", kernels.OUTSIDE)):
+        in_group = np.where(groups == group, codes, -1)
+        kept = _samples_in(in_group, side)
+        means = yield from _means(X, in_group, kept, log1p=log1p)
         profiles.append(means)
-        sides.append(np.full(len(kept), side == "chosen"))
+        sides.append(np.full(len(kept), group == kernels.INSIDE))
     table: MarkerTable = yield from iter_markers(
         np.concatenate(profiles),
         np.concatenate(sides),
@@ -85,13 +94,7 @@ def iter_pseudobulk(
 
 def pseudobulk(X: Any, *args: Any, **options: Any) -> MarkerTable:
     """Return the table of :func:`iter_pseudobulk`."""
-    steps = iter_pseudobulk(X, *args, **options)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            table: MarkerTable = end.value
-            return table
+    return finished(iter_pseudobulk(X, *args, **options))
 
 
 def _coded(samples: NDArray[Any]) -> NDArray[np.intp]:
@@ -100,12 +103,9 @@ def _coded(samples: NDArray[Any]) -> NDArray[np.intp]:
     return codes
 
 
-def _samples_in(
-    codes: NDArray[np.intp], rows: NDArray[np.bool_], side: str
-) -> NDArray[np.intp]:
-    """Return the samples with enough cells among some rows."""
-    sizes = np.bincount(codes[rows & (codes >= 0)])
-    kept = np.flatnonzero(sizes >= FEWEST_CELLS)
+def _samples_in(codes: NDArray[np.intp], side: str) -> NDArray[np.intp]:
+    """Return the samples with enough cells, of the codes of all rows."""
+    kept = np.flatnonzero(np.bincount(codes[codes >= 0]) >= FEWEST_CELLS)
     if len(kept) < FEWEST_SAMPLES:
         n = len(kept)
         raise InputError(
@@ -121,12 +121,11 @@ def _means(
     X: Any, codes: NDArray[np.intp], kept: NDArray[np.intp], *, log1p: bool
 ) -> Generator[float, None, NDArray[np.float64]]:
     """Yield the share done, and return the mean of each sample, (S, G)."""
-    place = np.full(max(int(codes.max()), int(kept.max())) + 2, -1)
+    place = np.full(codes.max() + 2, -1)
     place[kept] = np.arange(len(kept))
     of_row = place[codes]  # -1, of no sample, is the last
     rows = np.flatnonzero(of_row >= 0)
     sums = np.zeros((len(kept), X.shape[1]))
-    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     for first in range(0, len(rows), _BLOCK_ROWS):
         block = rows[first : first + _BLOCK_ROWS]
         values = X[block].astype(np.float64)

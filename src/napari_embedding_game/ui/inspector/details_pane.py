@@ -116,7 +116,8 @@ class DetailsPane(QWidget):
         with self.column.changed.blocked():
             self.column.choices = columns
         self.column.native.setVisible(bool(columns))
-        self.dot_plot.offer_columns()
+        self.dot_plot.offer_columns(columns)
+        self.markers.offer_columns(columns)
 
     def set_source(self, dataset: Dataset | None, linked: Linked | None) -> None:
         """Offer a tab for each kind of thing that is known of the rows."""

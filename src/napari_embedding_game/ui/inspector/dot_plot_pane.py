@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,11 +43,7 @@ from napari_embedding_game.ui.inspector.expression_table import (
     Shown,
 )
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
-from napari_embedding_game.ui.style.coloring import (
-    SHADES,
-    composition_columns,
-    name_of,
-)
+from napari_embedding_game.ui.style.coloring import SHADES, name_of
 from napari_embedding_game.ui.style.colors import category_colors, value_colors
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.level_click import select_rows
@@ -131,10 +127,9 @@ class DotPlotPane(QWidget):
         self.table.set_theme(colors)
         self.key.set_theme(colors)
 
-    def offer_columns(self) -> None:
-        """Let rows be of these data's columns; what was chosen stays, if it can."""
+    def offer_columns(self, columns: Sequence[str]) -> None:
+        """Let rows be of these columns; what was chosen stays, if it can."""
         dataset, chosen = self._session.dataset, self._choice
-        columns = [] if dataset is None else composition_columns(dataset)
         choices = [CLUSTERS] if dataset is None else offered_rows(dataset, columns)
         self.rows.clear()
         for choice in choices:
@@ -207,7 +202,7 @@ class DotPlotPane(QWidget):
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
         self.rows.setMinimumContentsLength(10)
-        self.offer_columns()
+        self.offer_columns(())
         self.genes.setPlaceholderText("Leading markers, or type genes: CD3D, MS4A1")
         self.genes.setToolTip(GENES_TIP)
         self.genes.setClearButtonEnabled(True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 
 import numpy as np
 from qtpy.QtCore import Qt
@@ -129,6 +129,23 @@ class MarkersPane(QWidget):
         self.against.setCurrentIndex(self._offered.index(against))
         self.refresh()
 
+    def offer_columns(self, columns: Sequence[str]) -> None:
+        """Let samples be named by these columns; what was chosen stays, if it can."""
+        dataset, present = self._session.dataset, self._sample_column()
+        offered = [] if dataset is None else sample_columns(dataset.obs, columns)
+        for action in self.by_samples.actions():
+            self.tests.removeAction(action)
+        self.by_samples.clear()
+        for column in offered:
+            action = self.by_samples.addAction(column)
+            action.setCheckable(True)
+            action.setChecked(column == present)
+            action.triggered.connect(self.refresh)
+            self.tests.addAction(action)
+        if self.tests.checkedAction() is None:
+            self.by_ranks.setChecked(True)
+        self.by_samples.menuAction().setVisible(bool(offered))
+
     def refresh(self) -> None:
         """Compare what is selected, now or when it is next seen."""
         self._cancel()
@@ -205,7 +222,7 @@ class MarkersPane(QWidget):
             test.setToolTip("As in scanpy.")
             self.tests.addAction(test)
         self.by_samples.menuAction().setToolTip(SAMPLES_TIP)
-        self.by_ranks.setChecked(True)
+        self.offer_columns(())
         self.aside.setToolTip(
             "Keep the selected points as a group: select others, and compare them with "
             "these in the list on the left."
@@ -235,25 +252,6 @@ class MarkersPane(QWidget):
         layout.addWidget(self.pages, 1)
         self._enable()
 
-    def _offer_samples(self) -> None:
-        """Offer the columns that can name samples; what was chosen stays, if it can."""
-        dataset, present = self._session.dataset, self._sample_column()
-        columns = [] if dataset is None else sample_columns(dataset.obs)
-        actions = {action.text(): action for action in self.by_samples.actions()}
-        if list(actions) != columns:
-            for action in actions.values():
-                self.tests.removeAction(action)
-            self.by_samples.clear()
-            for column in columns:
-                action = self.by_samples.addAction(column)
-                action.setCheckable(True)
-                action.triggered.connect(self.refresh)
-                self.tests.addAction(action)
-                action.setChecked(column == present)
-            if self.tests.checkedAction() is None:
-                self.by_ranks.setChecked(True)
-        self.by_samples.menuAction().setVisible(bool(columns))
-
     def _sample_column(self) -> str:
         """Return the column whose samples are to be compared; "" for single points."""
         chosen = self.tests.checkedAction()
@@ -273,7 +271,6 @@ class MarkersPane(QWidget):
         self.against.clear()
         labels, self._offered = zip(*self.groups.offered(), strict=True)
         self.against.addItems(labels)
-        self._offer_samples()
         is_there = present in self._offered
         self.against.setCurrentIndex(self._offered.index(present) if is_there else 0)
         self._enable()
