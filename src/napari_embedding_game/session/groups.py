@@ -23,10 +23,7 @@ NOT_INDEPENDENT = (
     "of patients."
 )
 
-EACH_SAMPLE_ONCE = (
-    "Each sample counts once, by the mean of its cells; those with fewer than 10 cells "
-    "in a group are left out."
-)
+EACH_SAMPLE_ONCE = "Each sample counts once."
 MOST_SAMPLES = 500
 """Columns with more levels name cells, or nothing."""
 FEWEST_SAMPLES = 3

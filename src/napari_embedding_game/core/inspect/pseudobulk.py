@@ -110,9 +110,8 @@ def _samples_in(codes: NDArray[np.intp], side: str) -> NDArray[np.intp]:
         n = len(kept)
         raise InputError(
             f"The {side} group has {n} sample{'s' if n != 1 else ''} with "
-            f"{FEWEST_CELLS} or more cells, but samples are compared from "
-            f"{FEWEST_SAMPLES} on: choose another column of samples, a larger group, "
-            "or a test of single cells."
+            f"{FEWEST_CELLS} or more cells, and {FEWEST_SAMPLES} are needed: choose "
+            "another column, a larger group, or a test of cells."
         )
     return kept
 

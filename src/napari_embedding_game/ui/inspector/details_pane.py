@@ -34,7 +34,12 @@ from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.plate_pane import PlatePane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.text_list import TextList
-from napari_embedding_game.ui.style.form_widgets import scrolled, show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import (
+    let_be_narrow,
+    scrolled,
+    show_text,
+    text_label,
+)
 from napari_embedding_game.ui.style.stretch_texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 
@@ -269,6 +274,7 @@ class DetailsPane(QWidget):
         column.addLayout(head)
         column.addWidget(self.numbers)
         column.addWidget(self.note)
+        let_be_narrow(self.column.native, 8)
         column.addWidget(self.column.native)
         column.addWidget(self.composition)
         column.addStretch(1)

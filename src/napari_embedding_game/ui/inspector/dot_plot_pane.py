@@ -6,7 +6,9 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import numpy as np
+from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import (
+    QBoxLayout,
     QCheckBox,
     QComboBox,
     QHBoxLayout,
@@ -45,7 +47,11 @@ from napari_embedding_game.ui.inspector.expression_table import (
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.coloring import SHADES, name_of
 from napari_embedding_game.ui.style.colors import category_colors, value_colors
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import (
+    let_be_narrow,
+    show_text,
+    text_label,
+)
 from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
@@ -70,6 +76,8 @@ GENES_TIP = (
     "markers of every cluster."
 )
 MOST_LEADING = 10
+WIDE = 600
+"""Pixels in which all choices have room beside each other."""
 WAITING = "The clusters still move: they are compared when the run pauses or ends."
 
 
@@ -108,6 +116,7 @@ class DotPlotPane(QWidget):
         self.state = text_label()
         self.table = ExpressionTable()
         self.key = ExpressionKey()
+        self._head = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._build()
         self.kind.activated.connect(self._draw)
         self.rows.activated.connect(self.refresh)
@@ -141,6 +150,13 @@ class DotPlotPane(QWidget):
         """Catch up."""
         super().showEvent(event)
         self.refresh()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Put all choices into one line where there is room."""
+        super().resizeEvent(event)
+        ways = QBoxLayout.Direction
+        is_wide = event.size().width() >= WIDE
+        self._head.setDirection(ways.LeftToRight if is_wide else ways.TopToBottom)
 
     def refresh(self) -> None:
         """Find the figures of the present clusters, if they changed and it is seen."""
@@ -198,10 +214,7 @@ class DotPlotPane(QWidget):
             self.kind.addItem(words, kind)
         self.kind.setToolTip(KIND_TIP)
         self.rows.setToolTip(ROWS_TIP)
-        self.rows.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.rows.setMinimumContentsLength(10)
+        let_be_narrow(self.rows, 8)
         self.offer_columns(())
         self.genes.setPlaceholderText("Leading markers, or type genes: CD3D, MS4A1")
         self.genes.setToolTip(GENES_TIP)
@@ -223,20 +236,22 @@ class DotPlotPane(QWidget):
         self.saved.setText("Save…")
         self.saved.setProperty("role", "edit")
         self.saved.setToolTip("Save as .pdf, .svg or .png; its text can be edited.")
-        head = QHBoxLayout()
-        head.addWidget(self.kind)
-        head.addWidget(self.rows)
-        head.addWidget(self.genes, 1)
-        head.addWidget(self.n_leading)
-        head.addWidget(self.scaled)
-        head.addWidget(self.saved)
+        of_rows, of_genes = QHBoxLayout(), QHBoxLayout()
+        of_rows.addWidget(self.kind)
+        of_rows.addWidget(self.rows, 1)
+        of_rows.addWidget(self.saved)
+        of_genes.addWidget(self.genes, 1)
+        of_genes.addWidget(self.n_leading)
+        of_genes.addWidget(self.scaled)
+        self._head.addLayout(of_rows, 2)
+        self._head.addLayout(of_genes, 3)
         body = QHBoxLayout()
         body.addWidget(self.table, 1)
         body.addWidget(self.key)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(4)
-        layout.addLayout(head)
+        layout.addLayout(self._head)
         layout.addWidget(self.state)
         layout.addLayout(body, 1)
         show_text(self.state, "")

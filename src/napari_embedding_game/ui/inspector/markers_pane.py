@@ -43,7 +43,11 @@ from napari_embedding_game.session.shown_comparisons import ShownComparison
 from napari_embedding_game.ui.inspector.volcano import Volcano, told_p
 from napari_embedding_game.ui.style.coloring import value_word
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import (
+    let_be_narrow,
+    show_text,
+    text_label,
+)
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
 from napari_embedding_game.ui.tasks.worker import StageWorker
@@ -60,8 +64,9 @@ TIPS = (
 )
 SAMPLES_TIP = (
     "Compares samples, such as donors, instead of single cells: each counts once, by "
-    "the mean of its cells (10 or more). Cells of one donor are not independent, so "
-    "that a test of cells finds differences between donors as well."
+    "the mean of its cells; those with fewer than 10 cells in a group are left out. "
+    "Cells of one donor are not independent, so that a test of cells finds differences "
+    "between donors as well."
 )
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
@@ -234,10 +239,7 @@ class MarkersPane(QWidget):
         self.menu.addMenu(self.by_samples)
         self.menu.addSeparator()
         self.menu.addActions([self.aside, self.saved])
-        self.against.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.against.setMinimumContentsLength(8)
+        let_be_narrow(self.against, 8)
         head = QHBoxLayout()
         head.addWidget(self.against, 1)
         head.addWidget(self.plotted)
@@ -327,6 +329,7 @@ class MarkersPane(QWidget):
         self.volcano.show_markers(None)
         self._enable()
         show_text(self.state, why, "note")
+        self.state.setToolTip(why)  # a low dock shows its first lines
 
     def _show(self, markers: MarkerTable) -> None:
         self._worker = None
@@ -337,7 +340,7 @@ class MarkersPane(QWidget):
         told = "" if dataset is None else dataset.expression.told
         text = " ".join(part for part in (sizes, self._note or told) if part)
         show_text(self.state, text, "note")
-        self.state.setToolTip(told)
+        self.state.setToolTip(f"{told} {SAMPLES_TIP}" if self._samples else told)
         self.table.show_markers(markers)
         self.volcano.show_markers(markers)
         self._enable()

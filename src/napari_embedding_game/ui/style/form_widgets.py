@@ -98,6 +98,14 @@ def add_row(layout: QFormLayout, label: str, widget: ValueWidget | QWidget) -> N
     layout.addRow(caption, native)
 
 
+def let_be_narrow(combo: QComboBox, n_letters: int) -> None:
+    """Let a list be as narrow as some letters, however long its entries are."""
+    combo.setSizeAdjustPolicy(
+        QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+    )
+    combo.setMinimumContentsLength(n_letters)
+
+
 def show_row(layout: QFormLayout, widget: ValueWidget, shown: bool) -> None:
     """Show or hide a widget together with its label."""
     layout.labelForField(widget.native).setVisible(shown)
