@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QApplication, QWidget
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.ui.canvas.hover import told_first
 from napari_embedding_game.ui.canvas.hover_card import BESIDE, beside
+from napari_embedding_game.ui.canvas.hover_watch import point_at
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import Workspace
@@ -58,10 +59,12 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
     qtbot.wait(50)
+    # With room around it: the canvas may have become smaller since the map was fitted.
+    viewer.fit_to_view(margin=0.3)
     canvas = canvas_widget(dock)
 
     def move(row):
-        for _ in range(5):
+        for _ in range(40):
             world = dock.controller.layers.to_world(session.snapshot.embedding[[row]])
             (pixel,) = dock.controller.layers.projection().to_pixels(world)
             place = QPoint(*map(round, pixel))
@@ -70,10 +73,16 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
             mouse_to(canvas, place + QPoint(40, 0))
             qtbot.wait(20)
             mouse_to(canvas, place)
+            # What comes between, as a window beside this one that is shown, takes the
+            # mouse away: then it is moved again.
             with suppress(qtbot.TimeoutError):
-                qtbot.waitUntil(lambda: dock.hover.hovering.row == row, timeout=4_000)
+                qtbot.waitUntil(lambda: dock.hover.hovering.row == row, timeout=700)
                 return dock.hover.card
-        raise AssertionError(f"the mouse is not on {row}: {dock.hover.hovering.row}")
+        found = point_at(session, dock.controller.layers, pixel)
+        raise AssertionError(
+            f"the mouse is not on {row}, at {place} of {canvas.size()}, where {found} "
+            f"is drawn: {dock.hover.hovering.row} at {dock.hover.hovering.pixel}"
+        )
 
     move.viewer, move.dock, move.canvas = viewer, dock, canvas
     yield move
