@@ -19,6 +19,7 @@ from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
+from napari_embedding_game.data.gene_sets import GeneSet, score_genes
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import finish
@@ -28,9 +29,15 @@ from napari_embedding_game.session.notebook.draft import Code, call, code_of
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.notebook.from_result import session_of_result
 from napari_embedding_game.session.notebook.methods_text import methods_text
+from napari_embedding_game.session.reference.predicting import (
+    first_label,
+    load_reference,
+    predict_labels,
+)
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.shown_comparisons import ShownComparison
+from napari_embedding_game.session.taught_classes import add_classes, learn_examples
 
 sc = pytest.importorskip("scanpy")
 
@@ -580,3 +587,47 @@ def test_a_file_is_read_as_anndata(file, tmp_path):
     assert read("digits").obsm["X_features"].shape == (1797, 64)
     with pytest.raises(DataError, match="does not exist"):
         read(tmp_path / "none.csv")
+
+
+def test_columns_made_in_the_window_are_made_again(file, cells, tmp_path, monkeypatch):
+    """Scores, labels from a reference and taught classes: equal to those on show."""
+    desk = Desk(finish(load(file, space="X", recipe=RECIPE)))
+    desk.play()
+    known = tmp_path / "reference.h5ad"
+    write(desk.session.dataset, desk.session.result(), known)
+    desk = Desk(finish(load(file, space="X", recipe=RECIPE)))
+    desk.play()
+    session = desk.session
+    genes = ("gene5", "GENE9", "nowhere", *(f"gene{i}" for i in range(20, 40)))
+    session.add_score(score_genes(session.dataset, GeneSet("some genes", genes)))
+    reference = finish(load_reference(known))
+    label = first_label(reference)
+    found, _ = finish(predict_labels(session.dataset, reference, known, label))
+    assert session.add_predicted(found) == f"{label}_predicted"
+    kinds = session.dataset.obs["kind"].to_numpy()
+    examples = {
+        kind: tuple(np.flatnonzero(session.dataset.kept)[kinds == kind][:4])
+        for kind in "ABC"
+    }
+    learned = finish(learn_examples(session.dataset, examples))
+    add_classes(session.dataset, "taught", learned, examples)
+    session.look.color_by = "some genes"
+    path = tmp_path / "map.py"
+    written_files = [p.name for p in desk.write(path)]
+    assert written_files == ["map.py", "map_taught.csv"]
+    monkeypatch.chdir(tmp_path)
+    made = run_code(path)["adata"].obs
+    shown = session.dataset.obs
+    np.testing.assert_allclose(made["some genes"], shown["some genes"], atol=1e-6)
+    for column in (f"{label}_predicted", f"{label}_predicted_reference", "taught"):
+        assert made[column].astype(str).tolist() == shown[column].astype(str).tolist()
+    for column in (f"{label}_predicted_likeness", f"{label}_predicted_distance"):
+        np.testing.assert_allclose(made[column], shown[column], rtol=1e-4)
+    np.testing.assert_allclose(
+        made["taught_confidence"], shown["taught_confidence"], atol=1e-5
+    )
+    captured = desk.maps.capture()
+    told = methods_text(captured[captured.current])
+    assert "reference.h5ad" in told
+    assert "from 12 examples sorted by hand (A, B, C)" in told
+    assert '"some genes"' in told

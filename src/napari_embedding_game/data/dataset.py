@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.data.predicted import PREDICTED, PredictedLabels
 from napari_embedding_game.data.projection import Projection
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
@@ -89,6 +90,8 @@ class Dataset:
     """Columns of ``obs`` that were worked out of a map since."""
     taught: dict[str, Examples] = field(default_factory=dict)
     """Examples of the classes that were taught since, by their column of ``obs``."""
+    predicted: dict[str, PredictedLabels] = field(default_factory=dict)
+    """Labels that were predicted since from a reference, by their column of ``obs``."""
     missing_reason: str = ""
     """Where ``X`` has no columns: a sentence that says why, and the way out."""
 
@@ -151,6 +154,7 @@ class Dataset:
             scores=dict(self.scores),
             worked_out=set(self.worked_out),
             taught=dict(self.taught),
+            predicted={k: one.take(rows) for k, one in self.predicted.items()},
         )
 
     def add_score(
@@ -213,6 +217,32 @@ class Dataset:
                 del self.obs[column]
             self.obs.insert(self.obs.shape[1], column, values)
         self.taught[name] = dict(examples)
+        return name
+
+    def add_predicted(self, predicted: PredictedLabels) -> str:
+        """Add predicted labels to ``obs``; return the name of their column.
+
+        It is ``<label>_predicted``; confidence, likeness and distance are beside it.
+        Those that were predicted before from the same column are replaced; a column of
+        the file that has such a name stays: a number is added.
+
+        Parameters
+        ----------
+        predicted : PredictedLabels
+            Of the n rows.
+        """
+        wanted = predicted.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
+        name, number = wanted, 1
+        while name not in self.predicted and not {
+            name + ending for ending in predicted.columns
+        }.isdisjoint(self.obs.columns):
+            number += 1
+            name = f"{wanted} {number}"
+        for ending, values in predicted.columns.items():
+            if name + ending in self.obs:
+                del self.obs[name + ending]
+            self.obs.insert(self.obs.shape[1], name + ending, values)
+        self.predicted[name] = predicted
         return name
 
     def _check_lengths(self) -> None:

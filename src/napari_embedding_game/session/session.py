@@ -34,6 +34,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.gene_sets import GeneScores, add_score
+from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.comparing import Comparing
@@ -89,7 +90,7 @@ class Session:
     looked_back = Signal(object)
     """The :class:`Mark` whose layout is on show now."""
     columns_changed = Signal()
-    """The metadata have a column more: the score of a gene set."""
+    """The metadata have columns more, such as the score of a gene set."""
 
     def __init__(self, engine: Engine | None = None, pace: Pace | None = None) -> None:
         self.settings = Settings()
@@ -566,6 +567,13 @@ class Session:
         """Add a gene set's scores to the metadata, and return what they are called."""
         assert self.dataset is not None
         name = add_score(self.dataset, scores)
+        self.columns_changed.emit()
+        return name
+
+    def add_predicted(self, predicted: PredictedLabels) -> str:
+        """Add predicted labels to the metadata, and return their column."""
+        assert self.dataset is not None
+        name = self.dataset.add_predicted(predicted)
         self.columns_changed.emit()
         return name
 

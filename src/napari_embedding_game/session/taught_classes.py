@@ -27,12 +27,7 @@ def learn_examples(dataset: Dataset, examples: Examples) -> Stages[Learned]:
     filled = [np.flatnonzero(one) for one in points if one.any()]
     rows = np.concatenate([*filled, np.zeros(0, np.intp)])
     codes = np.repeat(np.arange(len(filled)), [len(one) for one in filled])
-    has_unit = (
-        dataset.space.startswith("obsm[")
-        or "recipe" in dataset.provenance
-        or dataset.images is not None
-    )
-    steps = learn(dataset.X, rows, codes, is_scaled=has_unit)
+    steps = learn(dataset.X, rows, codes, is_scaled=has_unit(dataset))
     while True:
         try:
             share = next(steps)
@@ -40,6 +35,15 @@ def learn_examples(dataset: Dataset, examples: Examples) -> Stages[Learned]:
             learned: Learned = end.value
             return learned
         yield Stage("Learning", share)
+
+
+def has_unit(dataset: Dataset) -> bool:
+    """Return whether what is embedded has a common unit, as components have."""
+    return (
+        dataset.space.startswith("obsm[")
+        or "recipe" in dataset.provenance
+        or dataset.images is not None
+    )
 
 
 def teach_again(dataset: Dataset, taught: Mapping[str, Examples]) -> None:

@@ -29,6 +29,7 @@ from napari_embedding_game.ui.controls.selection import SelectionControls
 from napari_embedding_game.ui.dock_corner import DockCorner
 from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.main_window import main_window_of
+from napari_embedding_game.ui.napari_fixes import mend_napari
 from napari_embedding_game.ui.style.form_widgets import (
     ignore_idle_wheel,
     skip_what_is_folded,
@@ -161,6 +162,7 @@ class GameDock(QWidget):
     ) -> None:
         super().__init__()
         mend_vispy()
+        mend_napari()
         self._viewer = viewer
         self.workspace = workspace
         workspace.docks.add(self)

@@ -32,14 +32,28 @@ def mend_vispy() -> None:
 
     Without the parts of vispy that this needs everything stays as it was.
     """
-    _replace(getattr(glir, "GlirProgram", None), "delete", _keep)
-    _replace(SceneCanvas, "_process_mouse_event", _release_first)
+    replace_method(getattr(glir, "GlirProgram", None), "delete", _keep)
+    replace_method(SceneCanvas, "_process_mouse_event", _release_first)
 
 
-def _replace(owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+def replace_method(
+    owner: Any, name: str, wrap: Callable[[Any], Any], whose: str = "vispy"
+) -> None:
+    """Put a mended method in the place of one, once; without it, log that it is not.
+
+    Parameters
+    ----------
+    owner : type or None
+    name : str
+        Of the method.
+    wrap : callable
+        Returns the mended method for the one that is there.
+    whose : str
+        The package, for the log.
+    """
     method = getattr(owner, name, None)
     if method is None:
-        logger.warning("vispy has changed: %s is left as it is", name)
+        logger.warning("%s has changed: %s is left as it is", whose, name)
     elif not hasattr(method, _MARK):
         mended = functools.wraps(method)(wrap(method))
         setattr(mended, _MARK, True)

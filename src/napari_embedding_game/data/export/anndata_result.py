@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +38,8 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Cluster, pressure and stretch of all rows of the source, by name of the column.
 
     So are the scores of gene sets, what was worked out of the map, and classes that
-    were taught.  Pressure is left out where the method does not define it, stretch
-    where it is not known.
+    were taught or predicted.  Pressure is left out where the method does not define
+    it, stretch where it is not known.
     """
     clusters = dataset.expand(result.point_names(), UNASSIGNED)
     columns = {
@@ -47,7 +48,9 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         if name in dataset.obs
     }
     for name in dataset.taught:
-        columns |= _taught_columns(dataset, name)
+        columns |= _expanded(dataset, (name, name + CONFIDENCE))
+    for name, predicted in dataset.predicted.items():
+        columns |= _expanded(dataset, [name + end for end in predicted.columns])
     columns |= {
         f"{KEY}_cluster": pd.Categorical(clusters, categories=_groups(dataset, result)),
     }
@@ -60,20 +63,36 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     return columns
 
 
-def _taught_columns(dataset: Dataset, name: str) -> dict[str, Any]:
-    """Class and confidence of all rows of the source; none if they are not at hand."""
-    if name not in dataset.obs:
-        return {}
-    classes = dataset.obs[name]
-    names = list(classes.cat.categories)
+def _expanded(dataset: Dataset, names: Iterable[str]) -> dict[str, Any]:
+    """Columns of all rows of the source; none if they are not at hand."""
+    return {
+        name: _of_all_rows(dataset, dataset.obs[name])
+        for name in names
+        if name in dataset.obs
+    }
+
+
+def _of_all_rows(dataset: Dataset, column: pd.Series) -> Any:
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return dataset.expand(column, np.nan)
+    names = list(column.cat.categories)
     if not dataset.kept.all() and UNASSIGNED not in names:
         names.append(UNASSIGNED)
-    told = dataset.expand(classes.to_numpy(dtype=object), UNASSIGNED)
-    confidence = dataset.expand(dataset.obs[name + CONFIDENCE], np.nan)
-    return {
-        name: pd.Categorical(told, categories=names),
-        name + CONFIDENCE: confidence,
+    told = dataset.expand(column.to_numpy(dtype=object), UNASSIGNED)
+    return pd.Categorical(told, categories=names)
+
+
+def _predicted_record(dataset: Dataset) -> dict[str, Any]:
+    """Return of which references labels were predicted."""
+    told = {
+        name: {
+            "reference": one.reference,
+            "label": one.label,
+            "correct_batch": one.correct_batch,
+        }
+        for name, one in dataset.predicted.items()
     }
+    return {"predicted": storable(told)} if told else {}
 
 
 def _groups(dataset: Dataset, result: EmbeddingResult) -> list[str]:
@@ -154,6 +173,7 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         "provenance": storable(dataset.provenance),
         **({"gene_sets": storable(dataset.scores)} if dataset.scores else {}),
         **({"taught": storable(dataset.taught)} if dataset.taught else {}),
+        **_predicted_record(dataset),
         **_projection_record(dataset),
         "versions": versions(),
     }

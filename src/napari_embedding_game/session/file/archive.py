@@ -32,6 +32,7 @@ from napari_embedding_game.session.file.origin import reload
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.file.zip_container import Container
 from napari_embedding_game.session.json_codec import dumps, loads
+from napari_embedding_game.session.reference.predicting import add_again
 from napari_embedding_game.session.taught_classes import teach_again
 
 ENDING = ".zip"
@@ -154,6 +155,7 @@ def with_data(saved: SavedMap, beside: str | Path) -> SavedMap:
             provenance={**dataset.provenance, **linked},
         )
     teach_again(dataset, saved.dataset.taught)
+    add_again(dataset, saved.dataset.predicted)
     troubles = score_again(dataset, saved.dataset.scores)
     if troubles:
         dataset = replace(dataset, notes=(*dataset.notes, *troubles))

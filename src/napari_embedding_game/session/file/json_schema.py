@@ -106,6 +106,16 @@ class ComparisonText:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PredictedText:
+    """Labels that were predicted from a reference; their values are in arrays."""
+
+    reference: str
+    label: str
+    correct_batch: bool
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class MapText(MomentText):
     """What ``map.json`` in the folder of a map holds."""
 
@@ -127,6 +137,7 @@ class MapText(MomentText):
     """Genes of the sets that were scored, by what the score is called."""
     taught: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
     """Rows that are examples of taught classes, by the column of the classes."""
+    predicted: tuple[PredictedText, ...] = ()
     n_axes: int = 0
     """Axes of the label image that the rows are objects of; 0: they are none."""
     look: DisplaySettings

@@ -13,6 +13,7 @@ from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Examples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.session.clusters.automatic import BookState
 from napari_embedding_game.session.clusters.clustering import Edits, is_color
 from napari_embedding_game.session.file.json_schema import MapText
@@ -91,6 +92,7 @@ class MapReader:
                 self._objects(),
                 dict(text.scores),
                 dict(self._taught()),
+                tuple(self._predicted()),
             ),
             origin=text.origin,
             start=text.start,
@@ -145,6 +147,30 @@ class MapReader:
             self._expect(within(rows, 0, n_rows), "its examples")
             self._expect(len(np.unique(rows)) == len(rows), "its examples")
         return self._text.taught
+
+    def _predicted(self) -> Iterator[PredictedLabels]:
+        texts, n = self._text.predicted, self._n
+        if not texts:
+            return
+        codes = self._arrays("predicted", "<i4", len(texts), n)
+        unlike = self._arrays("predicted_unlike", "|b1", len(texts), n)
+        shares = self._arrays("predicted_shares", "<f4", len(texts), 3, n)
+        for place, text in enumerate(texts):
+            is_known = within(codes[place], -1, len(text.names))
+            self._expect(is_known, "its predicted labels")
+            is_once = len(set(text.names)) == len(text.names)
+            self._expect(is_once, "its predicted labels")
+            yield PredictedLabels(
+                text.reference,
+                text.label,
+                text.correct_batch,
+                text.names,
+                codes[place],
+                shares[place, 0],
+                shares[place, 1],
+                shares[place, 2],
+                unlike[place],
+            )
 
     def _objects(self) -> Objects | None:
         n_axes, n_rows = self._text.n_axes, self._text.origin.n_source_rows

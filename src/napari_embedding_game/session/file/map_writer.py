@@ -6,7 +6,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.file.json_schema import ComparisonText, MapText
+from napari_embedding_game.data.predicted import PredictedLabels
+from napari_embedding_game.session.file.json_schema import (
+    ComparisonText,
+    MapText,
+    PredictedText,
+)
 from napari_embedding_game.session.file.moment_writer import (
     Arrays,
     moment_arrays,
@@ -46,6 +51,7 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
         has_x=_stores_x(one.dataset),
         scores=one.dataset.scores,
         taught=one.dataset.taught,
+        predicted=tuple(map(_predicted_text, one.dataset.predicted.values())),
         n_axes=0 if objects is None else objects.ndim,
         look=one.look,
         view=one.view,
@@ -53,6 +59,15 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
         comparisons=tuple(map(_comparison_text, one.comparisons)),
     )
     return text, arrays | moment_arrays(one) | _own_arrays(one)
+
+
+def _predicted_text(one: PredictedLabels) -> PredictedText:
+    return PredictedText(
+        reference=one.reference,
+        label=one.label,
+        correct_batch=one.correct_batch,
+        names=one.names,
+    )
 
 
 def _comparison_text(one: ShownComparison) -> ComparisonText:
@@ -102,4 +117,11 @@ def _own_arrays(one: SavedMap) -> Arrays:
     known = [group for group in groups if group is not None]
     if known:
         arrays["compared"] = np.stack(known)
+    predicted = list(one.dataset.predicted.values())
+    if predicted:
+        arrays["predicted"] = np.stack([p.codes for p in predicted]).astype("<i4")
+        arrays["predicted_unlike"] = np.stack([p.unlike for p in predicted])
+        arrays["predicted_shares"] = np.stack([
+            [p.confidence, p.likeness, p.distance] for p in predicted
+        ]).astype("<f4")  # fmt: skip
     return arrays

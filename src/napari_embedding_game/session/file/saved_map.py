@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.session.clusters.automatic import BookState
 from napari_embedding_game.session.clusters.clustering import resolve_n_clusters
 from napari_embedding_game.session.clusters.merging import Merging
@@ -102,6 +103,7 @@ def rows_only(
     objects: Objects | None = None,
     scores: dict[str, tuple[str, ...]] | None = None,
     taught: dict[str, Examples] | None = None,
+    predicted: Sequence[PredictedLabels] = (),
 ) -> Dataset:
     """Return rows that a map can be shown with while their source is not at hand.
 
@@ -119,13 +121,15 @@ def rows_only(
         Gene sets that were scored, to be scored again when the source is read.
     taught : dict, optional
         Examples of taught classes, to be learned from again.
+    predicted : sequence of PredictedLabels
+        Become columns of the metadata.
     """
     reason = "" if X is not None else reason
     X = np.zeros((len(names), 0), np.float32) if X is None else X
     generic = tuple(f"column {i + 1}" for i in range(X.shape[1]))
     all_names = np.full(len(kept), "", dtype=object)
     all_names[kept] = names
-    return Dataset(
+    dataset = Dataset(
         name=origin.name,
         X=X,
         obs=pd.DataFrame(index=names),
@@ -142,3 +146,6 @@ def rows_only(
         scores=scores or {},
         taught=taught or {},
     )
+    for one in predicted:
+        dataset.add_predicted(one)
+    return dataset

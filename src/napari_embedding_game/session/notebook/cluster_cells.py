@@ -273,6 +273,7 @@ def _shown_besides(saved: SavedMap, loaded: Loaded) -> str | None:
         has_pressure = saved.snapshot is not None and saved.snapshot.has_pressure
         return f"{KEY}_pressure" if has_pressure else None
     has_values = loaded.has_genes and not loaded.is_counts
-    if by in dataset.obs or (has_values and by in dataset.profile_names):
+    is_column = by in dataset.obs and by not in dataset.worked_out
+    if is_column or (has_values and by in dataset.profile_names):
         return by
     return None

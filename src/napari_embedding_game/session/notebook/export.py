@@ -16,6 +16,7 @@ from napari_embedding_game.session.notebook.cluster_cells import (
     cluster_cells,
     clusters_of,
 )
+from napari_embedding_game.session.notebook.column_cells import column_cells
 from napari_embedding_game.session.notebook.comparison_cells import ComparisonCells
 from napari_embedding_game.session.notebook.data_cells import is_part, load_cells
 from napari_embedding_game.session.notebook.draft import (
@@ -118,6 +119,7 @@ def drafted(
     _title(draft, saved)
     loaded = load_cells(draft, saved.dataset, of_part=_is_of_part(session, saved))
     run_cells(draft, saved, loaded, clusters.n_clusters)
+    column_cells(draft, saved.dataset, loaded)
     cluster_cells(draft, saved, loaded, clusters, colors)
     comparisons = list(comparisons)
     ComparisonCells(draft, saved.dataset, loaded, clusters).add(comparisons)

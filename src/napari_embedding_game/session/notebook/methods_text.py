@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from napari_embedding_game.core.energy.methods import (
@@ -134,6 +135,7 @@ def methods_text(saved: SavedMap, comparisons: Iterable[ShownComparison] = ()) -
         *_of_data(saved.dataset, paper),
         *_of_run(saved, saved.record, paper),
         *_of_clusters(saved, paper),
+        *_of_columns(saved.dataset, paper),
         *_of_comparisons(saved.dataset, list(comparisons)),
     ]
     return "\n\n".join([" ".join(sentences), paper.references()])
@@ -322,6 +324,32 @@ def _of_clusters(saved: SavedMap, paper: _Paper) -> list[str]:
 
 def _were(n: int) -> str:
     return "was" if n == 1 else "were"
+
+
+def _of_columns(dataset: Dataset, paper: _Paper) -> list[str]:
+    """Return what was made of the data besides: scores, labels and classes."""
+    told = []
+    if dataset.scores:
+        names = ", ".join(f'"{name}"' for name in dataset.scores)
+        scanpy = paper.cite("scanpy")
+        told.append(
+            f"Gene sets ({names}) were scored by scanpy's score_genes {scanpy}."
+        )
+    for one in dataset.predicted.values():
+        batch = " after a batch effect was taken away" if one.correct_batch else ""
+        told.append(
+            f'Labels of "{one.label}" were predicted{batch} by the votes of the cells '
+            f"of a reference ({Path(one.reference).name}) nearest on its map; "
+            f"{int(one.unlike.sum()):,} of {len(one.unlike):,} cells were unlike any "
+            "of it."
+        )
+    for name, examples in dataset.taught.items():
+        n = sum(map(len, examples.values()))
+        told.append(
+            f'Classes "{name}" of all points are those that logistic regression gives '
+            f"from {n:,} examples sorted by hand ({', '.join(examples)})."
+        )
+    return told
 
 
 def _of_comparisons(dataset: Dataset, comparisons: list[ShownComparison]) -> list[str]:

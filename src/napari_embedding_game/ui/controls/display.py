@@ -13,6 +13,7 @@ from napari_embedding_game.session.session import ALIVE, Session
 from napari_embedding_game.session.splitting import split_columns
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
+from napari_embedding_game.ui.controls.reference_panel import ReferencePanel
 from napari_embedding_game.ui.style.coloring import PRESSURE, Legend, choices
 from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
@@ -105,8 +106,10 @@ class DisplayControls(ControlsSection):
         show_row(rows, self.split_by, False)
         self.column.addLayout(rows)
         self.gene_sets = GeneSetsPanel(session)
+        self.reference = ReferencePanel(session)
         self.column.addWidget(self.legend)
         self.column.addWidget(self.gene_sets)
+        self.column.addWidget(self.reference)
         shown = QHBoxLayout()
         shown.addWidget(self.landmarks.native)
         shown.addWidget(self.names.native)
@@ -120,7 +123,7 @@ class DisplayControls(ControlsSection):
         self.names.changed.connect(self._set_names)
         self.far.changed.connect(self._set_far)
         self._connections = Connections()
-        self._connections.add(self.gene_sets)
+        self._connections.add(self.gene_sets, self.reference)
         for signal, slot in (
             (self._session.dataset_changed, self._on_dataset),
             (self._session.state_changed, self._on_state),

@@ -1,0 +1,219 @@
+"""Predict the labels of the cells on show from a reference, and colour by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.predicted import PredictedLabels
+from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.reference.predicting import (
+    first_label,
+    load_reference,
+    predict_labels,
+    told_of,
+)
+from napari_embedding_game.session.reference.reference_map import ReferenceMap
+from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.coloring import choice_of_column
+from napari_embedding_game.ui.style.form_widgets import (
+    Fold,
+    let_be_narrow,
+    show_text,
+    text_label,
+)
+from napari_embedding_game.ui.tasks.worker import StageWorker
+
+FILES = "Saved maps (*.h5ad)"
+HINT = (
+    "Choose a map that was saved as .h5ad: its cells vote on what those on show are. "
+    "These stay where they are."
+)
+MUCH_UNLIKE = 0.05
+"""Share of cells unlike the reference from which on that is a warning."""
+
+
+class ReferencePanel(QWidget):
+    """A fold with the reference, the column that is predicted, and a button.
+
+    The labels, their confidence and how like the reference each cell is become columns
+    of the metadata; the map is coloured by the labels.
+
+    Parameters
+    ----------
+    session : Session
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._worker: StageWorker | None = None
+        self._reference: ReferenceMap | None = None
+        self._path = Path()
+        self.file = QPushButton("Open a reference…")
+        self.cancel = QPushButton("Cancel")
+        self.label = QComboBox()
+        self.predict = QPushButton("Predict")
+        self.correct = QCheckBox("Take a batch effect away")
+        self.state = text_label()
+        self.fold = Fold("Labels from a reference", self._inside())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.fold)
+        self.file.clicked.connect(self._open)
+        self.cancel.clicked.connect(self._cancel)
+        self.predict.clicked.connect(self._predict)
+        self._connections = Connections()
+        self._connections.connect(session.dataset_changed, self._on_dataset)
+        self._on_dataset(session.dataset)
+
+    def close(self) -> None:
+        """Undo the connections to the session, and predict nothing any more."""
+        self._abandon()
+        self._connections.close()
+
+    # Inside
+
+    def _inside(self) -> QWidget:
+        self.file.setToolTip(
+            "Choose an .h5ad file that this program has saved, with cells whose "
+            "labels are known."
+        )
+        self.cancel.setToolTip("Stop; what was predicted before stays.")
+        self.label.setToolTip("Column of the reference that is predicted.")
+        let_be_narrow(self.label, 10)
+        self.predict.setToolTip(
+            "Predict the label of every cell on show, and colour the map by it. How "
+            "sure each is, and whether it is like the reference at all, are columns, "
+            "too."
+        )
+        self.correct.setToolTip(
+            "Take away first what these cells differ in from those of the reference "
+            "of the same kind, as of another batch. Only where both hold about the "
+            "same kinds of cells: others would be moved to what they are not."
+        )
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        top, below = QHBoxLayout(), QHBoxLayout()
+        top.addWidget(self.file, 1)
+        top.addWidget(self.cancel)
+        below.addWidget(self.label, 1)
+        below.addWidget(self.predict)
+        column.addLayout(top)
+        column.addLayout(below)
+        column.addWidget(self.correct)
+        column.addWidget(self.state)
+        return inside
+
+    def _on_dataset(self, dataset: Dataset | None) -> None:
+        self._abandon()
+        self.setVisible(dataset is not None and dataset.has_expression)
+        self._tell_reference()
+        self._show()
+
+    def _show(self) -> None:
+        is_busy, has_labels = self._worker is not None, self.label.count() > 0
+        self.file.setEnabled(not is_busy)
+        self.cancel.setVisible(is_busy)
+        for widget in (self.label, self.predict, self.correct):
+            widget.setVisible(self._reference is not None)
+            widget.setEnabled(has_labels and not is_busy)
+
+    def _tell_reference(self) -> None:
+        reference = self._reference
+        told = HINT
+        if reference is not None:
+            n = len(reference.dataset.obs)
+            told = f"{reference.name}: {n:,} cells. Choose what is predicted."
+            if not reference.label_columns:
+                told = f"{reference.name} has no column of groups to predict."
+        show_text(self.state, told, "note")
+
+    def _abandon(self) -> None:
+        if self._worker is not None:
+            self._worker.abandon()
+            self._worker = None
+
+    def _cancel(self) -> None:
+        self._abandon()
+        self._tell_reference()
+        self._show()
+
+    def _open(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
+        if name and self._worker is None:
+            path = Path(name)
+            self._begin(lambda: load_reference(path), lambda ref: self._take(ref, path))
+
+    def _take(self, reference: ReferenceMap, path: Path) -> None:
+        self._reference, self._path = reference, path
+        self.label.clear()
+        self.label.addItems(reference.label_columns)
+        first = first_label(reference)
+        if first is not None:
+            self.label.setCurrentText(first)
+        self._tell_reference()
+
+    def _predict(self) -> None:
+        dataset, reference = self._session.dataset, self._reference
+        if dataset is None or reference is None or self._worker is not None:
+            return
+        path, label, correct = self._path, self.label.currentText(), self.correct
+        is_corrected = correct.isChecked()
+        self._begin(
+            lambda: predict_labels(
+                dataset, reference, path, label, correct_batch=is_corrected
+            ),
+            lambda made: self._on_predicted(reference, *made),
+        )
+
+    def _on_predicted(
+        self, reference: ReferenceMap, found: PredictedLabels, notes: tuple[str, ...]
+    ) -> None:
+        name = self._session.add_predicted(found)
+        assert self._session.dataset is not None
+        self._session.look.color_by = choice_of_column(name, self._session.dataset)
+        role = "warning" if found.unlike.mean() > MUCH_UNLIKE else "note"
+        show_text(self.state, " ".join([told_of(found, reference), *notes]), role)
+
+    # The worker
+
+    def _begin(
+        self, stages: Callable[[], Stages[Any]], then: Callable[[Any], None]
+    ) -> None:
+        self._then = then
+        self._worker = StageWorker(stages)
+        self._worker.frame.connect(self._on_stage)
+        self._worker.returned.connect(self._on_returned)
+        self._worker.failed.connect(self._on_failed)
+        self._worker.begin()
+        self._show()
+
+    def _on_stage(self, stage: Stage) -> None:
+        share = "" if stage.share is None else f" ({stage.share:.0%})"
+        show_text(self.state, f"{stage.text}{share} …", "note")
+
+    def _on_returned(self, made: Any) -> None:
+        self._worker = None
+        self._then(made)
+        self._show()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._worker = None
+        self._show()
+        show_text(self.state, sentence(error), "warning")

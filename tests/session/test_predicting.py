@@ -1,0 +1,190 @@
+"""Labels of an open map from a reference: told, written, stored and read again."""
+
+from dataclasses import replace
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from anndata import AnnData
+
+from napari_embedding_game import tl
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.writers import write_csv, write_h5ad
+from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.predicted import LIKE, UNLIKE
+from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.session.reference.predicting import (
+    first_label,
+    load_reference,
+    predict_labels,
+    told_of,
+)
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+
+pytest.importorskip("scanpy", reason="the recipe is scanpy's")
+pytestmark = pytest.mark.filterwarnings("ignore:The points were still moving")
+
+RECIPE = Recipe(min_genes=5, min_cells=2, n_top_genes=100, n_comps=8)
+RATES = np.random.default_rng(5).gamma(0.6, 2, (4, 150))
+
+
+def cells(path, n, kinds, seed, genes=None):
+    """Write counts of n cells, each of one of these kinds."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(0, len(kinds), n)
+    counts = rng.poisson(RATES[["ABCD".index(k) for k in kinds]][kind])
+    counts[3] = 0  # is left out by the recipe
+    obs = pd.DataFrame({"cell_type": pd.Categorical(np.array([*kinds])[kind])})
+    obs.index = [f"s{seed}c{i}" for i in range(n)]
+    names = pd.DataFrame(index=[f"g{i}" for i in range(150)])
+    adata = AnnData(sp.csr_matrix(counts.astype(np.float32)), obs, names)
+    if genes is not None:
+        adata = adata[:, genes].copy()
+    adata.write_h5ad(path)
+    return path
+
+
+def played(dataset):
+    session = Session(pace=UNPACED)
+    session.load(dataset)
+    session.settings.max_iter, session.settings.n_landmarks = 30, 12
+    run = session.begin()
+    for progress in run.frames():
+        session.receive(run, progress)
+        if session.state == "finished":
+            break
+    return session
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A saved map, and the counts of new cells with one more kind."""
+    folder = tmp_path_factory.mktemp("reference")
+    data = cells(folder / "known.h5ad", 260, "ABC", 0)
+    session = played(finish(load(data, space="X", recipe=RECIPE)))
+    write_h5ad(session.dataset, session.result(), folder / "reference.h5ad")
+    order = np.random.default_rng(1).permutation(150)
+    cells(folder / "new.h5ad", 160, "ABCD", 1, order)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reference(files):
+    return finish(load_reference(files / "reference.h5ad"))
+
+
+@pytest.fixture
+def session(files):
+    return played(finish(load(files / "new.h5ad", space="X", recipe=RECIPE)))
+
+
+@pytest.fixture
+def found(session, reference, files):
+    path = files / "reference.h5ad"
+    stages = predict_labels(session.dataset, reference, path, "cell_type")
+    found, notes = finish(stages)
+    assert notes
+    return found
+
+
+def test_labels_are_right_and_strangers_are_told(session, reference, found):
+    assert first_label(reference) == "cell_type"
+    before = session.snapshot.embedding.copy()
+    name = session.add_predicted(found)
+    assert name == "cell_type_predicted"
+    obs = session.dataset.obs
+    truth = obs["cell_type"].astype(str)
+    is_known = truth != "D"
+    right = obs[name].astype(str) == truth
+    assert right[is_known].mean() > 0.95
+    assert (obs[f"{name}_reference"][~is_known] == UNLIKE).mean() > 0.8
+    assert (obs[f"{name}_reference"][is_known] == LIKE).mean() > 0.9
+    assert obs[f"{name}_confidence"].between(0, 1).all()
+    np.testing.assert_array_equal(session.snapshot.embedding, before)
+    assert f"for {len(obs)} cells" in told_of(found, reference)
+    assert f"{int(found.unlike.sum())} (" in told_of(found, reference)
+
+
+def test_it_is_what_tl_says_of_the_same_cells(session, files, found):
+    adata = anndata.read_h5ad(files / "new.h5ad")
+    adata = adata[session.dataset.kept].copy()
+    tl.map_onto_reference(adata, files / "reference.h5ad", "cell_type")
+    told = adata.obs["cell_type_predicted"].astype(str).tolist()
+    codes = pd.Categorical.from_codes(found.codes, list(found.names))
+    assert list(map(str, codes)) == told
+    assert adata.obs["unlike_reference"].tolist() == found.unlike.tolist()
+
+
+def test_again_replaces_and_a_column_of_the_file_stays(session, found):
+    assert session.add_predicted(found) == "cell_type_predicted"
+    n_columns = session.dataset.obs.shape[1]
+    other = replace(found, codes=np.full_like(found.codes, -1), reference="b.h5ad")
+    assert session.add_predicted(other) == "cell_type_predicted"
+    assert session.dataset.obs.shape[1] == n_columns
+    assert session.dataset.obs["cell_type_predicted"].isna().all()
+    dataset = replace(session.dataset, predicted={})
+    dataset.obs["cell_type_predicted"] = "mine"
+    assert dataset.add_predicted(found) == "cell_type_predicted 2"
+    assert set(dataset.obs["cell_type_predicted"]) == {"mine"}
+
+
+def test_a_part_has_those_of_its_rows(session, found):
+    name = session.add_predicted(found)
+    rows = np.zeros(len(found.codes), bool)
+    rows[5:30] = True
+    part = session.dataset.subset(rows)
+    assert part.obs[name].tolist() == session.dataset.obs[name].tolist()[5:30]
+    np.testing.assert_array_equal(part.predicted[name].codes, found.codes[5:30])
+
+
+def test_files_have_the_labels_of_every_row(session, found, tmp_path):
+    name = session.add_predicted(found)
+    write_h5ad(session.dataset, session.result(), tmp_path / "map.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "map.h5ad")
+    assert adata.obs[name].iloc[3] == "unassigned"
+    shown = session.dataset.obs[name].astype(str).tolist()
+    assert adata.obs[name][session.dataset.kept].astype(str).tolist() == shown
+    assert np.flatnonzero(adata.obs[f"{name}_confidence"].isna()).tolist() == [3]
+    record = adata.uns["embedding_game"]["predicted"][name]
+    assert record["reference"].endswith("reference.h5ad")
+    write_csv(session.dataset, session.result(), tmp_path / "map.csv")
+    assert name in pd.read_csv(tmp_path / "map.csv")
+
+
+def test_a_session_file_brings_them_back(session, found, tmp_path):
+    name = session.add_predicted(found)
+    path = tmp_path / "map.zip"
+    archive.save(SavedSession(maps=(session.capture("a"),), current="a"), path)
+    opened, troubles = archive.open_session(path)
+    assert troubles == []
+    saved = opened["a"].dataset
+    pd.testing.assert_frame_equal(saved.obs, session.dataset.obs)
+    again = saved.predicted[name]
+    assert (again.label, again.correct_batch) == ("cell_type", False)
+    # Without the data they are there as well.
+    only_map = archive.load(path)["a"].dataset
+    assert only_map.obs[name].tolist() == session.dataset.obs[name].tolist()
+
+
+def test_what_is_no_reference_is_told(files):
+    with pytest.raises(DataError, match="holds no map to place new cells on"):
+        finish(load_reference(files / "new.h5ad"))
+    with pytest.raises(DataError, match="does not exist"):
+        finish(load_reference(files / "gone.h5ad"))
+
+
+def test_other_genes_are_told(session, reference, files):
+    dataset = replace(
+        session.dataset,
+        profile_names=tuple(
+            f"other{i}" for i in range(len(session.dataset.profile_names))
+        ),
+    )
+    with pytest.raises(DataError, match="genes"):
+        finish(predict_labels(dataset, reference, files / "x.h5ad", "cell_type"))

@@ -1,0 +1,55 @@
+"""A panel is made to float by the button that napari replaces meanwhile."""
+
+import gc
+
+import pytest
+from napari._qt.widgets import qt_viewer_dock_widget
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.ui.napari_fixes import mend_napari
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.mark.parametrize("name", ["dockLayerList", "game"])
+def test_a_button_outlives_its_click(make_napari_viewer, dock, qtbot, name):
+    """Of napari's own panel, which was made before, and of ours."""
+    viewer = make_napari_viewer(show=True)
+    window = viewer.window._qt_viewer
+    box = window.dockLayerList
+    if name == "game":
+        box = viewer.window.add_dock_widget(dock, name="game")
+    happened = []
+    for is_floating in (True, False, True):
+        button = box.title.float_button
+        button.clicked.connect(lambda: happened.append("clicked"))
+        button.destroyed.connect(lambda: happened.append("destroyed"))
+        QTest.mouseClick(button, LEFT)
+        gc.collect()
+        assert happened == ["clicked"]
+        assert box.isFloating() == is_floating
+        assert box.title.float_button is not button
+        qtbot.waitUntil(lambda: happened == ["clicked", "destroyed"])
+        happened.clear()
+    if name == "game":
+        viewer.window.remove_dock_widget(box)
+
+
+def test_a_panel_that_goes_right_after_takes_its_title_with_it(
+    make_napari_viewer, qtbot
+):
+    mend_napari()
+    viewer = make_napari_viewer(show=True)
+    from qtpy.QtWidgets import QWidget
+
+    box = viewer.window.add_dock_widget(QWidget(), name="mine")
+    QTest.mouseClick(box.title.float_button, LEFT)
+    viewer.window.remove_dock_widget(box)
+    qtbot.wait(50)
+
+
+def test_without_what_it_needs_of_napari_all_stays_as_it_was(monkeypatch, caplog):
+    monkeypatch.delattr(qt_viewer_dock_widget, "QtCustomTitleBar")
+    mend_napari()
+    assert "napari has changed: setParent is left" in caplog.text
