@@ -1,5 +1,6 @@
 """Labels from a reference in the dock: a file chosen, a label predicted, and told."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ RATES = np.random.default_rng(5).gamma(0.6, 2, (2, 120))
 
 
 @pytest.fixture
-def panel(session, dock, dataset, play):
+def panel(qtbot, session, dock, dataset, play):
     """The dock with 40 cells of two kinds on a map."""
     from anndata import AnnData
 
@@ -39,13 +40,16 @@ def panel(session, dock, dataset, play):
     play()
     dock.show()
     dock.look.reference.fold.expand(animate=False)
+    qtbot.wait(50)  # until all is in its place
     return dock.look.reference
 
 
 @pytest.fixture
 def saved(session, panel, tmp_path):
+    """The map as a file, with places that mean something."""
     path = tmp_path / "reference.h5ad"
-    write_h5ad(session.dataset, session.result(), path)
+    result = replace(session.result(), embedding=session.dataset.X[:, :2])
+    write_h5ad(session.dataset, result, path)
     return path
 
 
@@ -55,7 +59,9 @@ def chosen(qtbot, panel, saved, monkeypatch):
     assert not panel.predict.isVisible()
     monkeypatch.setattr(ASKED, lambda *_: (str(saved), ""))
     QTest.mouseClick(panel.file, LEFT)
+    assert not panel.file.isEnabled()
     qtbot.waitUntil(panel.predict.isEnabled)
+    qtbot.wait(50)
     return panel
 
 
