@@ -6,7 +6,9 @@ import pytest
 from napari._qt.widgets import qt_viewer_dock_widget
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QWidget
 
+from napari_embedding_game.ui import napari_fixes
 from napari_embedding_game.ui.napari_fixes import mend_napari
 
 LEFT = Qt.MouseButton.LeftButton
@@ -41,15 +43,29 @@ def test_a_panel_that_goes_right_after_takes_its_title_with_it(
 ):
     mend_napari()
     viewer = make_napari_viewer(show=True)
-    from qtpy.QtWidgets import QWidget
-
     box = viewer.window.add_dock_widget(QWidget(), name="mine")
     QTest.mouseClick(box.title.float_button, LEFT)
     viewer.window.remove_dock_widget(box)
     qtbot.wait(50)
 
 
+def test_a_title_bar_is_held_until_qt_deletes_it(make_napari_viewer, qtbot):
+    mend_napari()
+    viewer = make_napari_viewer(show=True)
+    box = viewer.window.add_dock_widget(QWidget(), name="mine")
+    first, n_before = box.title, len(napari_fixes._held)
+    assert first in napari_fixes._held
+    QTest.mouseClick(first.float_button, LEFT)
+    second = box.title
+    qtbot.waitUntil(lambda: first not in napari_fixes._held)
+    assert second in napari_fixes._held
+    assert len(napari_fixes._held) == n_before
+    viewer.window.remove_dock_widget(box)
+    qtbot.waitUntil(lambda: second not in napari_fixes._held)
+
+
 def test_without_what_it_needs_of_napari_all_stays_as_it_was(monkeypatch, caplog):
     monkeypatch.delattr(qt_viewer_dock_widget, "QtCustomTitleBar")
     mend_napari()
-    assert "napari has changed: setParent is left" in caplog.text
+    for name in ("__init__", "setParent", "deleteLater"):
+        assert f"napari has changed: {name} is left" in caplog.text

@@ -1,9 +1,13 @@
-"""A defect of napari 0.9 that ends the process when a panel is made to float.
+"""Two defects of napari 0.9 that end the process when a panel is made to float.
 
-A click on the button that floats a panel, or docks it again, makes a new title bar, and
-napari deletes the former one at once: with the button whose click is under way, and the
-function that is called by it.  The process then goes on in memory that was given back,
-and dies there, or later and elsewhere.
+*A button that is deleted in its own click.*  A click on the button that floats a
+panel, or docks it again, makes a new title bar, and napari deletes the former one at
+once: with the button whose click is under way.
+
+*A title bar that Python takes for garbage.*  The garbage collector may clear the
+functions that the buttons of a title bar call while the bar is on the screen: the next
+click ends the process, in a function without its variables.  Two walks of random clicks
+showed it again and again, and no more since a title bar is held until Qt deletes it.
 """
 
 from __future__ import annotations
@@ -15,15 +19,30 @@ from qtpy.QtCore import QTimer
 
 from napari_embedding_game.ui.vispy_fixes import replace_method
 
+_held: set[Any] = set()
+"""Title bars that Qt has not deleted yet."""
+
 
 def mend_napari() -> None:
-    """Let title bars be deleted after the click, for all of the process.
+    """Mend both, for all of the process; again is once.
 
-    Again is once; without the parts of napari that this needs all stays as it was.
+    Title bars that are there already are mended from their next change on.  Without the
+    parts of napari that this needs all stays as it was.
     """
     bar = getattr(qt_viewer_dock_widget, "QtCustomTitleBar", None)
+    replace_method(bar, "__init__", _hold, "napari")
     replace_method(bar, "setParent", _hide_instead, "napari")
     replace_method(bar, "deleteLater", _after_the_click, "napari")
+
+
+def _hold(init: Any) -> Any:
+    def hold(self: Any, *args: Any, **options: Any) -> None:
+        """Stay until Qt deletes it."""
+        init(self, *args, **options)
+        _held.add(self)
+        self.destroyed.connect(lambda: _held.discard(self))
+
+    return hold
 
 
 def _hide_instead(set_parent: Any) -> Any:

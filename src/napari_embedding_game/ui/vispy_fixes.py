@@ -51,7 +51,7 @@ def replace_method(
     whose : str
         The package, for the log.
     """
-    method = getattr(owner, name, None)
+    method = None if owner is None else getattr(owner, name, None)
     if method is None:
         logger.warning("%s has changed: %s is left as it is", whose, name)
     elif not hasattr(method, _MARK):
