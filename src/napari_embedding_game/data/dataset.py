@@ -184,7 +184,10 @@ class Dataset:
         while name in self.obs.columns and name not in self.worked_out:
             number += 1
             name = f"{wanted} {number}"
-        self.obs[name] = values
+        if name in self.obs:
+            del self.obs[name]
+        # Rows may be some of a larger table, of which pandas warns where one is set.
+        self.obs.insert(self.obs.shape[1], name, values)
         self.worked_out.add(name)
         return name
 

@@ -106,6 +106,17 @@ class ComparisonText:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ColumnText:
+    """A column of metadata that no file holds; its values are in an array."""
+
+    name: str
+    kind: Literal["number", "integer", "bool", "text", "category"]
+    levels: tuple[str, ...] = ()
+    """Of names: those that occur."""
+    ordered: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class PredictedText:
     """Labels that were predicted from a reference; their values are in arrays."""
 
@@ -133,6 +144,10 @@ class MapText(MomentText):
     selected: tuple[int, ...]
     is_drawn: bool
     has_x: bool = False
+    columns: tuple[ColumnText, ...] = ()
+    """Metadata, where ``has_x``."""
+    profile_names: tuple[str, ...] = ()
+    """Columns in their own units, where these are others than what is embedded."""
     scores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Genes of the sets that were scored, by what the score is called."""
     taught: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from napari_embedding_game.session.file.saved_map import (
     SavedSession,
     rows_only,
 )
+from napari_embedding_game.session.file.stored_table import read_table
 from napari_embedding_game.session.file.timeline_reader import read_timeline
 from napari_embedding_game.session.file.zip_container import Container
 from napari_embedding_game.session.json_codec import loads
@@ -93,6 +94,8 @@ class MapReader:
                 dict(text.scores),
                 dict(self._taught()),
                 tuple(self._predicted()),
+                self._table(names),
+                *self._profile(),
             ),
             origin=text.origin,
             start=text.start,
@@ -147,6 +150,17 @@ class MapReader:
             self._expect(within(rows, 0, n_rows), "its examples")
             self._expect(len(np.unique(rows)) == len(rows), "its examples")
         return self._text.taught
+
+    def _table(self, names: Sequence[str]) -> pd.DataFrame | None:
+        if not self._text.columns:
+            return None
+        return read_table(self._text.columns, names, self._arrays, self._expect)
+
+    def _profile(self) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
+        names = self._text.profile_names
+        if not names or not self._text.has_x:
+            return None, ()
+        return self._arrays("profile", "<f4", self._n, len(names)), names
 
     def _predicted(self) -> Iterator[PredictedLabels]:
         texts, n = self._text.predicted, self._n

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import CONFIDENCE, Dataset
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.session.file.json_schema import (
+    ColumnText,
     ComparisonText,
     MapText,
     PredictedText,
@@ -19,6 +20,7 @@ from napari_embedding_game.session.file.moment_writer import (
 )
 from napari_embedding_game.session.file.origin import SAMPLES, origin_of
 from napari_embedding_game.session.file.saved_map import SavedMap
+from napari_embedding_game.session.file.stored_table import write_table
 from napari_embedding_game.session.file.timeline_writer import write_timeline
 from napari_embedding_game.session.shown_comparisons import ShownComparison
 
@@ -33,6 +35,8 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
     """
     edits, objects = one.book.edits, one.dataset.source_objects
     timeline, arrays = write_timeline(one)
+    has_x, own = _stores_x(one.dataset), _own_arrays(one)
+    columns, table = _table(one.dataset) if has_x else ((), {})
     text = MapText(
         **moment_values(one),
         key=one.key,
@@ -48,7 +52,9 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
         next_id=one.book.next_id,
         selected=one.selected,
         is_drawn=one.drawn is not None,
-        has_x=_stores_x(one.dataset),
+        has_x=has_x,
+        columns=columns,
+        profile_names=one.dataset.profile_names if has_x and "profile" in own else (),
         scores=one.dataset.scores,
         taught=one.dataset.taught,
         predicted=tuple(map(_predicted_text, one.dataset.predicted.values())),
@@ -58,7 +64,17 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
         timeline=timeline,
         comparisons=tuple(map(_comparison_text, one.comparisons)),
     )
-    return text, arrays | moment_arrays(one) | _own_arrays(one)
+    return text, arrays | moment_arrays(one) | own | table
+
+
+def _table(dataset: Dataset) -> tuple[tuple[ColumnText, ...], Arrays]:
+    """Return the metadata without what is made again when the map is opened."""
+    taught = [name + end for name in dataset.taught for end in ("", CONFIDENCE)]
+    predicted = [
+        name + end for name, one in dataset.predicted.items() for end in one.columns
+    ]
+    left_out = {*dataset.worked_out, *taught, *predicted}
+    return write_table(dataset.obs, left_out)
 
 
 def _predicted_text(one: PredictedLabels) -> PredictedText:
@@ -107,6 +123,10 @@ def _own_arrays(one: SavedMap) -> Arrays:
     }
     if _stores_x(one.dataset):
         arrays["x"] = one.dataset.X.astype("<f4")
+        profile = one.dataset.profile
+        is_other = profile is not one.dataset.X and not sp.issparse(profile)
+        if is_other and 0 < profile.size * 4 <= LARGEST_X:
+            arrays["profile"] = profile.astype("<f4")
     objects = one.dataset.source_objects
     if objects is not None:
         arrays["label_ids"] = objects.label_ids.astype("<i8")

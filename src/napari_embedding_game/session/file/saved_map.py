@@ -104,6 +104,9 @@ def rows_only(
     scores: dict[str, tuple[str, ...]] | None = None,
     taught: dict[str, Examples] | None = None,
     predicted: Sequence[PredictedLabels] = (),
+    table: pd.DataFrame | None = None,
+    profile: NDArray[np.float32] | None = None,
+    profile_names: tuple[str, ...] = (),
 ) -> Dataset:
     """Return rows that a map can be shown with while their source is not at hand.
 
@@ -123,6 +126,11 @@ def rows_only(
         Examples of taught classes, to be learned from again.
     predicted : sequence of PredictedLabels
         Become columns of the metadata.
+    table : DataFrame, optional
+        Metadata of the rows, where they were stored.
+    profile : (n, G) array, optional
+        Their numbers in their own units, where those were stored.
+    profile_names : (G,) tuple of str
     """
     reason = "" if X is not None else reason
     X = np.zeros((len(names), 0), np.float32) if X is None else X
@@ -132,7 +140,9 @@ def rows_only(
     dataset = Dataset(
         name=origin.name,
         X=X,
-        obs=pd.DataFrame(index=names),
+        obs=pd.DataFrame(index=names) if table is None else table,
+        profile=profile,
+        profile_names=profile_names,
         var_names=origin.columns if len(origin.columns) == len(generic) else generic,
         space=origin.space,
         source=None,
