@@ -358,6 +358,27 @@ def test_what_is_no_view_is_passed_over(viewer, dock, view):
     assert (viewer.scene.camera.zoom, viewer.scene.camera.center) == before
 
 
+def test_the_view_goes_with_a_map_that_lies_elsewhere(viewer, dock):
+    """As one that lay beside images, which are not open now."""
+    store = dock.controller.session_store
+    view = {"center": [0.0, 10.0, 20.0], "zoom": 3.0, "map": [1.0, 0.0, 0.0]}
+    store.map_frame = lambda: (2.0, 10.0, 20.0)
+    store.show_view(view)
+    assert tuple(viewer.scene.camera.center) == (0, 30, 60)
+    assert viewer.scene.camera.zoom == 1.5
+    for other in ([], [0.0, 0.0, 0.0], ["a"], [1.0]):
+        store.show_view(view | {"map": other})
+        assert tuple(viewer.scene.camera.center) == (0, 10, 20)
+        assert viewer.scene.camera.zoom == 3
+
+
+def test_a_saved_view_tells_where_the_map_was(dock, named):
+    store, layers = dock.controller.session_store, dock.controller.layers
+    scale, row, column = store._view()["map"]
+    assert scale == layers.scale
+    assert (row, column) == tuple(layers.to_world(np.zeros((1, 2)))[0])
+
+
 # On the quiet
 
 

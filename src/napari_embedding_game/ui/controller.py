@@ -100,6 +100,7 @@ class Controller(QObject):
         self.object_highlight = ObjectHighlight(viewer, session, linked)
         self.shown_field = ShownField(viewer, session, linked)
         self.pointing = ClickSelection(viewer, session, self.layers, linked)
+        self.session_store.map_frame = self._map_frame
         self._worker: FrameWorker | None = None
         self._gc_guard = GcGuard()
         self._is_open = True
@@ -309,6 +310,16 @@ class Controller(QObject):
             self.workspace.palette.restart()
             self.drawing.show_stored(self.session.drawn or saved.snapshot)
             self.session_store.show_view(saved.view)
+
+    def _map_frame(self) -> tuple[float, ...]:
+        """Return size and place of a flat map: its scale, and where its origin is."""
+        snapshot = self.session.snapshot
+        if self.layers.points is None or snapshot is None:
+            return ()
+        if snapshot.embedding.shape[1] != 2:
+            return ()
+        origin = self.layers.to_world(np.zeros((1, 2), np.float32))[0]
+        return (float(self.layers.scale), *map(float, origin))
 
     def _on_looked_back(self, mark: Mark) -> None:
         """Draw a map of an earlier moment."""

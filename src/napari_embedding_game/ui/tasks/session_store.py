@@ -83,6 +83,8 @@ class SessionStore(QObject):
         if application is not None:
             self._connections.connect(application.aboutToQuit, self.close)
         self._is_closed = False
+        self.map_frame: Callable[[], tuple[float, ...]] = tuple
+        """Returns the scale of a flat map and where its origin is, () without one."""
 
     def recovery_files(self) -> list[RecoveryFile]:
         """Return the sessions that a crash left behind, the newest first."""
@@ -171,6 +173,9 @@ class SessionStore(QObject):
         camera = camera_of(self._viewer)
         numbers = _numbers((view.get("zoom"), *(view.get("center") or ())))
         if len(numbers) == 4 and numbers[0] > 0:
+            before, now = _numbers(view.get("map") or ()), self.map_frame()
+            if len(before) == len(now) == 3 and before[0] > 0:
+                numbers = _followed(numbers, before, now)
             camera.center, camera.zoom = numbers[1:], numbers[0]
         angles = _numbers(view.get("angles") or ())
         if len(angles) == 3 and self._viewer.dims.ndisplay == 3:
@@ -255,6 +260,7 @@ class SessionStore(QObject):
             "center": list(center),
             "zoom": zoom,
             "angles": list(angles),
+            "map": list(self.map_frame()),
             "layers": self._linked.describe(),
         }
 
@@ -287,6 +293,22 @@ def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
     """Return finite numbers as they are; () where these are none."""
     is_one = [type(x) is float and np.isfinite(x) for x in values]
     return tuple(values) if all(is_one) else ()
+
+
+def _followed(
+    camera: Sequence[float], before: Sequence[float], now: Sequence[float]
+) -> tuple[float, ...]:
+    """Return zoom and centre that show the same part of a map which lies elsewhere.
+
+    A map lies beside its images, and has another size and place without them.
+    """
+    zoom, depth, *center = camera
+    size = now[0] / before[0]
+    moved = (
+        there + (middle - here) * size
+        for middle, here, there in zip(center, before[1:], now[1:], strict=True)
+    )
+    return (zoom / size, depth, *moved)
 
 
 def _recent_told(one: archive.Summary, when: datetime) -> str:
