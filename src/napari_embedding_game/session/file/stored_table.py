@@ -105,8 +105,8 @@ def _written(name: str, column: pd.Series) -> tuple[ColumnText, NDArray[Any]]:
     elif pd.api.types.is_numeric_dtype(column):
         values = column.to_numpy(dtype=float, na_value=np.nan)
         is_whole = pd.api.types.is_integer_dtype(column) and not np.isnan(values).any()
-        kind = "integer" if is_whole and np.abs(values).max(initial=0) < 2**53 else ""
-        return ColumnText(name=name, kind="integer" if kind else "number"), values
+        is_exact = is_whole and bool(np.abs(values).max(initial=0) < 2**53)
+        return ColumnText(name=name, kind="integer" if is_exact else "number"), values
     codes, found = pd.factorize(column.astype(object).map(_said))
     return ColumnText(name=name, kind="text", levels=tuple(map(str, found))), codes
 
