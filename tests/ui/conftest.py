@@ -2,6 +2,7 @@
 
 import gc
 import importlib.util
+import itertools
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -47,6 +48,15 @@ def qtbot(qtbot):
 def no_thread_left(qtbot):
     yield
     qtbot.waitUntil(lambda: running_workers() == 0)
+
+
+@pytest.fixture(autouse=True)
+def every_mouse_move_counts(monkeypatch):
+    """Let vispy take moves that follow within 10 ms, as they do on a busy machine.
+
+    It leaves them out, and the last one of a mouse that stops may be among them.
+    """
+    monkeypatch.setattr("vispy.app.base.default_timer", itertools.count(1).__next__)
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,6 @@
 """One selection for the map, the lasso and the image."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -451,24 +452,40 @@ def test_a_cluster_is_dragged_while_the_game_runs(qtbot, canvas, session, slow, 
     qtbot.waitUntil(lambda: session.state == "running" and bool(dock.names.shown()))
     cluster = dock.names.names.clusters[0].id
     rows = session.clusters.clustering.rows(cluster)
-    middle = session.snapshot.embedding[rows].mean(axis=0)
-    run, hold, by = session.run, pixel_of_first_name(dock), QPoint(60, 0)
+    run, by = session.run, QPoint(60, 0)
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    QTest.mouseMove(native, QPoint(2, 2))
-    qtbot.wait(40)
-    QTest.mouseMove(native, hold)
-    QTest.mousePress(native, left, none, hold)
-    for step in (20, 40, 60):
+
+    def drag():
+        """Take the name and drag it; return where, and whether it is at the hand."""
+        middle = session.snapshot.embedding[rows].mean(axis=0)
+        hold = pixel_of_first_name(dock)
+        QTest.mouseMove(native, QPoint(2, 2))
         qtbot.wait(40)
-        QTest.mouseMove(native, hold + QPoint(step, 0))
-    ends = np.array([[hold.x(), hold.y()], [hold.x() + 60, hold.y()]], float)
+        QTest.mouseMove(native, hold)
+        QTest.mousePress(native, left, none, hold)
+        for step in (20, 40, 60):
+            qtbot.wait(40)
+            QTest.mouseMove(native, hold + QPoint(step, 0))
+        ends = np.array([[hold.x(), hold.y()], [hold.x() + 60, hold.y()]], float)
 
-    def is_at_the_hand():
-        line = dock.controller.layers.outline_at(ends)
-        places = [s.place for s in session.hand.forces.springs]
-        return bool(places) and np.allclose(places, middle + line[1] - line[0])
+        def is_at_the_hand():
+            line = dock.controller.layers.outline_at(ends)
+            places = [s.place for s in session.hand.forces.springs]
+            return bool(places) and np.allclose(places, middle + line[1] - line[0])
 
-    qtbot.waitUntil(is_at_the_hand)
+        with suppress(qtbot.TimeoutError):
+            qtbot.waitUntil(is_at_the_hand, timeout=4_000)
+        return hold, is_at_the_hand()
+
+    for _ in range(5):
+        hold, is_dragged = drag()
+        if is_dragged:
+            break
+        # A frame came in between, and the name was elsewhere when the button went down.
+        QTest.keyClick(native, Qt.Key.Key_Escape)
+        QTest.mouseRelease(native, left, none, hold + by)
+        qtbot.wait(100)
+    assert is_dragged, session.hand.forces.springs
     (spring,) = session.hand.forces.springs
     assert np.array_equal(spring.rows, rows)
     assert dock.marks.overlay.isVisible()
