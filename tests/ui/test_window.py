@@ -158,7 +158,7 @@ def test_clicks_on_the_map_select_clusters(canvas, session, qtbot):
     canvas.click(canvas.place_of(landmarks[2]), Qt.KeyboardModifier.ControlModifier)
     assert session.selection.clusters == (0,)
     begin = canvas.place_of(landmarks[1])
-    canvas.drag(begin, begin + QPoint(60, 40))
+    canvas.drag(begin, begin + QPoint(-40, 40))  # none leaves the canvas
     assert session.selection.clusters == (0,)
     other = canvas.viewer.add_image(np.zeros((8, 8)))
     canvas.viewer.layers.selection.active = other
