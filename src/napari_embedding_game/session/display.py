@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
 from psygnal import SignalGroupDescriptor
 
 SizeBy: TypeAlias = Literal["Same", "Stretch", "Pressure"]
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenLevels:
+    """The levels of one column whose points are not drawn."""
+
+    column: str = ""
+    """"" for the clusters."""
+    levels: tuple[str, ...] = ()
+    """Names of the levels, ids of the clusters."""
 
 
 @dataclass
@@ -25,6 +35,8 @@ class DisplaySettings:
     """Which points are drawn larger: stretched ones, or those under pressure."""
     split_by: str = ""
     """Column whose groups are shown side by side; "" for one map."""
+    hidden: HiddenLevels = field(default_factory=HiddenLevels)
+    """Levels, or clusters, whose points are not drawn."""
     show_landmarks: bool = True
     show_names: bool = True
     """Whether the names of the clusters are written on the map."""

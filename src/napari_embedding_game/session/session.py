@@ -8,7 +8,7 @@ are called from one thread, the driver's own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -42,6 +42,7 @@ from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
+from napari_embedding_game.session.hiding import Hiding
 from napari_embedding_game.session.panels import Panels
 from napari_embedding_game.session.run import provenance
 from napari_embedding_game.session.run.engine import CoreEngine, Engine
@@ -111,6 +112,7 @@ class Session:
         self.timeline = Timeline()
         self.hand = Hand(self)
         self.comparing = Comparing(self)
+        self.hiding = Hiding(self)
         self.splitting = Splitting(self)
         self.comparisons = ShownComparisons()
         """Of groups of points, as the Inspector has shown them."""
@@ -683,8 +685,8 @@ class Session:
     def _choose(self, settings: Mapping[str, Any], look: DisplaySettings) -> None:
         for name, value in settings.items():
             setattr(self.settings, name, value)
-        for name, value in asdict(look).items():
-            setattr(self.look, name, value)
+        for field in fields(look):
+            setattr(self.look, field.name, getattr(look, field.name))
 
     def _number_clusters(self) -> None:
         self.clusters.finish(are_looked_at=bool(self.selection.points.any()))

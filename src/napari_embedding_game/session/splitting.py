@@ -49,7 +49,9 @@ def split_columns(dataset: Dataset | None) -> list[str]:
     ]
 
 
-def split(snapshot: Snapshot, column: pd.Series) -> Split:
+def split(
+    snapshot: Snapshot, column: pd.Series, hidden: NDArray[np.bool_] | None = None
+) -> Split:
     """Move the groups of a column apart, each as it lies, in rows of panels.
 
     Parameters
@@ -58,15 +60,22 @@ def split(snapshot: Snapshot, column: pd.Series) -> Split:
         Of two dimensions.
     column : categorical Series of length N
         Points without a group have a panel of their own, the last one.
+    hidden : (N,) bool, optional
+        Points that are not drawn: none of them is counted, and a group of these alone
+        has no panel.  They lie in the first one.
     """
-    column = column.cat.remove_unused_categories()
+    shown = slice(None) if hidden is None else ~hidden
+    there = column[shown].cat.remove_unused_categories().cat.categories
+    column = column.cat.set_categories(there)
     names = [*map(str, column.cat.categories)]
     codes = column.cat.codes.to_numpy().astype(np.intp)
-    if (codes < 0).any():
+    if (codes[shown] < 0).any():
         codes = np.where(codes < 0, len(names), codes)
         names.append(NO_GROUP)
+    if hidden is not None:
+        codes = np.where(hidden, 0, codes)
     low, high = snapshot.embedding.min(axis=0), snapshot.embedding.max(axis=0)
-    counts = np.bincount(codes, minlength=len(names))
+    counts = np.bincount(codes[shown], minlength=len(names))
     captions = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True)]
     panels = lay_out(low, high, captions)
     moved = replace(snapshot, embedding=snapshot.embedding + panels.offsets[codes])
@@ -86,11 +95,12 @@ class Splitting:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._of: tuple[Snapshot, str] | None = None
+        self._of: tuple[Snapshot, str, NDArray[np.bool_] | None] | None = None
         self._split: Split | None = None
         self._known: tuple[Dataset | None, frozenset[str]] | None = None
         self._told = False
         session.look.events.split_by.connect(self._tell)
+        session.hiding.changed.connect(self._on_hidden)
         session.state_changed.connect(self.check, max_args=0)
         session.comparing.laid_out.connect(self.check, max_args=0)
 
@@ -121,11 +131,13 @@ class Splitting:
         if not self.is_shown:
             self._of = self._split = None
             return None
-        by = self._session.look.split_by
-        if self._of is None or self._of[0] is not snapshot or self._of[1] != by:
+        by, hidden = self._session.look.split_by, self._session.hiding.mask
+        of = self._of
+        is_known = of is not None and of[0] is snapshot and of[1] == by
+        if of is None or not is_known or of[2] is not hidden:
             assert self._session.dataset is not None
-            self._split = split(snapshot, self._session.dataset.obs[by])
-            self._of = snapshot, by
+            self._split = split(snapshot, self._session.dataset.obs[by], hidden)
+            self._of = snapshot, by, hidden
         return self._split
 
     @property
@@ -134,6 +146,10 @@ class Splitting:
         session = self._session
         shown = session.comparing.drawn or session.snapshot
         return None if shown is None else self.of(shown)
+
+    def _on_hidden(self) -> None:
+        if self.is_shown:
+            self._tell()
 
     def _tell(self, *event: object) -> None:
         self._told = self.is_shown

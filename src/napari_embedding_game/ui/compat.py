@@ -203,7 +203,12 @@ class MapPoints(LockedPoints):
     """
 
     _order: NDArray[np.intp] | None = None
-    """Points in the order in which they are drawn; None: as they are."""
+    """Points in the order in which they are drawn, without those that are hidden.
+
+    None: all, as they are.
+    """
+    _n_ordered = 0
+    """Number of points that the order was made of."""
     _compared: tuple[NDArray[np.object_], bool] | None = None
     """The symbols that were compared last, and whether they are all the same."""
     _is_made = False
@@ -214,17 +219,28 @@ class MapPoints(LockedPoints):
 
     @property
     def order(self) -> NDArray[np.intp] | None:
-        """Points (N,) in the order in which they are drawn; None: as they come."""
+        """Points (m,) that are drawn, in that order; None: all as they come."""
         return self._order
 
-    def draw_last(self, chosen: NDArray[np.bool_] | None) -> None:
-        """Draw chosen points (N,) above the others from now on; None: no points."""
-        if chosen is None:
+    def draw_last(
+        self,
+        chosen: NDArray[np.bool_] | None,
+        hidden: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Draw chosen points (N,) above the others from now on, hidden ones (N,) not.
+
+        None: no points.
+        """
+        given = hidden if chosen is None else chosen
+        self._n_ordered = 0 if given is None else len(given)
+        if given is None:
             self._order = None
-        else:
-            self._order = np.concatenate(
-                [np.flatnonzero(~chosen), np.flatnonzero(chosen)]
-            )
+            return
+        shown = np.ones(len(given), bool) if hidden is None else ~hidden
+        above = np.zeros(len(given), bool) if chosen is None else chosen
+        self._order = np.concatenate(
+            [np.flatnonzero(~above & shown), np.flatnonzero(above & shown)]
+        )
 
     @property
     def current_symbol(self) -> Any:
@@ -249,8 +265,8 @@ class MapPoints(LockedPoints):
     def _view_indices(self) -> NDArray[np.intp]:
         indices = super()._view_indices
         order = self._order
-        is_whole = order is not None and len(order) == len(indices) == len(self.data)
-        return order if is_whole and has_views() else indices
+        is_whole = self._n_ordered == len(indices) == len(self.data)
+        return order if order is not None and is_whole and has_views() else indices
 
     @property
     def _view_selected(self) -> NDArray[np.intp]:
@@ -263,7 +279,7 @@ class MapPoints(LockedPoints):
     def _view_size(self) -> NDArray[np.floating]:
         sizes = super()._view_size
         order = self._order
-        is_whole = order is not None and len(order) == len(sizes)
+        is_whole = order is not None and self._n_ordered == len(sizes)
         return sizes.take(order) if is_whole and has_views() else sizes
 
     @property
@@ -282,8 +298,9 @@ class MapPoints(LockedPoints):
         if slice_input is None or not has_views():
             return False
         in_order = list(slice_input.displayed) == list(range(self.ndim))
-        is_whole = self._order is None or len(self._order) == len(self.data)
-        return in_order and is_whole and len(self._view_indices) == len(self.data)
+        is_whole = self._order is None or self._n_ordered == len(self.data)
+        n_in_view = len(super()._view_indices)
+        return in_order and is_whole and n_in_view == len(self.data)
 
     @property
     def _view_data(self) -> NDArray[np.floating]:
@@ -336,12 +353,19 @@ def points_class(wanted: type[Points]) -> type[Points]:
     return wanted if kind == "points" else Points
 
 
-def draw_last(layer: Points, chosen: NDArray[np.bool_] | None) -> None:
-    """Draw chosen points (N,) above the others, where that is possible; None: none."""
+def draw_last(
+    layer: Points,
+    chosen: NDArray[np.bool_] | None,
+    hidden: NDArray[np.bool_] | None = None,
+) -> None:
+    """Draw chosen points (N,) above the others, hidden ones (N,) not; None: none.
+
+    Where napari cannot be told, all are drawn as they come.
+    """
     if isinstance(layer, MapPoints):
-        layer.draw_last(chosen)
+        layer.draw_last(chosen, hidden)
 
 
 def drawing_order(layer: Points) -> NDArray[np.intp] | None:
-    """Return the points in the order in which they are drawn; None: as they come."""
+    """Return the points that are drawn, in that order; None: all as they come."""
     return layer.order if isinstance(layer, MapPoints) else None

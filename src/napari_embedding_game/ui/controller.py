@@ -35,6 +35,7 @@ from napari_embedding_game.ui.images.linked_layers import go_to
 from napari_embedding_game.ui.images.object_highlight import ObjectHighlight
 from napari_embedding_game.ui.images.relink import Relinker
 from napari_embedding_game.ui.style.coloring import CLUSTER
+from napari_embedding_game.ui.style.legend import HIDE, ISOLATE, SHOW, SHOW_ALL
 from napari_embedding_game.ui.style.level_click import select_rows
 from napari_embedding_game.ui.tasks.confirm_replace import Replacing
 from napari_embedding_game.ui.tasks.gc_guard import GcGuard
@@ -231,6 +232,17 @@ class Controller(QObject):
             (selection.toggle if is_added else selection.select)(cluster)
         else:
             select_rows(selection, levels.codes == place, is_added=is_added)
+
+    def hide_level(self, action: str, place: int) -> None:
+        """Hide one level of the legend, show it alone or again, or show all of them."""
+        hiding = self.session.hiding
+        if action == SHOW_ALL:
+            hiding.show_all()
+            return
+        column, levels = self.drawing.hideable()
+        if place < len(levels):
+            acts = {HIDE: hiding.hide, ISOLATE: hiding.isolate, SHOW: hiding.show}
+            acts[action](column, levels[place])
 
     def embed_selection(
         self, source: Source | None = None, options: ReadOptions | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,17 @@ class PointColors:
     scale: NDArray[np.floating] | None = None
     """(K, 4) colours from the low to the high limit."""
     limits: tuple[float, float] = (0.0, 1.0)
+    shown: NDArray[np.bool_] | None = None
+    """(n,) the points that are drawn and counted; None for all."""
+
+    def drawn(self) -> PointColors:
+        """Return the colours of the points that are drawn."""
+        shown, levels = self.shown, self.levels
+        if shown is None:
+            return self
+        if levels is not None:
+            levels = Levels(levels.names, levels.codes[shown])
+        return replace(self, rgba=self.rgba[shown], levels=levels, shown=None)
 
 
 def draw(
@@ -80,10 +91,13 @@ def draw(
             "`pip install matplotlib`, or save a screenshot."
         ) from error
     colors = _by_cluster(result) if colors is None else colors
+    embedding = result.embedding
+    if colors.shown is not None:
+        embedding, colors = embedding[colors.shown], colors.drawn()
     figure = Figure(figsize=_INCHES, layout="constrained")
-    deep = result.embedding.shape[1] > 2
+    deep = embedding.shape[1] > 2
     axes: Any = figure.add_subplot(projection="3d" if deep else None)
-    _scatter(axes, result.embedding, colors.rgba)
+    _scatter(axes, embedding, colors.rgba)
     if colors.scale is not None:
         _explain_scale(figure, axes, colors, colors.scale)
     if colors.levels is not None:

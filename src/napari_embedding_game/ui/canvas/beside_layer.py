@@ -76,6 +76,7 @@ class BesideLayer:
         magnification: NDArray[np.floating] | float,
         above: NDArray[np.bool_] | None,
         unit: float,
+        hidden: NDArray[np.bool_] | None = None,
     ) -> None:
         """Draw the points as those of the map on show look; nothing without a layer.
 
@@ -87,11 +88,14 @@ class BesideLayer:
             Points that are drawn above all others.
         unit : float
             World units per thousandth of the map.
+        hidden : (N,) bool, optional
+            Points that are not drawn.
         """
         layer, n_maps = self.layer, self._n_maps
         if layer is None or len(layer.data) != n_maps * len(colors):
             return
-        draw_last(layer, None if above is None else np.tile(above, n_maps))
+        both = [None if of is None else np.tile(of, n_maps) for of in (above, hidden)]
+        draw_last(layer, *both)
         with in_place(layer, "face_color") as shown:
             shown[:] = np.tile(colors, (n_maps, 1))
         sizes_of_one = unit * point_size(len(colors)) * np.asarray(magnification)

@@ -67,7 +67,9 @@ class ClickSelection:
         if seen is None:
             return
         # Not the nearest landmark: its points may have been split among clusters.
-        row = row_near(self._layers, seen, pointed.pixel)
+        n_maps = len(seen) // max(len(self._session.clusters.labels), 1)
+        hidden = self._session.hiding.of_places(n_maps)
+        row = row_near(self._layers, seen, pointed.pixel, hidden)
         if row is None:
             self._on_object(pointed, adds)
             return
@@ -109,5 +111,8 @@ class ClickSelection:
             is_inside = self._layers.inside(pixels, seen)
         if drawn is not None and is_inside is not None and is_inside.any():
             is_inside = is_inside.reshape(-1, len(drawn.embedding)).any(axis=0)
+            hidden = self._session.hiding.mask
+            if hidden is not None:
+                is_inside &= ~hidden
             mode = "add" if adds else "replace"
             self._session.selection.select_points(is_inside, mode)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.core.types import FAR, Snapshot
 from napari_embedding_game.data.export.figure import Levels
+from napari_embedding_game.session.hiding import CLUSTERS, Hiding
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.connections import Connections
@@ -25,6 +27,7 @@ from napari_embedding_game.ui.style.coloring import (
     Legend,
     coloring,
     is_choice,
+    name_of,
 )
 from napari_embedding_game.ui.style.colors import Colors
 from napari_embedding_game.ui.tasks.throttle import throttled
@@ -105,6 +108,7 @@ class Drawing(QObject):
             (session.comparing.moved, self._on_way),
             (session.comparing.laid_out, self._on_panels),
             (session.splitting.moved, self._on_panels),
+            (session.hiding.changed, self._on_hidden),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
             (viewer.dims.events.order, self._on_axes),
@@ -169,6 +173,8 @@ class Drawing(QObject):
         session = self._session
         panels, beside = session.panels, session.comparing.beside
         looks = self._colors(snapshot), self._magnification(snapshot), self._above()
+        hidden = session.hiding.mask
+        self.layers.hide(hidden)
         drawn = self.layers.show(
             snapshot,
             *looks,
@@ -177,7 +183,7 @@ class Drawing(QObject):
         )
         if drawn:
             self.layers.show_beside(None if beside is None else beside.places)
-            self.layers.beside.recolor(*looks, self.layers.unit)
+            self.layers.beside.recolor(*looks, self.layers.unit, hidden)
         if drawn and self._session.state == "running":
             self._legend_turn.throttle()
         elif drawn:
@@ -189,6 +195,7 @@ class Drawing(QObject):
         """Show the points where they are in their present colours and sizes."""
         snapshot = self._session.snapshot
         if snapshot is not None:
+            self.layers.hide(self._session.hiding.mask)
             self.layers.recolor(
                 self._colors(snapshot), self._magnification(snapshot), self._above()
             )
@@ -200,8 +207,26 @@ class Drawing(QObject):
         return self._coloring.levels()
 
     def legend(self) -> Legend:
-        """Return how to read the colours."""
-        return self._coloring.legend()
+        """Return how to read the colours, and what is hidden."""
+        legend, hiding = self._coloring.legend(), self._session.hiding
+        if not hiding.n_points:
+            return legend
+        column, names = self.hideable()
+        hidden = hiding.hidden_of(column)
+        places = (place for place, name in enumerate(names) if name in hidden)
+        return replace(legend, hidden=frozenset(places), note=told_hidden(hiding))
+
+    def hideable(self) -> tuple[str, tuple[str, ...]]:
+        """Return the column of the levels that points are coloured by, and these.
+
+        "" and the ids of the clusters, where these are; no levels of a scale.
+        """
+        session, levels = self._session, self.levels()
+        if session.look.color_by == CLUSTER:
+            return CLUSTERS, tuple(str(c.id) for c in session.clusters.clusters)
+        if levels is None or session.dataset is None:
+            return CLUSTERS, ()
+        return name_of(session.look.color_by, session.dataset) or "", levels.names
 
     def tell_legend(self) -> None:
         """Say how to read the colours, if that has changed."""
@@ -246,6 +271,10 @@ class Drawing(QObject):
             self.redraw()
         elif name == "size_by":
             self.redraw()
+
+    def _on_hidden(self) -> None:
+        self.redraw()
+        self._tidying.start()
 
     def _on_axes(self, event: object = None) -> None:
         """Draw the map upright when other axes are displayed."""
@@ -384,6 +413,17 @@ class Drawing(QObject):
         if self._session.selection.is_empty:
             return 1.0
         return np.where(self._session.selection.points, SELECTED_MAGNIFICATION, 1.0)
+
+
+def told_hidden(hiding: Hiding) -> str:
+    """Return in a sentence which points are hidden."""
+    n_levels, column = hiding.n_levels, hiding.column
+    one = "level" if column else "cluster"
+    levels = f"1 {one}" if n_levels == 1 else f"{n_levels} {one}s"
+    of = f" of {column}" if column else ""
+    n_points = hiding.n_points
+    points = "1 point is" if n_points == 1 else f"{n_points:,} points are"
+    return f"{levels}{of} hidden: {points} not drawn."
 
 
 def magnification(

@@ -96,5 +96,6 @@ def point_at(
     sizes = layers.points.size
     if len(seen) != len(sizes):
         sizes = np.resize(sizes, len(seen))  # maps side by side: the same points
-    row = row_under(layers, seen, pixel, REACH, sizes)
+    hidden = session.hiding.of_places(len(seen) // n_points)
+    row = row_under(layers, seen, pixel, REACH, sizes, hidden)
     return None if row is None else row % n_points

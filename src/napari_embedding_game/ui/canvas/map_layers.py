@@ -115,6 +115,7 @@ class MapLayers:
         self._is_blank = False
         """Whether the layers are hidden, as nothing was drawn in them so far."""
         self._landmarks_shown = True
+        self._hidden: NDArray[np.bool_] | None = None
         self._given_up: list[Layer] = []
         """Layers that somebody edited, until a new map takes their place."""
         self._seen_axes = self._displayed()
@@ -247,7 +248,14 @@ class MapLayers:
             self._write_looks(points, colors, magnification, above)
             if not self._picture_of(points).recolor():
                 self._draw(points)
-            self.beside.recolor(colors, magnification, above, self.unit)
+            self.beside.recolor(colors, magnification, above, self.unit, self._hidden)
+
+    def hide(self, hidden: NDArray[np.bool_] | None) -> None:
+        """Leave points (N,) out of what is drawn from the next drawing on; None: none.
+
+        They keep their places, and the map its scale.
+        """
+        self._hidden = hidden
 
     def show_landmarks(self, shown: bool) -> None:
         """Show or hide the landmarks, now and in the layers of later runs."""
@@ -676,7 +684,9 @@ class MapLayers:
         magnification: NDArray[np.floating] | float,
         above: NDArray[np.bool_] | None,
     ) -> None:
-        draw_last(layer, above)
+        hidden = self._hidden
+        is_of_layer = hidden is not None and len(hidden) == len(layer.data)
+        draw_last(layer, above, hidden if is_of_layer else None)
         with in_place(layer, "face_color") as shown:
             shown[:] = colors
         size = self._frame.unit * point_size(len(layer.data))

@@ -237,7 +237,8 @@ class MapPicture(QObject):
         if axes != [0, 1]:
             positions = positions[:, axes]
         order = drawing_order(layer)
-        self._is_sample = self._is_moving and len(positions) > MOST_MOVING
+        n_drawn = len(positions) if order is None else len(order)
+        self._is_sample = self._is_moving and n_drawn > MOST_MOVING
         if self._is_sample:
             order = _sample(len(positions), order)
         picture = paint_points(
@@ -274,7 +275,7 @@ class MapPicture(QObject):
             (1.0, 0.0),
             (1.0, 0.0),
             shape,
-            order=np.argsort(places @ -drawn.ahead),
+            order=_farthest_first(places @ drawn.ahead, drawing_order(layer)),
             opacity=layer.opacity,
         )
         middle = places.mean(axis=0, dtype=float)
@@ -329,6 +330,15 @@ class MapPicture(QObject):
         """Draw what is seen now that the camera has moved."""
         if self.layer in self._viewer.layers and self.layer.visible:
             self.recolor()
+
+
+def _farthest_first(
+    depths: NDArray[np.floating], drawn: NDArray[np.intp] | None
+) -> NDArray[np.intp]:
+    """Return the points that are drawn, the farthest of these depths (N,) first."""
+    if drawn is None or len(drawn) == len(depths):
+        return np.argsort(-depths)
+    return drawn[np.argsort(-depths[drawn])]
 
 
 def _sample(n_points: int, order: NDArray[np.intp] | None) -> NDArray[np.intp]:

@@ -13,19 +13,34 @@ BESIDE = 0.08
 
 
 def row_near(
-    layers: MapLayers, embedding: NDArray[np.floating], pixel: NDArray[np.floating]
+    layers: MapLayers,
+    embedding: NDArray[np.floating],
+    pixel: NDArray[np.floating],
+    hidden: NDArray[np.bool_] | None = None,
 ) -> int | None:
     """Return the row of (N, d) that is drawn nearest to a pixel; None off the map.
 
     Of points in space that are drawn one behind the other, the foremost.
+
+    Parameters
+    ----------
+    layers : MapLayers
+    embedding : array, shape (N, d)
+    pixel : array, shape (2,)
+    hidden : array of bool, shape (N,), optional
+        Points that are not drawn, and so cannot be pointed at.
     """
     space = layers.space_at(pixel)
     if space is not None:
         sizes = 0.0 if layers.points is None else layers.points.size
         places, reach = layers.to_world(embedding), layers.side * BESIDE
-        return _in_space(space, places, pixel, reach, 0.0, sizes)
+        return _in_space(space, places, pixel, reach, 0.0, sizes, hidden)
     place = layers.place_at(pixel)
-    return None if place is None else nearest(layers.as_drawn(embedding), place)
+    rows, embedding = _shown(embedding, hidden)
+    if place is None or not len(embedding):
+        return None
+    found = nearest(layers.as_drawn(embedding), place)
+    return found if rows is None else int(rows[found])
 
 
 def row_under(
@@ -34,6 +49,7 @@ def row_under(
     pixel: NDArray[np.floating],
     pixels: float,
     sizes: NDArray[np.floating] | float = 0.0,
+    hidden: NDArray[np.bool_] | None = None,
 ) -> int | None:
     """Return the row of (N, d) that is drawn at a pixel, or None.
 
@@ -46,22 +62,36 @@ def row_under(
         How far from its middle a small point can be pointed at, on the canvas.
     sizes : array, shape (N,)
         Of the points in the world: larger ones can be pointed at anywhere.
+    hidden : array of bool, shape (N,), optional
+        Points that are not drawn, and so cannot be pointed at.
     """
     space = layers.space_at(pixel)
     if space is not None:
         places = layers.to_world(embedding)
-        return _in_space(space, places, pixel, 0.0, pixels, sizes)
+        return _in_space(space, places, pixel, 0.0, pixels, sizes, hidden)
     place = layers.place_at(pixel)
     if place is None:
         return None
     zoom = float(np.linalg.svd(place.stretch, compute_uv=False)[-1]) / layers.scale
     reach = max(pixels, float(np.max(sizes)) * zoom / 2)
-    point = nearest_within(layers.as_drawn(embedding), place, reach)
+    rows, shown = _shown(embedding, hidden)
+    point = nearest_within(layers.as_drawn(shown), place, reach)
     if point is None:
         return None
     row, away = point
+    row = row if rows is None else int(rows[row])
     radius = float(np.broadcast_to(sizes, len(embedding))[row]) * zoom / 2
     return row if away <= max(pixels, radius) else None
+
+
+def _shown(
+    embedding: NDArray[np.floating], hidden: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.intp] | None, NDArray[np.floating]]:
+    """Return the rows that are drawn, None for all, and their places."""
+    if hidden is None:
+        return None, embedding
+    rows = np.flatnonzero(~hidden)
+    return rows, embedding[rows]
 
 
 def _in_space(
@@ -71,6 +101,7 @@ def _in_space(
     reach: float,
     pixels: float,
     sizes: NDArray[np.floating] | float,
+    hidden: NDArray[np.bool_] | None = None,
 ) -> int | None:
     """Return the foremost of places (N, 3) that are drawn at a pixel.
 
@@ -79,6 +110,8 @@ def _in_space(
     """
     away = np.hypot(*(space.to_pixels(places) - pixel).T)
     away[np.isnan(away)] = np.inf  # behind the camera
+    if hidden is not None:
+        away[hidden] = np.inf
     first = int(np.argmin(away))
     if not np.isfinite(away[first]):
         return None

@@ -51,6 +51,9 @@ class DisplayControls(ControlsSection):
     level_picked = Signal(int, bool)
     """The place of a level of the legend, and whether it is added to the selection."""
 
+    hiding_requested = Signal(str, int)
+    """What is to be done to the level of a place of the legend: hide it, ..."""
+
     def __init__(self, session: Session) -> None:
         super().__init__("Look")
         self._session = session
@@ -134,6 +137,7 @@ class DisplayControls(ControlsSection):
             self._connections.connect(signal, slot)
         self.legend.limits_changed.connect(self._set_limits)
         self.legend.picked.connect(self.level_picked)
+        self.legend.hiding_requested.connect(self.hiding_requested)
 
     def close(self) -> None:
         """Undo the connections to the session."""

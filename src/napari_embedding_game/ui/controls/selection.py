@@ -121,6 +121,7 @@ class SelectionControls(ControlsSection):
         session = self._session
         changes = (
             session.selection.changed,
+            session.hiding.changed,
             session.state_changed,
             self._linked.changed,
         )
@@ -138,7 +139,9 @@ class SelectionControls(ControlsSection):
         n_points, n_clusters = len(selection.rows), len(selection.shares())
         points = f"{n_points:,} {'point' if n_points == 1 else 'points'}"
         where = "1 cluster" if n_clusters == 1 else f"{n_clusters} clusters"
-        return f"{points} selected, in {where}"
+        n_hidden = self._session.hiding.n_selected
+        told = f"{points} selected, in {where}"
+        return f"{told}; {n_hidden:,} of them hidden" if n_hidden else told
 
     def _embed(self) -> None:
         goes_on, options = self.space.ask()

@@ -68,6 +68,10 @@ class Legend:
     limits: tuple[float, float] | None = None
     extent: tuple[float, float] | None = None
     """Lowest and highest value: how far the limits can be moved."""
+    hidden: frozenset[int] = frozenset()
+    """Places of the levels whose points are not drawn."""
+    note: str = ""
+    """What is hidden, of these levels or of others; "" where nothing is."""
 
     def is_as(self, other: Legend | None) -> bool:
         """Whether it looks the same."""

@@ -10,9 +10,18 @@ from qtpy.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPen,
     QPixmap,
 )
-from qtpy.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import (
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 from superqt import QRangeSlider
 
 from napari_embedding_game.ui.style.coloring import Legend
@@ -23,6 +32,15 @@ from napari_embedding_game.ui.style.level_click import CLICK_TIP, adds
 TWO_COLUMNS_FROM = 9
 """Levels from which the legend takes two columns."""
 SWATCH = 11
+RING = 1.5
+"""Line of the swatch of a level that is hidden."""
+HIDE, ISOLATE, SHOW, SHOW_ALL = "hide", "isolate", "show", "show all"
+HIDE_TIP = "Right-click to hide it, or to show it alone (Alt+click)."
+HIDDEN_TIP = "Hidden: click to show its points again."
+HIDDEN_MEANS = (
+    "Hidden points are not drawn and cannot be pointed at, and figures leave them out. "
+    "Clusters, tables, comparisons and data files have all points."
+)
 STEPS = 500
 """Places that a handle of the limits can stand at."""
 
@@ -31,11 +49,14 @@ class LegendView(QWidget):
     """Shows one legend; ``set_legend`` replaces it.
 
     ``limits_changed`` brings the (low, high) that a person chose for a scale,
-    ``picked`` the place of the level that was clicked, and whether it is to be added.
+    ``picked`` the place of the level that was clicked, and whether it is to be added,
+    ``hiding_requested`` what is to be done to the level of a place: ``HIDE``,
+    ``ISOLATE``, ``SHOW``, or ``SHOW_ALL`` to all of them.
     """
 
     limits_changed = Signal(tuple)
     picked = Signal(int, bool)
+    hiding_requested = Signal(str, int)
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,9 +64,22 @@ class LegendView(QWidget):
         self._layout.setContentsMargins(0, 2, 0, 0)
         self._shown: Legend | None = None
         self._body: QWidget | None = None
+        self.note = text_label()
+        self.note.setToolTip(HIDDEN_MEANS)
+        self.show_all = QPushButton("Show all")
+        self.show_all.setToolTip("Draw the points of all levels again.")
+        self.show_all.clicked.connect(lambda: self.hiding_requested.emit(SHOW_ALL, -1))
+        self._hidden = QWidget()
+        row = QHBoxLayout(self._hidden)
+        row.setContentsMargins(0, 4, 0, 0)
+        row.addWidget(self.note, 1)
+        row.addWidget(self.show_all)
+        self._hidden.hide()
+        self._layout.addWidget(self._hidden)
 
     def set_legend(self, legend: Legend) -> None:
-        """Show how to read these colours."""
+        """Show how to read these colours, and what is hidden."""
+        self._tell_hidden(legend.note)
         kind = _kind(legend)
         if kind is None:
             self._replace(text_label(legend.title))
@@ -58,6 +92,7 @@ class LegendView(QWidget):
                 ignore_idle_wheel(body)  # made after the dock, which does it for all
             else:
                 body.picked.connect(self.picked)
+                body.hiding_requested.connect(self.hiding_requested)
             self._replace(body)
 
     def _replace(self, body: QWidget) -> None:
@@ -66,7 +101,11 @@ class LegendView(QWidget):
             self._body.hide()
             self._body.deleteLater()
         self._body = body
-        self._layout.addWidget(body)
+        self._layout.insertWidget(0, body)
+
+    def _tell_hidden(self, note: str) -> None:
+        self.note.setText(note)
+        self._hidden.setVisible(bool(note))
 
 
 class _Scale(QWidget):
@@ -132,9 +171,11 @@ class _Levels(QWidget):
     """A disc and a name for each level; further legends are written into the rows."""
 
     picked = Signal(int, bool)
+    hiding_requested = Signal(str, int)
 
     def __init__(self, legend: Legend) -> None:
         super().__init__()
+        self._hidden: frozenset[int] = frozenset()
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(6)
@@ -152,21 +193,64 @@ class _Levels(QWidget):
             self._rows.append((QLabel(), name))
         if len(legend.levels) != self._n_shown:
             self._place(len(legend.levels))
+        self._hidden = legend.hidden
         levels = zip(legend.levels, legend.colors, self._rows, strict=False)
-        for (level, remark), rgba, (disc, name) in levels:
-            disc.setPixmap(swatch(rgba))
+        for place, ((level, remark), rgba, (disc, name)) in enumerate(levels):
+            is_hidden = place in self._hidden
+            disc.setPixmap(swatch(rgba, is_hollow=is_hidden))
             name.setText(level)
+            font = name.font()
+            font.setStrikeOut(is_hidden)
+            name.setFont(font)
             told = f"{level}: {remark}" if remark else level
-            name.setToolTip(f"{told}\n{CLICK_TIP}")
+            tip = HIDDEN_TIP if is_hidden else f"{CLICK_TIP}\n{HIDE_TIP}"
+            for label in (disc, name):
+                label.setToolTip(f"{told}\n{tip}")
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Pick the level under the mouse."""
+        """Pick the level under the mouse, or offer to hide it."""
         under = self.childAt(event.pos())
         places = [n for n, labels in enumerate(self._rows) if under in labels]
-        if event.button() == Qt.MouseButton.LeftButton and places:
-            self.picked.emit(places[0], adds(event))
-        else:
+        if not places or not self._take(places[0], event):
             super().mousePressEvent(event)
+
+    def _take(self, place: int, event: QMouseEvent) -> bool:
+        """Do what a click on a level asks for; return whether it asks for anything."""
+        if event.button() == Qt.MouseButton.RightButton:
+            self.menu_of(place).popup(event.globalPos())
+        elif event.button() != Qt.MouseButton.LeftButton:
+            return False
+        elif event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            self._ask(SHOW_ALL if self._is_alone(place) else ISOLATE, place)
+        elif place in self._hidden:
+            self._ask(SHOW, place)
+        else:
+            self.picked.emit(place, adds(event))
+        return True
+
+    def menu_of(self, place: int) -> QMenu:
+        """Return what can be done to a level, as a menu that is gone once closed."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        is_hidden = place in self._hidden
+        n_shown = self._n_shown - len(self._hidden)
+        for text, action, can in (
+            ("Show" if is_hidden else "Hide", SHOW if is_hidden else HIDE, True),
+            ("Show only this", ISOLATE, not self._is_alone(place)),
+            ("Show all", SHOW_ALL, bool(self._hidden)),
+        ):
+            entry = menu.addAction(text)
+            entry.setEnabled(can and (action != HIDE or n_shown > 1))
+            entry.triggered.connect(
+                lambda _=False, action=action: self._ask(action, place)
+            )
+        return menu
+
+    def _ask(self, action: str, place: int) -> None:
+        self.hiding_requested.emit(action, place)
+
+    def _is_alone(self, place: int) -> bool:
+        return place not in self._hidden and len(self._hidden) == self._n_shown - 1
 
     def _place(self, n_levels: int) -> None:
         self._n_shown = n_levels
@@ -190,15 +274,20 @@ def _kind(legend: Legend) -> type[_Scale | _Levels] | None:
     return _Levels if legend.levels and legend.colors is not None else None
 
 
-def swatch(rgba: np.ndarray) -> QPixmap:
-    """Return a disc of one colour."""
+def swatch(rgba: np.ndarray, *, is_hollow: bool = False) -> QPixmap:
+    """Return a disc of one colour, or a ring of it."""
     pixmap = QPixmap(SWATCH, SWATCH)
     pixmap.fill(QColor(0, 0, 0, 0))
     painter = QPainter(pixmap)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QColor(0, 0, 0, 0))
-    painter.setBrush(_qcolor(rgba))
-    painter.drawEllipse(QRectF(0, 0, SWATCH, SWATCH))
+    if is_hollow:
+        painter.setPen(QPen(_qcolor(rgba), RING))
+        edge = RING / 2
+        painter.drawEllipse(QRectF(edge, edge, SWATCH - RING, SWATCH - RING))
+    else:
+        painter.setPen(QColor(0, 0, 0, 0))
+        painter.setBrush(_qcolor(rgba))
+        painter.drawEllipse(QRectF(0, 0, SWATCH, SWATCH))
     painter.end()
     return pixmap
 

@@ -101,7 +101,11 @@ class WritingTask(QObject):
         if dataset is None or played is None or not dataset.X.shape[1]:
             self.trouble.emit(NO_FILM)
             return
-        colors = colors_of(self._workspace).rgba
+        present = colors_of(self._workspace)
+        colors = present.rgba
+        if present.shown is not None:
+            colors = colors.copy()
+            colors[~present.shown, 3] = 0  # not to be seen
 
         def write() -> None:
             from napari_embedding_game.session.film import write_film
@@ -257,4 +261,5 @@ def colors_of(workspace: Workspace) -> PointColors:
     assert snapshot is not None
     by_cluster = ByCluster(session.clusters, workspace.palette)
     present = coloring(look.color_by, dataset, by_cluster, look.limits, session)
-    return for_figure(look.color_by, present, snapshot)
+    colors, hidden = for_figure(look.color_by, present, snapshot), session.hiding.mask
+    return colors if hidden is None else replace(colors, shown=~hidden)

@@ -334,6 +334,7 @@ class ClusterLabels(QObject):
             session.comparing.moved,
             session.comparing.laid_out,
             session.splitting.moved,
+            session.hiding.changed,
             session.look.events.show_names,
             session.look.events.color_by,
             self._linked.changed,  # the map may make room
@@ -381,6 +382,10 @@ class ClusterLabels(QObject):
         split = session.splitting.current
         if split is not None:  # in each panel they would be too many
             labels = np.where(split.of_points == 0, labels, NOWHERE)
+        hidden = session.hiding.mask
+        if hidden is not None:
+            labels = np.where(hidden, NOWHERE, labels)
+        if split is not None or hidden is not None:
             there = set(np.unique(labels).tolist())
             clusters = tuple(c for c in clusters if c.id in there)
             if not clusters:

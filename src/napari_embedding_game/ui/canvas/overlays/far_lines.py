@@ -75,6 +75,7 @@ class FarLines(QObject):
                 session.comparing.moved,
                 session.comparing.laid_out,
                 session.splitting.moved,
+                session.hiding.changed,
                 session.look.events.show_far,
                 workspace.linked.changed,  # the map may make room
                 viewer.dims.events.order,  # also then
@@ -119,6 +120,9 @@ class FarLines(QObject):
             return none
         rows = session.selection.rows
         pairs = far_neighbors(snapshot.neighbors, snapshot.embedding, rows)
+        hidden = session.hiding.mask
+        if hidden is not None:
+            pairs = pairs[~hidden[pairs].any(axis=1)]
         return pairs[:MOST_LINES]
 
     def _paint(self, painter: QPainter, drawn: Projection) -> None:

@@ -72,6 +72,7 @@ class PanelCaptions(QObject):
         self._connections.connect_all(
             (
                 session.splitting.moved,
+                session.hiding.changed,
                 session.comparing.moved,
                 session.comparing.laid_out,
                 session.comparing.changed,
