@@ -302,7 +302,7 @@ def test_a_figure_of_very_many_groups_says_that_it_lists_none(dataset, result):
 
 
 def test_ending_says_the_format(dataset, result, tmp_path):
-    assert set(WRITERS) == {".h5ad", ".csv", ".parquet", ".png", ".svg"}
+    assert set(WRITERS) == {".h5ad", ".csv", ".parquet", ".png", ".svg", ".pdf"}
     with pytest.raises(DataError, match=r"a\.docx cannot be written: .*\.h5ad"):
         write(dataset, result, tmp_path / "a.docx")
 

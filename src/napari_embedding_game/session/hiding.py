@@ -161,7 +161,8 @@ class Hiding:
             return None
         levels = as_levels(dataset.obs[hidden.column])
         chosen = np.asarray(levels.cat.categories.isin(hidden.levels), bool)
-        return chosen[levels.cat.codes.to_numpy()]
+        mask: NDArray[np.bool_] = chosen[levels.cat.codes.to_numpy()]
+        return mask
 
     @staticmethod
     def _has_column(dataset: Dataset, column: str) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from qtpy.QtGui import QKeyEvent, QKeySequence, QShortcut
 from qtpy.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.export.expression_figure import ExpressionPlot
+from napari_embedding_game.data.export.volcano_figure import VolcanoPlot
 from napari_embedding_game.session.cluster_report import ClusterReport, as_levels
 from napari_embedding_game.session.session import State, sentence
 from napari_embedding_game.ui.connections import Connections
@@ -88,6 +91,8 @@ class InspectorDock(QWidget):
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self.refresh)
         self._connections = Connections()
+        for kind, find in self._plots():
+            workspace.plots.offer(kind, find)
         self._build()
         self._connect()
         self._on_theme()
@@ -96,6 +101,8 @@ class InspectorDock(QWidget):
 
     def _release(self) -> None:
         self._connections.close()
+        for kind, find in self._plots():
+            self.workspace.plots.withdraw(kind, find)
         self.setEnabled(False)
         is_with_window = self._closing.is_with_window
         leave_workspace(self._viewer, self.workspace, self, with_window=is_with_window)
@@ -138,6 +145,13 @@ class InspectorDock(QWidget):
         self._report_worker.ask(clusters, column, self._draw_number)
 
     # Making
+
+    def _plots(self) -> tuple[tuple[type, Callable[[], Any]], ...]:
+        """Return what draws the plots that figures can have."""
+        return (
+            (ExpressionPlot, self.details.dot_plot.plot),
+            (VolcanoPlot, self.details.markers.plot),
+        )
 
     def _build(self) -> None:
         splitter = QSplitter(Qt.Orientation.Horizontal)

@@ -92,6 +92,7 @@ def _of_run(controller: Controller, run: RunControls) -> Pairs:
     yield run.play_requested, controller.play
     yield run.continue_requested, controller.play_on
     yield run.save_requested, writing.save
+    yield run.panels_requested, writing.ask_for_panels
     yield run.save_session_requested, writing.save_session
     yield run.write_features_requested, writing.write_features
     yield run.copy_methods_requested, writing.copy_methods

@@ -16,6 +16,7 @@ from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
+from napari_embedding_game.ui.plots_on_show import PlotsOnShow
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Workspace:
         self.loading = Loading(self.session, self.maps)
         self.palette = ClusterColors(self.session.clusters)
         self.linked = LinkedLayers()
+        self.plots = PlotsOnShow()
+        """Those of the Inspector."""
         self.composition_column = ""
         """Metadata column that the inspector describes clusters by; "" for none."""
         self.kept_map: KeptMap | None = None

@@ -21,6 +21,7 @@ INCHES = 0.26
 """Width and height of what one gene is in one group."""
 _LEGEND_INCHES = 1.6
 _MARGIN = 0.4
+_BELOW = 0.7
 _LETTER = 0.085
 _DPI = 300
 
@@ -57,39 +58,114 @@ def draw_expression(plot: ExpressionPlot) -> Any:
     DataError
         If matplotlib is missing.
     """
+    figure_class = figure_of_matplotlib()
+    layout = ExpressionLayout()
+    width, height = layout.size(plot)
+    figure = figure_class(figsize=(width, height))
+    place_expression(figure, plot, 0.0, height, layout)
+    return figure
+
+
+def figure_of_matplotlib() -> Any:
+    """Return the class of figures without a window.
+
+    Raises
+    ------
+    DataError
+        If matplotlib is missing.
+    """
     try:
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import ListedColormap, Normalize
         from matplotlib.figure import Figure
     except ImportError as error:
         raise DataError(
             "Figures are drawn by matplotlib, which is not installed: run "
             "`pip install matplotlib`."
         ) from error
+    return Figure
+
+
+@dataclass(frozen=True)
+class ExpressionLayout:
+    """How large the drawing is, and where its legend stands."""
+
+    cell: float = INCHES
+    """Width and height of what one gene is in one group, in inches."""
+    letters: float = 1.0
+    """Size of the letters to 10 points; borders and legend go with it."""
+    is_below: bool = False
+    """Whether the legend stands below the genes, not to the right of them."""
+
+    def names(self, plot: ExpressionPlot) -> tuple[float, float]:
+        """Return the inches that the names of groups and of genes take."""
+        letter = _LETTER * self.letters
+        return letter * max(map(len, plot.groups)), letter * max(map(len, plot.genes))
+
+    def size(self, plot: ExpressionPlot) -> tuple[float, float]:
+        """Return width and height with the legend, in inches."""
+        n_groups, n_genes = plot.values.shape
+        names, margin = self.names(plot), _MARGIN * self.letters
+        width = self.cell * n_genes + names[0] + 2 * margin
+        height = self.cell * n_groups + names[1] + 2 * margin
+        if self.is_below:
+            legend = _LEGEND_INCHES * (1 + (plot.kind == "dots"))
+            return max(width, legend * self.letters), height + _BELOW * self.letters
+        width += _LEGEND_INCHES * self.letters + margin
+        return width, max(height, 2.6 * self.letters)
+
+    def cell_for(self, plot: ExpressionPlot, width: float) -> float:
+        """Return the width of a cell with which the drawing takes this many inches."""
+        n_genes = len(plot.genes)
+        return self.cell + (width - self.size(plot)[0]) / n_genes
+
+
+def place_expression(
+    figure: Any,
+    plot: ExpressionPlot,
+    left: float,
+    top: float,
+    layout: ExpressionLayout,
+) -> None:
+    """Draw into a figure, with the upper left corner at a place in inches.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    plot : ExpressionPlot
+    left, top : float
+        Inches from the left, and from below.
+    layout : ExpressionLayout
+        Letters have the size that matplotlib is set to.
+    """
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
     shades = ScalarMappable(Normalize(*plot.limits), ListedColormap(plot.scale))
     n_groups, n_genes = plot.values.shape
-    names = _LETTER * max(map(len, plot.groups)), _LETTER * max(map(len, plot.genes))
-    size = INCHES * n_genes, INCHES * n_groups
-    width = size[0] + names[0] + _LEGEND_INCHES + 3 * _MARGIN
-    height = max(size[1] + names[1] + 2 * _MARGIN, 2.6)
-    figure = Figure(figsize=(width, height))
-    top = height - _MARGIN
-    corner = (_MARGIN + names[0], top - size[1])
-    axes = _axes(figure, *corner, *size)
-    _paint(axes, plot, shades)
+    size = layout.cell * n_genes, layout.cell * n_groups
+    names, unit = layout.names(plot), layout.letters
+    margin = _MARGIN * unit
+    begin, under = left + margin + names[0], top - margin - size[1]
+    axes = axes_in_inches(figure, begin, under, *size)
+    _paint(axes, plot, shades, layout.cell)
     axes.set_xlim(-0.5, n_genes - 0.5)
     axes.set_ylim(n_groups - 0.5, -0.5)
     axes.set_xticks(range(n_genes), map(_plain, plot.genes), rotation=90)
     axes.set_yticks(range(n_groups), map(_plain, plot.groups))
     axes.tick_params(length=2)
-    left = corner[0] + size[0] + _MARGIN
-    bar = _axes(figure, left, top - 0.62, _LEGEND_INCHES - 0.3, 0.12)
+    if layout.is_below:
+        corner = left + margin, under - names[1] - 0.55 * unit
+        second = corner[0] + _LEGEND_INCHES * unit, corner[1] - 0.18 * unit
+    else:
+        corner = begin + size[0] + margin, top - margin - 0.62 * unit
+        second = corner[0], corner[1] - 1.13 * unit
+    wide = (_LEGEND_INCHES - 0.3) * unit
+    bar = axes_in_inches(figure, *corner, wide, 0.12 * unit)
     figure.colorbar(shades, cax=bar, orientation="horizontal")
     bar.set_title(_plain(plot.title), fontsize="small", loc="left")
     bar.tick_params(labelsize="small")
     if plot.kind == "dots":
-        _explain_sizes(_axes(figure, left, top - 1.75, _LEGEND_INCHES - 0.3, 0.3))
-    return figure
+        sizes = axes_in_inches(figure, *second, wide, 0.3 * unit)
+        _explain_sizes(sizes, layout.cell)
 
 
 def write_expression(plot: ExpressionPlot, path: Path) -> None:
@@ -104,8 +180,19 @@ def write_expression(plot: ExpressionPlot, path: Path) -> None:
     save_with_text(figure, path)
 
 
-def save_with_text(figure: Any, path: Path) -> None:
+def save_with_text(
+    figure: Any, path: Path, *, dpi: int = _DPI, is_cropped: bool = True
+) -> None:
     """Write a figure whose letters can be edited; the same one gives the same bytes.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : Path
+    dpi : int
+        Dots per inch of what is a picture: a .png, and many points in the others.
+    is_cropped : bool
+        Whether empty borders are left out.
 
     Raises
     ------
@@ -129,26 +216,28 @@ def save_with_text(figure: Any, path: Path) -> None:
         figure.savefig(
             temporary,
             format=ending[1:],
-            dpi=_DPI,
+            dpi=dpi,
             metadata=dates[ending],
-            bbox_inches="tight",
+            bbox_inches="tight" if is_cropped else None,
         )
 
 
-def _axes(figure: Any, left: float, bottom: float, width: float, height: float) -> Any:
-    """Return axes at a place in inches."""
+def axes_in_inches(
+    figure: Any, left: float, bottom: float, width: float, height: float
+) -> Any:
+    """Return axes at a place of a figure in inches, counted from below."""
     wide, high = figure.get_size_inches()
     return figure.add_axes((left / wide, bottom / high, width / wide, height / high))
 
 
-def _paint(axes: Any, plot: ExpressionPlot, shades: Any) -> None:
+def _paint(axes: Any, plot: ExpressionPlot, shades: Any, cell: float) -> None:
     n_groups, n_genes = plot.values.shape
     if plot.kind == "dots":
         columns, rows = np.meshgrid(np.arange(n_genes), np.arange(n_groups))
         axes.scatter(
             columns.ravel(),
             rows.ravel(),
-            s=_area(np.nan_to_num(plot.shares).ravel()),
+            s=_area(np.nan_to_num(plot.shares).ravel(), cell),
             c=shades.to_rgba(plot.values.ravel()),
             edgecolors="#555555",
             linewidths=0.3,
@@ -167,19 +256,19 @@ def _paint(axes: Any, plot: ExpressionPlot, shades: Any) -> None:
         )
 
 
-def _area(shares: NDArray[np.floating]) -> NDArray[np.floating]:
+def _area(shares: NDArray[np.floating], cell: float) -> NDArray[np.floating]:
     """Return the area of dots in square points; the largest just fits."""
-    widest = 72 * INCHES * 0.9
+    widest = 72 * cell * 0.9
     area: NDArray[np.floating] = widest**2 * shares**SIZE_EXPONENT
     return area
 
 
-def _explain_sizes(axes: Any) -> None:
+def _explain_sizes(axes: Any, cell: float) -> None:
     shares = np.array(TOLD_SHARES)
     axes.scatter(
         np.arange(len(shares)),
         np.zeros(len(shares)),
-        s=_area(shares),
+        s=_area(shares, cell),
         c="#999999",
         edgecolors="#555555",
         linewidths=0.3,

@@ -11,7 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.expression_figure import (
+    figure_of_matplotlib,
+    save_with_text,
+)
 from napari_embedding_game.data.export.result import EmbeddingResult
 
 _INCHES = (8.0, 6.0)
@@ -83,18 +86,12 @@ def draw(
     DataError
         If matplotlib is missing.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DataError(
-            "Figures are drawn by matplotlib, which is not installed: run "
-            "`pip install matplotlib`, or save a screenshot."
-        ) from error
+    figure_class = figure_of_matplotlib()
     colors = _by_cluster(result) if colors is None else colors
     embedding = result.embedding
     if colors.shown is not None:
         embedding, colors = embedding[colors.shown], colors.drawn()
-    figure = Figure(figsize=_INCHES, layout="constrained")
+    figure = figure_class(figsize=_INCHES, layout="constrained")
     deep = embedding.shape[1] > 2
     axes: Any = figure.add_subplot(projection="3d" if deep else None)
     _scatter(axes, embedding, colors.rgba)
@@ -102,7 +99,7 @@ def draw(
         _explain_scale(figure, axes, colors, colors.scale)
     if colors.levels is not None:
         _explain_levels(axes, colors, colors.levels)
-    axes.set_title(_plain(dataset.name if title is None else title))
+    axes.set_title(plain_text(dataset.name if title is None else title))
     axes.set_xticks([])
     axes.set_yticks([])
     if deep:
@@ -115,13 +112,11 @@ def draw(
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write as the ending of `path` says; the same figure gives the same bytes."""
-    from matplotlib import rc_context
+    """Write as the ending of `path` says; its texts can be edited.
 
-    # Texts of an .svg stay texts, to be edited; no date and no chance inside.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "embedding-game"}):
-        metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
-        figure.savefig(path, dpi=_DPI, metadata=metadata)
+    The same figure gives the same bytes.
+    """
+    save_with_text(figure, path, dpi=_DPI, is_cropped=False)
 
 
 def _by_cluster(result: EmbeddingResult) -> PointColors:
@@ -149,7 +144,7 @@ def _explain_levels(axes: Any, colors: PointColors, levels: Levels) -> None:
         if not len(rows):
             continue
         name = levels.names[code] if code >= 0 else _NO_VALUE
-        label = _plain(f"{name} ({len(rows):,})")
+        label = plain_text(f"{name} ({len(rows):,})")
         # matplotlib hides labels that begin with "_".
         label = f" {label}" if label.startswith("_") else label
         disc = Line2D([], [], linestyle="", marker="o", markersize=5, label=label)
@@ -157,11 +152,11 @@ def _explain_levels(axes: Any, colors: PointColors, levels: Levels) -> None:
         discs.append(disc)
     if len(discs) > _MOST_IN_LEGEND:
         sentence = f"{colors.title}: {len(discs)} colours, too many to list"
-        axes.set_xlabel(_plain(sentence))
+        axes.set_xlabel(plain_text(sentence))
         return
     axes.legend(
         handles=discs,
-        title=_plain(colors.title),
+        title=plain_text(colors.title),
         loc="center left",
         bbox_to_anchor=(1.0, 0.5),
         ncols=1 + (len(discs) > _MOST_IN_LEGEND // 2),
@@ -177,10 +172,10 @@ def _explain_scale(
     from matplotlib.colors import ListedColormap, Normalize
 
     shades = ScalarMappable(Normalize(*colors.limits), ListedColormap(scale))
-    figure.colorbar(shades, ax=axes, label=_plain(colors.title), shrink=0.7)
+    figure.colorbar(shades, ax=axes, label=plain_text(colors.title), shrink=0.7)
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Text that matplotlib takes for no formula."""
     return text.replace("$", r"\$")
 

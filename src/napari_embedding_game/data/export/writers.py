@@ -103,12 +103,10 @@ def write_figure(
     colors: PointColors | None = None,
     title: str | None = None,
 ) -> None:
-    """Draw the map with its legend as .png or .svg; see :func:`~.figure.draw`."""
+    """Draw the map with its legend as .pdf, .svg or .png; see :func:`~.figure.draw`."""
     path = Path(path)
     check_output(dataset.source, path)
-    figure = draw(dataset, result, colors=colors, title=title)
-    with whole_or_nothing(path) as temporary:
-        save(figure, temporary)
+    save(draw(dataset, result, colors=colors, title=title), path)
 
 
 def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
@@ -134,6 +132,7 @@ WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, str | Path], None]] = {
     ".parquet": write_parquet,
     ".png": write_figure,
     ".svg": write_figure,
+    ".pdf": write_figure,
 }
 """What can be written, by the ending of the file's name."""
 

@@ -18,12 +18,17 @@ FORMATS = {
     ".parquet": ("Table (.parquet)…", "Parquet (*.parquet)"),
     ".png": ("Figure (.png)…", "Picture (*.png)"),
     ".svg": ("Figure (.svg)…", "Scalable picture (*.svg)"),
+    ".pdf": ("Figure (.pdf)…", "PDF (*.pdf)"),
     ".gif": ("Film of the run (.gif)…", "Animated picture (*.gif)"),
     ".mp4": ("Film of the run (.mp4)…", "Video (*.mp4)"),
     ".ipynb": ("Notebook (.ipynb)…", "Jupyter notebook (*.ipynb)"),
     ".py": ("Script (.py)…", "Python script (*.py)"),
     ".txt": ("Methods paragraph (.txt)…", "Text (*.txt)"),
 }
+PANELS = "Figure of several panels…"
+PANELS_TIP = (
+    "For print: clusters, genes, groups and plots as panels a, b, c of a figure."
+)
 SESSION = "Session, to go on later…"
 COLUMNS = "Columns in the layer's features"
 IN_ANNDATA = "Map and clusters in the layer's AnnData"
@@ -51,6 +56,8 @@ class SaveMenu(PushButton):
 
     save_requested = Signal(Path)
     """Of the map, in the format that the ending says."""
+    panels_requested = Signal()
+    """Of a figure of several panels, which are still to be chosen."""
     save_session_requested = Signal(Path)
     copy_methods_requested = Signal()
     """Of the paragraph on methods, to the clipboard."""
@@ -71,6 +78,8 @@ class SaveMenu(PushButton):
             action = self.menu.addAction(words)
             action.setToolTip(TIPS.get(ending, ""))
             action.triggered.connect(lambda _=False, ending=ending: self._save(ending))
+            if ending == ".pdf":  # after the other figures
+                self._add_panels()
         self.copy_methods = self.menu.addAction(COPY_METHODS)
         self.copy_methods.setToolTip(TIPS[".txt"])
         self.copy_methods.triggered.connect(
@@ -85,6 +94,11 @@ class SaveMenu(PushButton):
         self.session.triggered.connect(self._save_session)
         self.menu.aboutToShow.connect(self._on_show)
         self.native.setMenu(self.menu)
+
+    def _add_panels(self) -> None:
+        panels = self.menu.addAction(PANELS)
+        panels.setToolTip(PANELS_TIP)
+        panels.triggered.connect(lambda _=False: self.panels_requested.emit())
 
     def _on_show(self) -> None:
         """Offer columns only where there is a layer that they go to."""

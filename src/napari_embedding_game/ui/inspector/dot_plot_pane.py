@@ -195,6 +195,23 @@ class DotPlotPane(QWidget):
         self._worker.failed.connect(self._on_failed)
         self._worker.begin()
 
+    def plot(self) -> ExpressionPlot | None:
+        """Return what is shown as a figure draws it; None where nothing is."""
+        shown = self.table.expression.shown
+        if shown is None:
+            return None
+        return ExpressionPlot(
+            kind=shown.kind,
+            genes=shown.found.genes,
+            groups=shown.names,
+            values=shown.shades.means,
+            shares=shown.found.summary.shares,
+            cells=shown.shades.cells,
+            scale=value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0)),
+            limits=shown.shades.limits,
+            title=self._title(),
+        )
+
     def mark(self) -> None:
         """Mark the chosen clusters, and the gene that the map is coloured by."""
         session = self._session
@@ -354,24 +371,13 @@ class DotPlotPane(QWidget):
             select_rows(self._session.selection, rows.labels == row, is_added=is_added)
 
     def _save(self) -> None:
-        shown = self.table.expression.shown
-        if shown is None:
+        plot = self.plot()
+        if plot is None:
             return
-        name = KINDS[shown.kind].lower().replace(" ", "_")
+        name = KINDS[plot.kind].lower().replace(" ", "_")
         path = ask_figure(self, proposed(self._session.dataset, name))
         if path is None:
             return
-        plot = ExpressionPlot(
-            kind=shown.kind,
-            genes=shown.found.genes,
-            groups=shown.names,
-            values=shown.shades.means,
-            shares=shown.found.summary.shares,
-            cells=shown.shades.cells,
-            scale=value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0)),
-            limits=shown.shades.limits,
-            title=self._title(),
-        )
         try:
             write_expression(plot, path)
         except (DataError, OSError) as error:

@@ -30,6 +30,10 @@ from napari_embedding_game.core.inspect.markers import (
 )
 from napari_embedding_game.core.inspect.pseudobulk import iter_pseudobulk
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.volcano_figure import (
+    VolcanoPlot,
+    write_volcano,
+)
 from napari_embedding_game.session.groups import (
     EACH_SAMPLE_ONCE,
     REST,
@@ -49,7 +53,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     text_label,
 )
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
+from napari_embedding_game.ui.tasks.save_dialog import ask, ask_figure, proposed
 from napari_embedding_game.ui.tasks.worker import StageWorker
 
 HEADINGS = ("Column", "log2 fold", "p adj.", "In", "Out")
@@ -107,6 +111,9 @@ class MarkersPane(QWidget):
         """Column of what is compared; "" for single points."""
         self.aside = QAction("Set the selection aside", self.menu)
         self.saved = QAction("Save the whole table…", self.menu)
+        self.drawn = QAction("Save the volcano plot…", self.menu)
+        self._compared = ""
+        """What the result is of."""
         self.state = text_label()
         self.table = MarkersView()
         self.volcano = Volcano()
@@ -115,6 +122,7 @@ class MarkersPane(QWidget):
         self.aside.triggered.connect(self._set_aside)
         self.plotted.toggled.connect(self._on_plotted)
         self.saved.triggered.connect(self._save)
+        self.drawn.triggered.connect(self._save_plot)
         self.volcano.picked.connect(self._pick)
         self.against.activated.connect(self.refresh)
         self.by_ranks.triggered.connect(self.refresh)
@@ -194,6 +202,7 @@ class MarkersPane(QWidget):
             levels=against.levels,
             selected=selected if is_of_levels else None,
         )
+        self._compared = self._told_groups(against)
         show_text(self.state, "Comparing …", "note")
         self._worker = StageWorker(find)
         self._worker.frame.connect(self._on_share)
@@ -238,7 +247,10 @@ class MarkersPane(QWidget):
         self.menu.addActions([self.by_ranks, self.by_means])
         self.menu.addMenu(self.by_samples)
         self.menu.addSeparator()
-        self.menu.addActions([self.aside, self.saved])
+        self.drawn.setToolTip(
+            "As .pdf, .svg or .png, whose letters can be edited; all genes are in it."
+        )
+        self.menu.addActions([self.aside, self.saved, self.drawn])
         let_be_narrow(self.against, 8)
         head = QHBoxLayout()
         head.addWidget(self.against, 1)
@@ -283,7 +295,7 @@ class MarkersPane(QWidget):
 
     def _enable(self) -> None:
         self.aside.setEnabled(not self._session.selection.is_empty)
-        for one in (self.plotted, self.saved):
+        for one in (self.plotted, self.saved, self.drawn):
             one.setEnabled(self.result is not None)
 
     def _set_aside(self) -> None:
@@ -306,6 +318,42 @@ class MarkersPane(QWidget):
             self._session.say(sentence(error))
         else:
             show_text(self.state, f"Saved as {path.name}.", "note")
+
+    def plot(self) -> VolcanoPlot | None:
+        """Return the comparison as a figure draws it; None where there is none."""
+        found = self.result
+        if found is None:
+            return None
+        return VolcanoPlot(
+            names=found.names,
+            changes=found.logfoldchanges,
+            p_values=found.pvals_adj,
+            title=self._compared,
+        )
+
+    def _save_plot(self) -> None:
+        plot = self.plot()
+        if plot is None:
+            return
+        path = ask_figure(self, proposed(self._session.dataset, "volcano"))
+        if path is None:
+            return
+        try:
+            write_volcano(plot, path)
+        except (DataError, OSError) as error:
+            self._session.say(sentence(error))
+        else:
+            show_text(self.state, f"Saved as {path.name}.", "note")
+
+    def _told_groups(self, against: Against) -> str:
+        """Return what is compared, in words."""
+        told = self.against.currentText()
+        if against.kind == "levels":
+            return told
+        session = self._session
+        names = [session.cluster_name(c) for c in session.selection.clusters]
+        chosen = ", ".join(names) if 0 < len(names) <= 3 else "Selection"
+        return f"{chosen} {told}"
 
     def _pick(self, name: str) -> None:
         self.volcano.choose(name)

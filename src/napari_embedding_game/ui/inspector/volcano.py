@@ -9,6 +9,13 @@ from qtpy.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, Q
 from qtpy.QtWidgets import QToolTip, QWidget
 
 from napari_embedding_game.core.inspect.markers import MarkerTable
+from napari_embedding_game.data.export.volcano_figure import (
+    LARGE,
+    LEAST_P,
+    MOST_CHANGE,
+    N_NAMED,
+    SURE,
+)
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 EDGE, BOTTOM, LEFT = 8, 18, 30
@@ -17,12 +24,6 @@ RADIUS, REACH = 2.2, 8.0
 """Pixels of a point, and how near the mouse has to come to it."""
 ROOMY = 200
 """Pixels of width from which the name of the axis has room between its ends."""
-SURE, LARGE = 0.05, 1.0
-"""Adjusted p-value and log2 fold change from which a gene stands out."""
-MOST_CHANGE, LEAST_P = 10.0, 1e-300
-"""Beyond these a gene is drawn at the edge."""
-N_NAMED = 10
-"""Genes on each side whose names are written, where there is room."""
 LOWER = QColor("#d9804f")
 
 

@@ -194,6 +194,11 @@ class ByValue:
     def levels(self) -> None:
         """Return None: these are numbers."""
 
+    def for_figure(self, title: str) -> PointColors:
+        """Return the colours as a figure takes them, which need no snapshot."""
+        assert self._legend.limits is not None
+        return _scaled(self._colors, title, self._legend.limits)
+
 
 class ByPressure:
     """Viridis by the pressure of each point as it is now."""
@@ -497,8 +502,12 @@ def for_figure(choice: str, coloring: Coloring, snapshot: Snapshot) -> PointColo
     rgba, limits = coloring.colors(snapshot), coloring.legend().limits
     if limits is None:
         return PointColors(rgba, choice, coloring.levels())
+    return _scaled(rgba, choice, limits)
+
+
+def _scaled(rgba: Colors, title: str, limits: tuple[float, float]) -> PointColors:
     scale = value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
-    return PointColors(rgba, choice, scale=scale, limits=limits)
+    return PointColors(rgba, title, scale=scale, limits=limits)
 
 
 def gene_values(dataset: Dataset, name: str) -> NDArray[np.floating]:

@@ -19,14 +19,16 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.images.linked_layers import write_columns
 from napari_embedding_game.ui.style.coloring import ByCluster, coloring, for_figure
+from napari_embedding_game.ui.tasks.figure_panels import FigureChoice, collect
 from napari_embedding_game.ui.tasks.late_errors import log_error, notify_error
+from napari_embedding_game.ui.tasks.save_dialog import ask_figure, proposed
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import Worker
 
 if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
 
-FIGURES = (".png", ".svg")
+FIGURES = (".png", ".svg", ".pdf")
 FILMS = (".gif", ".mp4")
 CODE = (".ipynb", ".py", ".txt")
 NO_FILM = (
@@ -93,6 +95,32 @@ class WritingTask(QObject):
                 writers.write(dataset, result, path)
 
         self._write_in_turn(path.name, write)
+
+    def ask_for_panels(self) -> None:
+        """Ask which panels a figure is to have, and where it is to be saved."""
+        from napari_embedding_game.ui.tasks.figure_dialog import FigureDialog
+
+        session = self._workspace.session
+        if session.dataset is None or session.snapshot is None:
+            self.trouble.emit("There is no map to save yet: press Run first.")
+            return
+        parent = QApplication.activeWindow()
+        dialog = FigureDialog(self._workspace, parent)
+        is_chosen = dialog.exec()
+        choice = dialog.choice
+        dialog.deleteLater()
+        if not is_chosen or session.snapshot is None:
+            return
+        path = ask_figure(parent, proposed(session.dataset, "figure"))
+        if path is not None:
+            self.save_panels(choice, path)
+
+    def save_panels(self, choice: FigureChoice, path: Path) -> None:
+        """Write a figure of several panels."""
+        from napari_embedding_game.data.export.panel_figure import write_panels
+
+        make = collect(self._workspace, choice)
+        self._write_in_turn(path.name, lambda: write_panels(*make(), path))
 
     def _save_film(self, path: Path) -> None:
         """Play the run of the map once more, in its present colours."""

@@ -1,0 +1,225 @@
+"""A dialog that asks which panels a figure is to have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFormLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_embedding_game.data.export.expression_figure import ExpressionPlot
+from napari_embedding_game.data.export.panel_figure import (
+    MOST_VECTOR,
+    WIDTHS,
+    PageSettings,
+)
+from napari_embedding_game.data.export.volcano_figure import VolcanoPlot
+from napari_embedding_game.data.gene_names import find_names, split_names
+from napari_embedding_game.session.splitting import split_columns
+from napari_embedding_game.ui.style.coloring import CLUSTER, value_word
+from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.tasks.figure_panels import FigureChoice
+
+if TYPE_CHECKING:
+    from napari_embedding_game.ui.workspace import Workspace
+
+TITLE = "Figure of several panels"
+NO_GROUPS = "None"
+RESOLUTIONS = (300, 450, 600)
+MOST_POINTS = 1_000_000
+NO_DOTS = "Open the tab Dot plot of the Inspector first: what it shows becomes a panel."
+NO_VOLCANO = (
+    "Select points and open the tab Markers of the Inspector first: its comparison "
+    "becomes a panel."
+)
+NOTHING = "Tick at least one panel."
+MOST_GENES = 12
+
+
+class FigureDialog(QDialog):
+    """Asks for panels, size and caption; ``choice`` tells them once it is accepted.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        With a map on show.
+    parent : QWidget, optional
+    """
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.setWindowTitle(TITLE)
+        self.choice = FigureChoice()
+        self.clusters = QCheckBox("Clusters with their names")
+        self.colors = QCheckBox()
+        self.split_by = QComboBox()
+        self.genes = QLineEdit()
+        self.volcano = QCheckBox("Volcano plot on show")
+        self.expression = QCheckBox("Dot plot on show")
+        self.width_of_page = QComboBox()
+        self.most_vector = QSpinBox()
+        self.dpi = QComboBox()
+        self.letters = QCheckBox("Letters a, b, c …")
+        self.has_caption = QCheckBox("Caption")
+        self.caption = QPlainTextEdit()
+        self.trouble = text_label("", "warning")
+        ways = QDialogButtonBox.StandardButton
+        self.buttons = QDialogButtonBox(ways.Save | ways.Cancel)
+        self._offer()
+        self._build()
+        self.buttons.accepted.connect(self._accept)
+        self.buttons.rejected.connect(self.reject)
+
+    def _offer(self) -> None:
+        """Show what there is to be drawn."""
+        session, plots = self._workspace.session, self._workspace.plots
+        dataset = session.dataset
+        assert dataset is not None
+        self.clusters.setChecked(True)
+        by = session.look.color_by
+        self.colors.setText(f"The map in the colours on show: {by}")
+        self.colors.setChecked(by != CLUSTER)
+        self.split_by.addItem(NO_GROUPS, "")
+        for column in split_columns(dataset):
+            self.split_by.addItem(column, column)
+        place = self.split_by.findData(session.look.split_by)
+        self.split_by.setCurrentIndex(max(place, 0))
+        self.genes.setPlaceholderText(", ".join(dataset.profile_names[:3]))
+        for box, kind, why in (
+            (self.volcano, VolcanoPlot, NO_VOLCANO),
+            (self.expression, ExpressionPlot, NO_DOTS),
+        ):
+            is_there = plots.on_show(kind) is not None
+            box.setEnabled(is_there)
+            box.setChecked(is_there)
+            box.setToolTip("As it is in the Inspector." if is_there else why)
+        for words, millimetres in WIDTHS.items():
+            self.width_of_page.addItem(words, millimetres)
+        self.width_of_page.setCurrentIndex(len(WIDTHS) - 1)
+        self.most_vector.setRange(0, MOST_POINTS)
+        self.most_vector.setSingleStep(1_000)
+        self.most_vector.setGroupSeparatorShown(True)
+        self.most_vector.setValue(MOST_VECTOR)
+        for dpi in RESOLUTIONS:
+            self.dpi.addItem(f"{dpi} dpi", dpi)
+        self.letters.setChecked(True)
+        self.has_caption.setChecked(True)
+        self.caption.setPlaceholderText("Empty: what each panel shows, and of how many")
+        self.caption.setFixedHeight(54)
+        self.caption.setEnabled(True)
+        self.has_caption.toggled.connect(self.caption.setEnabled)
+
+    def _build(self) -> None:
+        dataset = self._workspace.session.dataset
+        assert dataset is not None
+        word = value_word(dataset)
+        for widget, tip in (
+            (self.clusters, "The map in the colours of the clusters, named on it."),
+            (self.colors, "The map as it is coloured now, with its legend."),
+            (
+                self.split_by,
+                "A map for each group of this column, in the colours on show.",
+            ),
+            (
+                self.genes,
+                f"A map for each {word} typed here, separated by commas; up to "
+                f"{MOST_GENES}.",
+            ),
+            (self.width_of_page, "How wide journals print a figure."),
+            (
+                self.most_vector,
+                "Maps of more points are drawn as a picture inside a .pdf or .svg, "
+                "which stays quick to open; letters can be edited in any case.",
+            ),
+            (self.dpi, "Dots per inch of such a picture, and of a .png."),
+            (self.letters, "Calls the panels a, b, c, as in a paper."),
+            (self.has_caption, "Writes a text under the panels."),
+            (self.caption, "The text under the panels."),
+        ):
+            widget.setToolTip(tip)
+        rows = QFormLayout()
+        rows.addRow(_heading("Panels"))
+        rows.addRow(self.clusters)
+        rows.addRow(self.colors)
+        rows.addRow("Groups of", self.split_by)
+        rows.addRow(f"{word.capitalize()}s", self.genes)
+        rows.addRow(self.volcano)
+        rows.addRow(self.expression)
+        rows.addRow(_heading("Page"))
+        rows.addRow("Width", self.width_of_page)
+        rows.addRow("Points as shapes up to", self.most_vector)
+        rows.addRow("Resolution", self.dpi)
+        rows.addRow(self.letters)
+        rows.addRow(self.has_caption, self.caption)
+        layout = QVBoxLayout(self)
+        layout.addLayout(rows)
+        layout.addWidget(self.trouble)
+        layout.addWidget(self.buttons)
+        show_text(self.trouble, "")
+        self.setMinimumWidth(440)
+
+    def _accept(self) -> None:
+        """Take up what was chosen, or say what cannot be drawn."""
+        dataset = self._workspace.session.dataset
+        assert dataset is not None
+        wanted = split_names(self.genes.text())
+        found = find_names(wanted, dataset.profile_names)
+        if found.missing:
+            word = value_word(dataset)
+            names = ", ".join(found.missing[:5])
+            show_text(self.trouble, f"These data have no {word} {names}.")
+            return
+        if len(found.places) > MOST_GENES:
+            show_text(self.trouble, f"At most {MOST_GENES} have room on a page.")
+            return
+        caption = self.caption.toPlainText().strip()
+        is_told = self.has_caption.isChecked()
+        self.choice = FigureChoice(
+            has_clusters=self.clusters.isChecked(),
+            has_colors=self.colors.isChecked(),
+            genes=tuple(dataset.profile_names[place] for place in found.places),
+            split_by=self.split_by.currentData(),
+            has_volcano=self.volcano.isChecked(),
+            has_expression=self.expression.isChecked(),
+            page=PageSettings(
+                width=self.width_of_page.currentData(),
+                has_letters=self.letters.isChecked(),
+                caption=caption if is_told else "",
+                most_vector=self.most_vector.value(),
+                dpi=self.dpi.currentData(),
+            ),
+            tells_panels=is_told and not caption,
+        )
+        if not _has_panels(self.choice):
+            show_text(self.trouble, NOTHING)
+            return
+        self.accept()
+
+
+def _has_panels(choice: FigureChoice) -> bool:
+    return any(
+        (
+            choice.has_clusters,
+            choice.has_colors,
+            choice.genes,
+            choice.split_by,
+            choice.has_volcano,
+            choice.has_expression,
+        )
+    )
+
+
+def _heading(text: str) -> QLabel:
+    return text_label(text, "heading", wraps=False)

@@ -1,0 +1,172 @@
+"""Collect the panels of a figure from what is on show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.export.expression_figure import ExpressionPlot
+from napari_embedding_game.data.export.figure import Levels, PointColors
+from napari_embedding_game.data.export.panel_figure import (
+    MapPanel,
+    PageSettings,
+    Panel,
+    caption_of,
+)
+from napari_embedding_game.data.export.volcano_figure import VolcanoPlot
+from napari_embedding_game.session.cluster_report import as_levels
+from napari_embedding_game.ui.style.coloring import (
+    CLUSTER,
+    ByCluster,
+    ByValue,
+    coloring,
+    for_figure,
+    gene_values,
+)
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.types import Snapshot
+    from napari_embedding_game.data.dataset import Dataset
+    from napari_embedding_game.ui.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class FigureChoice:
+    """Which panels a person wants, and how they become a figure."""
+
+    has_clusters: bool = True
+    has_colors: bool = False
+    """In the colours on show."""
+    genes: tuple[str, ...] = ()
+    """Names of columns of the profile."""
+    split_by: str = ""
+    """Column whose groups have a panel each; "" for none."""
+    has_volcano: bool = False
+    has_expression: bool = False
+    page: PageSettings = field(default_factory=PageSettings)
+    tells_panels: bool = False
+    """Whether what the panels show is the caption."""
+
+
+def collect(
+    workspace: Workspace, choice: FigureChoice
+) -> Callable[[], tuple[list[Panel], PageSettings]]:
+    """Return what makes the panels and the page, in any thread.
+
+    Genes are read from the file by then; all else is as it is on show now.
+    """
+    session = workspace.session
+    dataset, snapshot = session.dataset, session.snapshot
+    assert dataset is not None
+    assert snapshot is not None
+    source = _Source(dataset, snapshot, session.hiding.rows)
+    panels: list[Callable[[], Panel]] = []
+    by_cluster = _colors_of(workspace, CLUSTER)
+    present = _colors_of(workspace, session.look.color_by)
+    if choice.has_clusters:
+        clusters = source.named(by_cluster)
+        panels.append(lambda: clusters)
+    if choice.has_colors:
+        colored = source.panel(present)
+        panels.append(lambda: colored)
+    if choice.split_by:
+        panels += [
+            (lambda panel=panel: panel) for panel in source.split(choice, present)
+        ]
+    panels += [(lambda name=name: source.gene(name)) for name in choice.genes]
+    for kind, is_wanted in (
+        (VolcanoPlot, choice.has_volcano),
+        (ExpressionPlot, choice.has_expression),
+    ):
+        plot = workspace.plots.on_show(kind) if is_wanted else None
+        if plot is not None:
+            panels.append(lambda plot=plot: plot)
+
+    def make() -> tuple[list[Panel], PageSettings]:
+        made, page = [panel() for panel in panels], choice.page
+        if choice.tells_panels:
+            caption = caption_of(made, has_letters=page.has_letters)
+            page = replace(page, caption=caption)
+        return made, page
+
+    return make
+
+
+def _colors_of(workspace: Workspace, color_by: str) -> PointColors:
+    session = workspace.session
+    assert session.dataset is not None
+    assert session.snapshot is not None
+    by_cluster = ByCluster(session.clusters, workspace.palette)
+    limits = session.look.limits if color_by == session.look.color_by else None
+    found = coloring(color_by, session.dataset, by_cluster, limits, session)
+    return for_figure(color_by, found, session.snapshot)
+
+
+class _Source:
+    """The points that are on show.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    snapshot : Snapshot
+    rows : array of int, optional
+        Those that are not hidden; all by default.
+    """
+
+    def __init__(
+        self, dataset: Dataset, snapshot: Snapshot, rows: NDArray[np.intp] | None
+    ) -> None:
+        self._dataset = dataset
+        n_points = len(snapshot.embedding)
+        self._rows = np.arange(n_points) if rows is None else rows
+        flat = np.zeros((n_points, 2), np.float32)  # a map in space is seen from above
+        flat[:, : snapshot.embedding.shape[1]] = snapshot.embedding[:, :2]
+        self._flat = flat
+
+    def panel(
+        self,
+        colors: PointColors,
+        title: str = "",
+        rows: NDArray[np.intp] | None = None,
+    ) -> MapPanel:
+        """Return the map in these colours, of these rows or of all on show."""
+        rows = self._rows if rows is None else rows
+        levels = colors.levels
+        if levels is not None:
+            levels = Levels(levels.names, levels.codes[rows])
+        return MapPanel(
+            embedding=self._flat[rows],
+            colors=replace(colors, rgba=colors.rgba[rows], levels=levels),
+            title=title or colors.title,
+        )
+
+    def named(self, colors: PointColors) -> MapPanel:
+        """Return the map with the names of its groups at their middles."""
+        panel = self.panel(colors, "Clusters")
+        levels = panel.colors.levels
+        assert levels is not None
+        names = []
+        for code, name in enumerate(levels.names):
+            places = panel.embedding[levels.codes == code]
+            if len(places):
+                x, y = np.median(places, axis=0).tolist()
+                names.append((name, x, y))
+        return replace(panel, names=tuple(names))
+
+    def split(self, choice: FigureChoice, colors: PointColors) -> list[MapPanel]:
+        """Return a map of each group of a column, in the colours on show."""
+        levels = as_levels(self._dataset.obs[choice.split_by]).iloc[self._rows]
+        found = []
+        for level in levels.cat.remove_unused_categories().cat.categories:
+            rows = self._rows[(levels == level).to_numpy()]
+            found.append(self.panel(colors, f"{choice.split_by}: {level}", rows))
+        return found
+
+    def gene(self, name: str) -> MapPanel:
+        """Return the map in the colours of a gene, which is read from the data."""
+        values = ByValue(name, gene_values(self._dataset, name))
+        return self.panel(values.for_figure(name))
