@@ -2,10 +2,16 @@
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import Qt, QTimer
 from qtpy.QtGui import QColor
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QColorDialog, QInputDialog, QLineEdit
+from qtpy.QtWidgets import (
+    QApplication,
+    QColorDialog,
+    QDialogButtonBox,
+    QInputDialog,
+    QLineEdit,
+)
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -112,3 +118,44 @@ def test_selected_points_become_a_cluster(played, session):
     assert session.clusters.clustering.rows(made).tolist() == [3, 13, 23]
     played.clusters.edits.release.trigger()
     assert len(session.clusters.clusters) == 4
+
+
+def test_selected_points_are_clustered_again(qtbot, played, session, from_menu):
+    edits = played.clusters.edits
+    assert not edits.recluster.isEnabled()
+    session.selection.select_points(np.arange(5, 25))
+    assert edits.recluster.isEnabled()
+    n_before = len(session.clusters.clusters)
+
+    def answer():
+        dialog = QApplication.activeModalWidget()
+        dialog.way.setCurrentIndex(dialog.way.findData("landmarks"))
+        assert dialog.n_parts.isVisible()
+        assert not dialog.resolution.isVisible()
+        dialog.n_parts.setValue(2)
+        ok = dialog.buttons.button(QDialogButtonBox.StandardButton.Ok)
+        QTest.mouseClick(ok, LEFT)
+
+    QTimer.singleShot(0, answer)
+    from_menu(edits.more, "Cluster again…")
+    assert played.clusters.message.text() == "Clustering 20 points …"
+    assert not edits.recluster.isEnabled()
+    qtbot.waitUntil(lambda: len(session.selection.clusters) == 2)
+    assert played.clusters.message.isHidden()
+    assert len(session.clusters.clusters) > n_before - 2
+    assert sum(c.is_by_hand for c in session.clusters.clusters) == 2
+    edits.undo.trigger()
+    assert not any(c.is_by_hand for c in session.clusters.clusters)
+
+
+def test_points_that_cannot_be_clustered_say_why(qtbot, played, session):
+    session.selection.select_points(np.arange(5))
+
+    def answer():
+        dialog = QApplication.activeModalWidget()
+        dialog.accept()
+
+    QTimer.singleShot(0, answer)
+    played.clusters.edits.recluster.trigger()
+    qtbot.waitUntil(lambda: "too few" in played.clusters.message.text())
+    assert played.clusters.edits.recluster.isEnabled()

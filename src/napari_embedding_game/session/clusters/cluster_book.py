@@ -290,6 +290,43 @@ class ClusterBook:
         self._edit(f"split of {before.name}", edits.split(self._clustering, new))
         return ids
 
+    def recluster(
+        self,
+        rows: NDArray[np.intp],
+        parts: NDArray[np.integer],
+        cluster: int | None = None,
+    ) -> list[int]:
+        """Make the parts of some points clusters; return their ids, the largest first.
+
+        Parameters
+        ----------
+        rows : (m,) int
+        parts : (m,) int
+            Which part each belongs to, from 0, the largest first.
+        cluster : int, optional
+            The cluster that these points are the whole of, or were a moment ago: the
+            largest part keeps its id and name.
+
+        Raises
+        ------
+        DataError
+            There is one part only.
+        """
+        n_parts = int(parts.max(initial=-1)) + 1
+        if n_parts < 2:
+            raise DataError(
+                "These points are one cluster, however they are divided: choose more "
+                "parts, or a higher resolution."
+            )
+        is_known = cluster is not None and cluster in self._clustering.by_id
+        kept = [cluster] if cluster is not None and is_known else []
+        ids = [*kept, *self._found.ids.take(n_parts - len(kept)).tolist()]
+        new = {one: rows[parts == part] for part, one in enumerate(ids)}
+        what = f"{len(rows):,} points" if not kept else self._find(kept[0]).name
+        made = edits.reclustered(self._clustering, new)
+        self._edit(f"new clusters of {what}", made)
+        return ids
+
     def make_cluster(self, points: NDArray[Any], name: str = "") -> int:
         """Make points a cluster of their own and return its id.
 

@@ -73,6 +73,14 @@ def split(clustering: Clustering, parts: Mapping[int, NDArray[np.intp]]) -> Edit
     return replace(clustering.edits, by_hand=by_hand)
 
 
+def reclustered(clustering: Clustering, parts: Mapping[int, NDArray[np.intp]]) -> Edits:
+    """Make parts of any points clusters by their ids; other points stay."""
+    by_hand = clustering.edits.by_hand.copy()
+    for part, rows in parts.items():
+        by_hand[rows] = part
+    return replace(clustering.edits, by_hand=by_hand)
+
+
 def made(
     clustering: Clustering, cluster: int, rows: NDArray[np.intp], name: str
 ) -> Edits:

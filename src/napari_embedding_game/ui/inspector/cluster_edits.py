@@ -19,11 +19,18 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.clustering import Cluster
-from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.reclustering import (
+    Reclustered,
+    reclustering,
+    take_parts,
+)
+from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_table import ClusterTable
+from napari_embedding_game.ui.inspector.recluster_dialog import ReclusterDialog
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.colors import to_hex
+from napari_embedding_game.ui.tasks.worker import Worker
 
 
 class ClusterEdits(QWidget):
@@ -51,6 +58,7 @@ class ClusterEdits(QWidget):
         self._palette = palette
         self._tell = tell
         self._book = session.clusters
+        self._worker: Worker | None = None
         self._make()
         self._build()
         table.customContextMenuRequested.connect(self._open_menu)
@@ -61,8 +69,11 @@ class ClusterEdits(QWidget):
         self.follow()
 
     def close(self) -> None:
-        """Undo the connections to the session."""
+        """Undo the connections to the session; nothing more is clustered."""
         self._connections.close()
+        if self._worker is not None:
+            self._worker.abandon()
+            self._worker = None
 
     def follow(self) -> None:
         """Enable what can be done now."""
@@ -72,6 +83,8 @@ class ClusterEdits(QWidget):
         self.merge.setEnabled(len(chosen) > 1)
         self.release.setEnabled(len(chosen) == 1 and chosen[0].is_by_hand)
         self.make.setEnabled(self._session.selection.is_of_points)
+        is_some = not self._session.selection.is_empty
+        self.recluster.setEnabled(is_some and self._worker is None)
         history = self._book.history
         for action, label in (
             (self.undo, history.undo_label),
@@ -101,6 +114,11 @@ class ClusterEdits(QWidget):
         self.make = self._action(
             "New cluster", "Make the selected points a cluster of their own."
         )
+        self.recluster = self._action(
+            "Cluster again…",
+            "Find clusters among the selected points alone, where they are: none of "
+            "them moves.",
+        )
         self.undo = self._action("Undo", "", QKeySequence("Ctrl+Z"))
         self.redo = self._action("Redo", "", QKeySequence("Ctrl+Shift+Z"))
         self.undo.setIconText("↶")  # their words would widen the whole window
@@ -114,6 +132,7 @@ class ClusterEdits(QWidget):
             lambda: self._do(self._book.release, self._chosen()[0].id)
         )
         self.make.triggered.connect(self._make_cluster)
+        self.recluster.triggered.connect(self._recluster)
         self.undo.triggered.connect(lambda: self._do(self._book.undo))
         self.redo.triggered.connect(lambda: self._do(self._book.redo))
 
@@ -137,7 +156,9 @@ class ClusterEdits(QWidget):
         more.setToolTip("Colour, note and other edits of the selected clusters.")
         more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more = QMenu(more)
-        self.more.addActions([self.recolor, self.note, self.make, self.release])
+        self.more.setToolTipsVisible(True)
+        self.more.addActions([self.recolor, self.note, self.make])
+        self.more.addActions([self.recluster, self.release])
         more.setMenu(self.more)
         row.addWidget(more)
         row.addStretch(1)
@@ -149,7 +170,8 @@ class ClusterEdits(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions([self.rename, self.merge, self.split])
         menu.addSeparator()
-        menu.addActions([self.recolor, self.note, self.make, self.release])
+        menu.addActions([self.recolor, self.note, self.make])
+        menu.addActions([self.recluster, self.release])
         menu.popup(self._table.viewport().mapToGlobal(place))
 
     # Acting
@@ -201,6 +223,37 @@ class ClusterEdits(QWidget):
         if made is not None:
             self._session.selection.select(made)
             self._table.edit_name(made)
+
+    def _recluster(self) -> None:
+        """Ask how, and cluster the selected points in the background."""
+        n_points = len(self._session.selection.rows)
+        dialog = ReclusterDialog(n_points, self)
+        is_chosen = dialog.exec()
+        choice = dialog.choice
+        dialog.deleteLater()
+        if not is_chosen:
+            return
+        find = self._do(reclustering, self._session, choice)
+        if find is None:
+            return
+        self._tell(f"Clustering {n_points:,} points …")
+        self._worker = worker = Worker(find)
+        worker.returned.connect(self._on_reclustered)
+        worker.failed.connect(self._on_trouble)
+        self.follow()
+        worker.begin()
+
+    def _on_reclustered(self, found: Reclustered) -> None:
+        self._worker = None
+        parts = self._do(take_parts, self._session, found)
+        if parts is not None:
+            self._session.selection.replace(parts)
+        self.follow()
+
+    def _on_trouble(self, error: BaseException) -> None:
+        self._worker = None
+        self._tell(sentence(error))
+        self.follow()
 
 
 def _button(action: QAction) -> QToolButton:

@@ -1,0 +1,100 @@
+"""Cluster the selected points anew, where they are: no point moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.inspect.reclustering import Way, recluster
+from napari_embedding_game.core.threads import COMPUTING
+from napari_embedding_game.data.errors import DataError
+
+if TYPE_CHECKING:
+    from napari_embedding_game.data.dataset import Dataset
+    from napari_embedding_game.session.session import Session
+
+
+@dataclass(frozen=True)
+class ReclusterChoice:
+    """How a selection is to be clustered."""
+
+    way: Way = "landmarks"
+    n_parts: int = 3
+    resolution: float | None = None
+    """Of Leiden's method, in place of the number of parts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reclustered:
+    """The parts of some points."""
+
+    dataset: Dataset
+    """What they are rows of."""
+    rows: NDArray[np.intp]
+    """(m,)"""
+    parts: NDArray[np.int32]
+    """(m,) from 0, the largest first."""
+    cluster: int | None
+    """The cluster that they are the whole of; None of any other points."""
+
+
+def reclustering(
+    session: Session, choice: ReclusterChoice
+) -> Callable[[], Reclustered]:
+    """Return what clusters the present selection, to be called in any thread.
+
+    Raises
+    ------
+    DataError
+        There is no map, nothing is selected, or the rows of the data are not there.
+    """
+    dataset, selection = session.dataset, session.selection
+    if dataset is None or session.snapshot is None:
+        raise DataError("Press Run first: points of a map are clustered.")
+    rows = selection.rows
+    if not len(rows):
+        raise DataError("Select clusters or points first, for instance with the lasso.")
+    if not dataset.X.shape[1]:
+        raise DataError(dataset.missing_reason)
+    if dataset.is_distances:
+        raise DataError(
+            "These data are distances, of which no landmarks can be fitted to a part: "
+            "split the cluster instead."
+        )
+    clusters = selection.clusters
+    cluster = clusters[0] if len(clusters) == 1 else None
+    played = session.played
+    start = session.settings.chosen_start() if played is None else played.start
+
+    def find() -> Reclustered:
+        with COMPUTING:
+            parts = recluster(
+                dataset.X[rows],
+                choice.way,
+                n_parts=choice.n_parts,
+                resolution=choice.resolution,
+                n_neighbors=start.n_neighbors,
+                metric=start.metric,
+                random_state=start.random_state,
+                n_jobs=start.n_jobs,
+            )
+        return Reclustered(dataset, rows, parts, cluster)
+
+    return find
+
+
+def take_parts(session: Session, found: Reclustered) -> list[int]:
+    """Make the parts clusters, as one edit; return their ids, the largest first.
+
+    Raises
+    ------
+    DataError
+        Other data are on show by now, or the points do not fall into parts.
+    """
+    if session.dataset is not found.dataset:
+        raise DataError("Other data were opened meanwhile: nothing was clustered.")
+    return session.clusters.recluster(found.rows, found.parts, found.cluster)

@@ -1,0 +1,59 @@
+"""Rows that are clustered anew: blobs are found, and what cannot be is told."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.inspect.reclustering import recluster
+
+SIZES = (40, 70, 55)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """Three blobs of points, and which each is of."""
+    rng = np.random.default_rng(0)
+    of = np.repeat(np.arange(3), SIZES)
+    middles = np.array([[0, 9, 0, 0], [9, 0, 0, 0], [0, 0, 9, 0]])
+    rows = middles[of] + rng.normal(size=(len(of), 4))
+    order = rng.permutation(len(of))
+    return rows[order].astype(np.float32), of[order]
+
+
+def is_same(parts, of):
+    return len(set(zip(parts.tolist(), of.tolist(), strict=True))) == 3
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_landmarks_find_blobs_the_largest_first(blobs, metric):
+    rows, of = blobs
+    parts = recluster(rows, "landmarks", n_parts=3, metric=metric)
+    assert is_same(parts, of)
+    assert np.bincount(parts).tolist() == [70, 55, 40]
+    np.testing.assert_array_equal(
+        parts, recluster(rows, "landmarks", n_parts=3, metric=metric)
+    )
+
+
+def test_sparse_rows_and_parts_that_are_nested(blobs):
+    rows, of = blobs
+    two = recluster(sparse.csr_matrix(rows), "landmarks", n_parts=2)
+    assert len(np.unique(two)) == 2
+    for blob in range(3):  # each blob lies in one of them
+        assert len(np.unique(two[of == blob])) == 1
+
+
+@pytest.mark.parametrize("asked", [{"n_parts": 3}, {"resolution": 0.2}])
+def test_leiden_finds_blobs(blobs, asked):
+    pytest.importorskip("leidenalg")
+    rows, of = blobs
+    assert is_same(recluster(rows, "leiden", **asked), of)
+
+
+def test_what_cannot_be_clustered_is_told(blobs):
+    rows, _ = blobs
+    with pytest.raises(InputError, match="9 points are too few"):
+        recluster(rows[:9], "landmarks")
+    with pytest.raises(InputError, match="1 parts cannot be made"):
+        recluster(rows, "landmarks", n_parts=1)

@@ -1,0 +1,87 @@
+"""A selection clustered again: one edit, points where they are, told otherwise."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.reclustering import (
+    ReclusterChoice,
+    Reclustered,
+    reclustering,
+    take_parts,
+)
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+
+TWO = ReclusterChoice(n_parts=2)
+
+
+@pytest.fixture
+def session(engine, dataset):
+    """A played session whose data are two blobs: even rows and odd ones."""
+    X = dataset.X.copy()
+    X[::2] += 20
+    session = Session(engine, UNPACED)
+    session.load(replace(dataset, X=X))
+    run = session.begin()
+    for progress in run.frames():
+        session.receive(run, progress)
+    return session
+
+
+def test_a_cluster_falls_into_parts_and_keeps_its_name(session):
+    session.clusters.merge([0, 1])
+    session.clusters.rename(0, "B cells")
+    session.selection.select(0)
+    before = session.snapshot.embedding.copy()
+    ids = take_parts(session, reclustering(session, TWO)())
+    assert ids[0] == 0
+    assert session.clusters.clustering.by_id[0].name == "B cells"
+    labels = session.clusters.labels[:20]
+    assert len(set(labels[::2])) == len(set(labels[1::2])) == 1
+    assert set(labels) == set(ids)
+    np.testing.assert_array_equal(session.snapshot.embedding, before)
+    assert session.clusters.history.undo_label == "Undo new clusters of B cells"
+    session.clusters.undo()
+    assert set(session.clusters.labels[:20]) == {0}
+    session.clusters.redo()
+    np.testing.assert_array_equal(session.clusters.labels[:20], labels)
+
+
+def test_points_of_several_clusters_become_new_ones(session):
+    labels = session.clusters.labels.copy()
+    session.selection.select_points(np.arange(5, 25))
+    ids = take_parts(session, reclustering(session, TWO)())
+    assert not set(ids) & set(labels.tolist())
+    np.testing.assert_array_equal(
+        np.isin(session.clusters.labels, ids), session.selection.points
+    )
+    outside = ~session.selection.points
+    np.testing.assert_array_equal(session.clusters.labels[outside], labels[outside])
+    assert "20 points" in session.clusters.history.undo_label
+
+
+def test_the_notebook_and_a_file_keep_the_parts(session):
+    session.selection.select_points(np.arange(5, 25))
+    take_parts(session, reclustering(session, TWO)())
+    labels = session.clusters.labels.copy()
+    session.restore(session.capture())
+    np.testing.assert_array_equal(session.clusters.labels, labels)
+
+
+def test_what_cannot_be_clustered_is_told(session, dataset):
+    with pytest.raises(DataError, match="Select clusters or points"):
+        reclustering(session, TWO)
+    session.selection.select(0)
+    rows = session.selection.rows
+    one = Reclustered(session.dataset, rows, np.zeros(len(rows), np.int32), 0)
+    with pytest.raises(DataError, match="are one cluster"):
+        take_parts(session, one)
+    find = reclustering(session, TWO)
+    session.load(dataset)
+    with pytest.raises(DataError, match="Other data were opened"):
+        take_parts(session, find())
+    with pytest.raises(DataError, match="Press Run first"):
+        reclustering(session, TWO)
