@@ -43,8 +43,12 @@ def test_conditions_inside_the_selection(session, choice):
     labels = {against: label for label, against in choice.offered()}
     assert labels[stim] == "stim: STIM against CTRL"
     assert labels[replace(stim, levels=("CTRL", "STIM"))] == "stim: CTRL against STIM"
-    donor = Against("levels", column="donor", levels=("b", ""))
-    assert labels[donor] == "donor: b against the others"
+    donor = Against("levels", column="donor", levels=("a", ""))
+    assert labels[donor] == "donor: one level against another"
+    assert [(one.name, one.n_points) for one in choice.levels("donor")] == [
+        (name, 5) for name in "abcd"
+    ]
+    donor = replace(donor, levels=("b", ""))
     assert not any(against.column in ("barcode", "depth") for against in labels)
     groups = choice.groups(stim)
     np.testing.assert_array_equal(np.flatnonzero(groups.inside), np.arange(1, 20, 2))
@@ -53,6 +57,9 @@ def test_conditions_inside_the_selection(session, choice):
     groups = choice.groups(donor)
     np.testing.assert_array_equal(np.flatnonzero(groups.inside), np.arange(1, 20, 4))
     assert groups.outside.sum() == 15
+    groups = choice.groups(replace(donor, levels=("b", "d")))
+    np.testing.assert_array_equal(np.flatnonzero(groups.inside), np.arange(1, 20, 4))
+    np.testing.assert_array_equal(np.flatnonzero(groups.outside), np.arange(3, 20, 4))
 
 
 def test_levels_with_too_few_points_are_not_offered(session, choice):

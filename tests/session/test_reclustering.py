@@ -28,6 +28,8 @@ def session(engine, dataset):
     run = session.begin()
     for progress in run.frames():
         session.receive(run, progress)
+        if session.state == "finished":
+            break
     return session
 
 

@@ -294,6 +294,33 @@ def show_markers(session, inspector, play):
     return show
 
 
+def test_any_two_of_many_levels_are_compared(qtbot, session, show_markers, dataset):
+    obs = dataset.obs.assign(donor=list("abcdefgh") * 5)
+    pane = show_markers(replace(dataset, obs=obs))
+    session.selection.select_points(np.arange(32))
+    assert pane.levels.isHidden()
+    index = pane.against.findText("donor: one level against another")
+    pane.against.setCurrentIndex(index)
+    pane.against.activated.emit(index)
+    assert pane.levels.isVisible()
+    qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 28)
+    boxes = pane.levels.one, pane.levels.other
+    assert [box.currentText() for box in boxes] == ["a (4)", "all others"]
+    assert boxes[1].count() == 8  # all others, and seven levels
+    boxes[1].setCurrentIndex(boxes[1].findData("g"))
+    boxes[1].activated.emit(boxes[1].currentIndex())
+    qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 4)
+    assert pane.plot().title == "donor: a against g"
+    boxes[0].setCurrentIndex(boxes[0].findData("g"))
+    boxes[0].activated.emit(boxes[0].currentIndex())
+    assert pane.levels.pair == ("g", "")  # no level against itself
+    qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 28)
+    shown = [(one.column, one.levels) for one in session.comparisons]
+    assert ("donor", ("a", "g")) in shown
+    session.selection.select_points(np.arange(16))  # too few of each level
+    assert pane.levels.isHidden()
+
+
 def test_two_conditions_are_compared_plotted_and_saved(
     qtbot, session, dock, show_markers, dataset, tmp_path, monkeypatch
 ):

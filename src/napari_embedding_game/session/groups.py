@@ -14,8 +14,8 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.session.session import Session
 
-MOST_LEVELS = 6
-"""Columns with more levels are no conditions."""
+MOST_LEVELS = 60
+"""Columns with more levels, such as barcodes, are no groups."""
 FEWEST = 3
 """Points of a level in the selection, below which it is not offered."""
 NOT_INDEPENDENT = (
@@ -51,6 +51,14 @@ class Against:
     cluster: int = -1
     column: str = ""
     levels: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level of a column in the selection."""
+
+    name: str
+    n_points: int
 
 
 REST = Against()
@@ -102,13 +110,21 @@ class GroupChoice:
             yield f"against the {int(aside.sum()):,} points set aside", ASIDE
         dataset, selection = session.dataset, session.selection
         if dataset is not None and not selection.is_empty:
-            for column, one, other in _pairs(dataset.obs, selection.points):
-                label = f"{column}: {one} against {other or 'the others'}"
-                yield label, Against("levels", column=column, levels=(one, other))
+            yield from _of_columns(dataset.obs, selection.points)
         for cluster in session.clusters.clusters:
             if cluster.id not in selection.clusters:
                 name = cluster.name if cluster.is_named else f"cluster {cluster.name}"
                 yield f"against {name}", Against("cluster", cluster.id)
+
+    def levels(self, column: str) -> tuple[Level, ...]:
+        """Return the levels of a column that the selection has enough points of.
+
+        In the order of the column.
+        """
+        dataset, selection = self._session.dataset, self._session.selection
+        if dataset is None or column not in dataset.obs:
+            return ()
+        return _levels_in(dataset.obs[column], selection.points)
 
     def groups(self, against: Against) -> Groups:
         """Return the groups of this comparison, from the present selection.
@@ -130,19 +146,34 @@ class GroupChoice:
         return Groups(chosen, None)
 
 
-def _pairs(
+def is_of_many(levels: Sequence[Level]) -> bool:
+    """Return whether two of these levels have to be chosen: there are more."""
+    return len(levels) > 2
+
+
+def _of_columns(
     obs: pd.DataFrame, chosen: NDArray[np.bool_]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield column, level and other level ("" for all) of conditions."""
-    for column in obs:
+) -> Iterator[tuple[str, Against]]:
+    """Yield the comparisons inside of the chosen points.
+
+    Both ways round of two levels; of more the first with the others, which stands for
+    all that can be chosen.
+    """
+    for column in obs.columns[~obs.columns.duplicated(keep=False)]:
         values = obs[column]
         if is_continuous(values) or values.nunique() > MOST_LEVELS:
             continue
-        counts = as_levels(values[chosen]).value_counts()
-        levels = sorted(str(level) for level, n in counts.items() if n >= FEWEST)
-        if len(levels) == 2:
-            yield str(column), levels[0], levels[1]
-            yield str(column), levels[1], levels[0]
-        elif len(levels) > 2:
-            for level in levels:
-                yield str(column), level, ""
+        name, levels = str(column), _levels_in(values, chosen)
+        if is_of_many(levels):
+            first = Against("levels", column=name, levels=(levels[0].name, ""))
+            yield f"{name}: one level against another", first
+        elif len(levels) == 2:
+            one, other = sorted(level.name for level in levels)
+            for pair in ((one, other), (other, one)):
+                label = f"{name}: {pair[0]} against {pair[1]}"
+                yield label, Against("levels", column=name, levels=pair)
+
+
+def _levels_in(values: pd.Series, chosen: NDArray[np.bool_]) -> tuple[Level, ...]:
+    counts = as_levels(values[chosen]).value_counts(sort=False)
+    return tuple(Level(str(name), int(n)) for name, n in counts.items() if n >= FEWEST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from qtpy.QtCore import Qt
@@ -39,11 +40,13 @@ from napari_embedding_game.session.groups import (
     REST,
     Against,
     GroupChoice,
+    is_of_many,
     sample_columns,
 )
 from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.shown_comparisons import ShownComparison
+from napari_embedding_game.ui.inspector.level_boxes import LevelBoxes
 from napari_embedding_game.ui.inspector.volcano import Volcano, told_p
 from napari_embedding_game.ui.style.coloring import value_word
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
@@ -100,6 +103,7 @@ class MarkersPane(QWidget):
         self._offered: tuple[Against, ...] = (REST,)
         self._note = ""
         self.against = QComboBox()
+        self.levels = LevelBoxes()
         self.plotted = QPushButton("Volcano")
         self.more = QToolButton()
         self.menu = QMenu(self.more)
@@ -125,6 +129,7 @@ class MarkersPane(QWidget):
         self.drawn.triggered.connect(self._save_plot)
         self.volcano.picked.connect(self._pick)
         self.against.activated.connect(self.refresh)
+        self.levels.chosen.connect(self.refresh)
         self.by_ranks.triggered.connect(self.refresh)
         self.by_means.triggered.connect(self.refresh)
         self.table.itemSelectionChanged.connect(self._on_row)
@@ -139,7 +144,10 @@ class MarkersPane(QWidget):
 
     def choose(self, against: Against) -> None:
         """Compare the selection with this."""
-        self.against.setCurrentIndex(self._offered.index(against))
+        self.against.setCurrentIndex(self._place_of(against))
+        self._offer_levels()
+        if self.levels.column:
+            self.levels.choose(*against.levels)
         self.refresh()
 
     def offer_columns(self, columns: Sequence[str]) -> None:
@@ -262,6 +270,7 @@ class MarkersPane(QWidget):
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(4)
         layout.addLayout(head)
+        layout.addWidget(self.levels)
         layout.addWidget(self.state)
         layout.addWidget(self.pages, 1)
         self._enable()
@@ -285,13 +294,43 @@ class MarkersPane(QWidget):
         self.against.clear()
         labels, self._offered = zip(*self.groups.offered(), strict=True)
         self.against.addItems(labels)
-        is_there = present in self._offered
-        self.against.setCurrentIndex(self._offered.index(present) if is_there else 0)
+        self.against.setCurrentIndex(max(0, self._place_of(present)))
+        self._offer_levels()
         self._enable()
 
-    def _against(self) -> Against:
+    def _place_of(self, against: Against) -> int:
+        """Return which choice means a comparison; -1 if none does.
+
+        Of a column of many levels there is one choice, whichever two are compared.
+        """
+        if against in self._offered:
+            return self._offered.index(against)
+        places = (
+            place
+            for place, one in enumerate(self._offered)
+            if one.kind == against.kind == "levels"
+            and one.column == against.column
+            and not one.levels[1]
+        )
+        return next(places, -1)
+
+    def _offer_levels(self) -> None:
+        """Offer two boxes where two of many levels are to be chosen."""
+        column = self._choice().column
+        levels = self.groups.levels(column) if column else ()
+        is_wanted = is_of_many(levels)
+        self.levels.offer(column if is_wanted else "", levels if is_wanted else ())
+        self.levels.setVisible(is_wanted)
+
+    def _choice(self) -> Against:
         index = self.against.currentIndex()
         return self._offered[index] if 0 <= index < len(self._offered) else REST
+
+    def _against(self) -> Against:
+        choice = self._choice()
+        if choice.kind != "levels" or choice.column != self.levels.column:
+            return choice
+        return replace(choice, levels=self.levels.pair)
 
     def _enable(self) -> None:
         self.aside.setEnabled(not self._session.selection.is_empty)
@@ -349,7 +388,8 @@ class MarkersPane(QWidget):
         """Return what is compared, in words."""
         told = self.against.currentText()
         if against.kind == "levels":
-            return told
+            one, other = against.levels
+            return f"{against.column}: {one} against {other or 'all others'}"
         session = self._session
         names = [session.cluster_name(c) for c in session.selection.clusters]
         chosen = ", ".join(names) if 0 < len(names) <= 3 else "Selection"
