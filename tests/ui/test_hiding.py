@@ -63,6 +63,7 @@ def test_a_level_is_hidden_from_its_menu(layers, dock, row, qtbot):
     menu.actions()[0].trigger()
     menu.close()
     assert drawn(layers) == list(range(1, 40, 2))
+    assert not layers.landmarks.visible  # they are of the map as a whole
     assert len(layers.points._view_data) == len(layers.points._view_size) == 20
     assert dock.look.legend.note.text() == (
         "1 level of kind hidden: 20 points are not drawn."
@@ -74,6 +75,7 @@ def test_a_level_is_hidden_from_its_menu(layers, dock, row, qtbot):
     dock.look.legend.show_all.click()
     assert drawn(layers) == list(range(40))
     assert dock.look.legend.note.text() == ""
+    assert layers.landmarks.visible
 
 
 def test_alt_shows_one_level_alone_and_all_again(layers, row):

@@ -302,7 +302,7 @@ def test_any_two_of_many_levels_are_compared(qtbot, session, show_markers, datas
     index = pane.against.findText("donor: one level against another")
     pane.against.setCurrentIndex(index)
     pane.against.activated.emit(index)
-    assert pane.levels.isVisible()
+    assert not pane.levels.isHidden()
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 28)
     boxes = pane.levels.one, pane.levels.other
     assert [box.currentText() for box in boxes] == ["a (4)", "all others"]

@@ -63,7 +63,7 @@ class RunView(Recorder):
     play_requested = Signal()
     continue_requested = Signal()
     save_requested = Signal(object)
-    panels_requested = Signal()
+    panels_requested = Signal(object)
     save_session_requested = Signal(object)
     copy_methods_requested = Signal()
     write_features_requested = Signal()
@@ -157,7 +157,7 @@ ASKED = [
     ("run.play_requested", (), "play", call()),
     ("run.continue_requested", (), "play_on", call()),
     ("run.save_requested", (PATH,), "writing.save", call(PATH)),
-    ("run.panels_requested", (), "writing.ask_for_panels", call()),
+    ("run.panels_requested", (None,), "writing.ask_for_panels", call(None)),
     ("run.save_session_requested", (PATH,), "writing.save_session", call(PATH)),
     ("run.write_features_requested", (), "writing.write_features", call()),
     ("run.copy_methods_requested", (), "writing.copy_methods", call()),

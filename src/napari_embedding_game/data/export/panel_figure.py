@@ -443,7 +443,9 @@ def _write(
 ) -> None:
     """Write a text with its upper left corner at a place in millimetres."""
     if room is not None:
-        most = max(4, int(room / (_LETTER_WIDTH * size / 72 * 25.4)))
+        needed = len(text) * _LETTER_WIDTH * size / 72 * 25.4
+        size = max(FONT - 1, size * min(1.0, room / max(needed, 1e-9)))
+        most = max(4, int(room / (_LETTER_WIDTH * size / 72 * 25.4) + 1e-6))
         text = text if len(text) <= most else f"{text[: most - 1]}…"
     width, height = figure.get_size_inches()
     figure.text(

@@ -273,6 +273,7 @@ class Drawing(QObject):
             self.redraw()
 
     def _on_hidden(self) -> None:
+        self._show_landmarks()
         self.redraw()
         self._tidying.start()
 
@@ -310,8 +311,9 @@ class Drawing(QObject):
             self._fitting.start()
 
     def _show_landmarks(self) -> None:
-        """Show the landmarks, unless there are panels: they are of the whole map."""
-        is_whole = self._session.panels is None
+        """Show the landmarks where all is on show: they are of the whole map."""
+        session = self._session
+        is_whole = session.panels is None and not session.hiding.n_points
         self.layers.show_landmarks(self._session.look.show_landmarks and is_whole)
 
     def _on_beside_removed(self) -> None:

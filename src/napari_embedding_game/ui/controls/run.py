@@ -58,8 +58,8 @@ class RunControls(ControlsSection):
     """A run that goes on from the map on show."""
     save_requested = Signal(object)
     """The path of a file for the map, in the format that its ending says."""
-    panels_requested = Signal()
-    """Of a figure of several panels."""
+    panels_requested = Signal(object)
+    """Of a figure of several panels; brings the widget to ask over."""
     save_session_requested = Signal(object)
     """The path of a session file."""
     copy_methods_requested = Signal()
@@ -153,7 +153,7 @@ class RunControls(ControlsSection):
         self.stop.changed.connect(session.stop)
         self.timeline.continue_requested.connect(self._continue)
         save.save_requested.connect(lambda path: self.save_requested.emit(path))
-        save.panels_requested.connect(lambda: self.panels_requested.emit())
+        save.panels_requested.connect(lambda: self.panels_requested.emit(self))
         save.copy_methods_requested.connect(lambda: self.copy_methods_requested.emit())
         save.save_session_requested.connect(
             lambda path: self.save_session_requested.emit(path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qtpy.QtCore import QObject, Signal
-from qtpy.QtWidgets import QApplication
+from qtpy.QtWidgets import QApplication, QWidget
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import add_to_rows
@@ -96,15 +96,20 @@ class WritingTask(QObject):
 
         self._write_in_turn(path.name, write)
 
-    def ask_for_panels(self) -> None:
-        """Ask which panels a figure is to have, and where it is to be saved."""
+    def ask_for_panels(self, parent: QWidget | None = None) -> None:
+        """Ask which panels a figure is to have, and where it is to be saved.
+
+        Parameters
+        ----------
+        parent : QWidget, optional
+            What the question is asked over.
+        """
         from napari_embedding_game.ui.tasks.figure_dialog import FigureDialog
 
         session = self._workspace.session
         if session.dataset is None or session.snapshot is None:
             self.trouble.emit("There is no map to save yet: press Run first.")
             return
-        parent = QApplication.activeWindow()
         dialog = FigureDialog(self._workspace, parent)
         is_chosen = dialog.exec()
         choice = dialog.choice
