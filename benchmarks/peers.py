@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from shared import Input, arguments, facts, load, median, report
+from shared import Input, arguments, facts, grown, load, median, report
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 70_000, 300_000, 1_300_000)
 N_JUDGED = 1_000
@@ -180,22 +180,6 @@ def fit_apart(
 
 
 # --- Data and quality
-
-
-def grown(data: Input, n_rows: int, seed: int = 0) -> Input:
-    """Return rows of the data, or more of them, each between a row and a neighbour."""
-    from napari_embedding_game.core.graph.neighbors import knn_graph
-
-    if n_rows <= len(data.X):
-        return data.some(n_rows, seed)
-    rng = np.random.default_rng(seed)
-    neighbors = knn_graph(data.X, N_NEIGHBORS).indices
-    rows = rng.integers(len(data.X), size=n_rows)
-    others = neighbors[rows, rng.integers(N_NEIGHBORS, size=n_rows)]
-    share = rng.random((n_rows, 1), dtype=np.float32)
-    X = data.X[rows]
-    X += share * (data.X[others] - X)
-    return Input(data.name, X, data.labels[rows])
 
 
 def nearest(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
