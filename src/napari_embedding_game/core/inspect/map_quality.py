@@ -78,7 +78,7 @@ class MapQuality:
     energy: float = math.nan
     """That was told with the map, by the bound if there is one."""
     grid_error: float = math.nan
-    """Relative, of the forces, where a grid stands for all pairs: see ``grid_error``."""
+    """Of the forces by a grid, relative to those of all pairs; see ``grid_error``."""
 
 
 def map_quality(
