@@ -15,6 +15,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,13 @@ class Person:
             self.move(self.place_of(row))
             self.app.rest(0.02)
 
+    def frame(self) -> None:
+        """Draw all points somewhere else, as in each frame of a game."""
+        snapshot = self.session.snapshot
+        assert snapshot is not None
+        moved = replace(snapshot, embedding=snapshot.embedding * np.float32(0.99))
+        self.dock.controller.drawing.draw(moved)
+
     def actions(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Yield what a person does, by its name."""
         session, look = self.session, self.dock.look
@@ -212,11 +220,12 @@ class Person:
         yield "colour by type", lambda: setattr(look.color_by, "value", "type")
         yield "names off, by type", look.names.native.click
         yield "colour by cluster", lambda: setattr(look.color_by, "value", "Cluster")
-        yield "size by pressure", lambda: setattr(look.size_by, "value", True)
-        yield "size the same", lambda: setattr(look.size_by, "value", False)
+        yield "size by pressure", lambda: setattr(look.size_by, "value", "Pressure")
+        yield "size the same", lambda: setattr(look.size_by, "value", "Same")
         yield "first letter in the search", lambda: box.textEdited.emit("q")
         yield "rename a cluster", lambda: session.clusters.rename(3, "T cells")
         yield "first letter after that", lambda: box.textEdited.emit("qq")
+        yield "a frame of moved points", self.frame
 
 
 def watch(app: Clock, n_points: int) -> list[dict[str, Any]]:
