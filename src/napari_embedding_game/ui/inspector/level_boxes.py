@@ -30,7 +30,7 @@ class LevelBoxes(QWidget):
         for box in (self.one, self.other):
             let_be_narrow(box, 6)
         layout.addWidget(self.one, 1)
-        layout.addWidget(QLabel("against"))
+        layout.addWidget(QLabel("vs"))
         layout.addWidget(self.other, 1)
         self.one.activated.connect(self._on_one)
         self.other.activated.connect(lambda _: self.chosen.emit())

@@ -39,8 +39,8 @@ HIDE_TIP = "Right-click to hide it, or to show it alone (Alt+click)."
 HIDDEN_TIP = "Hidden: click to show its points again."
 HIDDEN_MEANS = (
     "Hidden points are not drawn and cannot be pointed at, and figures leave them out. "
-    "Clusters, tables, comparisons and data files have all points. Landmarks, which are "
-    "of the whole map, are not shown meanwhile."
+    "Clusters, tables, comparisons and data files have all points. Landmarks are of the "
+    "whole map, and not shown meanwhile."
 )
 STEPS = 500
 """Places that a handle of the limits can stand at."""
