@@ -39,8 +39,8 @@ HIDE_TIP = "Right-click to hide it, or to show it alone (Alt+click)."
 HIDDEN_TIP = "Hidden: click to show its points again."
 HIDDEN_MEANS = (
     "Hidden points are not drawn and cannot be pointed at, and figures leave them out. "
-    "Clusters, tables, comparisons and data files have all points. Landmarks are of the "
-    "whole map, and not shown meanwhile."
+    "Clusters, tables, comparisons and data files have all points. Landmarks are of "
+    "the whole map, and not shown meanwhile."
 )
 STEPS = 500
 """Places that a handle of the limits can stand at."""
@@ -218,7 +218,7 @@ class _Levels(QWidget):
     def _take(self, place: int, event: QMouseEvent) -> bool:
         """Do what a click on a level asks for; return whether it asks for anything."""
         if event.button() == Qt.MouseButton.RightButton:
-            self.menu_of(place).popup(event.globalPos())
+            self.menu_of(place).popup(event.globalPosition().toPoint())
         elif event.button() != Qt.MouseButton.LeftButton:
             return False
         elif event.modifiers() & Qt.KeyboardModifier.AltModifier:
