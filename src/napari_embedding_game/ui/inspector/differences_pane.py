@@ -12,7 +12,7 @@ from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.inspector.bar_charts import ContrastBars
 from napari_embedding_game.ui.style.form_widgets import scrolled, show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import StageWorker
 
 COMPARING = "Comparing …"
 NO_DIFFERENCE = "No column differs: select some of the points, not all."
@@ -31,7 +31,7 @@ class DifferencesPane(QWidget):
         self._clusters: tuple[int, ...] = ()
         self._rows: NDArray[np.intp] | None = None
         self._is_due = False
-        self._worker: Worker | None = None
+        self._worker: StageWorker | None = None
         self.state = text_label()
         self.bars = ContrastBars()
         layout = QVBoxLayout(self)
@@ -89,10 +89,15 @@ class DifferencesPane(QWidget):
         points[rows] = True
         if not self.bars.n_rows:
             show_text(self.state, COMPARING)
-        self._worker = Worker(lambda: reporter.contrasts(points))
+        self._worker = StageWorker(lambda: reporter.iter_contrasts(points))
+        self._worker.frame.connect(self._on_share)
         self._worker.returned.connect(self._on_found)
         self._worker.failed.connect(self._on_failed)
         self._worker.begin()
+
+    def _on_share(self, share: float) -> None:
+        if share and not self.bars.n_rows:
+            show_text(self.state, f"{COMPARING} {share:.0%}")
 
     def _on_found(self, contrasts: tuple[Contrast, ...]) -> None:
         self._worker = None
