@@ -9,18 +9,29 @@ import pytest
 import scipy.sparse as sp
 from anndata import AnnData
 
+from napari_embedding_game.core.inspect import pseudobulk as pseudobulk_module
 from napari_embedding_game.core.inspect.leading_markers import iter_leading
 from napari_embedding_game.core.inspect.markers import MARKER_METHODS, markers
 from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import column_cache, column_readers
 from napari_embedding_game.data.formats.anndata import ON_DISK, read_anndata
+from napari_embedding_game.data.formats.column_readers import (
+    CscReader,
+    DenseReader,
+    TileReader,
+)
 from napari_embedding_game.data.gene_sets import GeneSet, score_genes
 from napari_embedding_game.data.loading import with_genes_at_hand
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.session.cluster_expression import iter_cluster_expression
 from napari_embedding_game.session.cluster_report import Reporter
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Variable names are not unique"),
+    pytest.mark.filterwarnings("ignore:Writing zarr v2 data"),
+]
 
 N, GENES = 90, 150
 
@@ -32,6 +43,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setattr(column_readers, "PART_VALUES", 1_000)
     monkeypatch.setattr(column_readers, "TILE_VALUES", 700)
     monkeypatch.setattr(column_readers, "TILE_ROWS", 20)
+    monkeypatch.setattr(pseudobulk_module, "FEWEST_CELLS", 2)
     return tmp_path / "cache"
 
 
@@ -123,9 +135,7 @@ def check_same_figures(stored, known):
     leading = [finish(iter_leading(one.values, codes, 3)) for one in (ours, theirs)]
     for found, expected in zip(*leading, strict=True):
         np.testing.assert_array_equal(found[:5], expected[:5])
-    found, expected = (
-        Reporter(one).contrasts(inside) for one in (stored, known)
-    )
+    found, expected = (Reporter(one).contrasts(inside) for one in (stored, known))
     assert [c.name for c in found] == [c.name for c in expected]
     np.testing.assert_allclose(
         [c.difference for c in found], [c.difference for c in expected], rtol=1e-6
@@ -144,23 +154,26 @@ def check_same_figures(stored, known):
 
 
 FORMS = [
-    ("cells.h5ad", sp.csr_matrix, {}),
-    ("cells.h5ad", sp.csc_matrix, {"compression": "gzip"}),
-    ("cells.h5ad", np.asarray, {}),
-    ("cells.zarr", sp.csr_matrix, {}),
-    ("cells.zarr", sp.csc_matrix, {}),
-    ("cells.zarr", np.asarray, {"chunks": (30, 40)}),
+    ("cells.h5ad", sp.csr_matrix, {}, TileReader),
+    ("cells.h5ad", sp.csc_matrix, {"compression": "gzip"}, CscReader),
+    ("cells.h5ad", np.asarray, {}, DenseReader),
+    ("by_rows.h5ad", np.asarray, {}, TileReader),
+    ("cells.zarr", sp.csr_matrix, {}, TileReader),
+    ("cells.zarr", sp.csc_matrix, {}, CscReader),
+    ("cells.zarr", np.asarray, {"chunks": (30, 40)}, DenseReader),
 ]
 
 
-@pytest.mark.parametrize(("name", "form", "options"), FORMS)
+@pytest.mark.parametrize(("name", "form", "options", "reader"), FORMS)
 @pytest.mark.parametrize("log1p", [False, True])
-@pytest.mark.filterwarnings("ignore:Variable names are not unique")
 def test_all_figures_are_those_in_memory(
-    name, form, options, log1p, tmp_path, monkeypatch
+    name, form, options, reader, log1p, tmp_path, monkeypatch
 ):
+    if name.startswith("by_rows"):
+        monkeypatch.setattr(column_readers, "NARROW", 0)
     path = saved(cells(form, log1p=log1p), tmp_path / name, **options)
     stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    assert isinstance(stored.profile.reader, reader)
     assert stored.profile.is_dense == (form is np.asarray)
     finish(with_genes_at_hand(stored))
     check_same(stored, known)
@@ -172,3 +185,131 @@ def test_all_figures_are_those_in_memory(
     rows = np.arange(stored.profile.shape[0]) > 20
     check_same(stored.subset(rows), known.subset(rows))
     check_same_figures(stored.subset(rows), known.subset(rows))
+
+
+def test_missing_values_and_rows_left_out(tmp_path, monkeypatch):
+    adata = cells(sp.csc_matrix, log1p=True, with_nan=True)
+    adata.obsm["X_pca"][[2, 60]] = np.nan
+    path = saved(adata, tmp_path / "cells.h5ad")
+    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    assert stored.kept.sum() == N - 2
+    check_same(stored, known)
+    inside = np.arange(N - 2) < 30
+    found, expected = (Reporter(one).contrasts(inside) for one in (stored, known))
+    assert [c.name for c in found] == [c.name for c in expected]
+
+
+def test_raw_of_more_genes_and_other_spaces(tmp_path, monkeypatch):
+    adata = cells(log1p=True)
+    adata.raw = cells(log1p=True)
+    adata = adata[:, ::2].copy()
+    adata.X = adata.X.toarray() - 1  # scaled
+    adata.layers["counts"] = cells()[:, ::2].X
+    path = saved(adata, tmp_path / "cells.h5ad")
+    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    assert "Genes: 150 from .raw." in stored.notes
+    check_same(stored, known)
+    for chosen in (stored, known):
+        assert chosen.profile.shape == (N, GENES)
+    layer = read_anndata(path, space="layers['counts']")
+    assert layer.profile.shape == (N, GENES)  # .raw of X below 0, as before
+    adata.obs["depth"] = np.arange(N, dtype=float)
+    path = saved(adata, tmp_path / "depth.h5ad")
+    stored, known = (
+        on_disk(path, monkeypatch, space="obs"),
+        read_anndata(path, space="obs"),
+    )
+    check_same(stored, known)
+
+
+def test_the_cache_is_written_once_and_belongs_to_one_state_of_a_file(
+    tmp_path, cache, monkeypatch
+):
+    path = saved(cells(), tmp_path / "cells.h5ad")
+    first = on_disk(path, monkeypatch)
+    assert not cache.exists() or not any(cache.iterdir())  # nobody has asked yet
+    texts = [stage.text for stage in first.profile.prepare()]
+    assert set(texts) == {"Arranging X by genes, once"}
+    assert len(list(cache.iterdir())) == 1
+    again = on_disk(path, monkeypatch)
+    assert list(again.profile.prepare()) == []
+    check_same(again, read_anndata(path))
+    stat = path.stat()
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
+    other = on_disk(path, monkeypatch)
+    assert len(list(other.profile.prepare())) > 1
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_preparing_can_be_stopped_and_leaves_nothing(tmp_path, cache, monkeypatch):
+    path = saved(cells(), tmp_path / "cells.h5ad")
+    stored = on_disk(path, monkeypatch)
+    stages = stored.profile.prepare()
+    shares = [next(stages).share, next(stages).share]
+    assert 0 < shares[0] < shares[1] < 1
+    stages.close()
+    assert list(cache.iterdir()) == []
+    check_same(stored, read_anndata(path))  # done when it is needed
+
+
+def test_a_full_disk_is_told_and_the_map_is_shown(tmp_path, cache, monkeypatch):
+    path = saved(cells(), tmp_path / "cells.h5ad")
+    monkeypatch.setattr(column_cache, "_LEFT_FREE", 1 << 60)
+    stored = finish(with_genes_at_hand(on_disk(path, monkeypatch)))
+    assert stored.profile is stored.X
+    assert not stored.has_expression
+    assert "make room, or name a folder on another disk" in stored.notes[-1]
+    assert list(cache.iterdir()) == []
+    monkeypatch.setattr(column_cache, "_LEFT_FREE", 0)
+    monkeypatch.setenv(column_cache.SIZE_VARIABLE, "0.00001")
+    stored = finish(with_genes_at_hand(on_disk(path, monkeypatch)))
+    assert column_cache.SIZE_VARIABLE in stored.notes[-1]
+
+
+def test_what_was_used_least_lately_makes_room(tmp_path, cache, monkeypatch):
+    keys = []
+    for number in range(3):
+        keys.append(f"{number}" * 32)
+        with column_cache.new_entry(keys[-1], 1000, "cells.h5ad") as entry:
+            (entry / "values.bin").write_bytes(bytes(1000))
+        os.utime(cache / keys[-1], (number, number))
+    column_cache.find(keys[0])
+    monkeypatch.setenv(column_cache.SIZE_VARIABLE, "3.5e-6")
+    with column_cache.new_entry("new", 1000, "cells.h5ad") as entry:
+        (entry / "values.bin").write_bytes(bytes(1000))
+    assert sorted(p.name for p in cache.iterdir()) == sorted([keys[0], keys[2], "new"])
+
+
+@pytest.mark.parametrize("form", [sp.csc_matrix, sp.csr_matrix])
+def test_a_file_that_goes_or_changes(form, tmp_path, monkeypatch):
+    path = saved(cells(form), tmp_path / "cells.h5ad")
+    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    finish(stored.profile.prepare())
+    with h5py.File(path, "r+") as file:  # as results are written beside the genes
+        file["obsm/other"] = np.zeros((N, 2))
+    np.testing.assert_array_equal(
+        stored.expression.column(9), known.expression.column(9)
+    )
+    path.rename(tmp_path / "moved.h5ad")
+    if form is sp.csr_matrix:  # all is in the cache
+        check_same(stored, known)
+        return
+    with pytest.raises(DataError, match=r"no longer in .*: put it back"):
+        stored.expression.column(10)
+    other = cells(form)
+    other.X.data[:] = 1
+    saved(other, path)
+    with pytest.raises(DataError, match=r"cells.h5ad has changed.*open it again"):
+        stored.expression.column(10)
+    (tmp_path / "moved.h5ad").replace(path)
+    check_same(stored, known)
+
+
+@pytest.mark.parametrize("form", [sp.csc_matrix, sp.csr_matrix])
+def test_an_index_outside_the_matrix_is_damage(form, tmp_path, monkeypatch):
+    path = saved(cells(form), tmp_path / "cells.h5ad")
+    with h5py.File(path, "r+") as file:
+        file["X/indices"][-1] = 10**6
+    stored = on_disk(path, monkeypatch)
+    with pytest.raises(DataError, match="damaged"):
+        stored.expression.column(GENES - 1)
