@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -90,7 +91,7 @@ def rows(n: int, n_columns: int, per_row: int, rng: np.random.Generator) -> Any:
     """Return counts of n cells, CSR float32, and the kind of each."""
     rates = np.random.default_rng(0).lognormal(0, 1.5, n_columns)
     kinds = rng.integers(0, KINDS, n)
-    # Genes are drawn by their rates; one in ten is found in one kind of cell more often.
+    # Genes are drawn by their rates; one in ten is found more in one kind of cell.
     drawn = np.searchsorted(
         np.cumsum(rates) / rates.sum(), rng.random((n, per_row)), side="right"
     ).astype(np.int32)
@@ -189,9 +190,11 @@ def _write_columns(
 def measure(path: Path) -> None:
     """Read the file as the window does, and print what each look costs."""
     from napari_embedding_game.core.inspect.markers import finished, iter_markers
+    from napari_embedding_game.data.gene_sets import GeneSet, score_genes
     from napari_embedding_game.session.cluster_expression import (
         iter_cluster_expression,
     )
+    from napari_embedding_game.session.cluster_report import Reporter
     from napari_embedding_game.session.sources import FileSource, ReadOptions
 
     stages = FileSource(path).read(ReadOptions())
@@ -223,7 +226,28 @@ def measure(path: Path) -> None:
         "dot plot of 10 genes",
         lambda: _last(iter_cluster_expression(dataset, kinds, range(KINDS), genes)),
     )
+    timed("differences of a cluster", lambda: Reporter(dataset).contrasts(kinds == 1))
+    timed("score of 10 genes", lambda: score_genes(dataset, GeneSet("ten", genes)))
     print(json.dumps({"leading": genes[:4]}))
+    meanwhile(expression, compared("wilcoxon"))
+
+
+def meanwhile(expression: Any, compare: Callable[[], Any]) -> None:
+    """Print how long the window waits for a gene while a worker compares."""
+    worker = threading.Thread(target=compare)
+    worker.start()
+    waits, gene = [], 100
+    while worker.is_alive():
+        begin = time.perf_counter()
+        expression.column(gene)
+        waits.append(time.perf_counter() - begin)
+        gene += 1
+        time.sleep(0.2)
+    worker.join()
+    print(
+        f"a gene while markers are compared: {np.median(waits):.3f} s, the longest of "
+        f"{len(waits)} {max(waits):.3f} s"
+    )
 
 
 def _last(stages: Any) -> Any:
@@ -240,7 +264,7 @@ def timed(what: str, job: Callable[[], Any]) -> Any:
     found = job()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{what:24} {wall:8.2f} s {cpu:8.2f} s of processor {peak:6.2f} GiB peak")
+    print(f"{what:25} {wall:8.2f} s {cpu:8.2f} s of processor {peak:6.2f} GiB peak")
     sys.stdout.flush()
     return found
 

@@ -1,6 +1,7 @@
 """Genes that stay on disk are those in memory, whatever way they are stored."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import h5py
 import numpy as np
@@ -303,6 +304,16 @@ def test_a_file_that_goes_or_changes(form, tmp_path, monkeypatch):
         stored.expression.column(10)
     (tmp_path / "moved.h5ad").replace(path)
     check_same(stored, known)
+
+
+@pytest.mark.parametrize("form", [sp.csc_matrix, sp.csr_matrix])
+def test_threads_may_read_at_the_same_time(form, tmp_path, monkeypatch):
+    path = saved(cells(form), tmp_path / "cells.h5ad")
+    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    with ThreadPoolExecutor(4) as pool:  # the first of them prepares for all
+        found = list(pool.map(stored.expression.column, range(40)))
+    for place, column in enumerate(found):
+        np.testing.assert_array_equal(column, known.expression.column(place))
 
 
 @pytest.mark.parametrize("form", [sp.csc_matrix, sp.csr_matrix])

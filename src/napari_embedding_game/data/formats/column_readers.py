@@ -79,7 +79,8 @@ class StoredMatrix:
         if not self.path.exists():
             raise DataError(
                 f"The genes of {self.path.name} are read from its file, which is no "
-                f"longer in {self.path.parent}: put it back, or open it where it is."
+                f"longer in {self.path.parent}: put it back, or open it "
+                "from its new place."
             )
         with explain_damage(self.path, "a file of AnnData"):
             if self._kept:
