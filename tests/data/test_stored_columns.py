@@ -242,6 +242,20 @@ def test_the_cache_is_written_once_and_belongs_to_one_state_of_a_file(
     assert len(list(cache.iterdir())) == 2
 
 
+def test_two_datasets_of_a_file_and_a_damaged_cache(tmp_path, cache, monkeypatch):
+    path = saved(cells(), tmp_path / "cells.h5ad")
+    one, two = on_disk(path, monkeypatch), on_disk(path, monkeypatch)
+    finish(one.profile.prepare())
+    assert list(two.profile.prepare()) == []  # what the first one made
+    check_same(two, read_anndata(path))
+    (values,) = cache.glob("*/values.bin")
+    values.write_bytes(values.read_bytes()[:-9])
+    check_same(on_disk(path, monkeypatch), read_anndata(path))
+    (index,) = cache.glob("*/index.npz")
+    index.write_bytes(b"PK nothing")
+    check_same(on_disk(path, monkeypatch), read_anndata(path))
+
+
 def test_preparing_can_be_stopped_and_leaves_nothing(tmp_path, cache, monkeypatch):
     path = saved(cells(), tmp_path / "cells.h5ad")
     stored = on_disk(path, monkeypatch)
@@ -262,6 +276,11 @@ def test_a_full_disk_is_told_and_the_map_is_shown(tmp_path, cache, monkeypatch):
     assert "make room, or name a folder on another disk" in stored.notes[-1]
     assert list(cache.iterdir()) == []
     monkeypatch.setattr(column_cache, "_LEFT_FREE", 0)
+    (tmp_path / "a file").write_text("")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv(column_cache.FOLDER_VARIABLE, str(tmp_path / "a file"))
+        stored = finish(with_genes_at_hand(on_disk(path, monkeypatch)))
+    assert "the usual one cannot be written" in stored.notes[-1]
     monkeypatch.setenv(column_cache.SIZE_VARIABLE, "0.00001")
     stored = finish(with_genes_at_hand(on_disk(path, monkeypatch)))
     assert column_cache.SIZE_VARIABLE in stored.notes[-1]

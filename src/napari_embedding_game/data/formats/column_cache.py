@@ -78,6 +78,12 @@ def find(key: str) -> Path | None:
     return None
 
 
+def discard(key: str) -> None:
+    """Delete an entry, if it is there."""
+    with suppress(OSError):
+        shutil.rmtree(folder() / key, ignore_errors=True)
+
+
 @contextmanager
 def new_entry(key: str, n_bytes: int, where: str) -> Iterator[Path]:
     """Give a folder to write an entry into; it is kept if all goes well.
@@ -99,17 +105,16 @@ def new_entry(key: str, n_bytes: int, where: str) -> Iterator[Path]:
         _make_room(n_bytes, where)
         part = Path(tempfile.mkdtemp(_UNFINISHED, f"{key}-", folder()))
     except OSError as error:
-        raise DataError(
-            f"{where} needs a folder to keep its genes in by column, and the usual one "
-            f"cannot be written: name another by {FOLDER_VARIABLE}."
-        ) from error
+        raise _not_written(where) from error
     try:
         yield part
         _take_the_place_of(part, folder() / key)
     except (OSError, DataError) as error:
-        if _free() > _LEFT_FREE // 4:
+        if _free() <= _LEFT_FREE // 4:
+            raise _too_full(n_bytes, where) from error
+        if isinstance(error, DataError):
             raise
-        raise _too_full(n_bytes, where) from error
+        raise _not_written(where) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -156,6 +161,13 @@ def _entries() -> Iterator[tuple[Path, float, int]]:
 
 def _free() -> int:
     return shutil.disk_usage(folder()).free
+
+
+def _not_written(where: str) -> DataError:
+    return DataError(
+        f"{where} needs a folder to keep its genes in by column, and the usual one "
+        f"cannot be written: name another by {FOLDER_VARIABLE}."
+    )
 
 
 def _too_full(n_bytes: int, where: str) -> DataError:

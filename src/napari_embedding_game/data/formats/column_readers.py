@@ -23,6 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
@@ -134,7 +135,7 @@ def _known(key: str) -> dict[str, NDArray[Any]]:
     try:
         with np.load(entry / _INDEX) as index:
             return dict(index)
-    except (OSError, ValueError, KeyError, EOFError):  # damaged: made anew
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):  # made anew
         return {}
 
 
@@ -409,16 +410,29 @@ class TileReader(Reader):
             self.values_per_column = self._n_values / max(self.shape[1], 1)
 
     def _prepare(self) -> Stages[None]:
-        self._tiles = _known_tiles(self._key, self.shape)
-        if self._tiles is not None:
+        if self._take_known():
             return
+        column_cache.discard(self._key)  # what is there is of no use
         n_bytes = LARGEST_VALUE * self._n_values
         with column_cache.new_entry(self._key, n_bytes, self.name) as entry:
             index = yield from self._write(entry)
             assert self._sums is not None
             _save(entry, {"sample": self._sample, "row_sums": self._sums, **index})
-            # Opened here, as another program may make room before this is read.
-            self._tiles = Tiles(entry, index)
+        self._tiles = Tiles(column_cache.folder() / self._key, index)
+
+    def _take_known(self) -> bool:
+        """Take what the cache holds; return whether it is whole."""
+        entry, known = column_cache.find(self._key), _known(self._key)
+        if entry is None or not {"indptr", "row_sums"} <= known.keys():
+            return False
+        try:
+            tiles = Tiles(entry, known)
+        except (OSError, ValueError, KeyError):  # damaged, or deleted meanwhile
+            return False
+        if tiles.shape != self.shape or len(known["row_sums"]) != self.shape[0]:
+            return False
+        self._tiles, self._sums = tiles, known["row_sums"]
+        return True
 
     def _write(self, entry: Path) -> Stages[dict[str, NDArray[Any]]]:
         """Write the tiles, and sum up each row."""
@@ -446,17 +460,6 @@ class TileReader(Reader):
         assert self._tiles is not None
         columns = self._tiles.read(first, last)
         return np.ascontiguousarray(columns.toarray()) if self.is_dense else columns
-
-
-def _known_tiles(key: str, shape: tuple[int, int]) -> Tiles | None:
-    entry, known = column_cache.find(key), _known(key)
-    if entry is None or "indptr" not in known:
-        return None
-    try:
-        tiles = Tiles(entry, known)
-    except (OSError, ValueError, KeyError):  # damaged, or deleted meanwhile
-        return None
-    return tiles if tiles.shape == shape else None
 
 
 def _sparse_rows(
