@@ -7,9 +7,11 @@ import scipy.sparse as sp
 from anndata import AnnData
 
 from napari_embedding_game.data.formats import column_cache
-from napari_embedding_game.data.formats.anndata import ON_DISK
+from napari_embedding_game.data.formats.anndata import ON_DISK, read_anndata
 from napari_embedding_game.data.stored_columns import StoredColumns
+from napari_embedding_game.session.cluster_report import Reporter
 from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.ui.inspector.differences_pane import DifferencesPane
 from napari_embedding_game.ui.style.coloring import CLUSTER
 
 
@@ -45,3 +47,18 @@ def test_colours_by_a_gene_while_the_file_is_there(
     assert session.look.color_by == CLUSTER
     assert "large.h5ad are read from its file, which is no longer" in session.message
     qtbot.waitUntil(lambda: np.array_equal(layers.points.face_color, by_cluster))
+
+
+def test_differences_are_of_the_points_that_were_selected_last(large_file, qtbot):
+    dataset = read_anndata(large_file)
+    pane = DifferencesPane()
+    qtbot.addWidget(pane)
+    pane.set_dataset(dataset)
+    pane.show()
+    rows = np.arange(10), np.arange(20, 30)
+    for some in rows:
+        pane.set_rows(some, ())
+    expected = Reporter(dataset).contrasts(np.isin(np.arange(40), rows[1]))
+    qtbot.waitUntil(lambda: pane.bars.n_rows > 0)
+    names = [row[0] for row in pane.bars._rows]
+    assert names == [one.name for one in expected]

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.session.cluster_report import Contrast, Reporter
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.inspector.bar_charts import ContrastBars
@@ -71,6 +72,8 @@ class DifferencesPane(QWidget):
         """
         if not clusters or clusters != self._clusters:
             self.bars.set_contrasts(())
+        if not np.array_equal(rows, () if self._rows is None else self._rows):
+            self._end_long_search()
         self._rows, self._clusters, self._is_due = rows, clusters, True
         self._catch_up()
 
@@ -114,6 +117,12 @@ class DifferencesPane(QWidget):
     def _show(self, contrasts: tuple[Contrast, ...]) -> None:
         show_text(self.state, "")
         self.bars.set_contrasts(contrasts)
+
+    def _end_long_search(self) -> None:
+        """Do not go on with other rows, where that takes long and can be ended."""
+        reporter = self._reporter
+        if reporter is not None and isinstance(reporter.dataset.profile, StoredColumns):
+            self._abandon()
 
     def _abandon(self) -> None:
         if self._worker is not None:
