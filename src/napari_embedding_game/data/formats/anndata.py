@@ -53,10 +53,8 @@ from napari_embedding_game.data.formats.anndata_zarr import (
     split_table,
     table_names,
 )
-from napari_embedding_game.data.formats.column_readers import (
-    StoredMatrix,
-    stored_columns,
-)
+from napari_embedding_game.data.formats.column_readers import stored_columns
+from napari_embedding_game.data.formats.stored_matrix import StoredMatrix
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.read_result import ReadResult

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -29,12 +28,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import column_cache
 from napari_embedding_game.data.formats.anndata_store import (
     check_blocks,
     is_array,
-    read_array,
 )
 from napari_embedding_game.data.formats.column_tiles import (
     LARGEST_VALUE,
@@ -43,10 +41,21 @@ from napari_embedding_game.data.formats.column_tiles import (
     Tiles,
     TileWriter,
 )
+from napari_embedding_game.data.formats.stored_matrix import (
+    StoredMatrix,
+    blocks_of,
+    check_places,
+    column_bytes,
+    dense_rows,
+    read_indptr,
+    row_bytes,
+    sampled,
+    sparse_rows,
+)
 from napari_embedding_game.data.limits.memory import check_shape_fits
 from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.data.stored_columns import SAMPLED, StoredColumns
+from napari_embedding_game.data.stored_columns import StoredColumns
 
 PART_VALUES = 1 << 23
 """Values that are read at a time."""
@@ -57,50 +66,6 @@ TALL = 256 << 20
 _RECENT = 8
 """Columns that are kept, as the mouse asks for one value after the other."""
 _INDEX = "index.npz"
-_METADATA = (".zarray", ".zgroup", "zarr.json")
-
-
-@dataclass(frozen=True)
-class StoredMatrix:
-    """Where a matrix is."""
-
-    path: Path
-    part: str
-    """What the cache knows it by, such as "X"."""
-    what: str
-    """What a person calls it."""
-    open: Callable[[], AbstractContextManager[Any]]
-    """Opens its file, and gives the stored array or group."""
-    _kept: list[Any] = field(default_factory=list)
-    """What was opened of a folder, which holds no file open."""
-
-    @contextmanager
-    def opened(self) -> Iterator[Any]:
-        """Give the stored array or group; whatever is wrong with it is a DataError."""
-        if not self.path.exists():
-            raise DataError(
-                f"The genes of {self.path.name} are read from its file, which is no "
-                f"longer in {self.path.parent}: put it back, or open it "
-                "from its new place."
-            )
-        with explain_damage(self.path, "a file of AnnData"):
-            if self._kept:
-                yield self._kept[0]
-                return
-            with self.open() as item:
-                if self.path.is_dir():
-                    self._kept.append(item)
-                yield item
-
-    def stamp(self, item: Any) -> tuple[tuple[int, int], ...]:
-        """Return what another writing would change: times and sizes of files."""
-        files = [self.path]
-        if self.path.is_dir():
-            folders = [self.path / item.path]
-            folders += [folders[0] / name for name in ("data", "indices", "indptr")]
-            files = [folder / name for folder in folders for name in _METADATA]
-        stats = [file.stat() for file in files if file.is_file()]
-        return tuple((stat.st_mtime_ns, stat.st_size) for stat in stats)
 
 
 def stored_columns(matrix: StoredMatrix) -> Stages[StoredColumns | None]:
@@ -148,7 +113,7 @@ def _reader_for(item: Any, matrix: StoredMatrix, key: str) -> Reader | None:
         if len(item.shape) != 2 or item.dtype.kind not in "buif":
             return None
         check_shape_fits((sum(item.shape),), 8, matrix.path.name, matrix.what)
-        is_narrow = _column_bytes(item) <= NARROW or _row_bytes(item) > TALL
+        is_narrow = column_bytes(item) <= NARROW or row_bytes(item) > TALL
         return (DenseReader if is_narrow else TileReader)(matrix, key, item.shape, True)
     encoding = str(item.attrs.get("encoding-type", ""))
     if encoding not in ("csr_matrix", "csc_matrix"):
@@ -159,22 +124,6 @@ def _reader_for(item: Any, matrix: StoredMatrix, key: str) -> Reader | None:
     check_shape_fits((sum(shape),), 8, matrix.path.name, matrix.what)
     kind = CscReader if encoding == "csc_matrix" else TileReader
     return kind(matrix, key, shape, False)
-
-
-def _blocks_of(array: Any) -> tuple[int, int]:
-    """Rows and columns that are read from a dense array at least."""
-    blocks = getattr(array, "shards", None) or array.chunks
-    if blocks is None:
-        return 1, int(array.shape[1])
-    return int(blocks[0]), int(blocks[1])
-
-
-def _column_bytes(array: Any) -> int:
-    return int(array.shape[0]) * _blocks_of(array)[1] * int(array.dtype.itemsize)
-
-
-def _row_bytes(array: Any) -> int:
-    return int(array.shape[1]) * _blocks_of(array)[0] * int(array.dtype.itemsize)
 
 
 class Reader:
@@ -203,7 +152,7 @@ class Reader:
     def look(self, item: Any, known: Mapping[str, NDArray[Any]]) -> None:
         """Read some values of the open file, or take what the cache knows."""
         self._stamp = self._matrix.stamp(item)
-        self._sample = known["sample"] if "sample" in known else _sampled(item)
+        self._sample = known["sample"] if "sample" in known else sampled(item)
         if "row_sums" in known and len(known["row_sums"]) == self.shape[0]:
             self._sums = known["row_sums"]
 
@@ -273,7 +222,7 @@ class Reader:
         is_same_size = tuple(map(int, shape)) == self.shape
         # The file may have been written again with other parts beside this one.
         return is_same_size and np.array_equal(
-            _sampled(item), self._sample, equal_nan=self._sample.dtype.kind == "f"
+            sampled(item), self._sample, equal_nan=self._sample.dtype.kind == "f"
         )
 
     def _prepare(self) -> Stages[None]:
@@ -310,23 +259,6 @@ def _runs(places: NDArray[np.intp]) -> list[tuple[int, int]]:
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def _sampled(item: Any) -> NDArray[Any]:
-    """Return up to :data:`SAMPLED` of the values of a stored array or group."""
-    values, most = (item if is_array(item) else item["data"]), SAMPLED
-    if is_array(item):
-        most = max(1, SAMPLED // max(int(item.shape[1]), 1))
-    parts = _some(int(values.shape[0]), most)
-    return np.concatenate([np.ravel(values[part]) for part in parts])
-
-
-def _some(n: int, most: int) -> list[slice]:
-    """Return up to three pieces of ``n`` places: at the begin, the middle, the end."""
-    if n <= most:
-        return [slice(0, n)]
-    length = max(1, most // 3)
-    return [slice(at, at + length) for at in (0, (n - length) // 2, n - length)]
-
-
 class CscReader(Reader):
     """Columns of a CSC matrix, from its file."""
 
@@ -335,7 +267,7 @@ class CscReader(Reader):
     def look(self, item: Any, known: Mapping[str, NDArray[Any]]) -> None:
         """Read where each column is, and some values."""
         super().look(item, known)
-        self._indptr = _indptr(item, self.shape[1], self.name, self._matrix.what)
+        self._indptr = read_indptr(item, self.shape[1], self.name, self._matrix.what)
         self.values_per_column = float(self._indptr[-1]) / max(self.shape[1], 1)
 
     def _summed(self) -> Stages[NDArray[np.float64]]:
@@ -346,7 +278,7 @@ class CscReader(Reader):
             for begin in range(0, n_values, PART_VALUES):
                 part = slice(begin, min(begin + PART_VALUES, n_values))
                 rows = np.asarray(item["indices"][part])
-                _check_places(rows, self.shape[0])
+                check_places(rows, self.shape[0])
                 values = np.asarray(item["data"][part], np.float32)
                 sums += np.bincount(rows, values, self.shape[0])
                 yield Stage(text, part.stop / n_values)
@@ -357,7 +289,7 @@ class CscReader(Reader):
         with self._same() as item:
             rows = np.asarray(item["indices"][begin:end])
             values = np.asarray(item["data"][begin:end], np.float32)
-            _check_places(rows, self.shape[0])
+            check_places(rows, self.shape[0])
         indptr = self._indptr[first : last + 1] - begin
         shape = self.shape[0], last - first
         matrix = sp.csc_matrix((values, rows, indptr), shape=shape)
@@ -367,7 +299,7 @@ class CscReader(Reader):
     def _is_as_before(self, item: Any) -> bool:
         if is_array(item) or not super()._is_as_before(item):
             return False
-        indptr = _indptr(item, self.shape[1], self.name, self._matrix.what)
+        indptr = read_indptr(item, self.shape[1], self.name, self._matrix.what)
         return np.array_equal(indptr, self._indptr)
 
 
@@ -379,7 +311,7 @@ class DenseReader(Reader):
         width = max(1, PART_VALUES // max(self.shape[0], 1))
         text = f"Counting the values of each cell in {self._matrix.what}"
         with self._same() as item:
-            width = max(width, _blocks_of(item)[1])
+            width = max(width, blocks_of(item)[1])
             for first in range(0, self.shape[1], width):
                 part = np.asarray(item[:, first : first + width], np.float32)
                 sums += part.sum(axis=1, dtype=np.float64)
@@ -440,8 +372,7 @@ class TileReader(Reader):
         writer, sums, done = TileWriter(entry, self.shape[1]), [], 0
         try:
             with self._same() as item:
-                parts = _dense_rows if self.is_dense else _sparse_rows
-                for rows in parts(item, self.shape, self.name, self._matrix.what):
+                for rows in self._rows(item):
                     sums.append(np.asarray(rows.sum(axis=1, dtype=np.float64)).ravel())
                     writer.write(rows)
                     done += rows.shape[0]
@@ -450,6 +381,12 @@ class TileReader(Reader):
             writer.close()
         self._sums = np.concatenate(sums) if sums else np.zeros(0)
         return writer.index
+
+    def _rows(self, item: Any) -> Iterator[Any]:
+        most = TILE_ROWS, TILE_VALUES
+        if self.is_dense:
+            return dense_rows(item, self.shape, most)
+        return sparse_rows(item, self.shape, most, self.name, self._matrix.what)
 
     def _summed(self) -> Stages[NDArray[np.float64]]:
         yield from ()
@@ -460,50 +397,3 @@ class TileReader(Reader):
         assert self._tiles is not None
         columns = self._tiles.read(first, last)
         return np.ascontiguousarray(columns.toarray()) if self.is_dense else columns
-
-
-def _sparse_rows(
-    item: Any, shape: tuple[int, int], name: str, what: str
-) -> Iterator[Any]:
-    """Yield rows of a stored CSR matrix, some at a time."""
-    indptr = _indptr(item, shape[0], name, what)
-    first = 0
-    while first < shape[0]:
-        most = int(np.searchsorted(indptr, indptr[first] + TILE_VALUES, "right")) - 1
-        last = min(max(most, first + 1), first + TILE_ROWS, shape[0])
-        part = slice(int(indptr[first]), int(indptr[last]))
-        columns = np.asarray(item["indices"][part])
-        _check_places(columns, shape[1])
-        values = np.asarray(item["data"][part], np.float32)
-        pointers = indptr[first : last + 1] - indptr[first]
-        size = last - first, shape[1]
-        yield sp.csr_matrix((values, columns, pointers), shape=size)
-        first = last
-
-
-def _dense_rows(
-    item: Any, shape: tuple[int, int], name: str, what: str
-) -> Iterator[NDArray[np.float32]]:
-    """Yield rows of a stored array, some at a time."""
-    height = _blocks_of(item)[0]
-    n_rows = max(1, TILE_VALUES // max(shape[1], 1) // height) * height
-    n_rows = min(n_rows, TILE_ROWS)
-    for first in range(0, shape[0], n_rows):
-        yield np.asarray(item[first : first + n_rows], np.float32)
-
-
-def _indptr(item: Any, n: int, name: str, what: str) -> NDArray[np.int64]:
-    """Read where each of n rows or columns begins, and check it."""
-    indptr = finish(read_array(item["indptr"], name, what)).astype(np.int64)
-    n_values = int(item["data"].shape[0])
-    is_whole = len(indptr) == n + 1 and indptr[0] == 0 and indptr[-1] == n_values
-    if not is_whole or (np.diff(indptr) < 0).any():
-        raise ValueError(f"indptr of {what} does not fit its values")
-    if item["indices"].shape[0] != n_values:
-        raise ValueError(f"{what} has more values than places")
-    return indptr
-
-
-def _check_places(places: NDArray[np.integer], n: int) -> None:
-    if len(places) and (places.min() < 0 or places.max() >= n):
-        raise ValueError("an index points outside the matrix")
