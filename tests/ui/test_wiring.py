@@ -56,6 +56,8 @@ class DataView(Recorder):
 class GameView(Recorder):
     real = MethodControls
     dimensions_requested = Signal(int)
+    continue_requested = Signal()
+    play_requested = Signal()
 
 
 class RunView(Recorder):
@@ -152,6 +154,8 @@ ASKED = [
     ("data.recent_requested", (), "session_store.recent", call()),
     ("data.map_requested", ("map 2",), "session_store.open", call("map 2")),
     ("game.dimensions_requested", (3,), "change_dimensions", call(3)),
+    ("game.continue_requested", (), "play_on", call()),
+    ("game.play_requested", (), "play", call()),
     ("run.play_requested", (), "play", call()),
     ("run.continue_requested", (), "play_on", call()),
     ("run.save_requested", (PATH,), "writing.save", call(PATH)),

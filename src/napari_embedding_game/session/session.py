@@ -57,6 +57,7 @@ from napari_embedding_game.session.timeline import (
     Mark,
     Timeline,
     told_change,
+    told_start,
     warm_start,
 )
 
@@ -108,6 +109,8 @@ class Session:
         self._steered = GameSettings()
         """The settings that ``run`` was given last."""
         self._restored: SavedMap | None = None
+        self._begun_with = StartSettings()
+        """What ``run`` was begun with, as it was chosen."""
         self.timeline = Timeline()
         self.hand = Hand(self)
         self.comparing = Comparing(self)
@@ -185,7 +188,10 @@ class Session:
         """Stop what is played and return a run that goes on from the map on show.
 
         With the present settings, and as a branch: what came after that map before
-        stays in the timeline.
+        stays in the timeline, where a mark tells what was changed.  Where other
+        neighbours or weights are chosen than the map was made of, they are worked out
+        anew.  Nothing turns the map meanwhile: the forces between points have no
+        moment, so that it lies as the former one does.
 
         Parameters
         ----------
@@ -198,10 +204,43 @@ class Session:
             There is no map, or nothing that can go on from it.
         """
         snapshot = self._check_goes_on()
-        if label:
-            self.mark(label)
+        told = self._told_staleness()
+        if label or told:
+            self._mark_as_played(label or told)
         self.mark_present("Before Continue")
         return self._branch(warm_start(snapshot))
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether the chosen method can go on from the map on show, if there is one."""
+        is_fixed = bool(get_method(self.settings.method).moved_by)
+        return self.snapshot is not None and not is_fixed
+
+    def _told_staleness(self) -> str:
+        """Return in words what makes the map stale; "" where it is not."""
+        played = self.played
+        if not self.stale or played is None:
+            return ""
+        steered = played.steered[-1].game if played.steered else played.game
+        begun, game = played.start, self.settings.game()
+        if steered.method != game.method:  # which comes with edges of its own
+            begun = replace(begun, affinity=self._start_settings().affinity)
+        told = told_change(steered, game), told_start(begun, self._start_settings())
+        return ", ".join(filter(None, told))
+
+    def _mark_as_played(self, label: str) -> None:
+        """Mark the map on show, with the settings that it was played with.
+
+        One that was looked back at has a mark: that it was changed is told by another
+        one, from which the branch goes on.
+        """
+        if self._shown is not None:
+            begun, game = self._shown.start, self._shown.game
+        elif self._restored is not None and self._played_by is None:
+            begun, game = self._restored.start, self._restored.game
+        else:
+            begun, game = self._begun_with, self._steered
+        self._add_mark(label, "hand", begun, game)
 
     def move_cluster(
         self, cluster: int, by: NDArray[np.floating], *, is_pinned: bool = False
@@ -333,6 +372,7 @@ class Session:
             edges=former.edges if is_known and former is not None else None,
         )
         self._steered = self.run.game
+        self._begun_with = self.settings.chosen_start()
         if not is_played(self.run.game):
             self.hand.clear()
         elif warm is not None and self.hand.forces:
@@ -390,11 +430,17 @@ class Session:
         if self.snapshot is None or self.dataset is None or self._shown is not None:
             return None
         game = self._steered if kind == "change" else self.settings.game()
+        return self._add_mark(label, kind, self.settings.chosen_start(), game)
+
+    def _add_mark(
+        self, label: str, kind: Kind, start: StartSettings, game: GameSettings
+    ) -> Mark:
+        assert self.snapshot is not None
         return self.timeline.add(
             label,
             kind,
             self.snapshot,
-            self.settings.chosen_start(),
+            start,
             game,
             record=self.played,
             energies=tuple(self.energies),
@@ -670,6 +716,7 @@ class Session:
             self.selection.select_points(saved.drawn)
         else:
             self.selection.replace(saved.selected)
+        self._check_staleness()
         self.restored.emit(saved)
 
     def _take_up_timeline(self, saved: SavedMap) -> None:
@@ -771,11 +818,12 @@ class Session:
         return start
 
     def _check_staleness(self) -> None:
-        shown = self._shown
-        if shown is not None:
+        played = None if self._shown is None else self._shown.record
+        if self._shown is None and self._restored is not None and self.run is None:
+            played = self._restored.record
+        if self._shown is not None or self.run is None:
             # Only what steers can be changed without another graph of neighbours.
-            start = shown.record.start if shown.record else None
-            stale = start is not None and start != self._start_settings()
+            stale = played is not None and played.start != self._start_settings()
         else:
             stale = (
                 self.run is not None

@@ -43,6 +43,14 @@ _WORDS = {
     "learning_rate": "Learning rate of points",
     "landmark_learning_rate": "Learning rate of landmarks",
     "max_iter": "Iterations",
+    "n_components": "Dimensions",
+    "n_neighbors": "Neighbours",
+    "metric": "Distance",
+    "affinity": "Attraction",
+    "init": "Start",
+    "random_state": "Seed",
+    "device": "Computed by",
+    "n_jobs": "Threads",
 }
 """What settings are called in a label, where it is not their own name."""
 
@@ -421,6 +429,17 @@ def told_change(before: GameSettings, after: GameSettings) -> str:
             old, new = strength_of(before), strength_of(after)
         called = _WORDS.get(name, name.replace("_", " ").capitalize())
         words.append(f"{called} {_said(old)} to {_said(new)}")
+    return ", ".join(words)
+
+
+def told_start(before: StartSettings, after: StartSettings) -> str:
+    """Return in words which settings of the start differ; "" where none does."""
+    words = []
+    for field in fields(StartSettings):
+        old, new = getattr(before, field.name), getattr(after, field.name)
+        if old != new:
+            called = _WORDS.get(field.name, field.name.replace("_", " ").capitalize())
+            words.append(f"{called} {_said(old)} to {_said(new)}")
     return ", ".join(words)
 
 
