@@ -64,6 +64,7 @@ class RunView(Recorder):
     real = RunControls
     play_requested = Signal()
     continue_requested = Signal()
+    carried_requested = Signal()
     save_requested = Signal(object)
     save_session_requested = Signal(object)
     copy_methods_requested = Signal()
@@ -158,6 +159,7 @@ ASKED = [
     ("game.play_requested", (), "play", call()),
     ("run.play_requested", (), "play", call()),
     ("run.continue_requested", (), "play_on", call()),
+    ("run.carried_requested", (), "play_carried", call()),
     ("run.save_requested", (PATH,), "writing.save", call(PATH)),
     ("run.save_session_requested", (PATH,), "writing.save_session", call(PATH)),
     ("run.write_features_requested", (), "writing.write_features", call()),

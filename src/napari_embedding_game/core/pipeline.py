@@ -35,6 +35,7 @@ from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.classical import CLASSICAL, check_fits
 from napari_embedding_game.core.graph.given import check_given
 from napari_embedding_game.core.graph.initialization import (
+    among_neighbors,
     check_dimensions,
     start_layout,
 )
@@ -113,13 +114,19 @@ def place(
     X: Any,
     start: StartSettings,
     layout: NDArray[np.float32] | None = None,
+    unplaced: NDArray[np.integer] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
-    """Weight the edges, then place the points, (N, d), unless ``layout`` does so."""
+    """Weight the edges, then place the points, (N, d), unless ``layout`` does so.
+
+    The ``unplaced`` points of a layout, (m,), are put among their neighbours.
+    """
     X = _row_by_row(X)
     perplexity = min(start.perplexity, graph.n_neighbors / 3)
     weighted = edges(
         graph, start.affinity, X=X, perplexity=perplexity, n_jobs=start.n_jobs
     )
+    if layout is not None and unplaced is not None:
+        return weighted, among_neighbors(layout, unplaced, weighted)
     if layout is not None:
         return weighted, layout
     return weighted, start_layout(

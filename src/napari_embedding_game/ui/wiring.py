@@ -93,6 +93,7 @@ def _of_run(controller: Controller, run: RunControls) -> Pairs:
     writing = controller.writing
     yield run.play_requested, controller.play
     yield run.continue_requested, controller.play_on
+    yield run.carried_requested, controller.play_carried
     yield run.save_requested, writing.save
     yield run.save_session_requested, writing.save_session
     yield run.write_features_requested, writing.write_features

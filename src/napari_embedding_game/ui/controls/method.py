@@ -83,8 +83,8 @@ IN_SPACE = "Drag to turn it; Restart lays it out anew."
 STALE = "The map was not made with these settings: they hold from the next run on."
 STALE_FIXED = f"{STALE} This method always begins anew."
 CONTINUE_TIP = (
-    "Work the neighbours out as they are set now, and play on from the map that you see: "
-    "groups stay where they are as far as they can. The map as it is stays in the "
+    "Work the neighbours out as they are set now, and play on from the map that you "
+    "see: groups stay where they are as far as they can. The map as it is stays in the "
     "timeline."
 )
 RESTART_TIP = (

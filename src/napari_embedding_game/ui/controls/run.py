@@ -40,6 +40,10 @@ LAID_OUT = "Finished. The library has laid the map out."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
 LOOKED_BACK = "An earlier map. Continue plays on from here."
+CARRIED_TIP = (
+    "Put every point where it lies on the former map and play on from there, so that "
+    "the two maps can be compared. Run lays this one out from a start of its own."
+)
 STOPPED_EARLY = "Stopped before there was a map."
 
 
@@ -56,6 +60,8 @@ class RunControls(ControlsSection):
     """A new run, in place of the present one."""
     continue_requested = Signal()
     """A run that goes on from the map on show."""
+    carried_requested = Signal()
+    """A run that begins where the same rows lie on another map."""
     save_requested = Signal(object)
     """The path of a file for the map, in the format that its ending says."""
     save_session_requested = Signal(object)
@@ -71,6 +77,8 @@ class RunControls(ControlsSection):
         super().__init__("Run")
         self._session = session
         self.run = PushButton(text="Run", tooltip="Lay out the map from its start.")
+        self.carried = PushButton(text="", tooltip=CARRIED_TIP)
+        self.carried.native.setProperty("role", "wrapped")
         self.pause = PushButton(
             text="Pause", tooltip="Hold the game, or play on where it was held."
         )
@@ -122,8 +130,9 @@ class RunControls(ControlsSection):
         buttons = QGridLayout()
         buttons.setSpacing(4)
         buttons.addWidget(self.run.native, 0, 0, 1, 3)
+        buttons.addWidget(self.carried.native, 1, 0, 1, 3)
         for column, button in enumerate((self.pause, self.step, self.stop)):
-            buttons.addWidget(button.native, 1, column)
+            buttons.addWidget(button.native, 2, column)
         self.column.addLayout(buttons)
         self.bar.native.setProperty("role", "slim")
         self.bar.native.setTextVisible(False)
@@ -150,6 +159,7 @@ class RunControls(ControlsSection):
         self.step.changed.connect(session.step)
         self.stop.changed.connect(session.stop)
         self.timeline.continue_requested.connect(self._continue)
+        self.carried.changed.connect(self._begin_carried)
         save.save_requested.connect(lambda path: self.save_requested.emit(path))
         save.copy_methods_requested.connect(lambda: self.copy_methods_requested.emit())
         save.save_session_requested.connect(
@@ -165,6 +175,7 @@ class RunControls(ControlsSection):
             (session.progressed, self._on_progress),
             (session.message_changed, self._on_message),
             (session.dataset_changed, self._on_dataset),
+            (session.carried_changed, self._offer_carried),
         ):
             self._connections.connect(signal, slot)
 
@@ -175,6 +186,19 @@ class RunControls(ControlsSection):
     def _continue(self) -> None:
         finish_typing()
         self.continue_requested.emit()
+
+    def _begin_carried(self) -> None:
+        finish_typing()
+        self.carried_requested.emit()
+
+    def _offer_carried(self) -> None:
+        """Offer to begin from the map of another space, while there is none of this."""
+        session = self._session
+        carried = session.carried if session.snapshot is None else None
+        is_idle = session.state not in ("preparing", "running", "paused")
+        self.carried.native.setVisible(carried is not None and is_idle)
+        if carried is not None:
+            self.carried.text = f"Continue from the map of {carried.space}"
 
     def _pause_or_resume(self) -> None:
         if self._session.state == "paused":
@@ -207,6 +231,7 @@ class RunControls(ControlsSection):
         self.pause.enabled = self.step.enabled = moving
         self.stop.enabled = moving or state == "preparing"
         self.save.enabled = self._session.snapshot is not None and not moving
+        self._offer_carried()
         self._tell_state(state)
 
     def _tell_state(self, state: State) -> None:
