@@ -117,6 +117,7 @@ def test_what_can_colour_names_before_numbers(dataset):
     assert choices(dataset) == [
         "Cluster",
         "Stretch",
+        "Isolation",
         "Pressure",
         "Similarity",
         "Movement",
@@ -125,7 +126,8 @@ def test_what_can_colour_names_before_numbers(dataset):
         "many",
         "counts",
     ]
-    assert choices(None) == ["Cluster", "Stretch", "Pressure", "Similarity", "Movement"]
+    built_in = ["Cluster", "Stretch", "Isolation", "Pressure", "Similarity", "Movement"]
+    assert choices(None) == built_in
 
 
 def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
@@ -136,6 +138,7 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     assert listed == [
         "Cluster",
         "Stretch",
+        "Isolation",
         "Pressure",
         "Similarity",
         "Movement",
@@ -146,7 +149,7 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     ]
     assert "a" not in choices(dataset)  # of X itself, such as a component
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
-    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 5
+    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 6
 
 
 def test_columns_called_as_what_is_built_in_are_those_of_the_file(
@@ -157,14 +160,15 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
     obs["Cluster (file)"] = ["u", "v"] * 20
     genes = ("a", "Pressure", "kind", "d", "Cluster")
     both = replace(dataset, obs=obs, profile_names=genes)
-    assert choices(both)[:5] == [
+    assert choices(both)[:6] == [
         "Cluster",
         "Stretch",
+        "Isolation",
         "Pressure",
         "Similarity",
         "Movement",
     ]
-    assert sorted(choices(both)[5:]) == [
+    assert sorted(choices(both)[6:]) == [
         "Cluster (file)",
         "Cluster (file) (file)",
         "Pressure (file)",

@@ -11,6 +11,7 @@ The affinity of ``start`` is that of the method: see :func:`methods.resolve`.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ from napari_embedding_game.core.graph.initialization import (
     start_layout,
 )
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.core.inspect.isolation import isolation_of
 from napari_embedding_game.core.new_rows.fitted_map import FittedMap, FittedRows
 from napari_embedding_game.core.types import (
     GameSettings,
@@ -125,6 +127,7 @@ def place(
     weighted = edges(
         graph, start.affinity, X=X, perplexity=perplexity, n_jobs=start.n_jobs
     )
+    weighted = replace(weighted, isolation=isolation_of(graph))
     if layout is not None and unplaced is not None:
         return weighted, among_neighbors(layout, unplaced, weighted)
     if layout is not None:

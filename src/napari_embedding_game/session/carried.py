@@ -85,6 +85,7 @@ def carried_layout(
         pressure=undefined(len(rows)),
         stretch=None,
         neighbors=None,
+        isolation=None,
         warning="",
         remedy={},
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -352,17 +352,25 @@ class Timeline:
         self.changed.emit()
 
     def _sharing(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the neighbours of an earlier one, if equal."""
-        neighbors = snapshot.neighbors
-        if neighbors is None:
+        """Return the snapshot with what an earlier one has of the same data, if equal.
+
+        These are the neighbours of the points, and how isolated they are.
+        """
+        neighbors = self._known_as("neighbors", snapshot.neighbors)
+        isolation = self._known_as("isolation", snapshot.isolation)
+        if neighbors is snapshot.neighbors and isolation is snapshot.isolation:
             return snapshot
+        return replace(snapshot, neighbors=neighbors, isolation=isolation)
+
+    def _known_as(self, name: str, array: Any) -> Any:
+        """Return the newest array of this name of a mark that is equal, or this one."""
         for mark in reversed(self.marks):
-            known = mark.snapshot.neighbors
-            if known is neighbors:
-                return snapshot
-            if known is not None and np.array_equal(known, neighbors):
-                return replace(snapshot, neighbors=known)
-        return snapshot
+            known = getattr(mark.snapshot, name)
+            if array is None or known is array:
+                return array
+            if known is not None and np.array_equal(known, array):
+                return known
+        return array
 
 
 def thinned(state: TimelineState, most_bytes: int) -> TimelineState:

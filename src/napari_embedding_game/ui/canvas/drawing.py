@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, QTimer, Signal
 
-from napari_embedding_game.core.types import FAR, Snapshot
+from napari_embedding_game.core.types import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.export.figure import Levels
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
@@ -348,6 +348,8 @@ class Drawing(QObject):
         columns = {"cluster": names, "pressure": snapshot.pressure}
         if snapshot.stretch is not None:
             columns["stretch"] = snapshot.stretch
+        if snapshot.isolation is not None:
+            columns["isolation"] = snapshot.isolation
         table = pd.DataFrame(columns, index=dataset.obs.index)
         of_file = {name: f"{name} (file)" for name in table}
         obs = dataset.obs.rename(columns=of_file)
@@ -381,6 +383,9 @@ class Drawing(QObject):
             return magnification(snapshot.pressure)
         if size_by == "Stretch" and snapshot.stretch is not None:
             return magnification(np.maximum(snapshot.stretch - 1.0, 0.0), FAR - 1.0)
+        if size_by == "Isolation" and snapshot.isolation is not None:
+            above = np.maximum(snapshot.isolation - 1.0, 0.0)
+            return magnification(above, UNLIKE - 1.0)
         if self._session.selection.is_empty:
             return 1.0
         return np.where(self._session.selection.points, SELECTED_MAGNIFICATION, 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from qtpy.QtCore import QEvent, QObject, QPoint, Signal
 from qtpy.QtWidgets import QWidget
 
+from napari_embedding_game.core.types import UNLIKE
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.row_details import row_details
 from napari_embedding_game.ui.canvas.hover_card import HoverCard
@@ -20,11 +22,13 @@ from napari_embedding_game.ui.images.picture_grid import PICTURE_ROLE, PictureMo
 from napari_embedding_game.ui.images.row_pictures import AppearanceWatch, pictures_of
 from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
+    ISOLATION,
     PRESSURE,
     STRETCH,
     composition_columns,
     name_of,
 )
+from napari_embedding_game.ui.style.isolation_texts import ISOLATION_CHOICE
 from napari_embedding_game.ui.style.legend import swatch
 from napari_embedding_game.ui.style.pressure_texts import PRESSURE_CHOICE
 from napari_embedding_game.ui.style.stretch_texts import STRETCH_CHOICE
@@ -152,7 +156,7 @@ class Hover(QObject):
         self._show_picture()
 
     def _worked_out(self, row: int) -> dict[str, float]:
-        """Return what the map is coloured by and no file has: stretch, pressure."""
+        """Return what the map is coloured by and no file has, such as stretch."""
         snapshot, choice = self._session.snapshot, self._session.look.color_by
         if snapshot is None:
             return {}
@@ -160,6 +164,9 @@ class Hover(QObject):
             return {PRESSURE_CHOICE: float(snapshot.pressure[row])}
         if choice == STRETCH and snapshot.stretch is not None:
             return {STRETCH_CHOICE: float(snapshot.stretch[row])}
+        isolation = math.nan if snapshot.isolation is None else snapshot.isolation[row]
+        if choice == ISOLATION or isolation > UNLIKE:  # which is worth a line anyway
+            return {ISOLATION_CHOICE: float(isolation)} if isolation >= 0 else {}
         return {}
 
     def _show_picture(self) -> None:

@@ -26,6 +26,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
+from napari_embedding_game.ui.style.isolation_texts import ISOLATION_MEANS, unlike_text
 from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE, PRESSURE_MEANS
 from napari_embedding_game.ui.style.status_label import StatusLabel
 from napari_embedding_game.ui.style.stretch_texts import STRETCH_MEANS, far_text
@@ -93,6 +94,8 @@ class RunControls(ControlsSection):
         self.status = StatusLabel()
         self.far = StatusLabel()
         self.far.setToolTip(f"By {STRETCH_MEANS}")
+        self.unlike = StatusLabel()
+        self.unlike.setToolTip(f"By {ISOLATION_MEANS}")
         self.squeezed = StatusLabel()
         self.squeezed.setToolTip(f"Share of the points with {PRESSURE_MEANS}")
         self.message = text_label(role="warning")
@@ -142,6 +145,7 @@ class RunControls(ControlsSection):
             self.bar.native,
             self.status,
             self.far,
+            self.unlike,
             self.squeezed,
             self.message,
             self.mend.native,
@@ -243,6 +247,7 @@ class RunControls(ControlsSection):
         if state in ("idle", "preparing"):
             self.status.setText("")
             self.far.setText("")
+            self._tell_unlike("")
             self.squeezed.setText("")
         elif self._session.snapshot is not None:
             self._tell_snapshot(self._session.snapshot)
@@ -289,8 +294,13 @@ class RunControls(ControlsSection):
         self._move_bar(snapshot)
         self.status.setText(_status_text(snapshot))
         self.far.setText(far_text(snapshot.stretched_share))
+        self._tell_unlike(unlike_text(snapshot))
         self.squeezed.setText(_squeezed_text(snapshot))
         self.curve.set_energies(self._session.energies)
+
+    def _tell_unlike(self, text: str) -> None:
+        self.unlike.setText(text)
+        self.unlike.setVisible(bool(text))
 
     def _on_message(self, message: str) -> None:
         failed = self._session.state == "failed"

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import FAR, Snapshot
+from napari_embedding_game.core.types import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.figure import Levels, PointColors
 from napari_embedding_game.data.images.label_column import label_column
@@ -28,12 +28,14 @@ from napari_embedding_game.ui.style.colors import (
     value_extent,
     value_limits,
 )
+from napari_embedding_game.ui.style.isolation_texts import NO_ISOLATION
 from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
 from napari_embedding_game.ui.style.stretch_texts import NO_STRETCH
 
 CLUSTER, STRETCH, PRESSURE = "Cluster", "Stretch", "Pressure"
+ISOLATION = "Isolation"
 SIMILARITY, MOVEMENT = "Similarity", "Movement"
-BUILT_IN = (CLUSTER, STRETCH, PRESSURE, SIMILARITY, MOVEMENT)
+BUILT_IN = (CLUSTER, STRETCH, ISOLATION, PRESSURE, SIMILARITY, MOVEMENT)
 NOTHING_SIMILAR = (
     "Select points: the colours then tell how similar all others are to them in the "
     "data, wherever they lie on the map."
@@ -239,6 +241,34 @@ class ByStretch:
         if not self._is_known:
             return Legend(NO_STRETCH)
         return Legend(STRETCH, limits=self._limits, extent=self._extent)
+
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
+
+class ByIsolation:
+    """Viridis by how unlike others each row is; yellow ones are unlike anything."""
+
+    def __init__(self, limits: tuple[float, float] | None = None) -> None:
+        self._limits = limits or (1.0, UNLIKE)
+        self._extent = (0.0, UNLIKE)
+        self._is_known = True
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point."""
+        isolation = snapshot.isolation
+        self._is_known = isolation is not None
+        if isolation is None:
+            return np.tile(MISSING, (len(snapshot.embedding), 1))
+        finite = isolation[np.isfinite(isolation)]
+        self._extent = (0.0, max(UNLIKE, float(finite.max(initial=0.0))))
+        return value_colors(np.minimum(isolation, self._extent[1]), self._limits)
+
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        if not self._is_known:
+            return Legend(NO_ISOLATION)
+        return Legend(ISOLATION, limits=self._limits, extent=self._extent)
 
     def levels(self) -> None:
         """Return None: these are numbers."""
@@ -469,6 +499,8 @@ def coloring(
         return by_cluster
     if choice == STRETCH:
         return ByStretch(limits)
+    if choice == ISOLATION:
+        return ByIsolation(limits)
     if choice == PRESSURE:
         return ByPressure(limits)
     if choice == SIMILARITY:
