@@ -567,6 +567,14 @@ class Session:
         """The settings that the run was given last."""
         return self._steered
 
+    @property
+    def edges(self) -> Any:
+        """Edges that the map on show was made of; None where they are not at hand."""
+        run, played = self.run, self.played
+        if run is None or played is None or not _same_edges(run, played.start):
+            return None
+        return run.edges
+
     def receive(self, run: Run, progress: Progress) -> None:
         """Take up a frame; one of a run that is no longer played is dropped."""
         if not self.plays(run):
