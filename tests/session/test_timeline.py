@@ -11,12 +11,20 @@ from sklearn.datasets import make_blobs
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.energy.methods import resolve
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import GameSettings, StartSettings, WarmStart
+from napari_embedding_game.core.types import (
+    GameSettings,
+    HandForces,
+    Hold,
+    PairSpring,
+    Spring,
+    StartSettings,
+    WarmStart,
+)
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
-from napari_embedding_game.session.run.record import record
+from napari_embedding_game.session.run.record import Forced, RunRecord, record
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED, Run
 from napari_embedding_game.session.session import Session
@@ -125,6 +133,29 @@ def test_twenty_marks_of_a_million_points_fit(make_snapshot):
         timeline.add("moved", "hand", moved, START, GAME)
     assert len(timeline.marks) == 20
     assert timeline.n_bytes > 400e6
+
+
+def test_what_a_hand_holds_and_how_landmarks_merge_take_memory(make_snapshot, engine):
+    rows, places = np.arange(40), np.zeros((40, 2))
+    forces = HandForces(
+        holds=(Hold(rows=rows, places=places),),
+        springs=(Spring(rows=rows, place=(0.0, 0.0)),),
+        pairs=(PairSpring(one=rows[:3].copy(), other=rows[5:9].copy(), is_link=True),),
+    )
+    forced = (Forced(iteration=3, forces=forces),)
+    merging = engine.merging(None, make_snapshot().labels, 4, None)
+    timeline = Timeline()
+    shot = make_snapshot()
+    timeline.add("plain", "hand", shot, START, GAME)
+    plain = timeline.n_bytes
+    record = RunRecord(start=START, game=GAME, n_iter=9, forced=forced)
+    timeline.add("held", "hand", shot, START, GAME, record=record, merging=merging)
+    held = rows.nbytes + places.nbytes + 3 * 8 + 4 * 8  # shared rows count once
+    merged = sum(array.nbytes for array in merging.arrays)
+    assert merged > 0
+    assert timeline.n_bytes == plain + held + merged
+    timeline.add("held still", "hand", shot, START, GAME, record=record)
+    assert timeline.n_bytes == plain + held + merged
 
 
 def test_what_is_on_show_is_not_deleted(make_snapshot):

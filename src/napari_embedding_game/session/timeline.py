@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -412,15 +412,25 @@ def _without(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
 def _distinct(marks: tuple[Mark, ...]) -> Iterator[NDArray[np.generic]]:
     arrays: dict[int, NDArray[np.generic]] = {}
     for mark in marks:
-        snapshot = mark.snapshot
-        parts: list[NDArray[np.generic] | None] = [
-            getattr(snapshot, field.name) for field in fields(snapshot)
-        ]
-        if mark.record is not None and mark.record.warm_start is not None:
-            began = mark.record.warm_start
-            parts += [began.embedding, began.landmarks]
-        arrays |= {id(a): a for a in parts if isinstance(a, np.ndarray)}
+        parts: list[object] = [mark.snapshot]
+        if mark.record is not None:
+            parts += [mark.record.warm_start, *(f.forces for f in mark.record.forced)]
+        if mark.merging is not None:
+            parts += mark.merging.arrays
+        arrays |= {id(a): a for part in parts for a in _arrays(part)}
     yield from arrays.values()
+
+
+def _arrays(value: object) -> Iterator[NDArray[np.generic]]:
+    """Yield all arrays in a value of dataclasses and tuples."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _arrays(part)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _arrays(getattr(value, field.name))
 
 
 def told_change(before: GameSettings, after: GameSettings) -> str:
