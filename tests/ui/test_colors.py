@@ -9,6 +9,7 @@ from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.ui.style import coloring as coloring_module
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.style.coloring import (
+    BUILT_IN,
     ByPressure,
     choice_of_value,
     choices,
@@ -120,14 +121,14 @@ def test_what_can_colour_names_before_numbers(dataset):
         "Isolation",
         "Pressure",
         "Similarity",
+        "Pointed",
         "Movement",
         "barcode",
         "kind",
         "many",
         "counts",
     ]
-    built_in = ["Cluster", "Stretch", "Isolation", "Pressure", "Similarity", "Movement"]
-    assert choices(None) == built_in
+    assert choices(None) == list(BUILT_IN)
 
 
 def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
@@ -141,6 +142,7 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
         "Isolation",
         "Pressure",
         "Similarity",
+        "Pointed",
         "Movement",
         "kind",
         "area",
@@ -149,7 +151,7 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     ]
     assert "a" not in choices(dataset)  # of X itself, such as a component
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
-    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 6
+    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 7
 
 
 def test_columns_called_as_what_is_built_in_are_those_of_the_file(
@@ -160,15 +162,16 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
     obs["Cluster (file)"] = ["u", "v"] * 20
     genes = ("a", "Pressure", "kind", "d", "Cluster")
     both = replace(dataset, obs=obs, profile_names=genes)
-    assert choices(both)[:6] == [
+    assert choices(both)[:7] == [
         "Cluster",
         "Stretch",
         "Isolation",
         "Pressure",
         "Similarity",
+        "Pointed",
         "Movement",
     ]
-    assert sorted(choices(both)[6:]) == [
+    assert sorted(choices(both)[7:]) == [
         "Cluster (file)",
         "Cluster (file) (file)",
         "Pressure (file)",

@@ -244,7 +244,7 @@ def test_the_course_of_a_figure_is_drawn_during_a_run(
 
 
 def test_stability_is_measured_beside_the_map_and_can_be_stopped(
-    panel, play, session, qtbot, monkeypatch
+    panel, dock, play, session, qtbot, monkeypatch
 ):
     stability = panel.stability
     assert not stability.button.isEnabled()
@@ -275,6 +275,12 @@ def test_stability_is_measured_beside_the_map_and_can_be_stopped(
     QTest.mouseClick(stability.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "whichever of 2 other seeds" in stability.note.text())
     assert stability.button.text() == "Measure stability"
+    assert stability.keep.text() == "Keep these 2 maps to compare"
+    QTest.mouseClick(stability.keep, Qt.MouseButton.LeftButton)
+    *_, one, two = session.timeline.marks
+    assert [one.label, two.label] == ["Seed 1", "Seed 2"]
+    assert "Neighbours kept" in dock.run.timeline.strip.told(one)
+    assert stability.keep.isHidden()
     assert session.look.color_by == "Stability"
     assert len(session.dataset.obs["Stability"]) == 40
     assert session.snapshot is before

@@ -18,7 +18,8 @@ class DisplaySettings:
 
     color_by: str = "Cluster"
     """"Cluster", "Stretch", "Isolation", "Pressure", "Similarity" (to the selection),
-    the name of a metadata column, or of a gene."""
+    "Pointed" (similarity to the point under the mouse), "Movement", the name of a
+    metadata column, or of a gene."""
     limits: tuple[float, float] | None = None
     """Values that get the first and the last colour; None: those that suit them."""
     size_by: SizeBy = "Same"

@@ -51,6 +51,7 @@ from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
 from napari_embedding_game.session.shown_comparisons import ShownComparisons
+from napari_embedding_game.session.similarity import Pointed
 from napari_embedding_game.session.splitting import Splitting
 from napari_embedding_game.session.steering import moved, redimensioned
 from napari_embedding_game.session.timeline import (
@@ -93,6 +94,8 @@ class Session:
     """The :class:`Mark` whose layout is on show now."""
     carried_changed = Signal()
     """Whether the layout of another map can be begun from."""
+    pointed_changed = Signal()
+    """What all rows are compared with under the mouse."""
     columns_changed = Signal()
     """The metadata have columns more, such as the score of a gene set."""
 
@@ -122,6 +125,8 @@ class Session:
         """Of groups of points, as the Inspector has shown them."""
         self.carried: CarriedLayout | None = None
         """The layout of the same rows in another space, while there is no map."""
+        self.pointed: Pointed | None = None
+        """How similar all rows are to the one that the mouse was on last."""
         self._is_by_hand = False
         self._shown: Mark | None = None
         """The mark that ``snapshot`` is of, where it is of an earlier moment."""
@@ -153,7 +158,7 @@ class Session:
         self._played_by, self._restored, self._shown = None, None, None
         self.timeline.clear()
         self.hand.clear()
-        self.carried = None
+        self.carried = self.pointed = None
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
@@ -642,6 +647,11 @@ class Session:
             last = self.snapshot.iteration
             return [e for e in list(self._played_by.energies) if e[0] <= last]
         return [] if self._restored is None else list(self._restored.energies)
+
+    def point_at(self, pointed: Pointed) -> None:
+        """Take up how similar all rows are to the one under the mouse."""
+        self.pointed = pointed
+        self.pointed_changed.emit()
 
     def split(self, cluster: int, n_parts: int = 2) -> list[int]:
         """Split a cluster along the neighbour graph inside it; return the parts' ids.

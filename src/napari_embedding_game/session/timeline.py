@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from napari_embedding_game.core.types import (
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.record import RunRecord
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.inspect.map_quality import MapQuality
 
 Kind = Literal["change", "pause", "end", "hand"]
 """What a mark is of: changed settings, a pause, the end of a run, or a hand's move."""
@@ -83,6 +86,8 @@ class Mark:
     """What a person calls it; "" for none."""
     is_pinned: bool = False
     """Whether it stays when memory runs short."""
+    quality: MapQuality | None = None
+    """What was measured of the map, if anything was; no file has it."""
 
     @property
     def title(self) -> str:
@@ -210,7 +215,8 @@ class Timeline:
 
     def begin_branch(self, number: int | None) -> None:
         """Let what comes next follow a mark, or nothing: a new run."""
-        self._set(head=number, shown=None, branch=self._state.branch + 1)
+        last = max([self._state.branch, *(mark.branch for mark in self.marks)])
+        self._set(head=number, shown=None, branch=last + 1)
 
     def add(
         self,
@@ -223,6 +229,7 @@ class Timeline:
         record: RunRecord | None = None,
         energies: tuple[tuple[int, float], ...] = (),
         merging: Merging | None = None,
+        is_beside: bool = False,
     ) -> Mark:
         """Keep a layout, after the newest mark of the map on show.
 
@@ -238,6 +245,8 @@ class Timeline:
             What was played up to here.
         energies : (iteration, energy) pairs
         merging : Merging, optional
+        is_beside : bool
+            Whether it is another map altogether, that nothing on show leads to.
         """
         state, self._changed_at = self._state, self._clock()
         mark = Mark(
@@ -250,10 +259,13 @@ class Timeline:
             record=record,
             energies=energies,
             merging=merging,
-            parent=state.head,
-            branch=state.branch,
+            parent=None if is_beside else state.head,
+            branch=state.branch + is_beside,
             made_at=self._changed_at,
         )
+        if is_beside:
+            self._set(marks=(*state.marks, mark), n_made=mark.number)
+            return mark
         marks, head = (*state.marks, mark), mark.number
         shown = None if state.shown is None else head
         self._set(marks=marks, head=head, n_made=head, shown=shown)
@@ -313,6 +325,17 @@ class Timeline:
     def pin(self, number: int, is_pinned: bool) -> None:
         """Keep a mark whatever memory it takes, or no longer."""
         self._replace(number, is_pinned=is_pinned)
+
+    def tell_quality(self, snapshot: Snapshot, quality: MapQuality) -> None:
+        """Note what was measured of a layout, in all marks of it."""
+        marks = tuple(
+            replace(mark, quality=quality)
+            if mark.snapshot.embedding is snapshot.embedding
+            else mark
+            for mark in self.marks
+        )
+        if any(one is not other for one, other in zip(marks, self.marks, strict=True)):
+            self._set(marks=marks)
 
     def remove(self, number: int) -> None:
         """Forget a mark; those after it follow the one before.

@@ -20,6 +20,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     ByCluster,
+    ByPointed,
     BySimilarity,
     Coloring,
     Legend,
@@ -100,6 +101,7 @@ class Drawing(QObject):
             (session.dataset_changed, self._on_dataset),
             (session.selection.changed, self.redraw),
             (session.clusters.changed, self._on_clusters),
+            (session.pointed_changed, self.redraw),
             (workspace.reveal, self.layers.fly_to),
             (session.comparing.changed, self.redraw),
             (session.comparing.moved, self._on_way),
@@ -359,7 +361,7 @@ class Drawing(QObject):
 
     def _colors(self, snapshot: Snapshot) -> Colors:
         colors = self._coloring.colors(snapshot)
-        tells_of_selection = isinstance(self._coloring, BySimilarity)
+        tells_of_selection = isinstance(self._coloring, BySimilarity | ByPointed)
         if self._session.selection.is_empty or tells_of_selection:
             return colors
         is_value = self._legend is not None and self._legend.limits is not None

@@ -39,6 +39,7 @@ LONG_NAMES = {
     "Isolation": ISOLATION_CHOICE,
     "Pressure": PRESSURE_CHOICE,
     "Similarity": "Similar to the selection",
+    "Pointed": "Similar to the point under the mouse",
 }
 """What the built-in choices are called in the window."""
 
@@ -65,8 +66,8 @@ class DisplayControls(ControlsSection):
             value=self._look.color_by,
             tooltip="What the colour of a point tells: its cluster, how far it lies "
             "from points like it, how unlike all others it is in the data, how "
-            "squeezed it is, how similar it is to the "
-            "selected points in the data, how far it moves to a map that this one is "
+            "squeezed it is, how similar it is, in the data, to the selected points or "
+            "to the one under the mouse, how far it moves to a map that this one is "
             "compared with, or what is known of it. For a gene, press / and type its "
             "name.",
         )

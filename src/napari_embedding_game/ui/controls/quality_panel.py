@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QProgressBar, QWidget
 from napari_embedding_game.core.inspect.graph_parts import GraphParts
 from napari_embedding_game.core.inspect.grid_error import COARSE
 from napari_embedding_game.core.inspect.map_quality import ColumnAgreement, MapQuality
+from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
     followed_samples,
@@ -194,6 +195,8 @@ class QualityPanel(Fold):
         self._worker: Worker | None = None
         self._asked: tuple[Dataset | None, str | None] = None, None
         """What is being measured: the data, and the column of known groups."""
+        self._measured: Snapshot | None = None
+        """And the map."""
         self._is_outdated = False
         self.note = text_label(WAITING)
         self.columns_note = text_label()
@@ -425,6 +428,7 @@ class QualityPanel(Fold):
         if session.state != "running":
             show_text(self.note, MEASURING)
         self._asked = session.dataset, label_column(session)
+        self._measured = session.snapshot
         self._worker = worker = Worker(job)
         worker.returned.connect(self._take)
         worker.failed.connect(self._on_failed)
@@ -434,6 +438,8 @@ class QualityPanel(Fold):
         self._worker = None
         dataset, column = self._asked
         if dataset is self._session.dataset:
+            if found is not None and self._measured is not None:
+                self._session.timeline.tell_quality(self._measured, found)
             self.show_quality(found, column)
             if found is None:
                 show_text(self.note, TOO_FEW)

@@ -33,12 +33,16 @@ from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
 from napari_embedding_game.ui.style.stretch_texts import NO_STRETCH
 
 CLUSTER, STRETCH, PRESSURE = "Cluster", "Stretch", "Pressure"
-ISOLATION = "Isolation"
+ISOLATION, POINTED = "Isolation", "Pointed"
 SIMILARITY, MOVEMENT = "Similarity", "Movement"
-BUILT_IN = (CLUSTER, STRETCH, ISOLATION, PRESSURE, SIMILARITY, MOVEMENT)
+BUILT_IN = (CLUSTER, STRETCH, ISOLATION, PRESSURE, SIMILARITY, POINTED, MOVEMENT)
 NOTHING_SIMILAR = (
     "Select points: the colours then tell how similar all others are to them in the "
     "data, wherever they lie on the map."
+)
+NOTHING_POINTED = (
+    "Rest the mouse on a point: the colours then tell how similar all others are to it "
+    "in the data, and follow the mouse."
 )
 NOTHING_COMPARED = (
     "Compare two maps in the timeline: the colours then tell how far each point lies "
@@ -314,6 +318,44 @@ class BySimilarity:
         """Return None: these are numbers."""
 
 
+class ByPointed:
+    """Viridis by how similar each row is to the one that the mouse was on last.
+
+    Parameters
+    ----------
+    session : Session
+    limits : (float, float), optional
+    """
+
+    def __init__(
+        self, session: Session, limits: tuple[float, float] | None = None
+    ) -> None:
+        self._session = session
+        self._limits = limits or (0.5, 1.0)
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point; all grey before any was pointed at."""
+        pointed = self._session.pointed
+        if pointed is None or len(pointed.similarity) != len(snapshot.embedding):
+            return np.tile(MISSING, (len(snapshot.embedding), 1))
+        return value_colors(pointed.similarity, self._limits)
+
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        pointed, dataset = self._session.pointed, self._session.dataset
+        if pointed is None or dataset is None:
+            return Legend(NOTHING_POINTED)
+        return Legend(
+            f"Similarity to {dataset.obs.index[pointed.row]}: share of all points that "
+            "are less similar",
+            limits=self._limits,
+            extent=(0.0, 1.0),
+        )
+
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
+
 class ByMovement:
     """Viridis by how far each point lies from its place on the map compared with.
 
@@ -506,6 +548,9 @@ def coloring(
     if choice == SIMILARITY:
         assert session is not None
         return BySimilarity(session, limits)
+    if choice == POINTED:
+        assert session is not None
+        return ByPointed(session, limits)
     if choice == MOVEMENT:
         assert session is not None
         return ByMovement(session, limits)
