@@ -269,7 +269,7 @@ class Session:
         if not self.stale or played is None:
             return ""
         steered = played.steered[-1].game if played.steered else played.game
-        begun, game = played.start, self.settings.game()
+        begun, game = played.start, self.chosen_game()
         if steered.method != game.method:  # which comes with edges of its own
             begun = replace(begun, affinity=self._start_settings().affinity)
         told = told_change(steered, game), told_start(begun, self._start_settings())
