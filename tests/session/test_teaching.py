@@ -91,13 +91,15 @@ def test_all_points_get_a_class_and_a_confidence(session, teaching):
     session.columns_changed.connect(lambda: heard.append(1))
     assert learn(filled(session, teaching)) == "taught"
     obs = session.dataset.obs
-    told = obs["taught"].cat.codes.to_numpy()
+    codes = obs["taught"].cat.codes.to_numpy()
     assert obs["taught"].cat.categories.tolist() == ["Box 1", "Box 2", "third"]
-    assert (told == obs["kind"]).mean() > 0.95
+    assert (codes == obs["kind"]).mean() > 0.95
     assert obs["taught_confidence"].between(1 / 3, 1).all()
     assert heard == [1]
-    assert teaching.told().startswith("Balanced accuracy ")
-    assert "from 18 examples (by chance 0.33)" in teaching.told()
+    told = teaching.told()
+    assert told.startswith("100% ± ")
+    assert "(by chance 33%; balanced accuracy, cross-validated on 18)" in told
+    assert teaching.recalls() == {"Box 1": 1, "Box 2": 1, "third": 1}
 
 
 def test_learning_again_replaces_what_was_learned(session, teaching):
