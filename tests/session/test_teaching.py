@@ -98,7 +98,7 @@ def test_all_points_get_a_class_and_a_confidence(session, teaching):
     assert heard == [1]
     told = teaching.told()
     assert told.startswith("100% ± ")
-    assert "(by chance 33%; balanced accuracy, cross-validated on 18)" in told
+    assert "(by chance 33%; cross-validated balanced accuracy)" in told
     assert teaching.recalls() == {"Box 1": 1, "Box 2": 1, "third": 1}
 
 

@@ -336,17 +336,16 @@ def _is_same_source(one: Dataset | None, other: Dataset | None) -> bool:
 
 def told(learned: Learned, names: list[str]) -> str:
     """Return in sentences how well classes of these names can be told apart."""
-    n = learned.n_examples
     single = [name for name, n in zip(names, learned.counts, strict=False) if n == 1]
     if learned.score is None:
         return (
-            f"Learned from {n} examples, but not tested: {_listed(single)} has a "
-            "single one. Add another, to be told how often the classes are right."
+            f"Learned from {learned.n_examples} examples, but not tested: "
+            f"{_listed(single)} has a single one. Add another, to be told "
+            "how often the classes are right."
         )
     sentence = (
         f"{learned.score:.0%} ± {learned.spread:.0%} of unseen examples are told right "
-        f"(by chance {1 / len(learned.counts):.0%}; balanced accuracy, "
-        f"cross-validated on {n})."
+        f"(by chance {1 / len(learned.counts):.0%}; cross-validated balanced accuracy)."
     )
     weakest = int(np.argmin(learned.recalls))
     if learned.counts.min() < FEW:

@@ -17,9 +17,11 @@ from qtpy.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QToolButton, QVBoxLay
 from napari_embedding_game.ui.images.row_drag import dragged_rows
 from napari_embedding_game.ui.inspector.teaching.example_list import ExampleList
 from napari_embedding_game.ui.style.form_widgets import text_label
+from napari_embedding_game.ui.style.status_label import StatusLabel
 
 SIDE = 42
-NARROWEST, ROOMY = 124, 210
+NARROWEST, ROOMY, HIGH = 116, 170, 110
+"""Pixels of width and height: less than the latter leaves no room for words."""
 LAST_KEY = 9
 """Boxes beyond have no key."""
 
@@ -50,7 +52,7 @@ class ExampleBox(QFrame):
         self.put, self.remove = QToolButton(), QToolButton()
         self.name = QLineEdit()
         self.count = text_label(wraps=False)
-        self._told = "", ""
+        self.share = StatusLabel()
         self.examples = ExampleList(SIDE)
         self._build(number)
         self.put.clicked.connect(self.put_requested)
@@ -78,20 +80,23 @@ class ExampleBox(QFrame):
             Both in a sentence.
         """
         self._name = name
-        if self.name.text() != name and not self.name.hasFocus():
+        if not self.name.hasFocus():
             self.name.setText(name)
+            self.name.setCursorPosition(0)
+            self.name.setToolTip(f"{name}: type another name for this kind.")
             self.name.setCursorPosition(0)
         self.put.setToolTip(f"Put the selection into {name}{self._key}.")
         self.examples.set_rows(rows)
-        told = "" if share is None else f", {share:.0%} right"
-        self._told = f"{len(rows):,}", told
-        self._count()
-        self.count.setToolTip(tip)
+        self.count.setText(f"{len(rows):,}")
+        self.share.setText("" if share is None else f"{share:.0%} of unseen are right")
+        for label in (self.count, self.share):
+            label.setToolTip(tip)
+        self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Tell as much as has room."""
         super().resizeEvent(event)
-        self._count()
+        self._fit()
 
     def set_color(self, color: QColor, line: QColor) -> None:
         """Show in which colour its class is drawn on the map."""
@@ -135,14 +140,14 @@ class ExampleBox(QFrame):
     def _build(self, number: int) -> None:
         has_key = number <= LAST_KEY
         self._key = f" (key {number})" if has_key else ""
-        self.put.setText(f"Put {number}" if has_key else "Put")
+        self._number = str(number)
         self.put.setProperty("role", "edit")
         self.remove.setText("×")
         self.remove.setProperty("role", "edit")
         self.remove.setToolTip("Remove this box; its examples are in none then.")
         self.name.setFrame(False)
         self.name.setMinimumWidth(30)
-        self.name.setToolTip("What this kind is called: type another name.")
+        self.remove.setFixedWidth(18)
         self.examples.setToolTip(
             "Examples of this kind: click to see where one is; Delete takes it out."
         )
@@ -156,12 +161,18 @@ class ExampleBox(QFrame):
         column.setContentsMargins(3, 3, 3, 3)
         column.setSpacing(1)
         column.addLayout(head)
+        column.addWidget(self.share)
         column.addWidget(self.examples, 1)
         self.examples.setMinimumHeight(SIDE // 2)
 
-    def _count(self) -> None:
-        count, share = self._told
-        self.count.setText(count + share if self.width() >= ROOMY else count)
+    def _fit(self) -> None:
+        """Show the words that have room."""
+        words = f"Put {self._number}" if self.width() >= ROOMY else self._number
+        if self.put.text() != words:
+            self.put.setText(words)
+            width = self.put.fontMetrics().horizontalAdvance(words)
+            self.put.setMinimumWidth(width + 10)  # else it is cut before the name is
+        self.share.setVisible(bool(self.share.text()) and self.height() >= HIGH)
 
     def _on_name(self) -> None:
         name = self.name.text()

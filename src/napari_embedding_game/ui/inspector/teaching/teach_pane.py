@@ -18,6 +18,7 @@ from qtpy.QtGui import (
 )
 from qtpy.QtWidgets import (
     QHBoxLayout,
+    QLabel,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -56,6 +57,10 @@ LOWEST = 92
 NOTHING_SELECTED = "Nothing is selected: select points on the map, then put them."
 OUTDATED = "The boxes were changed since: Learn brings the map up to date."
 KNOWN = "The map has these classes; Learn tells how well they can be told apart."
+HOW_TESTED = (
+    "Examples are left out in turn and told by what was learned from the others; "
+    "each kind counts alike, however many examples it has."
+)
 OTHER_DATA = "Other data came while it learned, so nothing was learned: press Learn."
 NONE_SELECTED = "To sort"
 ALL_SORTED = "All points are in boxes."
@@ -102,6 +107,7 @@ class TeachPane(QScrollArea):
         self.add, self.take_out = QToolButton(), QToolButton()
         self.learn = QPushButton("Learn")
         self.by_class, self.by_sureness = QToolButton(), QToolButton()
+        self.colored_by = QLabel("Colour by")
         self.state = text_label()
         self._make_actions()
         self._build()
@@ -125,6 +131,11 @@ class TeachPane(QScrollArea):
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
         self._line, self._dim = colors.foreground, colors.dim
+        self.widget().setStyleSheet(
+            'QToolButton[role="edit"] { padding: 3px 6px; }'
+            'QToolButton[role="edit"]:checked {'
+            f" background: {colors.accent.name()}; color: white; }}"
+        )
         self.refresh()
 
     def set_source(self, dataset: Dataset | None, pictures: Pictures | None) -> None:
@@ -283,6 +294,7 @@ class TeachPane(QScrollArea):
         self._trouble = OTHER_DATA if self._worker is not None else ""
         self._abandon()
         self._said = self._offered = ""
+        self.refresh()
 
     def _on_color_by(self) -> None:
         teaching, dataset = self._teaching, self._session.dataset
@@ -304,8 +316,8 @@ class TeachPane(QScrollArea):
         has_classes, is_wide = self._teaching.has_classes, self.width() >= WIDE
         self.doubtful.setVisible(has_classes)
         self.random.setVisible(is_wide or not has_classes)
-        for button in (self.by_class, self.by_sureness):
-            button.setVisible(is_wide and has_classes)
+        for widget in (self.colored_by, self.by_class, self.by_sureness):
+            widget.setVisible(is_wide and has_classes)
 
     def _show_boxes(self) -> None:
         teaching, dataset = self._teaching, self._session.dataset
@@ -404,6 +416,7 @@ class TeachPane(QScrollArea):
         self._on_color_by()
         role = "warning" if self._trouble else "note"
         show_text(self.state, self._sentence(refusal), role)
+        self.state.setToolTip(HOW_TESTED if teaching.learned is not None else "")
 
     def _sentence(self, refusal: str) -> str:
         """Return what is to be told now."""
@@ -454,7 +467,9 @@ class TeachPane(QScrollArea):
         view.set_rows(np.zeros(0, np.intp))
         view.set_pictures(self._pictures)
         view.shown.row_name = self._named
-        view.shown.text = self._named
+        if dataset is not None:
+            names = dataset.obs.index
+            view.shown.text = lambda row: str(names[row])
         if dataset is not None and dataset.texts is not None:
             texts = dataset.texts
             view.shown.text = lambda row: str(texts[row])
@@ -569,7 +584,6 @@ class TeachPane(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setWidget(inside)
-        inside.setStyleSheet('QToolButton[role="edit"] { padding: 3px 6px; }')
 
     def _head(self) -> QHBoxLayout:
         head = QHBoxLayout()
@@ -577,6 +591,7 @@ class TeachPane(QScrollArea):
         head.addWidget(self.learn)
         head.addWidget(self.doubtful)
         head.addWidget(self.random)
+        head.addWidget(self.colored_by)
         head.addWidget(self.by_class)
         head.addWidget(self.by_sureness)
         head.addStretch(1)
@@ -616,7 +631,7 @@ class TeachPane(QScrollArea):
         splitter.setChildrenCollapsible(False)
         splitter.setStretchFactor(0, 3)
         splitter.setStretchFactor(1, 7)
-        splitter.setSizes([300, 700])
+        splitter.setSizes([270, 730])
         left.setMinimumWidth(GALLERY_NARROWEST)
         # Of the height it takes what is there, and no less than is of use.
         splitter.setSizePolicy(policies.Expanding, policies.Ignored)
