@@ -163,9 +163,11 @@ class TeachPane(QScrollArea):
         self._show_buttons()
 
     def follow(self) -> None:
-        """Show what is selected now, to be sorted."""
+        """Show what is selected now, to be sorted; what was shown, if nothing is."""
         if not self._is_picking:
-            self._offered, self._said = "", ""
+            self._said = ""
+            if not self._session.selection.is_empty:
+                self._offered = ""
         self.refresh()
 
     def refresh(self) -> None:
@@ -371,7 +373,8 @@ class TeachPane(QScrollArea):
 
     def _show_gallery(self) -> None:
         selection, teaching = self._session.selection, self._teaching
-        if not self._offered and not self._is_picking:
+        is_new = not (self._offered or self._is_picking or selection.is_empty)
+        if is_new:
             shown = self.gallery.shown.rows
             rows = selection.rows
             is_part = len(rows) and len(shown) and np.isin(rows, shown).all()
@@ -394,7 +397,7 @@ class TeachPane(QScrollArea):
 
     def _show_caption(self) -> None:
         n = len(self.gallery.shown.rows)
-        words = self._offered or (f"{n:,} selected" if n else NONE_SELECTED)
+        words = self._offered or (f"{n:,} to sort" if n else NONE_SELECTED)
         self.caption.setText(words)
         self.caption.setToolTip(words)
 
