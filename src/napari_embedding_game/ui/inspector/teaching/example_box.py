@@ -20,7 +20,7 @@ from napari_embedding_game.ui.style.form_widgets import text_label
 from napari_embedding_game.ui.style.status_label import StatusLabel
 
 SIDE = 42
-NARROWEST, ROOMY, HIGH = 116, 170, 110
+NARROWEST, ROOMY, HIGH = 112, 170, 110
 """Pixels of width and height: less than the latter leaves no room for words."""
 LAST_KEY = 9
 """Boxes beyond have no key."""
