@@ -306,6 +306,33 @@ class Person:
         QTest.mouseClick(table.viewport(), LEFT, pos=place)
         self.rest(0.3)
 
+    def sort(self, number: int, n: int) -> None:
+        """Sort the first pictures of the selection into a box, one after the other."""
+        self.open_tab("Teach")
+        gallery = self.inspector.details.teach.gallery
+        gallery.executeDelayedItemsLayout()
+        place = gallery.visualRect(gallery.shown.index(0)).center()
+        self.dock.window().activateWindow()
+        self.wait(self.dock.isActiveWindow, "the keys")
+        self._count(1 + n)
+        QTest.mouseClick(gallery.viewport(), LEFT, pos=place)
+        for _ in range(n):
+            QTest.keyClick(gallery, str(number))
+            self.rest(0.1)
+
+    def name_box(self, number: int, name: str) -> None:
+        """Type the name of a box."""
+        self._count()
+        _type(self.inspector.details.teach.boxes[number - 1].name, name)
+        self.rest(0.1)
+
+    def learn(self) -> None:
+        """Learn from the boxes."""
+        teach = self.inspector.details.teach
+        self.press(teach.learn)
+        self.wait(lambda: self.session.look.color_by == "taught", "the classes")
+        self.rest(0.5)
+
     def press_escape(self) -> None:
         """Select nothing."""
         self._count()

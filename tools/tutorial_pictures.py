@@ -23,6 +23,8 @@ from person import Person
 
 WINDOW = (1500, 950)
 COLORS = 255
+N_EXAMPLES = 10
+"""Pictures that are sorted into each box."""
 N_SOME = 100
 """Points of a cluster worth a picture."""
 LARGEST = 250_000
@@ -168,6 +170,28 @@ def nuclei(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.click_object(int(rows[((centers - middle) ** 2).sum(axis=1).argmin()]))
     person.look_inside()
     shoot("nuclei_lit")
+    for number, cluster in enumerate(roundest_and_longest(person), 1):
+        person.choose(cluster)
+        person.sort(number, N_EXAMPLES)
+    person.name_box(1, "round")
+    person.name_box(2, "long")
+    person.learn()
+    teach = person.inspector.details.teach
+    print(teach.state.text())
+    person.press(teach.doubtful)
+    person.press_escape()
+    person.look_away()
+    person.scroll_dock(1)
+    shoot("nuclei_taught")
+
+
+def roundest_and_longest(person: Person) -> tuple[int, int]:
+    """Return the clusters of the roundest and of the longest nuclei."""
+    dataset, book = person.session.dataset, person.session.clusters
+    long = dataset.profile[:, dataset.profile_names.index("eccentricity")]
+    sized = [c.id for c in book.clusters if c.size >= 2 * N_EXAMPLES]
+    sized.sort(key=lambda c: float(long[book.labels == c].mean()))
+    return sized[0], sized[-1]
 
 
 def texts(person: Person, data: Path, shoot: Shoot, out: Path) -> None:

@@ -10,6 +10,7 @@ from napari_embedding_game.data.export.anndata_result import result_columns
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.teaching import Teaching
@@ -91,13 +92,15 @@ def test_all_points_get_a_class_and_a_confidence(session, teaching):
     session.columns_changed.connect(lambda: heard.append(1))
     assert learn(filled(session, teaching)) == "taught"
     obs = session.dataset.obs
-    told = obs["taught"].cat.codes.to_numpy()
+    codes = obs["taught"].cat.codes.to_numpy()
     assert obs["taught"].cat.categories.tolist() == ["Box 1", "Box 2", "third"]
-    assert (told == obs["kind"]).mean() > 0.95
+    assert (codes == obs["kind"]).mean() > 0.95
     assert obs["taught_confidence"].between(1 / 3, 1).all()
     assert heard == [1]
-    assert teaching.told().startswith("Balanced accuracy ")
-    assert "from 18 examples (by chance 0.33)" in teaching.told()
+    told = teaching.told()
+    assert told.startswith("100% ± ")
+    assert "(by chance 33%; cross-validated balanced accuracy)" in told
+    assert teaching.recalls() == {"Box 1": 1, "Box 2": 1, "third": 1}
 
 
 def test_learning_again_replaces_what_was_learned(session, teaching):
@@ -176,6 +179,73 @@ def test_a_session_file_has_the_examples(session, teaching, tmp_path):
         assert again.dataset.obs[name].equals(before[name])
     assert restored.boxes == teaching.boxes
     assert restored.column == "taught"
+
+
+def saved_and_opened(session, path):
+    archive.save(SavedSession(maps=(session.capture(),)), path)
+    return archive.open_session(path)[0].maps[0]
+
+
+def test_boxes_come_back_that_nothing_was_learned_from(session, teaching, tmp_path):
+    teaching.rename(1, "b")
+    teaching.put(1, of_kind(session, 1, 2))
+    kept = list(teaching.boxes)
+    saved = saved_and_opened(session, tmp_path / "work.zip")
+    again = Session()
+    restored = Teaching(again)
+    again.restore(saved)
+    assert restored.boxes == kept
+    assert not restored.has_classes
+    teaching.put(0, of_kind(session, 1, 2))
+    session.restore(saved)  # of the same source, and yet the file's boxes
+    assert teaching.boxes == kept
+    assert not teaching.can_undo
+
+
+def test_boxes_beyond_the_rows_are_refused(session, teaching, tmp_path):
+    session.boxes = {"a": (1, N + 1)}
+    with pytest.raises(DataError, match="its examples do not fit"):
+        saved_and_opened(session, tmp_path / "work.zip")
+
+
+def test_all_maps_have_the_same_boxes(session, teaching):
+    maps = MapTree(session)
+    learn(filled(session, teaching))
+    maps.embed(np.arange(N) >= 9, "part")
+    teaching.put(0, of_kind(session, 1, 5))
+    learn(teaching)
+    kept = list(teaching.boxes)
+    assert all(one.boxes == session.boxes for one in maps.capture().maps)
+    maps.open("")
+    assert teaching.boxes == kept
+    assert teaching.is_outdated  # the whole map was taught by others
+    assert teaching.doubtful().size  # though how well is not known any more
+    assert teaching.told() == ""
+    assert teaching.can_undo
+
+
+def test_changes_are_undone_and_redone(session, teaching):
+    teaching.put(0, of_kind(session, 0, 3))
+    teaching.remove(0)
+    teaching.undo()
+    assert [len(box.rows) for box in teaching.boxes] == [3, 0]
+    teaching.redo()
+    assert len(teaching.boxes) == 1
+    teaching.undo()
+    teaching.add_box()
+    assert not teaching.can_redo
+    for _ in range(5):
+        teaching.undo()
+    assert [len(box.rows) for box in teaching.boxes] == [0, 0]
+    assert session.boxes == {"Box 1": (), "Box 2": ()}
+
+
+def test_points_drawn_at_random_are_in_no_box(session, teaching):
+    teaching.put(0, of_kind(session, 0, 15))
+    first, second = teaching.drawn(), teaching.drawn()
+    assert len(first) == 20
+    assert first.tolist() != second.tolist()
+    assert not teaching.points(0)[first].any()
 
 
 def test_examples_beyond_the_rows_are_refused(session, teaching, tmp_path):

@@ -93,7 +93,11 @@ def test_images_are_shown_and_drawn_again(qtbot, play, inspector, session, datas
     first = report_of(qtbot, inspector, (0,)).draw.tolist()
     shown = inspector.details.thumbnails.pictures.rows
     assert sorted(shown) == np.flatnonzero(session.clusters.labels == 0).tolist()
-    assert inspector.details.tabs.count() == 1
+    tabs = inspector.details.tabs
+    assert [tabs.tabText(place) for place in range(tabs.count())] == [
+        "Pictures",
+        "Teach",
+    ]
     assert inspector.details.tabs.currentWidget() is inspector.details.thumbnails
     inspector.details.another.native.click()
     qtbot.waitUntil(lambda: inspector.report.draw.tolist() != first)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.carried import carried_layout
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
@@ -47,6 +47,9 @@ FEWEST = 10
 """Rows from which a map of its own tells anything."""
 PART, READING = "child", "read"
 """What the key of a map begins with, by how it was made."""
+
+Work: TypeAlias = tuple[list[tuple[str, Edits]], Examples]
+"""What a person decided: to be compared with what it was before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +246,7 @@ class MapTree:
         if key not in self._maps:
             raise DataError("This map is gone: choose one from the list.")
         self._leave()
-        saved = self._maps[key]
+        saved = replace(self._maps[key], boxes=self._session.boxes)
         self._go(key, lambda: self._session.restore(saved, saved.dataset))
         trail = self._trails.get(key)
         if trail is not None:
@@ -286,7 +289,13 @@ class MapTree:
         first = next(iter(decided.values()), None)
         ids = set() if first is None else set(first.by_hand.tolist())
         parts = sum(key.startswith(PART) for key in decided)
-        return PersonsWork(len(named - {""}), len(ids - {AUTOMATIC}), parts)
+        examples = sum(map(len, self._session.boxes.values()))
+        return PersonsWork(len(named - {""}), len(ids - {AUTOMATIC}), parts, examples)
+
+    @property
+    def work(self) -> Work:
+        """The edits of each map, and the examples in boxes."""
+        return self.decided(), self._session.boxes
 
     def decided(self) -> list[tuple[str, Edits]]:
         """Return the edits of each map by its key, the first map's first."""
@@ -308,9 +317,9 @@ class MapTree:
         if self._session.dataset is None:
             return None
         self._rest()
-        keys = [place.key for place in self.places]
+        keys, boxes = [place.key for place in self.places], self._session.boxes
         return SavedSession(
-            maps=tuple(self._maps[key] for key in keys),
+            maps=tuple(replace(self._maps[key], boxes=boxes) for key in keys),
             current=self._current,
             saved_at=archive.now(),
         )

@@ -31,7 +31,7 @@ from napari_embedding_game.core.types import (
     StartSettings,
     WarmStart,
 )
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.gene_sets import GeneScores, add_score
@@ -130,6 +130,9 @@ class Session:
         """The layout of the same rows in another space, while there is no map."""
         self.pointed: Pointed | None = None
         """How similar all rows are to the one that the mouse was on last."""
+        self.boxes: Examples = {}
+        """Rows of the source that are sorted into boxes to teach by, as
+        :class:`~.teaching.Teaching` keeps them."""
         self._is_by_hand = False
         self._shown: Mark | None = None
         """The mark that ``snapshot`` is of, where it is of an earlier moment."""
@@ -724,6 +727,7 @@ class Session:
             view=dict(view or {}),
             origin=self._lost_origin,
             comparisons=tuple(self.comparisons),
+            boxes=self.boxes,
             timeline=self.timeline.state,
         )
 
@@ -763,6 +767,7 @@ class Session:
         return self._restored.origin if is_lost and self._restored else None
 
     def _take_up(self, saved: SavedMap, dataset: Dataset) -> None:
+        self.boxes = saved.boxes
         self.load(dataset)
         self._choose({**asdict(saved.start), **asdict(saved.game)}, saved.look)
         self._restored, self.snapshot = saved, saved.snapshot

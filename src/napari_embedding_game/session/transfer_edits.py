@@ -100,10 +100,12 @@ class PersonsWork:
     """Clusters of the first map that were merged, split or drawn."""
     parts: int
     """Maps of parts."""
+    examples: int = 0
+    """Points that were sorted into boxes to teach by."""
 
     def __bool__(self) -> bool:
         """Whether there is anything."""
-        return bool(self.names or self.by_hand or self.parts)
+        return bool(self.names or self.by_hand or self.parts or self.examples)
 
     def told(self) -> str:
         """Return it in words: "3 named clusters and 1 map of a part"."""
@@ -111,6 +113,7 @@ class PersonsWork:
             _count(self.names, "named cluster", "named clusters"),
             _count(self.by_hand, "cluster made by hand", "clusters made by hand"),
             _count(self.parts, "map of a part", "maps of parts"),
+            _count(self.examples, "example in a box", "examples in boxes"),
         ]
         return " and ".join(", ".join(filter(None, words)).rsplit(", ", 1))
 

@@ -25,6 +25,7 @@ from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.plate_pane import PlatePane
 from napari_embedding_game.ui.inspector.report_worker import ReportWorker
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
+from napari_embedding_game.ui.inspector.teaching.teach_pane import TeachPane
 from napari_embedding_game.ui.shortcuts import InspectorShortcuts
 from napari_embedding_game.ui.style.coloring import (
     choice_of_value,
@@ -82,6 +83,7 @@ class InspectorDock(QWidget):
             DotPlotPane(session, workspace.palette, self._on_gene),
             ScatterPane(session, workspace.palette),
             PlatePane(session),
+            TeachPane(session, workspace.teaching, self._on_pick),
             self._on_pick,
         )
         self._timer = QTimer(self)
@@ -186,10 +188,13 @@ class InspectorDock(QWidget):
         self.details.another.changed.connect(self._draw_again)
         self.details.thumbnails.pictures.failed.connect(self.clusters.tell)
         edits = self.clusters.edits
-        self.addActions([edits.rename, edits.undo, edits.redo])
+        teach = self.details.teach
+        undoing = [edits.undo, edits.redo, teach.undo, teach.redo]
+        self.addActions([edits.rename, *undoing, *teach.keys])
         self._keys = InspectorShortcuts(
-            self, self._viewer, [edits.rename], [edits.undo, edits.redo]
+            self, self._viewer, [edits.rename], undoing, teach.keys
         )
+        teach.shown_changed.connect(self._on_teach_shown)
         self._connections.add(
             self._report_worker, self.details, self.clusters, self._keys
         )
@@ -199,6 +204,11 @@ class InspectorDock(QWidget):
             QShortcut(QKeySequence(key), self, self.clusters.search.begin)
 
     # What happens
+
+    def _on_teach_shown(self, is_shown: bool) -> None:
+        """Let the keys of undoing mean the boxes while these are seen."""
+        self.clusters.edits.let_have_keys(not is_shown)
+        self.details.teach.let_have_keys(is_shown)
 
     def _on_theme(self) -> None:
         colors = theme_colors(self._viewer.theme)
@@ -225,8 +235,9 @@ class InspectorDock(QWidget):
         dataset, present = self._session.dataset, self.details.column.value
         if dataset is not None:
             self.details.offer_columns(composition_columns(dataset))
-            with self.details.column.changed.blocked():
-                self.details.column.value = present
+            if present in self.details.column.choices:  # else there was none
+                with self.details.column.changed.blocked():
+                    self.details.column.value = present
             self.clusters.search.forget()
             self.details.scatter.forget_names()
 
@@ -261,6 +272,7 @@ class InspectorDock(QWidget):
         self.details.dot_plot.mark()
         self.details.scatter.recolor()
         self.details.plate.refresh()
+        self.details.teach.follow()
         if self._picked or self._is_in_view():
             self.details.follow(selection.rows)
             return  # one of the pictures or texts, which stay

@@ -11,6 +11,8 @@ from qtpy.QtCore import QObject, Qt
 from qtpy.QtGui import QAction
 from qtpy.QtWidgets import QAbstractItemView, QApplication, QWidget
 
+from napari_embedding_game.ui.connections import Connections
+
 if TYPE_CHECKING:
     import napari
 
@@ -31,6 +33,8 @@ class InspectorShortcuts(QObject):
         Actions whose keys lists have as well.
     undoing : sequence of QAction
         Actions whose keys Labels layers have as well.
+    numbers : sequence of QAction
+        Actions whose keys lists, and layers that are being edited, have as well.
     """
 
     def __init__(
@@ -39,28 +43,36 @@ class InspectorShortcuts(QObject):
         viewer: napari.Viewer,
         renaming: Sequence[QAction],
         undoing: Sequence[QAction],
+        numbers: Sequence[QAction] = (),
     ) -> None:
         super().__init__(dock)
         self._dock = dock
         self._viewer = viewer
         self._renaming = renaming
         self._undoing = undoing
+        self._numbers = numbers
         self._app = QApplication.instance()
         self._app.focusChanged.connect(self._on_focus)
         self._active = viewer.layers.selection.events.active
         self._active.connect(self._on_active)
-        self._follow()
+        self._mode = Connections()
+        self._on_active()
 
     def close(self) -> None:
         """Let go of the program and the viewer."""
         with suppress(TypeError, RuntimeError):  # Qt has, if it deleted the dock
             self._app.focusChanged.disconnect(self._on_focus)
         self._active.disconnect(self._on_active)
+        self._mode.close()
 
     def _on_focus(self, before: QWidget | None, now: QWidget | None) -> None:
         self._follow()
 
     def _on_active(self, event: object = None) -> None:
+        self._watch_mode()
+        self._follow()
+
+    def _on_mode(self, event: object = None) -> None:
         self._follow()
 
     def _follow(self) -> None:
@@ -72,6 +84,20 @@ class InspectorShortcuts(QObject):
             _let_reach(action, not is_list)
         for action in self._undoing:
             _let_reach(action, not is_painted)
+        for action in self._numbers:
+            _let_reach(action, not (is_list or self._is_edited()))
+
+    def _is_edited(self) -> bool:
+        """Whether numbers choose the tools of the active layer."""
+        active = self._viewer.layers.selection.active
+        return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
+
+    def _watch_mode(self) -> None:
+        """Follow the mode of the active layer, too."""
+        self._mode.close()
+        active = self._viewer.layers.selection.active
+        if active is not None and "mode" in active.events.emitters:
+            self._mode.connect(active.events.mode, self._on_mode)
 
 
 def _let_reach(action: QAction, everywhere: bool) -> None:

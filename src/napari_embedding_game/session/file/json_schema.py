@@ -152,6 +152,8 @@ class MapText(MomentText):
     """Genes of the sets that were scored, by what the score is called."""
     taught: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
     """Rows that are examples of taught classes, by the column of the classes."""
+    boxes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Rows that are sorted into boxes, learned from or not, by the name of the box."""
     predicted: tuple[PredictedText, ...] = ()
     n_axes: int = 0
     """Axes of the label image that the rows are objects of; 0: they are none."""

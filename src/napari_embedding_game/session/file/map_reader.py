@@ -111,6 +111,7 @@ class MapReader:
             view=text.view,
             timeline=self._timeline(snapshot),
             comparisons=tuple(self._comparisons()),
+            boxes=self._boxes(),
         )
 
     def _comparisons(self) -> Iterator[ShownComparison]:
@@ -144,12 +145,20 @@ class MapReader:
 
     def _taught(self) -> Mapping[str, Examples]:
         """Return the examples of taught classes, which are rows of the source."""
-        n_rows = self._text.origin.n_source_rows
         for examples in self._text.taught.values():
-            rows = np.array([row for rows in examples.values() for row in rows], "<i8")
-            self._expect(within(rows, 0, n_rows), "its examples")
-            self._expect(len(np.unique(rows)) == len(rows), "its examples")
+            self._check_examples(examples)
         return self._text.taught
+
+    def _boxes(self) -> Examples:
+        """Return the rows that are sorted into boxes, which are rows of the source."""
+        self._check_examples(self._text.boxes)
+        return self._text.boxes
+
+    def _check_examples(self, examples: Examples) -> None:
+        n_rows = self._text.origin.n_source_rows
+        rows = np.array([row for rows in examples.values() for row in rows], "<i8")
+        self._expect(within(rows, 0, n_rows), "its examples")
+        self._expect(len(np.unique(rows)) == len(rows), "its examples")
 
     def _table(self, names: Sequence[str]) -> pd.DataFrame | None:
         if not self._text.columns:

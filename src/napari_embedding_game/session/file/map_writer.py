@@ -57,6 +57,7 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
         profile_names=one.dataset.profile_names if has_x and "profile" in own else (),
         scores=one.dataset.scores,
         taught=one.dataset.taught,
+        boxes=one.boxes,
         predicted=tuple(map(_predicted_text, one.dataset.predicted.values())),
         n_axes=0 if objects is None else objects.ndim,
         look=one.look,

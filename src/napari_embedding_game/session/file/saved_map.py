@@ -54,6 +54,9 @@ class SavedMap:
     """What only the window knows, such as the camera, in values for JSON."""
     comparisons: tuple[ShownComparison, ...] = ()
     """Those of groups that were looked at, the oldest first."""
+    boxes: Examples = field(default_factory=dict)
+    """Rows of the source that are sorted into boxes to teach by, the same in all maps
+    of a session."""
     timeline: TimelineState | None = None
     """Its marks; None where they are not known, as in older files."""
 

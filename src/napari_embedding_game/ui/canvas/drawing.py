@@ -21,6 +21,7 @@ from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import (
+    BUILT_IN,
     CLUSTER,
     ByCluster,
     ByPointed,
@@ -103,6 +104,7 @@ class Drawing(QObject):
         self._displaying = self._timer(0, self._on_ndisplay)
         for signal, slot in (
             (session.dataset_changed, self._on_dataset),
+            (session.columns_changed, self._on_columns),
             (session.selection.changed, self.redraw),
             (session.clusters.changed, self._on_clusters),
             (session.pointed_changed, self.redraw),
@@ -250,6 +252,12 @@ class Drawing(QObject):
             self._session.look.color_by = CLUSTER
         self._choose_coloring()
         self._clearing.start()
+
+    def _on_columns(self) -> None:
+        """Show a column that is worked out anew, such as classes learned again."""
+        if self._session.look.color_by not in BUILT_IN:
+            self._choose_coloring()
+            self.redraw()
 
     def _clear(self) -> None:
         """Take a map away that is of other data, unless one has come in its place."""

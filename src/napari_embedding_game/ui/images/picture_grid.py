@@ -28,6 +28,7 @@ from qtpy.QtWidgets import (
     QStyleOptionViewItem,
 )
 
+from napari_embedding_game.ui.images.row_drag import drag_rows
 from napari_embedding_game.ui.tasks.worker import Worker
 
 SIDE, GAP = 62, 4
@@ -72,6 +73,11 @@ class PictureModel(QStringListModel):
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._make)
+
+    @property
+    def pictures(self) -> Pictures | None:
+        """What the pictures are taken from."""
+        return self._pictures
 
     @property
     def has_pictures(self) -> bool:
@@ -217,6 +223,7 @@ class PictureGrid(QListView):
         self.setSelectionMode(QListView.SelectionMode.ExtendedSelection)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setFrameShape(QListView.Shape.NoFrame)
+        self.setDragEnabled(True)  # into a box to teach by
         self.selectionModel().selectionChanged.connect(self._on_selected)
 
     def tell_size(self, text: str) -> None:
@@ -231,6 +238,12 @@ class PictureGrid(QListView):
         """Keep the line at the lower edge."""
         super().resizeEvent(event)
         self._place_label()
+
+    def startDrag(self, actions: Qt.DropAction) -> None:
+        """Drag the selected pictures."""
+        places = sorted(index.row() for index in self.selectedIndexes())
+        picture = self.currentIndex().data(PICTURE_ROLE)
+        drag_rows(self, self.pictures.rows[places], picture)
 
     def _place_label(self) -> None:
         height = self.size_label.sizeHint().height()

@@ -32,6 +32,8 @@ from napari_embedding_game.ui.style.cluster_colors import ClusterColors
 from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.tasks.worker import Worker
 
+UNDO, REDO = "Ctrl+Z", "Ctrl+Shift+Z"
+
 
 class ClusterEdits(QWidget):
     """A row of buttons and the table's menu; all act on the selected clusters.
@@ -91,7 +93,14 @@ class ClusterEdits(QWidget):
             (self.redo, history.redo_label),
         ):
             action.setEnabled(bool(label))
-            action.setToolTip(f"{label} ({action.shortcut().toString()})")
+            key = action.shortcut().toString()
+            action.setToolTip(f"{label} ({key})" if key else label)
+
+    def let_have_keys(self, are_ours: bool) -> None:
+        """Take the keys of undo and redo, or leave them to another view."""
+        for action, key in ((self.undo, UNDO), (self.redo, REDO)):
+            action.setShortcut(QKeySequence(key if are_ours else ""))
+        self.follow()
 
     def name(self, cluster: int, name: str) -> None:
         """Give a cluster the name that was typed."""
@@ -119,8 +128,8 @@ class ClusterEdits(QWidget):
             "Find clusters among the selected points alone, where they are: none of "
             "them moves.",
         )
-        self.undo = self._action("Undo", "", QKeySequence("Ctrl+Z"))
-        self.redo = self._action("Redo", "", QKeySequence("Ctrl+Shift+Z"))
+        self.undo = self._action("Undo", "", QKeySequence(UNDO))
+        self.redo = self._action("Redo", "", QKeySequence(REDO))
         self.undo.setIconText("↶")  # their words would widen the whole window
         self.redo.setIconText("↷")
         self.rename.triggered.connect(self._rename)

@@ -33,6 +33,7 @@ from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.plate_pane import PlatePane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
+from napari_embedding_game.ui.inspector.teaching.teach_pane import TeachPane
 from napari_embedding_game.ui.inspector.text_list import TextList
 from napari_embedding_game.ui.style.form_widgets import (
     let_be_narrow,
@@ -44,7 +45,7 @@ from napari_embedding_game.ui.style.stretch_texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 N_TEXTS = 200
-DOT_PLOT, SCATTER, PLATE = "Dot plot", "Scatter", "Plate"
+DOT_PLOT, SCATTER, PLATE, TEACH = "Dot plot", "Scatter", "Plate", "Teach"
 LEFT_NARROWEST, TABS_NARROWEST = 168, 210
 """Pixels in which names and numbers can still be read."""
 
@@ -58,6 +59,7 @@ class DetailsPane(QWidget):
     dot_plot : DotPlotPane
     scatter : ScatterPane
     plate : PlatePane
+    teach : TeachPane
     on_pick : callable
         Receives the rows of the points whose pictures or texts were clicked.
     """
@@ -68,6 +70,7 @@ class DetailsPane(QWidget):
         dot_plot: DotPlotPane,
         scatter: ScatterPane,
         plate: PlatePane,
+        teach: TeachPane,
         on_pick: Callable[[NDArray[np.intp]], None],
     ) -> None:
         super().__init__()
@@ -93,6 +96,7 @@ class DetailsPane(QWidget):
         self.dot_plot = dot_plot
         self.scatter = scatter
         self.plate = plate
+        self.teach = teach
         self.shortcuts: dict[QWidget, QToolButton] = {}
         """Buttons that open the tabs of the whole map while nothing is selected."""
         self.thumbnails = PictureGrid(on_pick)
@@ -101,6 +105,7 @@ class DetailsPane(QWidget):
         self._connections = Connections()
         self._connections.add(self.thumbnails.pictures, self._looks)
         self._connections.add(self.differences, self.markers, self.dot_plot)
+        self._connections.add(self.teach)
         self._build()
 
     def close(self) -> None:
@@ -115,6 +120,7 @@ class DetailsPane(QWidget):
         self.dot_plot.set_theme(colors)
         self.scatter.set_theme(colors)
         self.plate.set_theme(colors)
+        self.teach.set_theme(colors)
 
     def offer_columns(self, columns: list[str]) -> None:
         """Let a person choose among these metadata columns."""
@@ -132,6 +138,7 @@ class DetailsPane(QWidget):
         self._looks.watch(linked)
         pictures = pictures_of(dataset, linked)
         self.thumbnails.pictures.set_pictures(pictures)
+        self.teach.set_source(dataset, pictures)
         self.thumbnails.tell_size(size_of(dataset, linked))
         if dataset is not None:
             names = dataset.obs.index
@@ -148,6 +155,8 @@ class DetailsPane(QWidget):
             self.tabs.addTab(self.differences, "Differences")
             self.tabs.addTab(self.dot_plot, DOT_PLOT)
             self.tabs.addTab(self.scatter, SCATTER)
+        if dataset is not None:  # second, where it is not cut off in a small window
+            self.tabs.insertTab(1, self.teach, TEACH)
         if self.plate.has_plate:
             self.tabs.addTab(self.plate, PLATE)
         if present in self.shortcuts and self.tabs.indexOf(present) >= 0:
@@ -209,6 +218,7 @@ class DetailsPane(QWidget):
         rows = model.rows
         model.set_pictures(pictures_of(self._dataset, self._linked))
         self.thumbnails.set_rows(rows)
+        self.teach.set_source(self._dataset, model.pictures)
 
     def _open(self, view: QWidget) -> None:
         """Open the tab of a view of the whole map."""
@@ -225,6 +235,8 @@ class DetailsPane(QWidget):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)
+        # A picture is dragged over the tab of the boxes to be put into one.
+        self.tabs.tabBar().setChangeCurrentOnDrag(True)
         self.tabs.setMinimumWidth(TABS_NARROWEST)
         self.tabs.currentChanged.connect(lambda _: self._arrange())
         self._left = left = scrolled(self._left_pane())
@@ -245,9 +257,10 @@ class DetailsPane(QWidget):
         buttons = QHBoxLayout()
         buttons.addStretch(1)
         for view, words in (
-            (self.dot_plot, "Dot plot of all clusters"),
+            (self.dot_plot, "Dot plot"),
             (self.scatter, "Gene against gene"),
             (self.plate, "Plate"),
+            (self.teach, "Teach by example"),
         ):
             button = QToolButton()
             button.setText(words)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from qtpy.QtWidgets import QMessageBox, QWidget
 
-from napari_embedding_game.session.clusters.clustering import Edits
+from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.sources import Source
 from napari_embedding_game.ui.tasks.save_dialog import ask_for_session
 
@@ -36,7 +36,7 @@ class Replacing:
         self.parent_widget: QWidget | None = None
         """What the question is asked over."""
         self._source_being_read: Source | Path | None = None
-        self._given_up: list[tuple[str, Edits]] = []
+        self._given_up: Work = ([], {})
         """What may take the place of what, as a person has said."""
 
     def is_allowed(self, by: Source | Path) -> bool:
@@ -45,10 +45,10 @@ class Replacing:
         Once for each, unless more has been made meanwhile.
         """
         maps, dataset = self._workspace.maps, self._workspace.session.dataset
-        made, decided = maps.made, maps.decided()
-        if not made or dataset is None or decided == self._writing.saved_edits:
+        made, work = maps.made, maps.work
+        if not made or dataset is None or work == self._writing.saved_work:
             return True
-        if by is self._source_being_read and decided == self._given_up:
+        if by is self._source_being_read and work == self._given_up:
             return True
         answer = ask_to_replace(self.parent_widget, dataset.name, made.told())
         if answer == "save":
@@ -57,7 +57,7 @@ class Replacing:
                 return False
             self._writing.save_session(path)
         if answer != "cancel":
-            self._source_being_read, self._given_up = by, decided
+            self._source_being_read, self._given_up = by, work
         return answer != "cancel"
 
 

@@ -71,6 +71,7 @@ class SessionStore(QObject):
         self._viewer = viewer
         self._session = workspace.session
         self._linked = workspace.linked
+        self._teaching = workspace.teaching
         self.maps = workspace.maps
         self._autosave: Autosave | None = None
         self._worker: Worker | None = None
@@ -215,6 +216,7 @@ class SessionStore(QObject):
             session.settings.events,
             session.look.events,
             self.maps.changed,
+            self._teaching.changed,
         )
 
     def _touch(self) -> None:

@@ -14,8 +14,8 @@ from qtpy.QtWidgets import QApplication, QWidget
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import add_to_rows
 from napari_embedding_game.data.export.figure import PointColors
-from napari_embedding_game.session.clusters.clustering import Edits
 from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.images.linked_layers import write_columns
 from napari_embedding_game.ui.style.coloring import ByCluster, coloring, for_figure
@@ -62,7 +62,7 @@ class WritingTask(QObject):
         super().__init__()
         self._workspace = workspace
         self._keeper = session_store
-        self.saved_edits: list[tuple[str, Edits]] = []
+        self.saved_work: Work = ([], {})
         """What a person had made when a session file was written last."""
         self.text = ""
         """What is being written, "" when nothing is."""
@@ -224,11 +224,11 @@ class WritingTask(QObject):
         if saved is None:
             self.trouble.emit("There is nothing to save yet: load some data first.")
             return
-        edits = self._workspace.maps.decided()
+        work = self._workspace.maps.work
 
         def save() -> None:
             archive.save(saved, path)
-            self.saved_edits = edits
+            self.saved_work = work
 
         self._write_in_turn(path.name, save)
 

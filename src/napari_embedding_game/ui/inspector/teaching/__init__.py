@@ -1,0 +1,1 @@
+"""Teach by example: points in named boxes, and what is learned from them."""
