@@ -78,6 +78,7 @@ LABELS = {
     "optimizer": "Optimiser",
     "learning_rate": "Learning rate",
     "landmark_learning_rate": "Landmarks' rate",
+    "adaptive_rates": "Rates",
     "momentum": "Momentum",
     "update": "Points' steps",
     "landmark_update": "Landmarks' steps",
@@ -122,6 +123,8 @@ def _value_text(name: str, value: Any) -> str:
         return METHODS[value].title
     if name in _CHOICES:
         return next((words for words, one in _CHOICES[name] if one == value), value)
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return f"{value:,g}" if isinstance(value, int | float) else str(value)
 
 
@@ -155,7 +158,7 @@ def make_controls(settings: Settings) -> Container[ValueWidget]:
     for name in (field.name for field in fields(Settings) if field.name in LABELS):
         kind, is_automatic = _without_none(kinds[name])
         chosen = dict(options[name])
-        decimals = chosen.pop("decimals", None)
+        decimals, text = chosen.pop("decimals", None), chosen.pop("text", None)
         widget = create_widget(
             name=name, label=LABELS[name], annotation=kind, options=chosen
         )
@@ -164,6 +167,8 @@ def make_controls(settings: Settings) -> Container[ValueWidget]:
             widget.value = widget.min
         if decimals is not None:
             widget.native.setDecimals(decimals)
+        if text is not None:
+            widget.native.setText(text)
         controls.append(widget)
     return controls
 
@@ -260,6 +265,11 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
             "step": 0.01,
             "tooltip": "Step length of the landmarks; far too long a step makes the "
             "points collapse. Acts at once.",
+        },
+        "adaptive_rates": {
+            "text": "find themselves",
+            "tooltip": "Lets both learning rates adapt to the map while it is made, "
+            "so that none of them has to be chosen. Acts at once.",
         },
         "momentum": {
             "min": -0.05,
