@@ -111,6 +111,7 @@ _CHOICES = {
     "landmark_update": UPDATES,
     "optimizer": OPTIMIZERS,
     "schedule": SCHEDULES,
+    "adaptive_rates": [("adaptive", True), ("fixed", False)],
 }
 
 
@@ -123,8 +124,6 @@ def _value_text(name: str, value: Any) -> str:
         return METHODS[value].title
     if name in _CHOICES:
         return next((words for words, one in _CHOICES[name] if one == value), value)
-    if isinstance(value, bool):
-        return "on" if value else "off"
     return f"{value:,g}" if isinstance(value, int | float) else str(value)
 
 
@@ -267,7 +266,7 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
             "points collapse. Acts at once.",
         },
         "adaptive_rates": {
-            "text": "find themselves",
+            "text": "adapt to the map",
             "tooltip": "Lets both learning rates adapt to the map while it is made, "
             "so that none of them has to be chosen. Acts at once.",
         },
