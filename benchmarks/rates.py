@@ -6,6 +6,10 @@ start with the same seeds.  Said to be wrong is a map of which the program says 
 others are told by their true energy (Eq. 1) to that of the best pair of fixed rates on
 the data set, the mean over the seeds.  The default are the rates of the fast schedule.
 
+With ``--adaptive`` the rates find themselves (``adaptive_rates``), beginning from each
+pair of five rates from 0.0001 to 30; rates above 1 begin at 1.  They are told beside
+the best of 25 pairs of fixed rates: the others are wrong, or none is the best.
+
 With ``--reach`` the kernel is 1 / (1 + (u / s)^2) with s = 0.5, 1 and 2 instead, and
 eta_y the default: told is the largest eta_z at which the map is half as wide as usual,
 or more.  If the reach of the kernel is what limits the landmarks' step, that rate goes
@@ -14,6 +18,7 @@ with s.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,11 +35,15 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.metrics import true_energy
 from napari_embedding_game.core.names import DEFAULT_AFFINITY
 from napari_embedding_game.core.types import GameSettings
-from shared import Input, arguments, finish, load_all, report, timed
+from shared import Input, arguments, finish, load_all, report
 
 INPUTS = ("digits", "pbmc", "covid", "mnist 2000", "newsgroups")
 MOST_ROWS = 2_000
 RATES = (1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 0.5, 1.0, 3.0, 10.0, 30.0)
+GOOD_RATES = (0.1, 0.3, 0.5, 1.0, 3.0)
+"""Those among them of which each data set has its best."""
+FIRST_RATES = (1e-4, 1e-3, 1e-2, 0.1, 30.0)
+"""What adaptive rates begin from."""
 NEAR = 0.01
 """Of the best energy: as good."""
 REACHES = (0.5, 1.0, 2.0)
@@ -43,6 +52,7 @@ NARROW = 0.5
 """Share of the usual width below which a map has begun to collapse."""
 OPTIONS: dict[str, dict[str, Any]] = {
     "seeds": {"type": int, "default": 3},
+    "adaptive": {"action": "store_true", "help": "rates that find themselves"},
     "reach": {"action": "store_true", "help": "the kernel's reach instead"},
     "inputs": {"nargs": "+", "default": list(INPUTS)},
     "figure": {"type": Path, "help": "also draw the energies of the pairs here"},
@@ -83,29 +93,60 @@ def starts_of(data: Input, n_seeds: int) -> list[Start]:
 
 
 def energy_of(start: Start, settings: GameSettings) -> tuple[float, float]:
-    """Return the true energy, infinite for a collapse, and the seconds of a game."""
+    """Return the true energy, infinite for a collapse, and the seconds of a game.
+
+    They are those of one processor: others may use the machine too.
+    """
+    begin = time.process_time()
     try:
-        last, seconds = timed(
-            lambda: finish(start.weighted, start.layout, settings, start.seed, n_jobs=1)
-        )
+        last = finish(start.weighted, start.layout, settings, start.seed, n_jobs=1)
     except InputError:  # they have run off the map
         return np.inf, np.nan
+    seconds = time.process_time() - begin
     if alarm(last.embedding, settings, last.labels, len(last.landmarks)):
-        return np.inf, seconds[0]
+        return np.inf, seconds
     strength = METHODS["game"].strength / len(start.layout)
-    return true_energy(start.weighted, last.embedding, strength), seconds[0]
+    return true_energy(start.weighted, last.embedding, strength), seconds
 
 
-def sweep(data: Input, n_seeds: int) -> dict[tuple[Any, Any], np.ndarray]:
+def sweep(
+    starts: list[Start], rates: tuple[float, ...] = RATES, *, adaptive: bool = False
+) -> dict[tuple[Any, Any], np.ndarray]:
     """Return energy and seconds (seeds, 2) of each pair; of None it is the default."""
-    starts = starts_of(data, n_seeds)
     pairs: list[tuple[Any, Any]] = [(None, None)]
-    pairs += [(y, z) for y in RATES for z in RATES]
+    pairs += [(y, z) for y in rates for z in rates]
     found = {}
     for y, z in pairs:
-        settings = GameSettings(learning_rate=y, landmark_learning_rate=z)
+        settings = GameSettings(
+            learning_rate=y, landmark_learning_rate=z, adaptive_rates=adaptive
+        )
         found[y, z] = np.array([energy_of(start, settings) for start in starts])
     return found
+
+
+def compared(data: Input, n_seeds: int) -> dict[str, Any]:
+    """Return a line on adaptive rates beside fixed ones."""
+    starts = starts_of(data, n_seeds)
+    fixed = sweep(starts, GOOD_RATES)
+    adaptive = sweep(starts, FIRST_RATES, adaptive=True)
+    default = fixed.pop((None, None))
+    best = min(fixed, key=lambda pair: fixed[pair][:, 0].mean())
+    least = fixed[best][:, 0].mean()
+    energies = np.array([both[:, 0] for both in adaptive.values()])
+    above = energies / least - 1
+    seconds = [both[:, 1] for both in adaptive.values()]
+    return {
+        "input": f"{data.name}, {len(data.X):,}",
+        "best pair": f"{best[0]:g}, {best[1]:g}",
+        "default, to it": f"{default[:, 0].mean() / least - 1:+.2%}",
+        "games": energies.size,
+        "said to be wrong": int(np.isinf(energies).sum()),
+        "adaptive, to it": f"{above.mean():+.2%}",
+        "worst pair": f"{above.mean(axis=1).max():+.2%}",
+        "worst game": f"{above.max():+.2%}",
+        "s": round(float(np.median(seconds)), 3),
+        "s, best pair": round(float(np.median(fixed[best][:, 1])), 3),
+    }
 
 
 def told(data: Input, found: dict[tuple[Any, Any], np.ndarray]) -> dict[str, Any]:
@@ -198,6 +239,28 @@ def reach_rows(data: Input, n_seeds: int) -> list[dict[str, Any]]:
     return rows
 
 
+def draw_reach(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Draw how wide the maps are by the landmarks' rate, and by it to the reach."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(7, 2.8), sharey=True)
+    for row, color in zip(rows, ("#2b6cb0", "#2f855a", "#c05621"), strict=False):
+        widths = [row[f"{rate:g}"] for rate in FINE_RATES]
+        for axis, unit in zip(axes, (1.0, row["reach"]), strict=True):
+            rates = np.array(FINE_RATES) / unit
+            axis.plot(rates, widths, "o-", color=color, ms=3, lw=1.2)
+            axis.axvline(row["largest eta_z"] / unit, color=color, lw=0.6, ls=":")
+        axes[0].plot([], [], color=color, label=f"reach {row['reach']:g}")
+    for axis, text in zip(axes, ("eta_z", "eta_z / reach"), strict=True):
+        axis.set_xscale("log")
+        axis.set_xlabel(text, fontsize=9)
+        axis.tick_params(labelsize=8)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("width of the map, to the widest", fontsize=9)
+    axes[0].legend(frameon=False, fontsize=8)
+    figure.savefig(path, bbox_inches="tight", dpi=110)
+
+
 def main() -> None:
     """Print the tables."""
     args = arguments(__doc__, repeats=1, **OPTIONS)
@@ -208,7 +271,11 @@ def main() -> None:
         if args.reach:
             rows += reach_rows(some, args.seeds)
             continue
-        all_found[data.name] = sweep(some, args.seeds)
+        if args.adaptive:
+            rows.append(compared(some, args.seeds))
+            print(rows[-1], flush=True)
+            continue
+        all_found[data.name] = sweep(starts_of(some, args.seeds))
         rows.append(told(some, all_found[data.name]))
         print(rows[-1], flush=True)
         print(
@@ -216,6 +283,8 @@ def main() -> None:
         )
     title = "Reach of the kernel and largest eta_z" if args.reach else "Learning rates"
     report(title, rows, args)
+    if args.figure is not None and args.reach:
+        draw_reach(args.figure, rows[: len(REACHES)])
     if args.figure is not None and all_found:
         draw(args.figure, all_found)
 

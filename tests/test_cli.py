@@ -117,9 +117,10 @@ def test_fit_takes_the_players_steps_and_another_optimiser(table, tmp_path):
     steps = ["--learning-rate", 0.2, "--momentum", 0.5, "--update", "optimistic"]
     landmarks = ["--landmark-learning-rate", 0.4, "--landmark-update", "omd"]
     wanted |= {"landmark_learning_rate": 0.4, "landmark_update": "omd"}
+    wanted |= {"adaptive_rates": True}
     for name, options in (
         ("plain", []),
-        ("own", [*steps, *landmarks]),
+        ("own", [*steps, *landmarks, "--adaptive-rates"]),
         ("lbfgs", ["--optimizer", "lbfgs"]),
     ):
         path = tmp_path / f"{name}.h5ad"

@@ -264,6 +264,13 @@ def fit(
     landmark_learning_rate: Annotated[
         float | None, typer.Option(help="Steps of the landmarks; the schedule's own.")
     ] = None,
+    adaptive_rates: Annotated[
+        bool,
+        typer.Option(
+            "--adaptive-rates",
+            help="Let both learning rates find themselves, beginning from those given.",
+        ),
+    ] = False,
     momentum: Annotated[
         float | None,
         typer.Option(help="Share of a step in the next, 0 to 1; the schedule's own."),
@@ -352,6 +359,7 @@ def fit(
             max_iter=max_iter,
             learning_rate=learning_rate,
             landmark_learning_rate=landmark_learning_rate,
+            adaptive_rates=adaptive_rates,
             momentum=momentum,
             update=update.value,
             landmark_update=landmark_update.value,

@@ -215,6 +215,7 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
         ({"learning_rate": np.nan}, "learning_rate must be a number at least 0"),
         ({"learning_rate": 1e40}, "learning rate must be from 0 to 1e"),
         ({"landmark_learning_rate": "fast"}, "landmark_learning_rate must be"),
+        ({"adaptive_rates": "yes"}, "adaptive_rates must be True or False, not 'yes'"),
         ({"momentum": 2}, "momentum must be a number from 0 up to below 1, not 2"),
         ({"perplexity": 0}, "perplexity must be a number at least 1"),
         ({"init": np.zeros((120, 2))}, "all of its rows are the same"),

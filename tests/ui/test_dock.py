@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QProgressBar, QWidget
+from qtpy.QtWidgets import QProgressBar, QStyle, QStyleOptionButton, QWidget
 
 from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.energy.methods import METHODS, is_installed
@@ -16,8 +16,12 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.sources import LoadResult, ReadOptions
-from napari_embedding_game.ui.controls.method import AUTOMATICALLY, MethodControls
-from napari_embedding_game.ui.controls.method_choices import AUTOMATIC
+from napari_embedding_game.ui.controls.method import (
+    AUTOMATICALLY,
+    RATES,
+    MethodControls,
+)
+from napari_embedding_game.ui.controls.method_choices import AUTOMATIC, settings_text
 from napari_embedding_game.ui.controls.run import STOPPED, WORDS_MS
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.style.busy_bar import STEP_MS, STEPS, BusyBar, move_bar
@@ -241,6 +245,31 @@ def test_every_setting_of_the_engine_has_its_control(dock, session):
     settings.momentum = 0.5
     game.controls["momentum"].value = -0.02  # which nobody can mean
     assert settings.momentum is None
+
+
+def test_rates_that_find_themselves_grey_both_rates(docked, session):
+    game = docked.game
+    game.more.expand()
+    box = game.controls["adaptive_rates"].native
+    rates = [game.controls[name].native for name in RATES]
+    assert all(rate.isEnabled() for rate in rates)
+    for is_on in (True, False):
+        QTest.mouseClick(box, Qt.MouseButton.LeftButton, pos=middle_of_mark(box))
+        assert session.settings.adaptive_rates is is_on
+        assert not any(rate.isEnabled() is is_on for rate in rates)
+    session.settings.adaptive_rates = True
+    game.show_settings()
+    assert box.isChecked()
+    assert not any(rate.isEnabled() for rate in rates)
+    assert settings_text({"adaptive_rates": True}) == "Rates adaptive"
+
+
+def middle_of_mark(box):
+    """Return where a check box is clicked: beside its text may be nothing."""
+    option = QStyleOptionButton()
+    box.initStyleOption(option)
+    part = QStyle.SubElement.SE_CheckBoxIndicator
+    return box.style().subElementRect(part, option, box).center()
 
 
 def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):

@@ -27,6 +27,7 @@ from napari_embedding_game.core.arguments import (
     one_of,
     optional,
     shown,
+    truth,
     whole,
 )
 from napari_embedding_game.core.energy.methods import (
@@ -64,6 +65,7 @@ STEERABLE = (
     "n_landmarks",
     "learning_rate",
     "landmark_learning_rate",
+    "adaptive_rates",
     "momentum",
     "update",
     "landmark_update",
@@ -119,6 +121,9 @@ class EmbeddingGame(
         Iterations instead of the schedule's.
     learning_rate, landmark_learning_rate : float, optional
         Steps of the points and of the landmarks instead of the schedule's.
+    adaptive_rates : bool, default=False
+        Whether both learning rates find themselves while the game is played: those
+        given are only what it begins with, see :mod:`adaptive_rates`.
     momentum : float, optional
         Share of the last step that goes into the next, instead of the schedule's.
     update, landmark_update : {"momentum", "omd", "optimistic"}, default="momentum"
@@ -231,6 +236,7 @@ class EmbeddingGame(
         max_iter: int | None = None,
         learning_rate: float | None = None,
         landmark_learning_rate: float | None = None,
+        adaptive_rates: bool = False,
         momentum: float | None = None,
         init: Init | NDArray[np.floating] = "spectral",
         metric: str = "euclidean",
@@ -255,6 +261,7 @@ class EmbeddingGame(
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.landmark_learning_rate = landmark_learning_rate
+        self.adaptive_rates = adaptive_rates
         self.momentum = momentum
         self.init = init
         self.metric = metric
@@ -594,6 +601,7 @@ class EmbeddingGame(
             n_landmarks=whole("n_landmarks", self.n_landmarks, 1),
             learning_rate=self._rate("learning_rate"),
             landmark_learning_rate=self._rate("landmark_learning_rate"),
+            adaptive_rates=truth("adaptive_rates", self.adaptive_rates),
             momentum=optional(number, "momentum", self.momentum, share, 0, 1),
             update=one_of("update", self.update, UPDATES),
             landmark_update=one_of("landmark_update", self.landmark_update, UPDATES),

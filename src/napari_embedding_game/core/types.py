@@ -64,8 +64,9 @@ class GameSettings:
     compares with attraction whatever the number of points, so that the paper's
     lambda is ``strength / N``.  An approximation or strength of ``None`` means
     the method's own; a learning rate, momentum or ``max_iter`` the schedule's.
-    ``update`` and ``landmark_update`` say how each player learns, see
-    :class:`optimizer.PlayerRMS`.
+    With ``adaptive_rates`` both learning rates are only what the game begins with, see
+    :mod:`adaptive_rates`.  ``update`` and ``landmark_update`` say how each player
+    learns, see :class:`optimizer.PlayerRMS`.
 
     ``optimizer`` says who moves the points: "game" their own steps against the
     landmarks', the others a minimiser over all pairs, see :mod:`full_batch`.  Under
@@ -80,6 +81,7 @@ class GameSettings:
     n_landmarks: int = 200
     learning_rate: float | None = None
     landmark_learning_rate: float | None = None
+    adaptive_rates: bool = False
     momentum: float | None = None
     update: Update = "momentum"
     landmark_update: Update = "momentum"

@@ -63,6 +63,7 @@ class Settings:
     n_landmarks: int = 200
     learning_rate: float | None = None
     landmark_learning_rate: float | None = None
+    adaptive_rates: bool = False
     momentum: float | None = None
     update: Update = "momentum"
     landmark_update: Update = "momentum"

@@ -493,6 +493,8 @@ def changed_fields(before: GameSettings, after: GameSettings) -> tuple[str, ...]
 def _said(value: object) -> str:
     if value is None:
         return "automatic"
+    if isinstance(value, bool):
+        return "on" if value else "off"
     if isinstance(value, int | float):
         return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return str(value).replace("_", " ")

@@ -385,7 +385,13 @@ class _Driver:
         self._throttle = Throttle()
         self._measured = math.nan
         game = Game(replace(self._problem, layout=positions, warm_start=None))
-        still = replace(fitting, learning_rate=0.0, schedule="fast", max_iter=FITTING)
+        still = replace(
+            fitting,
+            learning_rate=0.0,
+            adaptive_rates=False,
+            schedule="fast",
+            max_iter=FITTING,
+        )
         self._begin(game, still, self.iteration)
 
     # --- What is seen of it

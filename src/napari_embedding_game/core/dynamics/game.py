@@ -11,6 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.dynamics.adaptive_rates import (
+    AdaptiveRates,
+    given_rates,
+)
 from napari_embedding_game.core.dynamics.hand_forces import AppliedForces, edited
 from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
 from napari_embedding_game.core.dynamics.optimizer import (
@@ -83,6 +87,7 @@ class Game:
         self._drawn_for: tuple[str, str, int] | None = None
         self._stiffness = torch.as_tensor(stiffness(self._edges), device=self._device)
         self._hand: AppliedForces | None = None
+        self._adaptive: AdaptiveRates | None = None
 
     # --- Settings
 
@@ -125,9 +130,18 @@ class Game:
         check_size(settings, *self._y.shape)
         self._settings = settings
         self._schedule: Schedule = schedule
+        self._choose_rates()
         self._set_landmarks(min(settings.n_landmarks, len(self._y)))
         self._choose_objective(len(self._z))
         self.objective.follow(self._y, self._z)
+
+    def _choose_rates(self) -> None:
+        """Begin to adapt the rates, or go on where they begin with the same."""
+        adaptive = self._adaptive
+        if not self._settings.adaptive_rates:
+            self._adaptive = None
+        elif adaptive is None or adaptive.given != given_rates(self._schedule):
+            self._adaptive = AdaptiveRates(self._schedule)
 
     def _choose_objective(self, n_landmarks: int) -> None:
         settings = self._settings
@@ -178,19 +192,23 @@ class Game:
 
     def _replace_landmarks(self, z: torch.Tensor, kept: NDArray[np.intp]) -> None:
         """Play with other landmarks (L, d), the first of which were there before."""
-        velocity = self._optimizer.state.pop(self._z, {}).get("velocity")
+        before = self._optimizer.state.pop(self._z, {})
         self._z = torch.nn.Parameter(z)
         self._optimizer.param_groups[1]["params"] = [self._z]
-        if velocity is not None:
-            moving = torch.zeros_like(z)
-            moving[: len(kept)] = velocity[torch.as_tensor(kept, device=self._device)]
-            self._optimizer.state[self._z]["velocity"] = moving
+        for name in ("velocity", "path"):
+            if name in before:
+                moving = torch.zeros_like(z)
+                rows = torch.as_tensor(kept, device=self._device)
+                moving[: len(kept)] = before[name][rows]
+                self._optimizer.state[self._z][name] = moving
+        if "path" in before:
+            self._optimizer.state[self._z]["n_followed"] = before["n_followed"]
 
     # --- Play
 
     def _step(self) -> None:
         done = self._position / self._schedule.n_iter
-        self._set_rates(self._schedule.rate(done))
+        self._set_rates(done)
         self.objective.repulsion = self._repulsion * self._schedule.repulsion(done)
         self._optimizer.zero_grad()
         energy = self.objective(self._y, self._z)
@@ -210,12 +228,24 @@ class Game:
         )
         return velocity
 
-    def _set_rates(self, factor: float) -> None:
+    def _set_rates(self, done: float) -> None:
         points, landmarks = self._optimizer.param_groups
-        points["lr"] = factor * self._schedule.learning_rate
-        landmarks["lr"] = factor * self._schedule.landmark_learning_rate
+        points["lr"], landmarks["lr"] = self._rates(done)
         points["scale"] = self._stiffness if self._schedule.by_pull else None
         points["update"] = self._settings.update
         landmarks["update"] = self._settings.landmark_update
         for group in (points, landmarks):
             group["momentum"] = self._schedule.momentum
+            group["followed"] = self._settings.adaptive_rates
+
+    def _rates(self, done: float) -> tuple[float, float]:
+        """Return the learning rates of both players for the next step."""
+        if self._adaptive is None:
+            factor = self._schedule.rate(done)
+            given = given_rates(self._schedule)
+            return factor * given[0], factor * given[1]
+        lengths = [self._optimizer.length(player) for player in (self._y, self._z)]
+        if None not in lengths:
+            self._adaptive.adapt([x for x in lengths if x is not None], done)
+        points, landmarks = self._adaptive.rates
+        return points, landmarks

@@ -19,6 +19,8 @@ from napari_embedding_game.core.types import GameSettings
 
 _MOST_RATE = 1e30
 """Far beyond use, but a number that single precision can hold."""
+_REMEMBERED = 0.9
+"""Share of the average direction that goes into the next one."""
 
 
 class PlayerRMS(torch.optim.Optimizer):
@@ -38,6 +40,9 @@ class PlayerRMS(torch.optim.Optimizer):
     A group's ``scale`` (N, 1), if it has one, divides each row of g before all this:
     a player whose rows differ much in stiffness then takes longer steps in the same
     time (diagonal preconditioning).
+
+    A group that is ``followed`` keeps the average of its directions g / rms(g) over
+    about the last ten steps; :meth:`length` is how long that is.
 
     The division makes learning rates of both players comparable: ``lr`` is the
     root mean square length of a step per coordinate, in units of the map.  A map of
@@ -60,8 +65,10 @@ class PlayerRMS(torch.optim.Optimizer):
     ) -> None:
         if lr < 0 or not 0 <= momentum < 1:
             raise ValueError(f"need lr >= 0 and 0 <= momentum < 1: {lr}, {momentum}")
-        defaults = {"lr": lr, "momentum": momentum, "maximize": maximize}
-        super().__init__(params, {**defaults, "update": update, "scale": None})
+        defaults: dict[str, Any] = {"lr": lr, "momentum": momentum}
+        defaults |= {"maximize": maximize, "update": update}
+        defaults |= {"scale": None, "followed": False}
+        super().__init__(params, defaults)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -83,6 +90,8 @@ class PlayerRMS(torch.optim.Optimizer):
             gradient = gradient / group["scale"]
         rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
         direction = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
+        if group["followed"]:
+            self._follow(parameter, direction)
         if group["update"] == "optimistic":
             direction = self._expect(parameter, direction)
         if group["momentum"] and group["update"] != "omd":
@@ -92,6 +101,28 @@ class PlayerRMS(torch.optim.Optimizer):
             direction = state["velocity"].lerp_(direction, 1 - group["momentum"])
         sign = 1 if group["maximize"] else -1
         parameter.add_(direction, alpha=sign * group["lr"])
+
+    def _follow(self, parameter: Tensor, direction: Tensor) -> None:
+        state = self.state[parameter]
+        if "path" not in state:
+            state["path"] = torch.zeros_like(parameter)
+            state["n_followed"] = 0
+        state["path"].lerp_(direction, 1 - _REMEMBERED)
+        state["n_followed"] += 1
+
+    def length(self, parameter: Tensor) -> float | None:
+        """Return the root mean square of the average direction, 0 to 1.
+
+        1 where all steps had the same one, near 0 where each takes back the last.
+        None where nothing has been followed.
+        """
+        state = self.state.get(parameter, {})
+        if "path" not in state:
+            return None
+        path: Tensor = state["path"]
+        rms = float(torch.linalg.vector_norm(path)) / math.sqrt(path.numel())
+        # It began at 0.
+        return rms / (1 - math.pow(_REMEMBERED, state["n_followed"]))
 
     def _expect(self, parameter: Tensor, direction: Tensor) -> Tensor:
         """Return the direction, and once more what it has changed by."""

@@ -227,6 +227,10 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
         cite = f" {paper.cite('pressure')}" if is_papers else ""
         name = _in_words(game.optimizer)
         sentences.append(f"The energy was minimised by the optimiser {name}{cite}.")
+    if game.adaptive_rates and game.optimizer == "game":
+        sentences.append(
+            "Both learning rates were adapted to how straight the last steps were."
+        )
     learned = {game.update, game.landmark_update} - {"momentum"}
     if learned and game.optimizer == "game":
         told = " and ".join(map(_in_words, sorted(learned)))

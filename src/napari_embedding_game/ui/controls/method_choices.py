@@ -78,6 +78,7 @@ LABELS = {
     "optimizer": "Optimiser",
     "learning_rate": "Learning rate",
     "landmark_learning_rate": "Landmarks' rate",
+    "adaptive_rates": "Rates",
     "momentum": "Momentum",
     "update": "Points' steps",
     "landmark_update": "Landmarks' steps",
@@ -110,6 +111,7 @@ _CHOICES = {
     "landmark_update": UPDATES,
     "optimizer": OPTIMIZERS,
     "schedule": SCHEDULES,
+    "adaptive_rates": [("adaptive", True), ("fixed", False)],
 }
 
 
@@ -155,7 +157,7 @@ def make_controls(settings: Settings) -> Container[ValueWidget]:
     for name in (field.name for field in fields(Settings) if field.name in LABELS):
         kind, is_automatic = _without_none(kinds[name])
         chosen = dict(options[name])
-        decimals = chosen.pop("decimals", None)
+        decimals, text = chosen.pop("decimals", None), chosen.pop("text", None)
         widget = create_widget(
             name=name, label=LABELS[name], annotation=kind, options=chosen
         )
@@ -164,6 +166,8 @@ def make_controls(settings: Settings) -> Container[ValueWidget]:
             widget.value = widget.min
         if decimals is not None:
             widget.native.setDecimals(decimals)
+        if text is not None:
+            widget.native.setText(text)
         controls.append(widget)
     return controls
 
@@ -260,6 +264,11 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
             "step": 0.01,
             "tooltip": "Step length of the landmarks; far too long a step makes the "
             "points collapse. Acts at once.",
+        },
+        "adaptive_rates": {
+            "text": "adapt to the map",
+            "tooltip": "Lets both learning rates adapt to the map while it is made, "
+            "so that none of them has to be chosen. Acts at once.",
         },
         "momentum": {
             "min": -0.05,
