@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.io import mmwrite
 
 from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
 from napari_embedding_game.data.as_anndata import read
@@ -42,6 +43,7 @@ from napari_embedding_game.session.taught_classes import add_classes, learn_exam
 sc = pytest.importorskip("scanpy")
 
 RECIPE = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
+LIMITS = {"max_genes": 142, "min_counts": 240, "max_counts": 430, "max_mito": 3.0}
 
 
 @pytest.fixture
@@ -61,7 +63,8 @@ def cells():
         },
         index=[f"cell{i}" for i in range(240)],
     )
-    names = pd.DataFrame(index=[f"gene{i}" for i in range(300)])
+    genes = [f"gene{i}" for i in range(290)] + [f"MT-{i}" for i in range(10)]
+    names = pd.DataFrame(index=genes)
     adata = anndata.AnnData(sp.csr_matrix(counts), obs=obs, var=names)
     adata.obsm["X_pca"] = 4 * np.eye(3, 8)[kinds] + rng.normal(size=(240, 8))
     return adata
@@ -179,7 +182,10 @@ def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path):
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("harmonypy")
-    desk = Desk(finish(load(file, space="X", recipe=replace(RECIPE, batch_key="day"))))
+    recipe = replace(RECIPE, batch_key="day", doublets=True, **LIMITS)
+    desk = Desk(finish(load(file, space="X", recipe=recipe)))
+    left_out = desk.session.dataset.provenance["recipe"]["left_out"]
+    assert min(left_out.values()) > 0  # each limit, and scrublet
     desk.session.settings.strength = 137.5
     desk.play(at=20, then=steer(desk, strength=411.0, learning_rate=0.3)).edit()
     assert len(desk.session.played.steered) == 1
@@ -203,7 +209,109 @@ def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path):
     assert "steering=steering" in code
     outputs = [o for c in notebook.cells for o in c.get("outputs", [])]
     pictures = [o for o in outputs if "image/png" in o.get("data", {})]
-    assert len(pictures) == 5  # components, Harmony, the map, two comparisons
+    # Quality, components, Harmony, the map, two comparisons
+    assert len(pictures) == 6
+    methods = notebook.cells[-2].source
+    for name, n in left_out.items():
+        assert f"({n})" in methods, name
+    assert "more than 3 % mitochondrial counts" in methods
+    assert "Wolock" in methods
+
+
+def with_twins(cells):
+    """Have some cells counted together, and the figures of another program."""
+    counts = cells.X.toarray()
+    counts[200:206] += counts[20:26]
+    cells.X = sp.csr_matrix(counts)
+    cells.obs["total_counts"] = np.arange(240.0)
+    cells.obs["doublet_score"] = 0.5
+
+
+def test_columns_of_the_file_stay_where_quality_has_their_names(
+    cells, tmp_path, monkeypatch
+):
+    with_twins(cells)
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    recipe = replace(RECIPE, min_genes=0, doublets=True, batch_key="day")
+    desk = Desk(finish(load(tmp_path / "cells.h5ad", space="X", recipe=recipe)))
+    desk.play()
+    desk.session.look.color_by = "pct_counts_mt"
+    path = tmp_path / "map.py"
+    desk.write(path)
+    monkeypatch.chdir(tmp_path)
+    obs, shown = run_code(path)["adata"].obs, desk.session.dataset.obs
+    assert same(written(path), desk)
+    assert obs["total_counts"].tolist() == shown["total_counts"].tolist()
+    assert set(obs["doublet_score"]) == {0.5}
+    figures = ["n_genes_by_counts", "pct_counts_mt"]
+    np.testing.assert_allclose(obs[figures], shown[figures], rtol=1e-6)
+    assert 'color="pct_counts_mt"' in path.read_text()
+
+
+def write_zarr(cells, folder):
+    """Logarithms with other genes in .raw, and the counts in a layer."""
+    cells.layers["counts"] = cells.X.copy()
+    cells.X = np.log1p(cells.X)
+    cells.raw = cells[:, ::-1].copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the version of the format
+        cells.write_zarr(folder / "cells.zarr")
+    return folder / "cells.zarr", "layers['counts']"
+
+
+def write_tenx(cells, folder):
+    """Two genes of one name."""
+    genes = cells.var_names.to_list()
+    genes[1] = genes[0]
+    table = pd.DataFrame({"id": cells.var_names, "name": genes})
+    table["type"] = "Gene Expression"
+    (folder / "tenx").mkdir()
+    mmwrite(folder / "tenx" / "matrix.mtx", cells.X.T.astype(int))
+    options = {"sep": "\t", "header": False, "index": False}
+    table.to_csv(folder / "tenx" / "features.tsv", **options)
+    barcodes = cells.obs_names.to_series()
+    barcodes.to_csv(folder / "tenx" / "barcodes.tsv", **options)
+    return folder / "tenx", None
+
+
+def write_repeated(cells, folder):
+    """Whole numbers of double precision, columns first, genes of one name."""
+    cells.X = sp.csc_matrix(cells.X, dtype=np.float64)
+    genes = cells.var_names.to_list()
+    genes[1] = genes[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cells.var_names = genes
+        cells.write_h5ad(folder / "cells.h5ad")
+    return folder / "cells.h5ad", "X"
+
+
+@pytest.mark.parametrize("write_file", [write_zarr, write_tenx, write_repeated])
+def test_counts_from_any_file_are_prepared_again(
+    write_file, cells, tmp_path, monkeypatch
+):
+    source, space = write_file(cells, tmp_path)
+    recipe = replace(RECIPE, target_sum=12_345.5, **LIMITS)
+    desk = Desk(finish(load(source, space=space, recipe=recipe)))
+    desk.play()
+    desk.session.look.color_by = desk.session.dataset.profile_names[1]
+    path = tmp_path / "map.py"
+    assert desk.write(path) == [path]
+    assert same(run_here(path, monkeypatch), desk)
+    assert len(desk.names) == 213
+
+
+def test_what_no_reading_gives_is_saved_beside_it(cells, tmp_path, monkeypatch):
+    """Counts of some genes alone, or of something else than the genes."""
+    cells.obsm["protein"] = cells.X.toarray()[:, ::2]
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    some = cells.var_names[:150].to_list()
+    for options in ({"space": "X", "columns": some}, {"space": "protein"}):
+        desk = Desk(finish(load(tmp_path / "cells.h5ad", recipe=RECIPE, **options)))
+        desk.play()
+        path = tmp_path / "map.py"
+        assert [p.name for p in desk.write(path)] == ["map.py", "map_features.h5ad"]
+        assert same(run_here(path, monkeypatch), desk)
 
 
 def test_a_script_gives_the_clusters_that_were_on_show(desk, tmp_path):

@@ -19,12 +19,11 @@ from napari_embedding_game.session.clusters.clustering import (
     resolve_n_clusters,
 )
 from napari_embedding_game.session.file.saved_map import SavedMap
-from napari_embedding_game.session.notebook.data_cells import (
-    PANDAS,
-    SCANPY,
-    Loaded,
-)
+from napari_embedding_game.session.notebook.data_cells import Loaded
 from napari_embedding_game.session.notebook.draft import (
+    PANDAS,
+    PYPLOT,
+    SCANPY,
     Code,
     Draft,
     call,
@@ -245,7 +244,7 @@ def _figure(
             f"rows = adata.obs[{code_of(column)}].cat.codes",
             f'plt.scatter(adata.obsm["{MAP}"][:, 0], rows, s=4)',
             "plt.show()",
-            imports=["import matplotlib.pyplot as plt"],
+            imports=[PYPLOT],
         )
         return
     if n_components == 3:

@@ -12,13 +12,15 @@ from napari_embedding_game.data.expression import TARGET_SUM
 from napari_embedding_game.data.gene_names import find_names
 from napari_embedding_game.data.gene_sets import SEED
 from napari_embedding_game.data.predicted import LIKE, UNLIKE, PredictedLabels
-from napari_embedding_game.session.notebook.data_cells import (
+from napari_embedding_game.session.notebook.data_cells import Loaded
+from napari_embedding_game.session.notebook.draft import (
     NUMPY,
     PANDAS,
     SCANPY,
-    Loaded,
+    Draft,
+    call,
+    code_of,
 )
-from napari_embedding_game.session.notebook.draft import Draft, call, code_of
 from napari_embedding_game.session.taught_classes import has_unit, rows_of
 
 TL = "from napari_embedding_game import tl"

@@ -17,13 +17,15 @@ from napari_embedding_game.session.notebook.cluster_cells import (
     Clusters,
     row_names,
 )
-from napari_embedding_game.session.notebook.data_cells import (
+from napari_embedding_game.session.notebook.data_cells import Loaded
+from napari_embedding_game.session.notebook.draft import (
     NUMPY,
     PANDAS,
     SCANPY,
-    Loaded,
+    Draft,
+    call,
+    code_of,
 )
-from napari_embedding_game.session.notebook.draft import Draft, call, code_of
 from napari_embedding_game.session.shown_comparisons import ShownComparison
 
 N_SHOWN = 20
