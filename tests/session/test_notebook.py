@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import anndata
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import mmwrite
 
+from napari_embedding_game.core.inspect.group_summary import summarize
 from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
 from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.dataset import Dataset
@@ -24,6 +26,8 @@ from napari_embedding_game.data.gene_sets import GeneSet, score_genes
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.cluster_expression import iter_cluster_expression
+from napari_embedding_game.session.expression_rows import RowChoice, rows_of
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.draft import Code, call, code_of
@@ -38,6 +42,7 @@ from napari_embedding_game.session.reference.predicting import (
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.shown_comparisons import ShownComparison
+from napari_embedding_game.session.shown_figures import ShownFigure
 from napari_embedding_game.session.taught_classes import add_classes, learn_examples
 
 sc = pytest.importorskip("scanpy")
@@ -109,6 +114,9 @@ class Desk:
         self.session.comparisons.add(
             ShownComparison(inside=inside, outside=outside, method=method, **options)
         )
+
+    def drew(self, kind, genes=("gene3", "gene9", "gene40"), **options):
+        self.session.figures.add(ShownFigure(kind=kind, genes=genes, **options))
 
     def write(self, path, **options):
         options.setdefault("comparisons", self.session.comparisons)
@@ -192,6 +200,8 @@ def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path):
     rows = [desk.book.labels == cluster.id for cluster in desk.book.clusters]
     desk.saw(rows[0])
     desk.saw(rows[1], rows[0])
+    desk.drew("dots")
+    desk.session.look.split_by = "day"
     path = tmp_path / "map.ipynb"
     assert desk.write(path) == [path]
     notebook = nbformat.read(path, as_version=4)
@@ -209,8 +219,9 @@ def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path):
     assert "steering=steering" in code
     outputs = [o for c in notebook.cells for o in c.get("outputs", [])]
     pictures = [o for o in outputs if "image/png" in o.get("data", {})]
-    # Quality, components, Harmony, the map, two comparisons
-    assert len(pictures) == 6
+    # Quality, components, Harmony, the map, its two days, two comparisons with a
+    # volcano plot each, dot plot
+    assert len(pictures) == 10
     methods = notebook.cells[-2].source
     for name, n in left_out.items():
         assert f"({n})" in methods, name
@@ -423,7 +434,7 @@ def test_a_table_is_read_as_the_window_reads_it(tmp_path, monkeypatch):
     assert same(run_here(path, monkeypatch), desk)
     code = path.read_text()
     assert 'read("table.csv", duplicates="drop", missing="drop")' in code
-    assert "found = tl.compare(adata, inside, outside)" in code
+    assert "found = tl.compare(adata, inside, outside, n_top=None)" in code
 
 
 def test_chosen_columns_are_told(tmp_path, monkeypatch):
@@ -538,7 +549,7 @@ def test_samples_are_compared_again(desk, tmp_path, monkeypatch):
     desk.write(path)
     assert 'samples="donor"' in path.read_text()
     monkeypatch.chdir(tmp_path)
-    found = run_code(path)["found"]
+    found = run_code(path)["top"]
     expression = dataset.expression
     samples = dataset.obs["donor"].to_numpy()
     names = dataset.profile_names
@@ -549,6 +560,119 @@ def test_samples_are_compared_again(desk, tmp_path, monkeypatch):
     saved = desk.maps.capture()
     text = methods_text(saved[saved.current], desk.session.comparisons)
     assert "means of samples (pseudobulk)" in text
+
+
+def shown_summary(desk, genes, labels, names):
+    """Return the means and shares that the window shows, in rows of these names."""
+    dataset = desk.session.dataset
+    places = [dataset.profile_names.index(gene) for gene in genes]
+    codes = pd.Categorical(labels, names).codes
+    summary = summarize(dataset.expression.columns(places), codes, len(names))
+    return (
+        pd.DataFrame(part, index=names, columns=list(genes))
+        for part in (summary.means, summary.shares)
+    )
+
+
+def drawn_by(path, monkeypatch):
+    """Run a script, and return what it has drawn by each function of scanpy."""
+    drawn = []
+
+    def draw(name, function, adata, *args, **options):
+        drawn.append((name, adata.copy(), options))
+        return function(adata, *args, **options)
+
+    for name in ("dotplot", "matrixplot", "heatmap", "embedding"):
+        monkeypatch.setattr(sc.pl, name, partial(draw, name, getattr(sc.pl, name)))
+    monkeypatch.chdir(path.parent)
+    run_code(path)
+    return drawn
+
+
+def test_figures_that_were_looked_at_are_drawn_again(
+    cells, file, tmp_path, monkeypatch
+):
+    """Rows of clusters, of a column with gaps, and of both."""
+    cells.obs["batch"] = np.where(np.arange(240) < 9, np.nan, np.arange(240) % 2)
+    cells.write_h5ad(file)
+    desk = Desk(finish(load(file)))
+    desk.play().edit()
+    genes = ("gene3", "gene9", "gene40")
+    desk.drew("dots", are_leading=True)
+    desk.drew("matrix", column="batch", is_scaled=False)
+    desk.drew("cells", column="day", splits_clusters=True)
+    desk.drew("dots", genes=("gene3", "gone"))
+    desk.drew("dots", column="nowhere")
+    path = tmp_path / "map.py"
+    desk.write(path)
+    dots, matrix, stripes = (
+        one for one in drawn_by(path, monkeypatch) if one[0] != "embedding"
+    )
+    assert [one[2]["groupby"] for one in (dots, matrix, stripes)] == [
+        "cluster",
+        "batch (groups)",
+        "clusters by day",
+    ]
+    assert all(tuple(one[2]["var_names"]) == genes for one in (dots, matrix, stripes))
+    means, shares = shown_summary(
+        desk, genes, desk.names, [c.name for c in desk.book.clusters]
+    )
+    plot = sc.pl.DotPlot(dots[1], list(genes), "cluster", use_raw=False)
+    np.testing.assert_allclose(plot.dot_color_df, means, rtol=1e-5)
+    np.testing.assert_allclose(plot.dot_size_df, shares, rtol=1e-6)
+    assert plot.dot_color_df.index.tolist() == means.index.tolist()
+    assert set(matrix[1].obs["batch (groups)"]) == {"0.0", "1.0", "missing"}
+    assert "standard_scale" not in matrix[2]
+    rows = rows_of(
+        RowChoice("day", True),
+        desk.session.dataset,
+        desk.book.labels,
+        desk.book.clusters,
+    )
+    named = stripes[1].obs["clusters by day"]
+    assert named.cat.categories.tolist() == list(rows.names)
+    part = finish(
+        iter_cluster_expression(desk.session.dataset, rows.labels, rows.ids, genes)
+    )
+    drawn = stripes[1][:, list(genes)].X.toarray()
+    np.testing.assert_allclose(drawn, np.concatenate(part.cells), rtol=1e-5)
+
+
+def test_the_map_is_split_as_on_the_screen(cells, file, tmp_path, monkeypatch):
+    cells.obs["day"] = cells.obs["day"].where(np.arange(240) > 3)
+    cells.write_h5ad(file)
+    desk = Desk(finish(load(file, space="X", recipe=RECIPE)))
+    desk.play()
+    desk.session.look.split_by = "day"
+    desk.session.look.color_by = "gene3"
+    path = tmp_path / "map.py"
+    desk.write(path)
+    drawn = [one for one in drawn_by(path, monkeypatch) if "ax" in one[2]]
+    assert [options["title"] for _, _, options in drawn] == ["mon", "tue", "nan"]
+    assert [part.n_obs for _, part, _ in drawn] == [116, 119, 4]
+    column = desk.session.dataset.expression.column(
+        desk.session.dataset.profile_names.index("gene3")
+    )
+    for _, _, options in drawn:
+        assert options["color"] == "gene3"
+        assert options["vmax"] == pytest.approx(column.max(), rel=1e-3)
+
+
+def test_what_is_remembered_of_figures():
+    session = Session(pace=UNPACED)
+    for number in range(20):
+        figure = ShownFigure(kind="dots", genes=(f"gene{number}",))
+        session.figures.add(figure)
+    assert len(session.figures) == 8
+    session.figures.add(replace(figure, is_scaled=False))
+    assert len(session.figures) == 8  # the same, once
+    for number in range(3):  # the leading ones of clusters that have changed since
+        leading = {"genes": (f"gene{number}",), "are_leading": True}
+        session.figures.add(ShownFigure(kind="dots", **leading))
+    assert len(session.figures) == 8
+    assert [one.genes for one in session.figures if one.are_leading] == [("gene2",)]
+    session.load(None)
+    assert not len(session.figures)
 
 
 def test_what_is_remembered_of_comparisons():
@@ -577,6 +701,7 @@ def test_a_session_file_gives_the_same_code(desk, tmp_path):
     desk.saw(rows[0])
     desk.saw(rows[1] & is_monday, rows[1] & ~is_monday, **levels)
     desk.saw(rows[0], rows[1], samples="donor")
+    desk.drew("matrix", column="day", is_scaled=False)
     archive.save(desk.maps.capture(), tmp_path / "s.zip")
     opened, troubles = archive.open_session(tmp_path / "s.zip")
     assert not troubles
@@ -590,6 +715,8 @@ def test_a_session_file_gives_the_same_code(desk, tmp_path):
     again.restore(opened.maps[0], opened.maps[0].dataset)
     shown = zip(again.comparisons, desk.session.comparisons, strict=True)
     assert all(one.is_as(other) for one, other in shown)
+    assert "sc.pl.matrixplot(" in two
+    assert list(again.figures) == list(desk.session.figures)
 
 
 @pytest.mark.parametrize("recipe", [None, RECIPE])

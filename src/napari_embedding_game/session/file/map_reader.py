@@ -111,6 +111,7 @@ class MapReader:
             view=text.view,
             timeline=self._timeline(snapshot),
             comparisons=tuple(self._comparisons()),
+            figures=text.figures,
         )
 
     def _comparisons(self) -> Iterator[ShownComparison]:

@@ -21,6 +21,7 @@ from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.shown_comparisons import ShownComparison
+from napari_embedding_game.session.shown_figures import ShownFigure
 from napari_embedding_game.session.timeline import TimelineState
 
 
@@ -54,6 +55,8 @@ class SavedMap:
     """What only the window knows, such as the camera, in values for JSON."""
     comparisons: tuple[ShownComparison, ...] = ()
     """Those of groups that were looked at, the oldest first."""
+    figures: tuple[ShownFigure, ...] = ()
+    """Dot plots and their like that were looked at, the oldest first."""
     timeline: TimelineState | None = None
     """Its marks; None where they are not known, as in older files."""
 

@@ -42,6 +42,16 @@ def column_cells(draft: Draft, dataset: Dataset, loaded: Loaded) -> None:
             _taught(draft, dataset, loaded, column, examples)
 
 
+def known_columns(dataset: Dataset, loaded: Loaded) -> set[str]:
+    """Return the columns of the metadata that the code has."""
+    unknown = set(dataset.worked_out)
+    if not loaded.has_genes:
+        unknown |= set(dataset.scores)
+    if "use_rep" not in loaded.where:
+        unknown |= {name + end for name in dataset.taught for end in ("", CONFIDENCE)}
+    return set(map(str, dataset.obs.columns)) - unknown
+
+
 def _scores(draft: Draft, dataset: Dataset, loaded: Loaded) -> None:
     draft.text(
         "## Scores of gene sets",

@@ -142,10 +142,11 @@ def _by_scanpy(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
     lines = [f"adata = {reads}({code_of(draft.path_to(dataset.source))})"]
     if not dataset.source_obs_names.is_unique:
         lines.append("adata.obs_names_make_unique()")
-    if any(note.startswith(NUMBERED) for note in dataset.notes):
-        lines.append("adata.var_names_make_unique()")
     place = split_space(space)
     has_raw = stored is not None and stored.has_raw
+    uses_raw = has_raw and recipe is None and RAW_HOLDS_COUNTS not in dataset.notes
+    if any(note.startswith(NUMBERED) for note in dataset.notes):
+        lines += _numbered(uses_raw=uses_raw)
     if recipe is not None:
         target = (
             "adata.X" if place is None else f"adata.{place[0]}[{code_of(place[1])}]"
@@ -170,7 +171,6 @@ def _by_scanpy(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
     if not is_single:
         lines += [f"# {_SINGLE}", f'{target} = {target}.astype("float32")']
     draft.code(*lines, "adata", imports=[reader, SCANPY])
-    uses_raw = has_raw and RAW_HOLDS_COUNTS not in dataset.notes
     kind = dataset.expression.kind if dataset.profile.shape[1] else "values"
     return Loaded(
         _where(dataset, place),
@@ -178,6 +178,17 @@ def _by_scanpy(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
         bool(dataset.profile.shape[1]) and dataset.has_expression,
         kind == "counts",
     )
+
+
+def _numbered(*, uses_raw: bool) -> list[str]:
+    """Return the code that gives genes of one name a number, as the window does."""
+    if not uses_raw:
+        return ["adata.var_names_make_unique()"]
+    return [
+        "genes = adata.raw.to_adata()",
+        "genes.var_names_make_unique()",
+        "adata.raw = genes",
+    ]
 
 
 def _where(dataset: Dataset, place: tuple[str, str] | None) -> dict[str, str]:
