@@ -183,8 +183,11 @@ def steer(desk, **settings):
     return change
 
 
-def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path):
-    nbclient = pytest.importorskip("nbclient")
+def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path, monkeypatch):
+    """All limits, doublets, Harmony and steering at once.
+
+    The tutorial's test has Jupyter run its notebook.
+    """
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("harmonypy")
     recipe = replace(RECIPE, batch_key="day", doublets=True, **LIMITS)
@@ -203,27 +206,20 @@ def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path):
     assert desk.write(path) == [path]
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
-    save = 'np.save("map.npy", adata.obsm["X_embedding_game"])'
-    notebook.cells.append(nbformat.v4.new_code_cell(save))
-    resources = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, resources=resources, timeout=120).execute()
-    assert same(written(path), desk)
-    shown = desk.session.snapshot.embedding
-    np.testing.assert_array_equal(np.load(tmp_path / "map.npy"), shown)
     code = "\n".join(c.source for c in notebook.cells if c.cell_type == "code")
     assert 'sc.read_h5ad("cells.h5ad")' in code
     assert "run_harmony" in code
     assert "steering=steering" in code
-    outputs = [o for c in notebook.cells for o in c.get("outputs", [])]
-    pictures = [o for o in outputs if "image/png" in o.get("data", {})]
-    # Quality, components, Harmony, the map, its two days, two comparisons with a
-    # volcano plot each, dot plot
-    assert len(pictures) == 10
-    methods = notebook.cells[-2].source
+    methods = notebook.cells[-1].source
     for name, n in left_out.items():
         assert f"({n})" in methods, name
     assert "more than 3 % mitochondrial counts" in methods
     assert "Wolock" in methods
+    script = tmp_path / "map.py"
+    desk.write(script)
+    told = script.read_text()
+    assert all(c.source in told for c in notebook.cells if c.cell_type == "code")
+    assert same(run_here(script, monkeypatch), desk)
 
 
 def with_twins(cells):
@@ -294,19 +290,30 @@ def write_repeated(cells, folder):
     return folder / "cells.h5ad", "X"
 
 
-@pytest.mark.parametrize("write_file", [write_zarr, write_tenx, write_repeated])
+def write_table(cells, folder):
+    """A column of numbers that is no gene, and a row without one of its counts."""
+    table = pd.DataFrame(cells.X.toarray(), cells.obs_names, cells.var_names)
+    table.loc["cell30", "gene5"] = np.nan
+    table.assign(day=cells.obs["day"]).to_csv(folder / "cells.csv")
+    return folder / "cells.csv", None
+
+
+@pytest.mark.parametrize(
+    "write_file", [write_zarr, write_tenx, write_repeated, write_table]
+)
 def test_counts_from_any_file_are_prepared_again(
     write_file, cells, tmp_path, monkeypatch
 ):
     source, space = write_file(cells, tmp_path)
     recipe = replace(RECIPE, target_sum=12_345.5, **LIMITS)
-    desk = Desk(finish(load(source, space=space, recipe=recipe)))
+    reading = {"space": space, "missing": "drop"}
+    desk = Desk(finish(load(source, recipe=recipe, **reading)))
     desk.play()
     desk.session.look.color_by = desk.session.dataset.profile_names[1]
     path = tmp_path / "map.py"
     assert desk.write(path) == [path]
     assert same(run_here(path, monkeypatch), desk)
-    assert len(desk.names) == 213
+    assert len(desk.names) == 213 - (write_file is write_table)
 
 
 def test_what_no_reading_gives_is_saved_beside_it(cells, tmp_path, monkeypatch):

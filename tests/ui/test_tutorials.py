@@ -218,6 +218,8 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     names = person.session.clusters.clustering.names
     clusters = pd.Series(names, obs.index.astype(str))
     check_notebook(tmp_path / "map.ipynb", clusters, set(details.dot_plot.result.genes))
+    shown = person.session.snapshot.embedding
+    np.testing.assert_array_equal(np.load(tmp_path / "map.npy"), shown)
 
 
 def check_notebook(path, clusters, dotted):
@@ -225,6 +227,8 @@ def check_notebook(path, clusters, dotted):
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     notebook = nbformat.read(path, as_version=4)
+    save = 'np.save("map.npy", adata.obsm["X_embedding_game"])'
+    notebook.cells.append(nbformat.v4.new_code_cell(save))
     resources = {"metadata": {"path": str(path.parent)}}
     nbclient.NotebookClient(notebook, resources=resources, timeout=120).execute()
     made = pd.read_csv(path.with_name("map_clusters.csv"), index_col=0, dtype=str)
