@@ -414,6 +414,10 @@ def test_a_map_of_a_part_takes_its_rows(file, tmp_path, monkeypatch):
     found = run_here(path, monkeypatch)
     assert same(found, desk)
     assert 10 < len(found) < 200
+    saved = desk.maps.capture()
+    text = methods_text(saved[saved.current])
+    assert "Raw counts of 239 of 240 cells" in text
+    assert f"The map shows {len(found)} of these cells." in text
 
 
 def test_a_table_is_read_as_the_window_reads_it(tmp_path, monkeypatch):
@@ -719,7 +723,7 @@ def test_a_session_file_gives_the_same_code(desk, tmp_path):
     assert list(again.figures) == list(desk.session.figures)
 
 
-@pytest.mark.parametrize("recipe", [None, RECIPE])
+@pytest.mark.parametrize("recipe", [None, replace(RECIPE, **LIMITS)])
 def test_a_result_of_the_window_gives_the_code_too(file, tmp_path, monkeypatch, recipe):
     space = "X_pca" if recipe is None else "X"
     desk = Desk(finish(load(file, space=space, recipe=recipe)))
@@ -784,6 +788,17 @@ def test_methods_tell_and_cite_only_what_was_used(desk, file):
         assert word in text
     assert "Anonymous" not in text
     assert "Harmony" not in text
+
+
+def test_methods_of_a_recipe_of_an_older_file_tell_no_numbers_of_cells(desk):
+    desk.play()
+    saved = desk.maps.capture()[""]
+    older = {"scanpy": "1.10", "min_genes": 200, "min_cells": 3, "target_sum": 1e4,
+             "max_value": 10.0, "genes_used": 2000, "genes_left_out": 4,
+             "components": 50}  # fmt: skip
+    dataset = replace(saved.dataset, provenance={"recipe": older})
+    text = methods_text(replace(saved, dataset=dataset))
+    assert "cells with fewer than 200 genes, and genes in fewer than 3" in text
 
 
 def test_what_cannot_be_written_is_told(desk, file, tmp_path):

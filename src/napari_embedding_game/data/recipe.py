@@ -167,6 +167,7 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
                 "space": dataset.space,
                 "cells_left_out": int(np.count_nonzero(~cells)),
                 "left_out": chosen.numbers,
+                "cells_used": int(np.count_nonzero(cells)),
                 "genes_left_out": int(np.count_nonzero(~genes)),
                 "genes_used": int(variable.n_vars),
                 "components": int(n_comps),

@@ -179,8 +179,10 @@ def _of_data(dataset: Dataset, paper: _Paper) -> list[str]:
         columns = f"{n_columns:,} column{'' if n_columns == 1 else 's'}"
         return [f"The map shows {rows} ({dataset.space}, {columns})."]
     cite = paper.cite("scanpy", "zheng")
+    used = recipe.get("cells_used", n)
+    of_all = "" if used == n_all else f" of {n_all:,}"
     sentences = [
-        f"Raw counts of {n:,}{of_all} cells of {dataset.name} were prepared with "
+        f"Raw counts of {used:,}{of_all} cells of {dataset.name} were prepared with "
         f"scanpy {recipe['scanpy']} {cite}: "
         f"{_of_cells_left_out(recipe, paper)}, and genes in fewer than "
         f"{max(1, recipe['min_cells']):,} cells ({recipe['genes_left_out']:,}) were "
@@ -195,13 +197,15 @@ def _of_data(dataset: Dataset, paper: _Paper) -> list[str]:
             f'The levels of "{key}" were mixed in the components by Harmony '
             f"{paper.cite('harmony')[:-1]}; harmonypy {recipe['harmonypy']})."
         )
+    if n != used:
+        sentences.append(f"The map shows {n:,} of these cells.")
     return sentences
 
 
 def _of_cells_left_out(recipe: Mapping[str, Any], paper: _Paper) -> str:
     """Return which cells were left out, with how many they were."""
     told = f"cells with {listed_in_words(limits_in_words(recipe))}"
-    if not recipe["doublets"]:
+    if not recipe.get("doublets"):
         return told
     key, n = recipe["batch_key"], recipe["left_out"]["doublets"]
     among = "" if key is None else f' in each level of "{key}"'

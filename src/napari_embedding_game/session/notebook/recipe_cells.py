@@ -37,7 +37,7 @@ def recipe_cells(draft: Draft, dataset: Dataset, recipe: Mapping[str, Any]) -> s
 
 def limits_in_words(recipe: Mapping[str, Any]) -> list[str]:
     """Return what cells have that are left out, with the number of them."""
-    numbers = recipe["left_out"]
+    numbers = recipe.get("left_out", {})  # older files tell none
     words = {
         "min_genes": "fewer than {:,} genes",
         "max_genes": "more than {:,} genes",
@@ -47,9 +47,9 @@ def limits_in_words(recipe: Mapping[str, Any]) -> list[str]:
     }
     # Cells without a gene are left out in any case; any other limit of 0 is none.
     limits = {"min_genes": max(1, recipe["min_genes"])}
-    limits |= {name: recipe[name] for name in words if recipe[name]}
+    limits |= {name: recipe[name] for name in words if recipe.get(name)}
     return [
-        f"{words[name].format(limit)} ({numbers.get(name, 0):,})"
+        words[name].format(limit) + (f" ({numbers[name]:,})" if name in numbers else "")
         for name, limit in limits.items()
     ]
 
@@ -80,8 +80,10 @@ def _quality(draft: Draft, dataset: Dataset, recipe: Mapping[str, Any]) -> None:
     options: dict[str, Any] = {"percent_top": None, "log1p": False}
     lines = []
     if has_mito:
-        pattern = f"(?i){MITOCHONDRIAL.pattern}"
-        lines = [f'adata.var["mt"] = adata.var_names.str.match({code_of(pattern)})']
+        names = call(
+            "adata.var_names.str.match", code_of(MITOCHONDRIAL.pattern), case=False
+        )
+        lines = [f'adata.var["mt"] = {names}']
         options = {"qc_vars": ["mt"], **options}
     lines.append(call("quality, _ = sc.pp.calculate_qc_metrics", "adata", **options))
     noted = [name for name in figures if _is_new(dataset, name)]
