@@ -5,8 +5,10 @@ the processor time of the game alone, all threads together, median of the seeds,
 ``--jobs`` threads.  Energy: Eq. 1 over all pairs, above 10,000 rows by a grid half as
 wide as the game's.  Accuracy: 15-nearest-neighbour classification on the map; labels of
 fewer than 10 rows are left out of it.
-Recall: share of the 15 exact input neighbours that are among the 15 on the map.  Means
-over the seeds and their standard deviation.
+Recall: share of the 15 exact input neighbours that are among the 15 on the map.
+Beside landmarks: the median number of points that lie nearer than 0.3 to a landmark,
+as a share of the median number that lie so near to a point; below 1, landmarks make
+holes in the map.  Means over the seeds and their standard deviation.
 
 A way is written ``name:approximation[:setting=value]...``, with settings of
 :class:`GameSettings`; ``steps=plain`` plays it with the fast schedule's own steps, not
@@ -27,6 +29,7 @@ from unittest import mock
 
 import numpy as np
 import torch
+from scipy.spatial import cKDTree
 
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.energy import mesh
@@ -60,6 +63,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
 }
 FEW_ROWS = 10
+NEAR, N_ASKED = 0.3, 2_000
 MOST_ONE_BY_ONE = 10_000
 
 
@@ -115,6 +119,19 @@ def energy(edges: Edges, embedding: np.ndarray, settings: GameSettings) -> float
         return objective.evaluate(y, y[:1], True)[0]
 
 
+def beside_landmarks(last: Snapshot) -> float:
+    """Return how many points lie near a landmark, to those near a point; medians."""
+    tree = cKDTree(last.embedding)
+    rng = np.random.default_rng(0)
+    n = len(last.embedding)
+    asked = last.embedding[rng.choice(n, min(n, N_ASKED), replace=False)]
+    near = [
+        np.median(tree.query_ball_point(at, NEAR, return_length=True))
+        for at in (last.landmarks, asked)
+    ]
+    return float(near[0] / max(near[1], 1))
+
+
 def starts(
     data: Input, method: str, n_seeds: int, n_jobs: int | None
 ) -> Iterator[tuple[Edges, np.ndarray]]:
@@ -143,6 +160,7 @@ def measure(data: Input, args: Any) -> list[dict[str, Any]]:
                 knn_accuracy(last.embedding[judged], data.labels[judged]),
                 neighbor_recall(exact.indices, last.embedding),
                 seconds,
+                beside_landmarks(last),
             )
             found[way.name].append(figures)
     return [
@@ -157,7 +175,7 @@ def _row(
     figures: list[tuple[float, ...]],
     first: list[tuple[float, ...]],
 ) -> dict[str, Any]:
-    energies, accuracy, recall, seconds = zip(*figures, strict=True)
+    energies, accuracy, recall, seconds, beside = zip(*figures, strict=True)
     usual = list(zip(*first, strict=True))
     usual_energy = statistics.mean(usual[0])
     return {
@@ -168,6 +186,7 @@ def _row(
         "to the first": f"{statistics.mean(energies) / usual_energy - 1:+.2%}",
         "accuracy": _spread(accuracy),
         "recall": _spread(recall),
+        "beside landmarks": round(statistics.mean(beside), 2),
         "s": round(statistics.median(seconds), 2),
         "time, to the first": statistics.median(seconds) / statistics.median(usual[3]),
     }

@@ -15,6 +15,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,14 +36,21 @@ class StandIn:
     def __init__(self, snapshot: Any) -> None:
         self._snapshot = snapshot
 
+    def check(self, X: Any, start: Any, game: Any) -> None:
+        """Refuse nothing."""
+
     def neighbors(self, X: Any, start: Any) -> None:
         """Search nothing."""
 
-    def layout(self, graph: Any, X: Any, start: Any) -> tuple[Any, Any]:
+    def layout(
+        self, graph: Any, X: Any, start: Any, warm_start: Any = None
+    ) -> tuple[Any, Any]:
         """Place nothing."""
         return None, self._snapshot.embedding
 
-    def play(self, edges: Any, layout: Any, start: Any, game: Any) -> Iterator[Any]:
+    def play(
+        self, edges: Any, layout: Any, start: Any, game: Any, warm_start: Any = None
+    ) -> Iterator[Any]:
         """Yield the map, and no more."""
         yield self._snapshot
 
@@ -155,6 +163,7 @@ class Person:
         viewer.window.add_dock_widget(self.inspector, name="inspector", area="bottom")
         self.dock.run.run.native.click()
         while self.session.state != "finished":
+            assert self.session.state != "failed", self.session.error
             app.rest(0.1)
         app.rest(3.0)
         self.canvas = viewer.window._qt_viewer.canvas
@@ -197,6 +206,13 @@ class Person:
             self.move(self.place_of(row))
             self.app.rest(0.02)
 
+    def frame(self) -> None:
+        """Draw all points somewhere else, as in each frame of a game."""
+        snapshot = self.session.snapshot
+        assert snapshot is not None
+        moved = replace(snapshot, embedding=snapshot.embedding * np.float32(0.99))
+        self.dock.controller.drawing.draw(moved)
+
     def actions(self) -> Iterator[tuple[str, Callable[[], None]]]:
         """Yield what a person does, by its name."""
         session, look = self.session, self.dock.look
@@ -212,11 +228,12 @@ class Person:
         yield "colour by type", lambda: setattr(look.color_by, "value", "type")
         yield "names off, by type", look.names.native.click
         yield "colour by cluster", lambda: setattr(look.color_by, "value", "Cluster")
-        yield "size by pressure", lambda: setattr(look.size_by, "value", True)
-        yield "size the same", lambda: setattr(look.size_by, "value", False)
+        yield "size by pressure", lambda: setattr(look.size_by, "value", "Pressure")
+        yield "size the same", lambda: setattr(look.size_by, "value", "Same")
         yield "first letter in the search", lambda: box.textEdited.emit("q")
         yield "rename a cluster", lambda: session.clusters.rename(3, "T cells")
         yield "first letter after that", lambda: box.textEdited.emit("qq")
+        yield "a frame of moved points", self.frame
 
 
 def watch(app: Clock, n_points: int) -> list[dict[str, Any]]:

@@ -11,7 +11,8 @@ neighbours that are among the 15 on the map, of 1,000 rows drawn at random; accu
 share of these rows whose label most of the 15 on the map have.  Every library has its
 defaults; those that are not installed are left out, and said so, and no larger size is
 tried after one that failed or took longer than ``--limit``.  ``slope`` is that of log s
-over log rows, between the size above and this one.
+over log rows, between the size above and this one.  A page that is there already keeps
+its rows of other sizes, and how they were made.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from shared import Input, arguments, facts, load, median, report
+from shared import Input, arguments, facts, grown, load, median, report
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 70_000, 300_000, 1_300_000)
 N_JUDGED = 1_000
@@ -182,22 +183,6 @@ def fit_apart(
 # --- Data and quality
 
 
-def grown(data: Input, n_rows: int, seed: int = 0) -> Input:
-    """Return rows of the data, or more of them, each between a row and a neighbour."""
-    from napari_embedding_game.core.graph.neighbors import knn_graph
-
-    if n_rows <= len(data.X):
-        return data.some(n_rows, seed)
-    rng = np.random.default_rng(seed)
-    neighbors = knn_graph(data.X, N_NEIGHBORS).indices
-    rows = rng.integers(len(data.X), size=n_rows)
-    others = neighbors[rows, rng.integers(N_NEIGHBORS, size=n_rows)]
-    share = rng.random((n_rows, 1), dtype=np.float32)
-    X = data.X[rows]
-    X += share * (data.X[others] - X)
-    return Input(data.name, X, data.labels[rows])
-
-
 def nearest(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the 15 exact neighbours of some rows, (n, 15)."""
     from sklearn.neighbors import NearestNeighbors
@@ -231,7 +216,6 @@ def judged(
 def measure(data: Input, args: Any, folder: Path) -> list[dict[str, Any]]:
     """Fit each way to each size."""
     table: list[dict[str, Any]] = []
-    last: dict[str, tuple[int, float]] = {}
     given_up: set[str] = set()
     for size in args.sizes:
         part = grown(data, size)
@@ -255,58 +239,87 @@ def measure(data: Input, args: Any, folder: Path) -> list[dict[str, Any]]:
                     break
                 fits.append(told | judged(part, np.load(target), rows, exact))
             if fits:
-                of_size.append(row_of(size, name, fits, last))
+                of_size.append(row_of(size, name, fits))
                 print(of_size[-1], flush=True)
-        peer = next((row["median"] for row in of_size if row["way"] == PEER), None)
+        peer = next((row["fits"] for row in of_size if row["way"] == PEER), None)
         for row in of_size:
-            row[f"to {PEER}"] = row["median"] / peer if peer else "–"
+            taken = row.pop("fits")
+            row[f"to {PEER}"] = (
+                _ratio([s / statistics.median(peer) for s in taken]) if peer else "–"
+            )
         table += of_size
+    return with_slopes(table)
+
+
+def _ratio(ratios: list[float]) -> str:
+    """Return "median (least to most)", or the only figure."""
+    middle = f"{statistics.median(ratios):.3g}"
+    if len(ratios) == 1:
+        return middle
+    return f"{middle} ({min(ratios):.3g} to {max(ratios):.3g})"
+
+
+def with_slopes(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a table in the order of sizes, with the slope of each way between them."""
+    table = sorted(table, key=_rows_of)  # which leaves ways of one size in order
+    last: dict[str, tuple[int, float]] = {}
     for row in table:
-        del row["median"]
+        size, seconds = _rows_of(row), _seconds_of(row)
+        slope: float | str = "–"
+        if row["way"] in last:
+            before, then = last[row["way"]]
+            slope = round(float(np.log(seconds / then) / np.log(size / before)), 2)
+        last[row["way"]] = size, seconds
+        row["slope"] = slope
     return table
 
 
-def row_of(
-    size: int,
-    name: str,
-    fits: list[dict[str, float]],
-    last: dict[str, tuple[int, float]],
-) -> dict[str, Any]:
-    """Return a row of the table; `last` keeps size and seconds for the slope."""
+def _rows_of(row: dict[str, Any]) -> int:
+    return int(row["rows"].replace(",", ""))
+
+
+def _seconds_of(row: dict[str, Any]) -> float:
+    return float(row["s"].split()[0])
+
+
+def row_of(size: int, name: str, fits: list[dict[str, float]]) -> dict[str, Any]:
+    """Return a row of the table; ``fits`` has the seconds of each."""
 
     def middle(key: str) -> float:
         return statistics.median(fit[key] for fit in fits)
 
-    seconds = middle("s")
-    slope: float | str = "–"
-    if name in last:
-        before, then = last[name]
-        slope = round(float(np.log(seconds / then) / np.log(size / before)), 2)
-    last[name] = size, seconds
     return {
         "rows": f"{size:,}",
         "way": name,
         "start, s": f"{middle('start'):.1f}",
         "s": median([fit["s"] for fit in fits]),
-        "slope": slope,
+        "slope": "–",
         "GiB": round(middle("GiB"), 2),
         "accuracy": round(middle("accuracy"), 3),
         "recall": round(middle("recall"), 3),
-        "median": seconds,
+        "fits": [fit["s"] for fit in fits],
     }
 
 
 def write(table: list[dict[str, Any]], folder: Path, command: str) -> None:
     """Write ``benchmarks.md`` and its picture into a folder."""
-    picture = folder / "images" / "benchmarks.png"
+    page, picture = folder / "benchmarks.md", folder / "images" / "benchmarks.png"
+    before = page.read_text() if page.exists() else ""
+    new = {row["rows"] for row in table}
+    kept = [row for row in rows_on(before) if row["rows"] not in new]
+    table = with_slopes([*kept, *table])
     draw(table, picture)
     known = facts()
     told = "; ".join(f"{key} {value}" for key, value in known.items())
     head = list(table[0])
+    made = [line for line in before.split("\n\n") if line.startswith("Made by")]
+    sizes = ", ".join(sorted(new, key=len))
     lines = [
         "# Beside other libraries",
         "",
-        f"Made by `{command}` ({told}).",
+        *(paragraph + "\n" for paragraph in made if kept),
+        f"Made by `{command}`, {sizes} rows ({told}).",
+        "",
         "The script's head and [measuring](measuring.md) tell how to read it.",
         "",
         "![seconds over rows, and recall over seconds](images/benchmarks.png)",
@@ -321,7 +334,18 @@ def write(table: list[dict[str, Any]], folder: Path, command: str) -> None:
         ),
         "",
     ]
-    (folder / "benchmarks.md").write_text("\n".join(lines))
+    page.write_text("\n".join(lines))
+
+
+def rows_on(page: str) -> list[dict[str, Any]]:
+    """Return the rows of the table on a page that was written before."""
+    lines = [line[2:-2] for line in page.splitlines() if line.startswith("| ")]
+    if not lines:
+        return []
+    head, *cells = (line.split(" | ") for line in lines)
+    rows = [dict(zip(head, values, strict=True)) for values in cells]
+    figures = ("GiB", "accuracy", "recall")
+    return [row | {key: float(row[key]) for key in figures} for row in rows]
 
 
 def draw(table: list[dict[str, Any]], path: Path) -> None:
@@ -335,14 +359,13 @@ def draw(table: list[dict[str, Any]], path: Path) -> None:
     common = [size for size in sizes if counts[size] == len(names)] or sizes
     for name in names:
         rows = [row for row in table if row["way"] == name]
-        x = [int(row["rows"].replace(",", "")) for row in rows]
-        y = [float(row["s"].split()[0]) for row in rows]
+        x, y = [_rows_of(row) for row in rows], [_seconds_of(row) for row in rows]
         own = WAYS[name].module == "napari_embedding_game"
         style = "-o" if own else "--s"
         left.loglog(x, y, style, label=name, markersize=4)
         at = [row for row in rows if row["rows"] == common[-1]]
         if at:
-            place = float(at[0]["s"].split()[0]), at[0]["recall"]
+            place = _seconds_of(at[0]), at[0]["recall"]
             right.semilogx(*place, style[-1])
             right.annotate(name, place, textcoords="offset points", xytext=(5, 4))
     left.set(xlabel="rows", ylabel="seconds of the whole fit")
@@ -352,7 +375,7 @@ def draw(table: list[dict[str, Any]], path: Path) -> None:
         ylabel="recall of 15 neighbours",
         title=f"{common[-1]} rows",
     )
-    right.margins(x=0.25)
+    right.margins(x=0.35)
     figure.savefig(path, dpi=130)
     plt.close(figure)
 

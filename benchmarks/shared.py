@@ -30,6 +30,8 @@ from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.types import GameSettings, Snapshot
 
 QUICK_ROWS = 3_000
+GROWN_ROWS, GROWN_BETWEEN = 150_000, 15
+"""Rows of a set that is made larger, drawn between so many neighbours."""
 PACKAGES = ("numpy", "numba", "torch", "faiss-cpu", "umap-learn", "napari")
 
 
@@ -124,6 +126,27 @@ def _of_sklearn(name: str) -> Callable[[Path], tuple[np.ndarray, np.ndarray]]:
     return read
 
 
+def grown(data: Input, n_rows: int, seed: int = 0) -> Input:
+    """Return rows of the data, or more of them, each between a row and a neighbour."""
+    from napari_embedding_game.core.graph.neighbors import knn_graph
+
+    if n_rows <= len(data.X):
+        return data.some(n_rows, seed)
+    rng = np.random.default_rng(seed)
+    neighbors = knn_graph(data.X, GROWN_BETWEEN).indices
+    rows = rng.integers(len(data.X), size=n_rows)
+    others = neighbors[rows, rng.integers(GROWN_BETWEEN, size=n_rows)]
+    share = rng.random((n_rows, 1), dtype=np.float32)
+    X = data.X[rows]
+    X += share * (data.X[others] - X)
+    return Input(data.name, X, data.labels[rows])
+
+
+def _mnist_grown(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    found = grown(Input("", *_mnist_50(path)), GROWN_ROWS)
+    return found.X, found.labels
+
+
 def _swiss_roll(path: Path) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.datasets import make_swiss_roll
 
@@ -147,6 +170,7 @@ SOURCES: dict[str, tuple[str, Callable[[Path], tuple[np.ndarray, np.ndarray]]]] 
     "wine": ("", _of_sklearn("wine")),
     "breast cancer": ("", _of_sklearn("breast_cancer")),
     "swiss roll": ("", _swiss_roll),
+    "mnist grown": ("mnist_70k.npz", _mnist_grown),
 }
 """File in the data folder, and how to read it; scikit-learn brings the digits."""
 

@@ -12,8 +12,10 @@ import scipy.sparse as sp
 
 from napari_embedding_game.data import harmony as module
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.anndata_result import made_components
 from napari_embedding_game.data.formats.anndata import from_anndata, read_anndata
 from napari_embedding_game.data.harmony import batch_columns, mixed_by_harmony
+from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.recipe import Recipe, apply_recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.origin import origin_of, reload
@@ -104,6 +106,37 @@ def test_a_session_reads_the_file_with_the_same_batches_mixed(cells, tmp_path):
     damaged["recipe"]["batch_key"] = 3
     with pytest.raises(DataError, match="damaged"):
         reload(replace(origin_of(made), provenance=damaged), made.kept, tmp_path)
+
+
+@pytest.fixture
+def components(cells, tmp_path):
+    """A file with components of its own."""
+    path = tmp_path / "components.h5ad"
+    made = finish(apply_recipe(from_anndata(cells, "cells"), PLAIN))
+    part = cells[made.kept].copy()
+    part.obsm["X_pca"] = made.X
+    part.obs["gaps"] = part.obs["gaps"].astype(str)
+    part.write_h5ad(path)
+    return path
+
+
+def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
+    made = finish(load(components, batch_key="day"))
+    expected = finish(apply_recipe(dataset, MIXED)).X
+    np.testing.assert_array_equal(made.X, expected)
+    assert made.space == "obsm['X_pca'], \"day\" mixed by Harmony"
+    assert "Harmony mixed" in made.notes[-1]
+    assert list(made_components(made)) == ["X_pca_harmony"]
+    back = reload(origin_of(made), made.kept, components.parent)
+    np.testing.assert_array_equal(back.X, made.X)
+    assert back.provenance["harmony"]["batch_key"] == "day"
+
+
+def test_what_is_not_made_of_components_is_not_mixed(components):
+    with pytest.raises(DataError, match="such as obsm"):
+        finish(load(components, space="X", batch_key="day"))
+    with pytest.raises(DataError, match='no column "lane"'):
+        finish(load(components, batch_key="lane"))
 
 
 def test_columns_that_can_name_batches(dataset):

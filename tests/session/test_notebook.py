@@ -493,6 +493,27 @@ def test_rows_of_the_same_name_and_missing_values(cells, tmp_path, monkeypatch):
     assert len(found) == 239
 
 
+def test_components_of_the_file_are_mixed_again(cells, tmp_path, monkeypatch):
+    """In a map of a part, of a file with rows that lack values; and of a result."""
+    pytest.importorskip("harmonypy")
+    cells.obsm["X_pca"][5] = np.nan
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    reading = {"space": "X_pca", "missing": "drop", "batch_key": "day"}
+    desk = Desk(finish(load(tmp_path / "cells.h5ad", **reading)))
+    desk.play().edit()
+    write(desk.session.dataset, desk.session.result(), tmp_path / "result.h5ad")
+    path = tmp_path / "map.py"
+    write_code(session_of_result(tmp_path / "result.h5ad"), path)
+    assert same(run_here(path, monkeypatch), desk)
+    desk.maps.embed(desk.book.labels != desk.book.clusters[1].id, "a part")
+    desk.play()
+    desk.write(path)
+    assert same(run_here(path, monkeypatch), desk)
+    assert 'use_rep="X_pca_harmony"' in path.read_text()
+    text = methods_text(desk.maps.capture()[desk.maps.current])
+    assert 'levels of "day" were mixed in the components by Harmony' in text
+
+
 def test_neighbours_of_the_file_are_used_again(cells, tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -58,7 +58,9 @@ def test_the_map_is_compared_by_the_distance_it_was_made_with(session, dataset):
         metric="cosine",
         neighbors=shot.neighbors,
         columns=group_columns(dataset.obs),
+        clusters=session.clusters.labels,
     )
+    assert expected.clusters.same > expected.clusters.by_chance
     found = quality_job(session)()
     bound = repulsion_bound(shot, session.played.game)
     assert bound is not None
@@ -99,6 +101,7 @@ def test_groups_count_and_numbers_and_texts_do_not(session, dataset):
         ("stimulus_response_class", False),
         ("leiden", False),
         ("ontology", False),
+        ("orig.ident", True),
     ],
 )
 def test_columns_of_samples_are_known_by_their_names(column, expected):
@@ -116,6 +119,19 @@ def test_a_map_that_follows_samples_is_told_apart_from_one_that_follows_kinds():
     assert followed_samples(quality()) is None
     assert followed_samples(quality(kinds, mixed)) is None
     assert followed_samples(quality(kinds, *of_samples)) is of_samples[0]
+
+
+def test_a_column_of_any_name_is_told_that_beats_the_clusters():
+    unnamed = ColumnAgreement("GSM", 0.97, 0.5)
+    kinds = ColumnAgreement("cell_type", 0.99, 0.2)
+
+    def followed(clusters):
+        found = MapQuality(0.2, 0.9, 0.9, 0.7, 0.9, 1000, 15, columns=(kinds, unnamed))
+        return followed_samples(replace(found, clusters=clusters))
+
+    assert followed(None) is None
+    assert followed(ColumnAgreement("clusters", 0.98, 0.1)) is None
+    assert followed(ColumnAgreement("clusters", 0.9, 0.1)) is unnamed
 
 
 def test_columns_of_a_few_groups_are_compared_with_the_map(dataset):

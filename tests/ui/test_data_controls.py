@@ -207,6 +207,35 @@ def test_batches_are_offered_by_their_column_and_mixed(
     assert session.dataset.provenance["recipe"]["batch_key"] is None
 
 
+def test_batches_of_given_components_are_mixed_by_a_choice_beside_the_space(
+    qtbot, dock, session, load, tmp_path
+):
+    pytest.importorskip("harmonypy")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5)).astype("f4")
+    day = pd.DataFrame({"day": ["mon", "tue"] * 30}, index=[f"c{i}" for i in range(60)])
+    cells = AnnData(X, obs=day, obsm={"X_pca": X + [[0], [3]] * 30})
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    data, mixable = dock.data, []
+    data.mixable_changed.connect(mixable.append)
+    load(FileSource(tmp_path / "cells.h5ad"))
+    assert list(data.batches.choices) == [NO_BATCHES, "day"]
+    assert not data.batches.native.isHidden()
+    assert mixable[-1] == ("day",)
+    apart = session.dataset.X
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
+        data.mix_batches("day")  # as the warning under Quality does
+    assert data.batches.value == "day"
+    assert mixable[-1] == ()
+    assert "Harmony mixed" in data.notes.text()
+    assert not np.allclose(session.dataset.X, apart)
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
+        data.batches.value = NO_BATCHES
+    np.testing.assert_array_equal(session.dataset.X, apart)
+    load(SampleSource("digits"))
+    assert data.batches.native.isHidden()
+
+
 def test_two_long_names_of_maps_do_not_widen_the_dock(qtbot, dock, session, load):
     long = "cells_of_a_long_name_1"
     load(SampleSource("digits"))

@@ -17,6 +17,7 @@ from napari_embedding_game.ui.controls.quality_panel import (
     WAITING,
     QualityPanel,
     told_bound,
+    told_grid,
     told_parts,
 )
 
@@ -159,6 +160,16 @@ def test_what_landmarks_stand_for_is_told_with_the_true_energy():
     assert told_bound(unknown).endswith("among all pairs.")
 
 
+def test_the_error_of_the_grid_is_told_with_a_way_out_where_it_is_large(panel):
+    assert told_grid(np.nan) == ""
+    assert told_grid(0.007).endswith("all pairs by 0.7%.")
+    assert "too wide for it. Choose landmarks" in told_grid(0.2)
+    unfold(panel)
+    panel.show_quality(replace(FOUND, grid_error=0.007), None)
+    assert "0.7%" in panel.bound_note.text()
+    assert "grid" in panel.bound_note.toolTip()
+
+
 def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):
     unfold(panel)
     followed = (
@@ -171,6 +182,9 @@ def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):
         "88% of a point's neighbours are of its own stim" in panel.samples_note.text()
     )
     assert panel.toggleButton().text().endswith("Quality: the map follows stim")
+    clusters = ColumnAgreement("clusters", 0.7, 0.2)
+    panel.show_quality(replace(FOUND, columns=followed, clusters=clusters), None)
+    assert "more than of its own cluster (70%)" in panel.samples_note.text()
     assert panel.mix.native.isHidden()  # not raw counts, or no Harmony
     dock.data.mixable_changed.emit(("stim", "donor"))
     assert panel.mix.native.isVisible()

@@ -37,6 +37,14 @@ def batch_columns(obs: pd.DataFrame) -> list[str]:
     ]
 
 
+def told_of_batches(key: str) -> str:
+    """Return what it means that the batches of a column were mixed."""
+    return (
+        f'Harmony mixed the levels of "{key}" in the components: what they differ in '
+        "throughout is gone from the map, while the genes are as they were."
+    )
+
+
 def check_batches(obs: pd.DataFrame, key: str, where: str) -> None:
     """Raise DataError unless the column `key` of `obs` names batches.
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from napari_embedding_game.data.batch_mixing import with_batches_mixed
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
@@ -31,6 +32,7 @@ def load(
     duplicates: Duplicates = "keep",
     several: Several = "first",
     recipe: Recipe | None = None,
+    batch_key: str | None = None,
 ) -> Stages[Dataset]:
     """Read and check a file, and apply the recipe to its counts, in stages.
 
@@ -44,6 +46,9 @@ def load(
         As for :func:`~.readers.read`.
     recipe : Recipe, optional
         Makes principal components of raw counts; without it, they stay counts.
+    batch_key : str, optional
+        Column whose levels Harmony mixes in components that the file came with; the
+        recipe has a column of its own.
 
     Raises
     ------
@@ -58,24 +63,33 @@ def load(
         duplicates=duplicates,
         several=several,
         recipe=recipe,
+        batch_key=batch_key,
     )
     return result.dataset
 
 
 def load_with_choices(
-    path: str | Path, *, recipe: Recipe | None = None, **options: Any
+    path: str | Path,
+    *,
+    recipe: Recipe | None = None,
+    batch_key: str | None = None,
+    **options: Any,
 ) -> Stages[ReadResult]:
     """Do what :func:`load` does, and tell what else there is in the file."""
     result = yield from read_stages(path, **options)
-    return (yield from prepared(result, recipe))
+    return (yield from prepared(result, recipe, batch_key))
 
 
-def prepared(result: ReadResult, recipe: Recipe | None) -> Stages[ReadResult]:
-    """Apply the recipe to what was read, and tell of the quality of raw counts."""
+def prepared(
+    result: ReadResult, recipe: Recipe | None, batch_key: str | None = None
+) -> Stages[ReadResult]:
+    """Apply the recipe, or mix batches, and tell of the quality of raw counts."""
     dataset = result.dataset
     if looks_like_counts(dataset):
         quality = cell_quality(dataset.X, dataset.var_names)
         result = replace(result, quality=quality)
-    if recipe is None:
-        return result
-    return replace(result, dataset=(yield from apply_recipe(dataset, recipe)))
+    if recipe is not None:
+        dataset = yield from apply_recipe(dataset, recipe)
+    elif batch_key is not None:
+        dataset = yield from with_batches_mixed(dataset, batch_key)
+    return replace(result, dataset=dataset)

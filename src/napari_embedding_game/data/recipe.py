@@ -19,7 +19,11 @@ import scipy.sparse as sp
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import COUNTS_NOTE, TARGET_SUM
-from napari_embedding_game.data.harmony import check_batches, mixed_by_harmony
+from napari_embedding_game.data.harmony import (
+    check_batches,
+    mixed_by_harmony,
+    told_of_batches,
+)
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.quality_control import (
@@ -340,16 +344,7 @@ def _told(
         f"Recipe: counts normalised to {recipe.target_sum:,.0f} a cell, ln(1 + x), "
         f"{n_used:,} variable genes, scaled to at most {recipe.max_value:g}, "
         f"{n_comps} principal components.",
-        *_told_of_batches(recipe.batch_key),
-    ]
-
-
-def _told_of_batches(key: str | None) -> list[str]:
-    if key is None:
-        return []
-    return [
-        f'Harmony mixed the levels of "{key}" in the components: what they differ in '
-        "throughout is gone from the map, while the genes are as they were."
+        *([] if recipe.batch_key is None else [told_of_batches(recipe.batch_key)]),
     ]
 
 

@@ -31,25 +31,48 @@ SAMPLE_WORDS = frozenset({
     "treatment", "condition", "dataset", "study", "project", "site",
     "lab", "technology", "tech", "protocol", "platform", "assay",
     "chemistry", "day", "date", "time", "timepoint", "experiment",
-    "field", "image",
+    "field", "image", "orig", "ident", "cohort", "channel", "pool",
+    "source", "rep",
+})
+KIND_WORDS = frozenset({
+    "type", "celltype", "class", "subclass", "label", "annotation",
+    "cluster", "leiden", "louvain", "kind", "lineage", "phase",
+    "state", "subtype", "cell", "ontology", "prediction", "identity",
 })
 # fmt: on
-"""Words by which a column is known to tell where a cell comes from, not what it is."""
+"""Words by which a column is known to tell where a cell comes from, or what it is."""
 
 
 def names_samples(column: str) -> bool:
     """Return whether a column, by its name, tells samples, donors, batches or days."""
+    return bool(_words(column) & SAMPLE_WORDS)
+
+
+def _words(column: str) -> set[str]:
+    """Return the words of a column's name, each with and without a plural's s."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column).lower()
     words = re.findall(r"[a-z]+", spaced)
-    return any({word, word.removesuffix("s")} & SAMPLE_WORDS for word in words)
+    return {*words, *(word.removesuffix("s") for word in words)}
 
 
 def followed_samples(quality: MapQuality) -> ColumnAgreement | None:
-    """Return the column of samples that the map follows most, if it follows one."""
-    for column in quality.columns:
-        if column.agreement >= FOLLOWED and names_samples(column.name):
+    """Return the column of samples that the map follows most, if it follows one.
+
+    A column that does not say by its name what it is counts where it agrees with the
+    map at least as well as the map's own clusters do.
+    """
+    followed = (c for c in quality.columns if c.agreement >= FOLLOWED)
+    for column in followed:
+        if names_samples(column.name):
+            return column
+        if not _words(column.name) & KIND_WORDS and _beats_clusters(column, quality):
             return column
     return None
+
+
+def _beats_clusters(column: ColumnAgreement, quality: MapQuality) -> bool:
+    clusters = quality.clusters
+    return clusters is not None and column.agreement >= clusters.agreement
 
 
 def group_columns(obs: pd.DataFrame) -> dict[str, NDArray[Any]]:
@@ -95,8 +118,10 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     column = label_column(session)
     labels = None if column is None else dataset.obs[column].cat.codes.to_numpy()
     columns, game = group_columns(dataset.obs), played.game
+    clusters = session.clusters.labels
 
     def work_out() -> MapQuality | None:
+        from napari_embedding_game.core.inspect.grid_error import grid_error_of
         from napari_embedding_game.core.inspect.map_quality import map_quality
         from napari_embedding_game.core.inspect.repulsion_bound import repulsion_bound
 
@@ -107,10 +132,15 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
             metric=metric,
             neighbors=snapshot.neighbors,
             columns=columns,
+            clusters=clusters,
         )
         if found is None:
             return None
-        bound = repulsion_bound(snapshot, game)
-        return replace(found, bound=bound, energy=snapshot.energy)
+        return replace(
+            found,
+            bound=repulsion_bound(snapshot, game),
+            energy=snapshot.energy,
+            grid_error=grid_error_of(snapshot, game),
+        )
 
     return work_out

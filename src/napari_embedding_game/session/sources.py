@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from napari_embedding_game.data import readers, samples
+from napari_embedding_game.data.batch_mixing import can_mix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.formats.anndata import from_anndata, object_spaces
@@ -58,6 +59,8 @@ class ReadOptions:
     """Of columns of a table that repeat another one."""
     recipe: Recipe | None = None
     """Makes principal components of raw counts."""
+    batch_key: str | None = None
+    """Column whose levels Harmony mixes in components that are there already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -76,7 +79,7 @@ class LoadResult:
     quality: CellQuality | None = None
     """Of every cell that was read, where it has raw counts."""
     batch_columns: Sequence[str] = ()
-    """Columns of the metadata whose levels the recipe can mix as batches."""
+    """Columns of the metadata whose levels Harmony can mix as batches."""
     image: Any = None
     labels: Any = None
     """The picture and the objects that were measured, where the source has its own."""
@@ -122,6 +125,7 @@ class FileSource:
             "missing": options.missing,
             "duplicates": options.duplicates,
             "recipe": options.recipe,
+            "batch_key": options.batch_key,
         }
         found = None
         if self.request is None:
@@ -138,7 +142,7 @@ class FileSource:
             and _counts_twice(dataset),
             is_counts=is_counts,
             quality=result.quality,
-            batch_columns=batch_columns(dataset.obs) if is_counts else (),
+            batch_columns=_mixable(dataset, is_counts=is_counts),
             join=found,
         )
 
@@ -169,7 +173,8 @@ class AnnDataSource:
             missing=options.missing,
         )
         spaces = object_spaces(part, f"'{self.layer_name}'")
-        result = yield from prepared(ReadResult(dataset, spaces, []), options.recipe)
+        read = ReadResult(dataset, spaces, [])
+        result = yield from prepared(read, options.recipe, options.batch_key)
         dataset = result.dataset
         if self.labels is not None:
             yield FINDING
@@ -182,7 +187,7 @@ class AnnDataSource:
             spaces=result.spaces,
             is_counts=is_counts,
             quality=result.quality,
-            batch_columns=batch_columns(dataset.obs) if is_counts else (),
+            batch_columns=_mixable(dataset, is_counts=is_counts),
             table=self.table,
         )
 
@@ -354,6 +359,11 @@ class SampleSource:
         return LoadResult(
             dataset={"digits": samples.digits, "pbmc": samples.pbmc}[self.key]()
         )
+
+
+def _mixable(dataset: Dataset, *, is_counts: bool) -> Sequence[str]:
+    """Return the columns whose batches can be mixed: by the recipe, or as they are."""
+    return batch_columns(dataset.obs) if is_counts or can_mix(dataset) else ()
 
 
 def _counts_twice(dataset: Dataset) -> bool:

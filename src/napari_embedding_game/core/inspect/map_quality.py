@@ -29,6 +29,8 @@ from napari_embedding_game.core.inspect.graph_parts import GraphParts, graph_par
 from napari_embedding_game.core.inspect.repulsion_bound import RepulsionBound
 
 NEIGHBORS = 15
+CLUSTERS = "clusters"
+"""The name under which the map's own clusters are compared with it."""
 MOST_SAMPLED, LEAST_SAMPLED = 1_000, 100
 WORK = 2e9
 """Products that the distances to the sampled points may take, about: a second."""
@@ -69,10 +71,14 @@ class MapQuality:
     """Of the graph that the map was made of, where it is known."""
     columns: tuple[ColumnAgreement, ...] = ()
     """Those that were asked about, the one that agrees best with the map first."""
+    clusters: ColumnAgreement | None = None
+    """How far the clusters of the map itself agree with it, to compare columns with."""
     bound: RepulsionBound | None = None
     """Of the landmarks that the map was played with, where it was."""
     energy: float = math.nan
     """That was told with the map, by the bound if there is one."""
+    grid_error: float = math.nan
+    """Of the forces by a grid, relative to those of all pairs; see ``grid_error``."""
 
 
 def map_quality(
@@ -83,6 +89,7 @@ def map_quality(
     metric: str = "euclidean",
     neighbors: NDArray[np.integer] | None = None,
     columns: Mapping[str, NDArray[Any]] | None = None,
+    clusters: NDArray[np.integer] | None = None,
     random_state: int = 0,
 ) -> MapQuality | None:
     """Compare a map with its data; None where there are too few rows, fewer than 8.
@@ -99,6 +106,8 @@ def map_quality(
         Rows of each point's nearest in the data, -1 for none.
     columns : mapping of (N,) int, optional
         Codes of groups by the names of columns, negative where there is none.
+    clusters : (N,) int, optional
+        Ids of the clusters on the map.
     random_state : int
         Draws the sample.
     """
@@ -109,7 +118,8 @@ def map_quality(
     rng = np.random.default_rng(random_state)
     rows = rng.choice(n_points, _n_sampled(X.shape), replace=False)
     at_once = max(1, _BLOCK // n_points)
-    codes = list((columns or {}).values())
+    groups = dict(columns or {})
+    codes = [*groups.values(), *([] if clusters is None else [clusters])]
     parts = [
         _compare(
             X, embedding, rows[i : i + at_once], n_neighbors, labels, codes, metric, rng
@@ -128,21 +138,30 @@ def map_quality(
         len(rows),
         n_neighbors,
         None if neighbors is None else graph_parts(neighbors),
-        _agreements(columns or {}, known[5:]),
+        tuple(sorted(_agreements(groups, known[5:]), key=lambda one: -one.agreement)),
+        None if clusters is None else _agreement(CLUSTERS, clusters, known[-1]),
     )
 
 
 def _agreements(
     columns: Mapping[str, NDArray[Any]], shares: list[float]
-) -> tuple[ColumnAgreement, ...]:
-    """Return the columns of which something is known, the best first."""
-    found = []
-    for (name, codes), same in zip(columns.items(), shares, strict=True):
-        counts = np.bincount(codes[codes >= 0])
-        by_chance = float(((counts / max(counts.sum(), 1)) ** 2).sum())
-        if not math.isnan(same) and by_chance < 1:
-            found.append(ColumnAgreement(name, same, by_chance))
-    return tuple(sorted(found, key=lambda one: -one.agreement))
+) -> list[ColumnAgreement]:
+    """Return the columns of which something is known."""
+    found = (
+        _agreement(name, codes, same)
+        for (name, codes), same in zip(columns.items(), shares, strict=False)
+    )
+    return [one for one in found if one is not None]
+
+
+def _agreement(
+    name: str, codes: NDArray[np.integer], same: float
+) -> ColumnAgreement | None:
+    """Return how far groups agree with the map; None where there is only one group."""
+    counts = np.unique(codes[codes >= 0], return_counts=True)[1]
+    by_chance = float(((counts / max(counts.sum(), 1)) ** 2).sum())
+    is_known = not math.isnan(same) and by_chance < 1
+    return ColumnAgreement(name, same, by_chance) if is_known else None
 
 
 def _mean_of_known(values: NDArray[np.float64]) -> float:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 UNASSIGNED = "unassigned"
 _COLORS = f"{KEY}_cluster_colors"
 _PRESSURE, _STRETCH = f"{KEY}_pressure", f"{KEY}_stretch"
+_OBSM = "obsm['", "']"
+"""Around the key, in the name of a space."""
 GREY = "#b0b0b0"
 
 
@@ -185,10 +187,17 @@ def made_components(dataset: Dataset) -> dict[str, NDArray[np.float32]]:
     (n_source_rows, C), NaN in rows left out.  What was read, the file has already.
     """
     recipe = dataset.provenance.get("recipe")
-    if recipe is None or not dataset.X.shape[1]:
+    mixed = dataset.provenance.get("harmony")
+    if not dataset.X.shape[1]:
         return {}
-    is_mixed = recipe.get("batch_key") not in (None, "none")
-    key = "X_pca_harmony" if is_mixed else "X_pca"
+    if recipe is not None:
+        is_mixed = recipe.get("batch_key") not in (None, "none")
+        key = "X_pca_harmony" if is_mixed else "X_pca"
+    elif mixed is not None:
+        read = str(mixed["space"])
+        key = f"{read.removeprefix(_OBSM[0]).removesuffix(_OBSM[1])}_harmony"
+    else:
+        return {}
     return {key: dataset.expand(dataset.X, np.nan)}
 
 

@@ -193,8 +193,10 @@ def _unchanged(origin: Origin, path: Path) -> Path:
 
 def _readings(origin: Origin, path: Path, kept: NDArray[np.bool_]) -> Iterator[Dataset]:
     """Yield the ways in which the file may have been read, the likeliest first."""
-    recipe = _recipe(origin)
-    space = origin.space if recipe is None else recipe[1]
+    recipe, batches = _recipe(origin), _batches(origin)
+    space = origin.space
+    if recipe is not None or batches is not None:
+        space = (recipe or batches or ("", ""))[1]
     known = spaces(path)
     options: list[dict[str, Any]] = []
     if space in known:
@@ -211,6 +213,7 @@ def _readings(origin: Origin, path: Path, kept: NDArray[np.bool_]) -> Iterator[D
             path,
             missing="drop",
             recipe=None if recipe is None else recipe[0],
+            batch_key=None if batches is None else batches[0],
             **one,
         )
         yield finish(reading).dataset
@@ -218,6 +221,14 @@ def _readings(origin: Origin, path: Path, kept: NDArray[np.bool_]) -> Iterator[D
 
 def _in(space: str, known: list[str]) -> str | None:
     return space if space in known else None
+
+
+def _batches(origin: Origin) -> tuple[str, str] | None:
+    """Return the column whose levels Harmony has mixed, and the space it was in."""
+    noted = origin.provenance.get("harmony")
+    if not isinstance(noted, Mapping):
+        return None
+    return str(noted.get("batch_key")), str(noted.get("space"))
 
 
 def _recipe(origin: Origin) -> tuple[Recipe, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,10 @@ from napari_embedding_game.session.notebook.draft import (
     call,
     code_of,
 )
-from napari_embedding_game.session.notebook.recipe_cells import recipe_cells
+from napari_embedding_game.session.notebook.recipe_cells import (
+    harmony_cells,
+    recipe_cells,
+)
 
 READ = "from napari_embedding_game import read"
 READ_ZARR = "from anndata.io import read_zarr"
@@ -77,10 +80,16 @@ def load_cells(draft: Draft, dataset: Dataset, *, of_part: bool) -> Loaded:
     else:
         return _from_beside(draft, dataset)
     is_whole = bool(dataset.kept.all())
+    mixed = dataset.provenance.get("harmony")
+    if mixed is not None:
+        if is_plain and not is_whole:
+            _keep_finite_rows(draft, dataset)
+        rep = harmony_cells(draft, mixed, loaded.where["use_rep"])
+        loaded = replace(loaded, where={"use_rep": rep})
     # Rows that were joined with label images leave out those about the background.
     if of_part or (dataset.source_objects is not None and not is_whole):
         _keep_named_rows(draft, dataset, of_part)
-    elif recipe is None and is_plain and not is_whole:
+    elif recipe is None and mixed is None and is_plain and not is_whole:
         _keep_finite_rows(draft, dataset)
     return loaded
 
@@ -89,7 +98,7 @@ def _is_plain(dataset: Dataset, recipe: Any) -> bool:
     """Return whether anndata reads the same numbers as the window."""
     source = dataset.source
     assert source is not None
-    space = dataset.space if recipe is None else str(recipe["space"])
+    space = _space_read(dataset)
     is_anndata = source.suffix.lower() in (".h5ad", ".zarr")
     if not is_anndata or space == OBS or space.startswith("tables"):
         return False
@@ -121,6 +130,12 @@ def _is_read_again(dataset: Dataset, recipe: Any) -> bool:
     return has_genes and len(columns(source, space)) == _n_genes(dataset, recipe)
 
 
+def _space_read(dataset: Dataset) -> str:
+    """Return the space of the file, which the recipe or Harmony has made another of."""
+    noted = (dataset.provenance.get(step) for step in ("recipe", "harmony"))
+    return next((str(one["space"]) for one in noted if one is not None), dataset.space)
+
+
 def _n_genes(dataset: Dataset, recipe: Any) -> int:
     """Return how many genes the recipe was given."""
     n_left = int(dataset.profile.shape[1])
@@ -134,7 +149,7 @@ def _lacks_values(dataset: Dataset) -> bool:
 
 def _by_scanpy(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
     assert dataset.source is not None
-    space = dataset.space if recipe is None else str(recipe["space"])
+    space = _space_read(dataset)
     stored = stored_space(dataset.source, space)
     draft.text("## Data")
     is_zarr = dataset.source.suffix.lower() == ".zarr"
@@ -195,7 +210,7 @@ def _where(dataset: Dataset, place: tuple[str, str] | None) -> dict[str, str]:
     if place is None:
         return {"use_rep": "X"}
     if not dataset.is_distances:
-        return {"use_rep": place[1] if place[0] == "obsm" else dataset.space}
+        return {"use_rep": place[1] if place[0] == "obsm" else _space_read(dataset)}
     key = place[1].removesuffix("distances").rstrip("_")
     return {"neighbors_key": key or "neighbors"}
 
@@ -233,7 +248,7 @@ def _options(dataset: Dataset, recipe: Any) -> dict[str, Any]:
     from napari_embedding_game.data.readers import columns, spaces
 
     assert dataset.source is not None
-    space = dataset.space if recipe is None else str(recipe["space"])
+    space = _space_read(dataset)
     options: dict[str, Any] = {}
     known = spaces(dataset.source) if dataset.source.exists() else []
     if space in known[1:] or space == OBS:
@@ -272,7 +287,7 @@ def _from_beside(draft: Draft, dataset: Dataset) -> Loaded:
 
 def _keep_finite_rows(draft: Draft, dataset: Dataset) -> None:
     """Leave out the rows of which the space lacks values."""
-    place = split_space(dataset.space)
+    place = split_space(_space_read(dataset))
     if place is None or place[0] != "obsm":
         _keep_named_rows(draft, dataset, of_part=False)
         return

@@ -177,7 +177,10 @@ def _of_data(dataset: Dataset, paper: _Paper) -> list[str]:
         if dataset.is_distances:
             return [f"The neighbours of {rows} were those of its {dataset.space}."]
         columns = f"{n_columns:,} column{'' if n_columns == 1 else 's'}"
-        return [f"The map shows {rows} ({dataset.space}, {columns})."]
+        mixed = dataset.provenance.get("harmony")
+        space = dataset.space if mixed is None else mixed["space"]
+        told = [f"The map shows {rows} ({space}, {columns})."]
+        return told if mixed is None else [*told, _of_harmony(mixed, paper)]
     cite = paper.cite("scanpy", "zheng")
     used = recipe.get("cells_used", n)
     of_all = "" if used == n_all else f" of {n_all:,}"
@@ -191,15 +194,18 @@ def _of_data(dataset: Dataset, paper: _Paper) -> list[str]:
         f"were scaled to unit variance (at most {recipe['max_value']:g}), and "
         f"{recipe['components']} principal components were computed."
     ]
-    key = recipe.get("batch_key")
-    if key is not None:
-        sentences.append(
-            f'The levels of "{key}" were mixed in the components by Harmony '
-            f"{paper.cite('harmony')[:-1]}; harmonypy {recipe['harmonypy']})."
-        )
+    if recipe.get("batch_key") is not None:
+        sentences.append(_of_harmony(recipe, paper))
     if n != used:
         sentences.append(f"The map shows {n:,} of these cells.")
     return sentences
+
+
+def _of_harmony(noted: Mapping[str, Any], paper: _Paper) -> str:
+    return (
+        f'The levels of "{noted["batch_key"]}" were mixed in the components by Harmony '
+        f"{paper.cite('harmony')[:-1]}; harmonypy {noted['harmonypy']})."
+    )
 
 
 def _of_cells_left_out(recipe: Mapping[str, Any], paper: _Paper) -> str:

@@ -9,7 +9,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.quality_control import MITOCHONDRIAL
 from napari_embedding_game.session.notebook.draft import SCANPY, Draft, call, code_of
 
-HARMONY = "X_pca_harmony"
 _COLUMNS = ("total_counts", "n_genes_by_counts", "pct_counts_mt")
 """Of obs, where the recipe notes the quality of the cells."""
 _SCORE = "doublet_score"
@@ -32,7 +31,9 @@ def recipe_cells(draft: Draft, dataset: Dataset, recipe: Mapping[str, Any]) -> s
     if recipe["doublets"]:
         _doublets(draft, dataset, recipe)
     _components(draft, dataset, recipe)
-    return "X_pca" if recipe["batch_key"] is None else _harmony(draft, recipe)
+    if recipe["batch_key"] is None:
+        return "X_pca"
+    return harmony_cells(draft, recipe, "X_pca")
 
 
 def limits_in_words(recipe: Mapping[str, Any]) -> list[str]:
@@ -195,19 +196,32 @@ def _components(draft: Draft, dataset: Dataset, recipe: Mapping[str, Any]) -> No
     draft.code("sc.pl.pca_variance_ratio(variable)")
 
 
-def _harmony(draft: Draft, recipe: Mapping[str, Any]) -> str:
-    key = recipe["batch_key"]
+def harmony_cells(draft: Draft, noted: Mapping[str, Any], space: str) -> str:
+    """Add the mixing of batches; return the space of ``obsm`` that it makes.
+
+    Parameters
+    ----------
+    draft : Draft
+    noted : mapping
+        ``batch_key`` and ``random_state``.
+    space : str
+        Key of the components in ``obsm``.
+    """
+    key, mixed = noted["batch_key"], f"{space}_harmony"
     draft.text(f"Harmony mixes the levels of `{key}` in the components.")
     draft.code(
         "harmony = harmonypy.run_harmony(",
-        '    adata.obsm["X_pca"].astype("float64"),',
+        f'    adata.obsm[{code_of(space)}].astype("float64"),',
         f"    adata.obs[[{code_of(key)}]],",
         f"    [{code_of(key)}],",
-        f"    random_state={recipe['random_state']},",
+        f"    random_state={noted['random_state']},",
         "    verbose=False,",
         ")",
-        f'adata.obsm["{HARMONY}"] = harmony.Z_corr.astype("float32")',
+        f'adata.obsm[{code_of(mixed)}] = harmony.Z_corr.astype("float32")',
         imports=["import harmonypy"],
     )
-    draft.code(f'sc.pl.embedding(adata, "{HARMONY}", color={code_of(key)})')
-    return HARMONY
+    draft.code(
+        f"sc.pl.embedding(adata, {code_of(mixed)}, color={code_of(key)})",
+        imports=[SCANPY],
+    )
+    return mixed

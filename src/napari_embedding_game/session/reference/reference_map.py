@@ -228,9 +228,10 @@ def _of_columns(dataset: Dataset) -> Projection | None:
 
 
 def _batch_notes(space: str, noted: Mapping[str, Any]) -> tuple[str, ...]:
-    recipe = noted.get("provenance", {}).get("recipe", {})
-    key = _plain(recipe.get("batch_key"))
-    if key is None and "harmony" not in space:
+    provenance = noted.get("provenance", {})
+    recipe, mixed = provenance.get("recipe", {}), provenance.get("harmony", {})
+    key = _plain(recipe.get("batch_key")) or _plain(mixed.get("batch_key"))
+    if key is None and "harmony" not in space.lower():
         return ()
     of = f' of "{key}"' if key else ""
     return (

@@ -42,7 +42,11 @@ from napari_embedding_game.session.sources import (
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.controls.columns_panel import ColumnsPanel
-from napari_embedding_game.ui.controls.recipe_panel import RecipePanel
+from napari_embedding_game.ui.controls.recipe_panel import (
+    BATCHES_TIP,
+    NO_BATCHES,
+    RecipePanel,
+)
 from napari_embedding_game.ui.controls.recovery_banner import RecoveryBanner
 from napari_embedding_game.ui.images.join_panel import JoinPanel, image_of
 from napari_embedding_game.ui.images.linked_layers import (
@@ -220,6 +224,7 @@ class DataControls(ControlsSection):
         self.stop.enabled = True
         if is_other:
             self._offer_spaces([])
+            self._offer_batches(())
             self._set_drop(False)
             self.drop.native.hide()
             self.recipe.hide()
@@ -301,6 +306,7 @@ class DataControls(ControlsSection):
             tooltip="Which numbers of the file are embedded, such as its principal "
             "components.",
         )
+        self.batches = ComboBox(choices=[NO_BATCHES], tooltip=BATCHES_TIP)
         self.notes = text_label()
         self.trouble = text_label(role="error")
         self.drop = CheckBox(
@@ -351,6 +357,7 @@ class DataControls(ControlsSection):
         self.sample_button.native.setMenu(menu)
         self._form = form()
         add_row(self._form, "Space", self.space)
+        add_row(self._form, "Mix batches of", self.batches)
         self.column.addWidget(self.recovery_banner)
         self.column.addWidget(self.way)
         self.column.addWidget(self.title)
@@ -368,6 +375,7 @@ class DataControls(ControlsSection):
             buttons.addWidget(button.native, 1)
         self.column.addLayout(buttons)
         self._offer_spaces([])
+        self._offer_batches(())
         self.drop.native.hide()
 
     def _progress_row(self) -> QWidget:
@@ -389,6 +397,7 @@ class DataControls(ControlsSection):
         self.cancel.changed.connect(lambda: self.cancel_requested.emit())
         self.stop.changed.connect(self._on_stop)
         self.space.changed.connect(self._on_space)
+        self.batches.changed.connect(self._on_batches)
         self.columns.once.changed.connect(self._on_once)
         self.drop.changed.connect(self._on_drop)
         self.recipe.wanted.connect(self._on_recipe)
@@ -481,7 +490,10 @@ class DataControls(ControlsSection):
             self.reload_requested.emit(options, self._linked, self._table)
 
     def _on_space(self, space: str) -> None:
-        self._reload(space=space, columns=None, recipe=None)
+        self._reload(space=space, columns=None, recipe=None, batch_key=None)
+
+    def _on_batches(self, column: str) -> None:
+        self._reload(batch_key=None if column == NO_BATCHES else column)
 
     def _on_drop(self, drops: bool) -> None:
         self._reload(missing="drop" if drops else "error")
@@ -493,8 +505,10 @@ class DataControls(ControlsSection):
         self._reload(recipe=recipe)
 
     def mix_batches(self, column: str) -> None:
-        """Prepare the counts again, with the samples of a column mixed."""
-        if column in self.recipe.batches.choices:
+        """Read the data again, with the samples of a column mixed."""
+        if column in self.batches.choices:
+            self.batches.value = column
+        elif column in self.recipe.batches.choices:
             self.recipe.batches.value = column
             self._on_recipe(self.recipe.recipe())
 
@@ -517,9 +531,11 @@ class DataControls(ControlsSection):
             batch_columns=loaded.batch_columns,
             quality=loaded.quality,
         )
-        mixed = None if options.recipe is None else options.recipe.batch_key
-        mixable = loaded.batch_columns if loaded.is_counts else ()
-        self.mixable_changed.emit(tuple(c for c in mixable if c != mixed))
+        mixed = options.batch_key
+        if options.recipe is not None:
+            mixed = options.recipe.batch_key
+        self._offer_batches(() if loaded.is_counts else loaded.batch_columns, mixed)
+        self.mixable_changed.emit(tuple(c for c in loaded.batch_columns if c != mixed))
         columns = () if options.recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
         self.columns.offer_once(loaded.counts_twice, options.duplicates == "drop")
@@ -534,6 +550,15 @@ class DataControls(ControlsSection):
             if present in spaces:
                 self.space.value = present
         self._form.setRowVisible(0, len(spaces) > 1)
+
+    def _offer_batches(
+        self, columns: Sequence[str], present: str | None = None
+    ) -> None:
+        """List what Harmony can mix in the components of a file."""
+        with self.batches.changed.blocked():
+            self.batches.choices = [NO_BATCHES, *columns]
+            self.batches.value = present if present in columns else NO_BATCHES
+        self._form.setRowVisible(1, bool(columns))
 
     def _show(self, dataset: Dataset | None) -> None:
         show_text(self.title, dataset.name if dataset else "")

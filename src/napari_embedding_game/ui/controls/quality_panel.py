@@ -10,6 +10,7 @@ from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QGridLayout, QLabel, QProgressBar, QWidget
 
 from napari_embedding_game.core.inspect.graph_parts import GraphParts
+from napari_embedding_game.core.inspect.grid_error import COARSE
 from napari_embedding_game.core.inspect.map_quality import ColumnAgreement, MapQuality
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
@@ -104,6 +105,12 @@ BOUND_TIP = (
 )
 
 
+GRID_TIP = (
+    "All points push one another, by way of a grid. Its forces are compared with those "
+    "added up one by one at some of the points: 0 % is exact."
+)
+
+
 def told_bound(found: MapQuality) -> str:
     """Return how much of the repulsion the landmarks stand for; "" without any."""
     bound = found.bound
@@ -114,6 +121,16 @@ def told_bound(found: MapQuality) -> str:
     if math.isnan(energy):
         return f"{told}."
     return f"{told}: energy {found.energy:,.0f} by the landmarks, {energy:,.0f} by all."
+
+
+def told_grid(error: float) -> str:
+    """Return how exact the forces by a grid are; "" where no grid was used."""
+    if math.isnan(error):
+        return ""
+    told = f"The grid's forces differ from those of all pairs by {error:.1%}"
+    if error < COARSE:
+        return f"{told}."
+    return f"{told}: the map is too wide for it. Choose landmarks under Repelled by."
 
 
 MOST_COLUMNS_TOLD = 3
@@ -130,15 +147,22 @@ def told_columns(columns: tuple[ColumnAgreement, ...]) -> str:
     return f"Neighbours on the map of the same group: {', '.join(told)}."
 
 
-def told_samples(column: ColumnAgreement | None) -> str:
-    """Return what it means that the map follows a column of samples; "" for none."""
+def told_samples(
+    column: ColumnAgreement | None, clusters: ColumnAgreement | None = None
+) -> str:
+    """Return what it means that the map follows a column of samples; "" for none.
+
+    ``clusters``: how far the map's own clusters agree with it.
+    """
     if column is None:
         return ""
-    return (
+    told = (
         f"The map follows {column.name}: {column.same:.0%} of a point's neighbours "
-        f"are of its own {column.name}, {column.by_chance:.0%} by chance. Cells of one "
-        "kind may lie apart only because their samples differ."
+        f"are of its own {column.name}, {column.by_chance:.0%} by chance"
     )
+    if clusters is not None and column.agreement >= clusters.agreement:
+        told += f", more than of its own cluster ({clusters.same:.0%})"
+    return f"{told}. Cells of one kind may lie apart only because their samples differ."
 
 
 class QualityPanel(Fold):
@@ -166,13 +190,13 @@ class QualityPanel(Fold):
         self.note = text_label(WAITING)
         self.columns_note = text_label()
         self.bound_note = text_label()
-        self.bound_note.setToolTip(BOUND_TIP)
         self.samples_note = text_label("", "warning")
         self.stability = StabilityPanel(session)
         self.mix = PushButton(text="")
         self.mix.native.setProperty("role", "wrapped")
         self._mixable: tuple[str, ...] = ()
         self._followed: ColumnAgreement | None = None
+        self._clusters: ColumnAgreement | None = None
         self.courses: dict[str, Sparkline] = {}
         self._last_noted = -1
         self.bars: dict[str, QProgressBar] = {}
@@ -229,9 +253,12 @@ class QualityPanel(Fold):
             bar.setFormat(f"{value:.0%}" if known else "–")
             self.courses[figure.field].setVisible(is_shown)
         self._followed = None if found is None else followed_samples(found)
+        self._clusters = None if found is None else found.clusters
         self._show_samples()
         show_text(self.columns_note, told_columns(found.columns) if found else "")
-        show_text(self.bound_note, told_bound(found) if found else "")
+        repelled = (told_bound(found) or told_grid(found.grid_error)) if found else ""
+        show_text(self.bound_note, repelled)
+        self.bound_note.setToolTip(BOUND_TIP if found and found.bound else GRID_TIP)
         if found is not None:
             sampled = f"On {found.n_sampled:,} points drawn at random."
             show_text(self.note, " ".join([sampled, *told_parts(found.parts)]))
@@ -273,7 +300,7 @@ class QualityPanel(Fold):
         followed = self._followed
         told = "" if followed is None else f": the map follows {followed.name}"
         self.set_title(TITLE + told)
-        show_text(self.samples_note, told_samples(followed))
+        show_text(self.samples_note, told_samples(followed, self._clusters))
         can_mix = followed is not None and followed.name in self._mixable
         self.mix.native.setVisible(can_mix)
         if followed is not None:

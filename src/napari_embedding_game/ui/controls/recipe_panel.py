@@ -28,7 +28,7 @@ OFFER = (
 )
 APPLIED = "Prepared from raw counts"
 NO_BATCHES = "none (Harmony off)"
-_BATCHES_TIP = (
+BATCHES_TIP = (
     "Harmony moves cells of different samples, donors or days onto each other, by the "
     "column that names them. Kinds of cells then lie together whichever sample they "
     "come from; the genes stay as they are."
@@ -83,7 +83,7 @@ class RecipePanel(QWidget):
             if f.name in _ROWS
         }
         self.quality = CellQualityPanel()
-        self.batches = ComboBox(choices=[NO_BATCHES], tooltip=_BATCHES_TIP)
+        self.batches = ComboBox(choices=[NO_BATCHES], tooltip=BATCHES_TIP)
         self.fold = Fold("Numbers of the recipe", self._rows())
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
