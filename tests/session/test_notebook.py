@@ -546,6 +546,8 @@ def test_every_comparison_that_was_looked_at_is_made(desk, tmp_path, monkeypatch
     assert same(run_here(path, monkeypatch), desk)
     code = path.read_text()
     assert code.count("sc.tl.rank_genes_groups(") == 5
+    assert code.count("volcano(") == 6  # and what draws it
+    assert f'"mon against tue in {book.clusters[1].name}"' in code
     assert "sc.pp.log1p(genes)" in code  # X holds counts
     assert 'method="t-test"' in code
     # The figures are those of the window's table.

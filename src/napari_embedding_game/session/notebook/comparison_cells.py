@@ -115,7 +115,12 @@ class ComparisonCells:
         self._rank(column, groups, "rest", method)
 
     def _rank(
-        self, column: str, groups: list[str], reference: str, method: str
+        self,
+        column: str,
+        groups: list[str],
+        reference: str,
+        method: str,
+        within: str = "",
     ) -> None:
         options = {} if reference == "rest" else {"reference": reference}
         genes = self._expression.adata
@@ -141,7 +146,7 @@ class ComparisonCells:
             )
         else:
             table = f"sc.get.rank_genes_groups_df({genes}, group={code_of(groups[0])})"
-            title = code_of(f"{groups[0]} against {against}")
+            title = code_of(f"{groups[0]} against {against}{within}")
             self._draft.code(f"table = {table}", f"volcano(table, {title})")
         shown = code_of(groups if len(groups) > 1 else groups[0])
         self._draft.code(f"sc.get.rank_genes_groups_df({genes}, group={shown})")
@@ -150,7 +155,10 @@ class ComparisonCells:
         inside = self._group(one, is_inside=True)
         outside = self._group(one, is_inside=False)
         name = inside.name if inside.name != outside.name else f"{inside.name} (1)"
-        self._draft.text(f"**{name}** against **{outside.name}**")
+        within = ""
+        if one.column and one.selected is not None:
+            within = f" in {self._points_of(one.selected).name}"
+        self._draft.text(f"**{name}** against **{outside.name}**{within}")
         code = [f"inside = {inside.code}"]
         code.append(f"outside = {outside.code}")
         if not self._expression.is_log1p or one.samples:
@@ -161,7 +169,10 @@ class ComparisonCells:
                 method["method"] = one.method
             if self._dataset.expression.is_log1p:
                 method["log1p"] = True
-            values, title = self._expression.values, f"{name} against {outside.name}"
+            values, title = (
+                self._expression.values,
+                f"{name} against {outside.name}{within}",
+            )
             self._draft.code(
                 *code,
                 call(
@@ -190,7 +201,7 @@ class ComparisonCells:
             reference = outside.name
         code.append(call(f'{genes}.obs["group"] = {picked[0]}', *picked[1:]))
         self._draft.code(*code, imports=[NUMPY])
-        self._rank("group", [name], reference, one.method)
+        self._rank("group", [name], reference, one.method, within)
 
     def _group(self, one: ShownComparison, *, is_inside: bool) -> _Group:
         if one.column and one.selected is not None:

@@ -68,10 +68,10 @@ def number_of(value: float) -> str:
 
 def _told_of_limits(recipe: Mapping[str, Any]) -> str:
     limits = limits_in_words(recipe)
-    first = ", under the first that it is out of" if len(limits) > 1 else ""
+    first = "; a cell counts under the first that it is out of"
     return (
         f"Cells with {listed_in_words(limits)} are left out. In brackets is how many "
-        f"these were; a cell counts once{first}."
+        f"these were{first if len(limits) > 1 else ''}."
     )
 
 
