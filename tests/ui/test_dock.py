@@ -9,6 +9,7 @@ from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QProgressBar, QWidget
 
+from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.energy.methods import METHODS, is_installed
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
@@ -37,6 +38,22 @@ def test_run_is_the_first_click(play, session, dock):
     assert dock.run.run.text == "Restart"
     assert "Finished" in dock.run.stage.text()
     assert dock.run.squeezed.text().startswith("25% of points squeezed")
+
+
+def test_a_game_of_many_points_is_on_a_grid_until_landmarks_are_chosen(
+    play, session, dock, dataset, engine, monkeypatch
+):
+    monkeypatch.setattr(valid_combinations, "MANY_POINTS", len(dataset.obs))
+    session.load(dataset)
+    approximation = dock.game.controls["approximation"]
+    assert approximation.value == "mesh"
+    play()
+    assert engine.games[-1].approximation == "mesh"
+    assert session.settings.approximation is None
+    approximation.value = "landmarks"
+    assert session.steered.approximation == "landmarks"
+    assert not session.stale
+    monkeypatch.undo()
 
 
 def test_without_data_there_is_a_hint_and_nothing_to_run(viewer, engine):

@@ -22,6 +22,7 @@ from napari_embedding_game.core.energy.valid_combinations import (
     check_hand,
     fits_exactly,
     is_played,
+    settled,
 )
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import (
@@ -330,7 +331,7 @@ class Session:
         self.run = Run(
             self.dataset.X,
             start,
-            self.settings.game(),
+            self.chosen_game(),
             engine=self._engine,
             pace=self._pace,
             warm_start=warm,
@@ -727,7 +728,7 @@ class Session:
             self.hand.forget_landmarks()
         steers = info.signal.name in GAME_FIELDS
         if self.run and self.state in ALIVE and steers and not self._needs_restart:
-            self._steer(self.run, self.settings.game())
+            self._steer(self.run, self.chosen_game())
         self._check_staleness()
 
     def set_n_landmarks(self, n_landmarks: int) -> GameSettings:
@@ -740,7 +741,7 @@ class Session:
             self.settings.n_landmarks = n_landmarks
         finally:
             self._is_by_hand = False
-        self._steered = self.settings.game()
+        self._steered = self.chosen_game()
         return self._steered
 
     def _steer(self, run: Run, game: GameSettings) -> None:
@@ -765,10 +766,17 @@ class Session:
             return True
         methods = self.run.game.method, self.settings.method
         if any(get_method(method).moved_by for method in methods):
-            return self.run.game != self.settings.game()
+            return self.run.game != self.chosen_game()
         if self.run.start.affinity != self.settings.start().affinity:
             return True
         return not fits_exactly(self.settings.game(), self.run.X.shape[0])
+
+    def chosen_game(self) -> GameSettings:
+        """Return how the data would be played now, with what is left to their size."""
+        game = self.settings.game()
+        if self.dataset is None:
+            return game
+        return settled(game, self.dataset.X.shape[0], self.settings.n_components)
 
     def _start_settings(self) -> StartSettings:
         """Return what a run is built from now: data that are distances are given."""

@@ -44,7 +44,7 @@ VOLCANO = (
     "    leading = table.index[stands_out]",
     "    for row in {*leading[:6], *leading[-6:]}:",
     "        place = change[row], certainty[row]",
-    '        axes.annotate(table["names"][row], place, fontsize=8)',
+    '        axes.annotate(table["names"][row], place, fontsize=8, rotation=30)',
     '    axes.set(xlabel="log2 fold change", ylabel="-log10 of adjusted p")',
     "    axes.set_title(title)",
     "    plt.show()",

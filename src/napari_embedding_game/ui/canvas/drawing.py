@@ -13,6 +13,7 @@ from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.core.types import FAR, Snapshot
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.figure import Levels
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
@@ -317,13 +318,18 @@ class Drawing(QObject):
     def _choose_coloring(self) -> None:
         if self._session.dataset is not None:
             look = self._session.look
-            self._coloring = coloring(
-                look.color_by,
-                self._session.dataset,
-                self._by_cluster,
-                look.limits,
-                self._session,
-            )
+            try:
+                self._coloring = coloring(
+                    look.color_by,
+                    self._session.dataset,
+                    self._by_cluster,
+                    look.limits,
+                    self._session,
+                )
+            except DataError as error:  # the file that the gene is in may be gone
+                self._session.say(str(error))
+                look.color_by = CLUSTER  # comes back here
+                return
         self.tell_legend()
 
     def _timer(self, milliseconds: int, job: Callable[[], None]) -> QTimer:

@@ -255,7 +255,7 @@ class MethodControls(ControlsSection):
     def _approximation(self) -> Approximation | None:
         """What pushes the points apart, or what is asked for where that cannot."""
         try:
-            return approximation_of(self._settings.game())
+            return approximation_of(self._session.chosen_game())
         except InputError:
             return self._settings.approximation
 
@@ -297,7 +297,7 @@ class MethodControls(ControlsSection):
         self.stale.setVisible(stale)
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
-        self._tell_lambda()
+        self._show_method()  # of which some is left to the number of points
         self.controls["metric"].enabled = dataset is None or not dataset.is_distances
 
     def _tell_lambda(self) -> None:
