@@ -297,7 +297,25 @@ def test_what_needs_a_restart_says_so(play, dock):
     assert dock.game.stale.isHidden()
     dock.game.controls["n_neighbors"].value = 30
     assert not dock.game.stale.isHidden()
+    assert dock.game.continue_stale.native.isVisibleTo(dock)
+    dock.game.controls["method"].value = "pca"
+    assert not dock.game.continue_stale.native.isVisibleTo(dock)
+    assert "begins anew" in dock.game.stale.text()
+    dock.game.controls["method"].value = "game"
     play()
+    assert dock.game.stale.isHidden()
+    assert not dock.game.restart_stale.native.isVisibleTo(dock)
+
+
+def test_other_neighbours_are_used_without_a_restart(play, qtbot, dock, session):
+    play()
+    drawn, run = dock.controller.layers.points, session.run
+    dock.game.controls["n_neighbors"].value = 30
+    QTest.mouseClick(dock.game.continue_stale.native, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: session.run is not run and session.state == "finished")
+    assert session.played.start.n_neighbors == 30
+    assert session.played.is_branch
+    assert dock.controller.layers.points is drawn
     assert dock.game.stale.isHidden()
 
 

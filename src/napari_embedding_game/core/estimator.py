@@ -38,7 +38,6 @@ from napari_embedding_game.core.energy.methods import (
 )
 from napari_embedding_game.core.energy.valid_combinations import settled
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
-from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.names import (
     AFFINITIES,
@@ -497,7 +496,7 @@ class EmbeddingGame(
         graph = pipeline.neighbors(X, start)
         weighted, layout = pipeline.place(graph, X, start, layout)
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
-        self.isolation_ = isolation(graph.indices, graph.distances)
+        self.isolation_ = weighted.isolation
         self.affinity_matrix_ = weighted.matrix()
         self._fitted = pipeline.fitted(X, graph, weighted, start, settings)
         stops = [*changes, *([] if stop_at is None else [stop_at])]

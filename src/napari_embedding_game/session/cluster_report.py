@@ -18,7 +18,11 @@ from napari_embedding_game.core.inspect.column_blocks import (
     is_read_by_column,
     iter_blocks,
 )
-from napari_embedding_game.core.types import is_defined, stretched_share
+from napari_embedding_game.core.types import (
+    is_defined,
+    stretched_share,
+    unlike_count,
+)
 from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
@@ -76,6 +80,8 @@ class ClusterReport:
     """Whether the method defines pressure."""
     stretched_share: float
     """Share of points that lie far from their neighbours; NaN where not known."""
+    unlike_count: int = 0
+    """Number of points that are unlike anything in the data."""
     column: str = ""
     composition: tuple[Share, ...] = ()
     draw: NDArray[np.intp]
@@ -189,6 +195,7 @@ class Reporter:
         pressure: NDArray[np.floating],
         *,
         stretch: NDArray[np.floating] | None = None,
+        isolation: NDArray[np.floating] | None = None,
         column: str = "",
         n_draw: int = 24,
         seed: int = 0,
@@ -201,7 +208,7 @@ class Reporter:
             Ids of clusters.
         labels, pressure : array, shape (n,)
             All pressures are NaN where the method does not define it.
-        stretch : array, shape (n,), optional
+        stretch, isolation : array, shape (n,), optional
             None where it is not known.
         column : str
             Metadata column to compose by; "" for none.
@@ -222,6 +229,7 @@ class Reporter:
             pressured_share=_pressured_share(chosen),
             has_pressure=is_defined(pressure),
             stretched_share=stretched_share(None if stretch is None else stretch[rows]),
+            unlike_count=0 if isolation is None else unlike_count(isolation[rows]),
             column=column,
             composition=self._composition(rows, column),
             draw=draw,

@@ -37,6 +37,7 @@ from napari_embedding_game.session.splitting import split_columns
 LABELS = f"{KEY}_cluster"
 MAP = f"X_{KEY}"
 STRETCH, PRESSURE = f"{KEY}_stretch", f"{KEY}_pressure"
+ISOLATION = f"{KEY}_isolation"
 MOST_LANDMARKS = 40
 """Landmarks above which their clusters are in a table of their own."""
 
@@ -327,6 +328,8 @@ def _limits(saved: SavedMap, color: str) -> tuple[float, float] | None:
     values: Any
     if color == STRETCH:
         values = snapshot.stretch
+    elif color == ISOLATION:
+        values = snapshot.isolation
     elif color == PRESSURE:
         values = snapshot.pressure
     elif color in dataset.obs:
@@ -350,6 +353,9 @@ def _shown_besides(
     by, dataset = saved.look.color_by, saved.dataset
     if by == "Stretch":
         return STRETCH
+    if by == "Isolation":
+        is_known = saved.snapshot is not None and saved.snapshot.isolation is not None
+        return ISOLATION if is_known else None
     if by == "Pressure":
         has_pressure = saved.snapshot is not None and saved.snapshot.has_pressure
         return PRESSURE if has_pressure else None
