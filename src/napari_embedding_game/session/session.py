@@ -53,6 +53,7 @@ from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
 from napari_embedding_game.session.shown_comparisons import ShownComparisons
+from napari_embedding_game.session.shown_figures import ShownFigures
 from napari_embedding_game.session.similarity import Pointed
 from napari_embedding_game.session.splitting import Splitting
 from napari_embedding_game.session.steering import moved, redimensioned
@@ -126,6 +127,8 @@ class Session:
         self.splitting = Splitting(self)
         self.comparisons = ShownComparisons()
         """Of groups of points, as the Inspector has shown them."""
+        self.figures = ShownFigures()
+        """Of genes in groups, as the Inspector has shown them."""
         self.carried: CarriedLayout | None = None
         """The layout of the same rows in another space, while there is no map."""
         self.pointed: Pointed | None = None
@@ -169,6 +172,7 @@ class Session:
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
         self.comparisons.clear()
+        self.figures.clear()
         self.say("")
         self._go("idle")
         self._check_staleness()
@@ -728,6 +732,7 @@ class Session:
             origin=self._lost_origin,
             comparisons=tuple(self.comparisons),
             boxes=self.boxes,
+            figures=tuple(self.figures),
             timeline=self.timeline.state,
         )
 
@@ -775,6 +780,8 @@ class Session:
         self.hand.restore(saved.record)
         for comparison in saved.comparisons:
             self.comparisons.add(comparison)
+        for figure in saved.figures:
+            self.figures.add(figure)
         self.clusters.restore(saved.book, *saved.landmark_labels, saved.merging)
         if saved.snapshot is not None:
             self._take_up_timeline(saved)

@@ -17,6 +17,7 @@ from napari_embedding_game.session.file.array_pool import PooledText
 from napari_embedding_game.session.file.forces_text import ForcedText
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.shown_figures import ShownFigure
 from napari_embedding_game.session.timeline import Kind
 
 FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
@@ -162,3 +163,5 @@ class MapText(MomentText):
     timeline: TimelineText | None = None
     comparisons: tuple[ComparisonText, ...] = ()
     """Those that were looked at, the oldest first."""
+    figures: tuple[ShownFigure, ...] = ()
+    """As ``comparisons``."""

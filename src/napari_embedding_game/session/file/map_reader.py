@@ -112,6 +112,7 @@ class MapReader:
             timeline=self._timeline(snapshot),
             comparisons=tuple(self._comparisons()),
             boxes=self._boxes(),
+            figures=text.figures,
         )
 
     def _comparisons(self) -> Iterator[ShownComparison]:

@@ -64,6 +64,7 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
         view=one.view,
         timeline=timeline,
         comparisons=tuple(map(_comparison_text, one.comparisons)),
+        figures=one.figures,
     )
     return text, arrays | moment_arrays(one) | own | table
 

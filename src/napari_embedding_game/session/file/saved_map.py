@@ -21,6 +21,7 @@ from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.shown_comparisons import ShownComparison
+from napari_embedding_game.session.shown_figures import ShownFigure
 from napari_embedding_game.session.timeline import TimelineState
 
 
@@ -57,6 +58,8 @@ class SavedMap:
     boxes: Examples = field(default_factory=dict)
     """Rows of the source that are sorted into boxes to teach by, the same in all maps
     of a session."""
+    figures: tuple[ShownFigure, ...] = ()
+    """Dot plots and their like that were looked at, the oldest first."""
     timeline: TimelineState | None = None
     """Its marks; None where they are not known, as in older files."""
 

@@ -12,13 +12,15 @@ from napari_embedding_game.data.expression import TARGET_SUM
 from napari_embedding_game.data.gene_names import find_names
 from napari_embedding_game.data.gene_sets import SEED
 from napari_embedding_game.data.predicted import LIKE, UNLIKE, PredictedLabels
-from napari_embedding_game.session.notebook.data_cells import (
+from napari_embedding_game.session.notebook.data_cells import Loaded
+from napari_embedding_game.session.notebook.draft import (
     NUMPY,
     PANDAS,
     SCANPY,
-    Loaded,
+    Draft,
+    call,
+    code_of,
 )
-from napari_embedding_game.session.notebook.draft import Draft, call, code_of
 from napari_embedding_game.session.taught_classes import has_unit, rows_of
 
 TL = "from napari_embedding_game import tl"
@@ -38,6 +40,16 @@ def column_cells(draft: Draft, dataset: Dataset, loaded: Loaded) -> None:
     for column, examples in dataset.taught.items():
         if column in dataset.obs and "use_rep" in loaded.where:
             _taught(draft, dataset, loaded, column, examples)
+
+
+def known_columns(dataset: Dataset, loaded: Loaded) -> set[str]:
+    """Return the columns of the metadata that the code has."""
+    unknown = set(dataset.worked_out)
+    if not loaded.has_genes:
+        unknown |= set(dataset.scores)
+    if "use_rep" not in loaded.where:
+        unknown |= {name + end for name in dataset.taught for end in ("", CONFIDENCE)}
+    return set(map(str, dataset.obs.columns)) - unknown
 
 
 def _scores(draft: Draft, dataset: Dataset, loaded: Loaded) -> None:
