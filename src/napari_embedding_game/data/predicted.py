@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 PREDICTED = "_predicted"
 """Ends the name of the column with predicted labels."""
+OR_UNLIKE = "_or_unlike"
+"""Ends the name of the column that tells besides which cells are unlike any."""
 LIKE, UNLIKE = "like the reference", "unlike the reference"
 
 
@@ -61,6 +63,13 @@ class PredictedLabels:
             "_reference": pd.Categorical.from_codes(
                 self.unlike.astype(np.int8), [LIKE, UNLIKE]
             ),
+            OR_UNLIKE: self._or_unlike(),
             "_likeness": self.likeness,
             "_distance": self.distance,
         }
+
+    def _or_unlike(self) -> pd.Categorical:
+        """Return the labels, with another one for rows unlike the reference."""
+        names = list(dict.fromkeys([*self.names, UNLIKE]))
+        codes = np.where(self.unlike, names.index(UNLIKE), self.codes)
+        return pd.Categorical.from_codes(codes.astype(np.int32), names)

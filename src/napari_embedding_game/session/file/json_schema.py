@@ -127,6 +127,15 @@ class PredictedText:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlacedOnText:
+    """The map of a reference that points were placed on; its places are in arrays."""
+
+    reference: str
+    label: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class MapText(MomentText):
     """What ``map.json`` in the folder of a map holds."""
 
@@ -160,3 +169,4 @@ class MapText(MomentText):
     timeline: TimelineText | None = None
     comparisons: tuple[ComparisonText, ...] = ()
     """Those that were looked at, the oldest first."""
+    placed_on: PlacedOnText | None = None

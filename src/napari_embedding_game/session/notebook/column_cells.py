@@ -11,7 +11,12 @@ from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Examples
 from napari_embedding_game.data.expression import TARGET_SUM
 from napari_embedding_game.data.gene_names import find_names
 from napari_embedding_game.data.gene_sets import SEED
-from napari_embedding_game.data.predicted import LIKE, UNLIKE, PredictedLabels
+from napari_embedding_game.data.predicted import (
+    LIKE,
+    OR_UNLIKE,
+    UNLIKE,
+    PredictedLabels,
+)
 from napari_embedding_game.session.notebook.data_cells import (
     NUMPY,
     PANDAS,
@@ -104,6 +109,10 @@ def _predicted(draft: Draft, column: str, predicted: PredictedLabels) -> None:
         f"adata.obs[{code_of(column + '_reference')}] = pd.Categorical(",
         '    np.where(mapped.obs["unlike_reference"], '
         f"{code_of(UNLIKE)}, {code_of(LIKE)})",
+        ")",
+        f"adata.obs[{code_of(column + OR_UNLIKE)}] = pd.Categorical(",
+        '    np.where(mapped.obs["unlike_reference"], '
+        f"{code_of(UNLIKE)}, mapped.obs[{code_of(given[''])}])",
         ")",
         imports=[TL, NUMPY, PANDAS],
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -19,6 +20,7 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.reference.placing import PlacedCells, place_cells
 from napari_embedding_game.session.reference.predicting import (
     first_label,
     load_reference,
@@ -39,9 +41,10 @@ from napari_embedding_game.ui.tasks.worker import StageWorker
 
 FILES = "Saved maps (*.h5ad)"
 HINT = (
-    "Choose a map that was saved as .h5ad: its cells vote on what those on show are. "
-    "These stay where they are."
+    "Choose a map that was saved as .h5ad: its cells vote on what those on show are, "
+    "and these can be placed on it."
 )
+PLACED = "Pale points are the cells of the reference; the former map is one step back."
 MUCH_UNLIKE = 0.05
 """Share of cells unlike the reference from which on that is a warning."""
 
@@ -50,12 +53,16 @@ class ReferencePanel(QWidget):
     """A fold with the reference, the column that is predicted, and a button.
 
     The labels, their confidence and how like the reference each cell is become columns
-    of the metadata; the map is coloured by the labels.
+    of the metadata; the map is coloured by the labels.  A second button places the
+    cells on the map of the reference, which is a map of its own.
 
     Parameters
     ----------
     session : Session
     """
+
+    placed = Signal(object)
+    """The :class:`~.session.reference.placing.PlacedCells` that are to be shown."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -67,6 +74,7 @@ class ReferencePanel(QWidget):
         self.cancel = QPushButton("Cancel")
         self.label = QComboBox()
         self.predict = QPushButton("Predict")
+        self.place = QPushButton("Place on its map")
         self.correct = QCheckBox("Take a batch effect away")
         self.state = text_label()
         self.fold = Fold("Labels from a reference", self._inside())
@@ -76,6 +84,7 @@ class ReferencePanel(QWidget):
         self.file.clicked.connect(self._open)
         self.cancel.clicked.connect(self._cancel)
         self.predict.clicked.connect(self._predict)
+        self.place.clicked.connect(self._place)
         self._connections = Connections()
         self._connections.connect(session.dataset_changed, self._on_dataset)
         self._on_dataset(session.dataset)
@@ -100,6 +109,10 @@ class ReferencePanel(QWidget):
             "sure each is, and whether it is like the reference at all, are columns, "
             "too."
         )
+        self.place.setToolTip(
+            "Open a map with the reference's cells in pale colours and those on show "
+            "where they belong among them; the present map stays, one step back."
+        )
         self.correct.setToolTip(
             "Take away first what these cells differ in from those of the reference "
             "of the same kind, as of another batch. Only where both hold about the "
@@ -116,6 +129,7 @@ class ReferencePanel(QWidget):
         below.addWidget(self.predict)
         column.addLayout(top)
         column.addLayout(below)
+        column.addWidget(self.place)
         column.addWidget(self.correct)
         column.addWidget(self.state)
         return inside
@@ -130,7 +144,7 @@ class ReferencePanel(QWidget):
         is_busy, has_labels = self._worker is not None, self.label.count() > 0
         self.file.setEnabled(not is_busy)
         self.cancel.setVisible(is_busy)
-        for widget in (self.label, self.predict, self.correct):
+        for widget in (self.label, self.predict, self.place, self.correct):
             widget.setVisible(self._reference is not None)
             widget.setEnabled(has_labels and not is_busy)
 
@@ -182,14 +196,41 @@ class ReferencePanel(QWidget):
             lambda made: self._on_predicted(reference, *made),
         )
 
+    def _place(self) -> None:
+        dataset, reference = self._session.dataset, self._reference
+        if dataset is None or reference is None or self._worker is not None:
+            return
+        path, label = self._path, self.label.currentText()
+        is_corrected = self.correct.isChecked()
+        self._begin(
+            lambda: place_cells(
+                dataset, reference, path, label, correct_batch=is_corrected
+            ),
+            lambda cells: self._on_placed(reference, cells),
+        )
+
+    def _on_placed(self, reference: ReferenceMap, cells: PlacedCells) -> None:
+        self.placed.emit(cells)
+        self._tell(reference, cells.predicted, cells.notes, PLACED)
+
     def _on_predicted(
         self, reference: ReferenceMap, found: PredictedLabels, notes: tuple[str, ...]
     ) -> None:
         name = self._session.add_predicted(found)
         assert self._session.dataset is not None
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
+        self._tell(reference, found, notes)
+
+    def _tell(
+        self,
+        reference: ReferenceMap,
+        found: PredictedLabels,
+        notes: tuple[str, ...],
+        more: str = "",
+    ) -> None:
         role = "warning" if found.unlike.mean() > MUCH_UNLIKE else "note"
-        show_text(self.state, " ".join([told_of(found, reference), *notes]), role)
+        told = [told_of(found, reference), *notes, more]
+        show_text(self.state, " ".join(filter(None, told)), role)
 
     # The worker
 
