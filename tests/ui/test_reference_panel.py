@@ -13,6 +13,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_h5ad
 from napari_embedding_game.data.recipe import Recipe, apply_recipe
 from napari_embedding_game.data.stages import Stage, finish
+from napari_embedding_game.ui.game_dock import GameDock
 
 pytest.importorskip("scanpy", reason="the recipe is scanpy's")
 ASKED = "napari_embedding_game.ui.controls.reference_panel.QFileDialog.getOpenFileName"
@@ -80,6 +81,47 @@ def test_a_reference_colours_the_map_by_its_labels(
     assert "cell_type_predicted" in inspector.details.column.choices
     assert "cell_type_predicted_confidence" in dock.look.color_by.choices
     assert not chosen.cancel.isVisible()
+
+
+def test_cells_are_placed_among_those_of_the_reference(
+    qtbot, chosen, session, dock, viewer, workspace, engine
+):
+    own = session.snapshot.embedding
+    QTest.mouseClick(chosen.place, LEFT)
+    qtbot.waitUntil(lambda: session.behind is not None)
+    assert session.look.color_by == "cell_type_predicted_or_unlike"
+    assert "takes you back" in chosen.state.text()
+    names = [layer.name for layer in viewer.layers]
+    assert names == ["cells of the reference", "embedding", "landmarks"]
+    layers = dock.controller.layers
+    # The same cells: each lies about where it lies in the reference, in a full colour.
+    apart = np.abs(layers.behind.layer.data - layers.points.data)
+    assert np.median(apart) < 0.05 * layers.side
+    kinds = session.behind.codes
+    pale = [layers.behind.layer.face_color[kinds == k] for k in (0, 1)]
+    assert not np.allclose(pale[0][0], pale[1][0])
+    session.look.color_by = "Cluster"
+    grey = layers.behind.layer.face_color[:, :3]
+    assert (grey == grey[0, 0]).all()
+    QTest.mouseClick(dock.data.way.buttons[0], LEFT)
+    assert session.snapshot.embedding is own
+    assert "cells of the reference" not in viewer.layers
+
+
+def test_a_dock_opened_again_and_a_layer_taken_away(
+    qtbot, chosen, session, dock, viewer, workspace
+):
+    QTest.mouseClick(chosen.place, LEFT)
+    qtbot.waitUntil(lambda: session.behind is not None)
+    dock.close()
+    assert "cells of the reference" not in viewer.layers
+    again = GameDock(viewer, workspace, warm_up=False)
+    qtbot.addWidget(again)
+    assert len(viewer.layers["cells of the reference"].data) == 40
+    viewer.layers.remove("cells of the reference")
+    session.selection.select_points(np.arange(3))
+    assert "cells of the reference" not in viewer.layers  # whoever removed it was right
+    again.close()
 
 
 def test_another_column_and_the_batch_are_asked_for(

@@ -73,6 +73,7 @@ class LookView(Recorder):
     real = DisplayControls
     answered = Signal()
     level_picked = Signal(int, bool)
+    placed = Signal(object)
 
 
 class SelectionView(Recorder):
@@ -159,6 +160,7 @@ ASKED = [
     ("run.write_features_requested", (), "writing.write_features", call()),
     ("run.copy_methods_requested", (), "writing.copy_methods", call()),
     ("look.level_picked", (3, True), "select_level", call(3, True)),
+    ("look.placed", ("cells",), "place", call("cells")),
     ("select.lasso_toggled", (True,), "pointing.set_lasso", call(True)),
     (
         "select.embed_requested",

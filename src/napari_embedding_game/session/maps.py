@@ -194,7 +194,7 @@ class MapTree:
             snapshot=cells.snapshot,
             energies=(),
             merging=cells.merging,
-            book=ClusterBook(len(child.obs)).state(),
+            book=cells.book,
             selected=(),
             drawn=None,
             look=replace(of_session.look, color_by=column, limits=None, split_by=""),

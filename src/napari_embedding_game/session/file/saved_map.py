@@ -61,6 +61,13 @@ class SavedMap:
     """The map of a reference that the points were placed on, where they were."""
 
     @property
+    def behind(self) -> PlacedOn | None:
+        """The map of a reference, while the points lie where they were placed on it."""
+        on, shown = self.placed_on, self.snapshot
+        is_there = on is not None and shown is not None and on.holds(shown.embedding)
+        return on if is_there else None
+
+    @property
     def landmark_labels(self) -> tuple[NDArray[np.int32], int]:
         """(n,) landmark of each point, and the number of landmarks."""
         if self.snapshot is None:

@@ -19,6 +19,7 @@ from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.notebook.cluster_cells import clusters_of
 from napari_embedding_game.session.notebook.draft import times
 from napari_embedding_game.session.notebook.run_cells import NOTHING_PLAYED
+from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
 from napari_embedding_game.session.shown_comparisons import ShownComparison
@@ -192,6 +193,8 @@ def _of_data(dataset: Dataset, paper: _Paper) -> list[str]:
 def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
     game, start, snapshot = record.game, record.start, saved.snapshot
     assert snapshot is not None
+    if saved.behind is not None:
+        return [_placed_told(saved.behind)]
     method, n = get_method(game.method), len(snapshot.embedding)
     library = _LIBRARIES.get(game.method)
     by = _named(game.method, paper)
@@ -238,6 +241,16 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
             f"{paper.cite('pressure')}."
         )
     return [*sentences, *_of_steering(record, paper)]
+
+
+def _placed_told(on: PlacedOn) -> str:
+    n, name = len(on.cells), Path(on.reference).name
+    return (
+        f"The cells were placed on the map of a reference ({name}, {n:,} cells) with "
+        f"napari-embedding-game {metadata.version('napari-embedding-game')}: each "
+        "where its edges to the cells of the reference that are nearest to it, which "
+        "stayed where they were, and their repulsion have it."
+    )
 
 
 def _named(method: str, paper: _Paper) -> str:

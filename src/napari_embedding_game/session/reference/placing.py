@@ -23,6 +23,8 @@ from napari_embedding_game.data.as_anndata import as_anndata
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.clusters.automatic import BookState
+from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.reference.mapping import map_cells
 from napari_embedding_game.session.reference.new_cells import NewCells
@@ -46,6 +48,8 @@ class PlacedCells:
     snapshot: Snapshot
     merging: Merging
     """Of the landmarks of the reference, by the edges between the new cells."""
+    book: BookState
+    """The clusters that come of it."""
     notes: tuple[str, ...]
     """Sentences that a person has to know."""
 
@@ -89,6 +93,10 @@ def place_cells(
     (snapshot,) = replay.frames(edges, layout, record)
     # No game has squeezed these points.
     snapshot = replace(snapshot, pressure=undefined(len(mapped.places)))
+    merging = Merging.of(edges, snapshot.labels, len(snapshot.landmarks))
+    book = ClusterBook(len(mapped.places))
+    book.receive(snapshot.labels, len(snapshot.landmarks), merging)
+    book.finish()
     codes, names = pd.factorize(reference.dataset.obs[label].astype(object))
     return PlacedCells(
         dataset=dataset,
@@ -103,7 +111,8 @@ def place_cells(
         ),
         record=record,
         snapshot=snapshot,
-        merging=Merging.of(edges, snapshot.labels, len(snapshot.landmarks)),
+        merging=merging,
+        book=book.state(),
         notes=mapped.notes,
     )
 

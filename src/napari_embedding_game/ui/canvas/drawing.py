@@ -126,6 +126,7 @@ class Drawing(QObject):
         ):
             self._connections.connect(signal, slot)
         self._choose_coloring()
+        self._draw_behind(self._behind(session.drawn))  # of a dock opened again
 
     def close(self) -> None:
         """Undo the connections to session and viewer; the layers stay."""

@@ -44,7 +44,10 @@ HINT = (
     "Choose a map that was saved as .h5ad: its cells vote on what those on show are, "
     "and these can be placed on it."
 )
-PLACED = "Pale points are the cells of the reference; the former map is one step back."
+PLACED = (
+    "Pale points are the cells of the reference; a click on the former map's name, at "
+    "the top, takes you back."
+)
 MUCH_UNLIKE = 0.05
 """Share of cells unlike the reference from which on that is a warning."""
 
@@ -229,7 +232,7 @@ class ReferencePanel(QWidget):
         more: str = "",
     ) -> None:
         role = "warning" if found.unlike.mean() > MUCH_UNLIKE else "note"
-        told = [told_of(found, reference), *notes, more]
+        told = [told_of(found, reference), more, *notes]
         show_text(self.state, " ".join(filter(None, told)), role)
 
     # The worker
