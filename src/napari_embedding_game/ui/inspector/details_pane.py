@@ -45,6 +45,8 @@ from napari_embedding_game.ui.style.theme import ThemeColors
 
 N_TEXTS = 200
 DOT_PLOT, SCATTER, PLATE = "Dot plot", "Scatter", "Plate"
+GENES, MEASURES = "Gene against gene", "Measure against measure"
+"""Words of the button that opens the scatter plot."""
 LEFT_NARROWEST, TABS_NARROWEST = 168, 210
 """Pixels in which names and numbers can still be read."""
 
@@ -148,6 +150,8 @@ class DetailsPane(QWidget):
             self.tabs.addTab(self.differences, "Differences")
             self.tabs.addTab(self.dot_plot, DOT_PLOT)
             self.tabs.addTab(self.scatter, SCATTER)
+        what = GENES if dataset is None or dataset.has_expression else MEASURES
+        self.shortcuts[self.scatter].setText(what)
         if self.plate.has_plate:
             self.tabs.addTab(self.plate, PLATE)
         if present in self.shortcuts and self.tabs.indexOf(present) >= 0:
@@ -246,7 +250,7 @@ class DetailsPane(QWidget):
         buttons.addStretch(1)
         for view, words in (
             (self.dot_plot, "Dot plot of all clusters"),
-            (self.scatter, "Gene against gene"),
+            (self.scatter, GENES),
             (self.plate, "Plate"),
         ):
             button = QToolButton()
