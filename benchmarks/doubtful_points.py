@@ -31,7 +31,9 @@ knows them.
   in order.  Its null of permuted columns sets a threshold and changes no order, so it
   is left out.
 
-``--speed`` measures the time of stretch and isolation at 70,000 points instead.
+``--speed`` measures the time of stretch and isolation at 70,000 points instead,
+``--unlike`` how many rows of each data set, as it is and with stray rows, the window
+tells to be unlike anything.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.inspect.stretch import stretch
 from napari_embedding_game.core.new_rows import placement_loops
+from napari_embedding_game.core.types import UNLIKE
 from shared import Input, arguments, load, load_all, report
 
 INPUTS = (
@@ -68,6 +71,7 @@ AXES = 3
 OPTIONS: dict[str, dict[str, Any]] = {
     "inputs": {"nargs": "+", "default": list(INPUTS)},
     "published": {"action": "store_true", "help": "the case of the LOO-map paper"},
+    "unlike": {"action": "store_true", "help": "rows that are told to be unlike"},
     "speed": {"action": "store_true", "help": "times at 70,000 points"},
     "seeds": {"type": int, "default": 1},
 }
@@ -343,11 +347,41 @@ def speed() -> list[dict[str, Any]]:
     return told
 
 
+def unlike(args: Any) -> list[dict[str, Any]]:
+    """Return for each data set how many rows are above the limit of isolation."""
+    told = []
+    for data in load_all(args.inputs, args):
+        some, guest = data.some(MOST_ROWS), load(GUESTS[data.name], args)
+        row = {"input": f"{data.name}, {len(some.X):,}"}
+        row["told"] = int((_isolated(some.X) > UNLIKE).sum())
+        if guest is not None:
+            strays, is_stray = with_strays(some, guest, np.random.default_rng(0))
+            is_told = _isolated(strays.X) > UNLIKE
+            row |= {
+                "planted": int(is_stray.sum()),
+                "of them told": int((is_told & is_stray).sum()),
+                "others told": int((is_told & ~is_stray).sum()),
+            }
+        told.append(row)
+    return told
+
+
+def _isolated(X: np.ndarray) -> np.ndarray:
+    graph = knn_graph(np.ascontiguousarray(X, np.float32), N_NEIGHBORS)
+    return isolation(graph.indices, graph.distances)
+
+
 def main() -> None:
     """Print the tables."""
     args = arguments(__doc__, repeats=1, **OPTIONS)
     if args.speed:
         report("Times at 70,000 points", speed(), args)
+        return
+    if args.unlike:
+        rows = unlike(args)
+        names = dict.fromkeys(name for row in rows for name in row)
+        whole = [dict.fromkeys(names, "–") | row for row in rows]
+        report("Rows that are told to be unlike anything in the data", whole, args)
         return
     if args.published:
         rows = [row for seed in range(args.seeds) for row in published(args, seed)]

@@ -36,14 +36,21 @@ class StandIn:
     def __init__(self, snapshot: Any) -> None:
         self._snapshot = snapshot
 
+    def check(self, X: Any, start: Any, game: Any) -> None:
+        """Refuse nothing."""
+
     def neighbors(self, X: Any, start: Any) -> None:
         """Search nothing."""
 
-    def layout(self, graph: Any, X: Any, start: Any) -> tuple[Any, Any]:
+    def layout(
+        self, graph: Any, X: Any, start: Any, warm_start: Any = None
+    ) -> tuple[Any, Any]:
         """Place nothing."""
         return None, self._snapshot.embedding
 
-    def play(self, edges: Any, layout: Any, start: Any, game: Any) -> Iterator[Any]:
+    def play(
+        self, edges: Any, layout: Any, start: Any, game: Any, warm_start: Any = None
+    ) -> Iterator[Any]:
         """Yield the map, and no more."""
         yield self._snapshot
 
@@ -156,6 +163,7 @@ class Person:
         viewer.window.add_dock_widget(self.inspector, name="inspector", area="bottom")
         self.dock.run.run.native.click()
         while self.session.state != "finished":
+            assert self.session.state != "failed", self.session.error
             app.rest(0.1)
         app.rest(3.0)
         self.canvas = viewer.window._qt_viewer.canvas

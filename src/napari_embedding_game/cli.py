@@ -647,6 +647,7 @@ def _summary(
         "finished": snapshot.finished,
         "energy": snapshot.energy,
         "stretched_share": snapshot.stretched_share,
+        "unlike_count": snapshot.unlike_count,
         "pressured_share": snapshot.pressured_share,
         "warning": snapshot.warning,
         "parameters": dict(result.parameters),

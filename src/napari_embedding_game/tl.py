@@ -106,7 +106,6 @@ def embedding_game(
     """
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.estimator import EmbeddingGame
-    from napari_embedding_game.data.columns import KEY
 
     neighbors_key = _neighbors_key(adata, use_rep, neighbors_key)
     adata = adata.copy() if copy else adata
@@ -127,7 +126,6 @@ def embedding_game(
         n_neighbors=wanted, random_state=random_state, **parameters
     ).fit(X, steering=steering, stop_at=stop_at)
     _write(adata, _result(model, where, steering, stop_at), key_added)
-    adata.obs[f"{key_added or KEY}_isolation"] = model.isolation_
     return adata if copy else None
 
 
@@ -523,6 +521,7 @@ def _result(
         labels=model.labels_,
         pressure=model.pressure_,
         stretch=model.stretch_,
+        isolation=model.isolation_,
         energy=model.energy_,
         parameters={
             **model.get_params(),
@@ -545,12 +544,15 @@ def _write(adata: AnnData, result: EmbeddingResult, key_added: str | None) -> No
     labels = result.shown_clusters
     present = np.unique(labels).astype(str)
     adata.obs = adata.obs.drop(
-        columns=[f"{key}_landmark", f"{key}_pressure"], errors="ignore"
+        columns=[f"{key}_{name}" for name in ("landmark", "pressure", "isolation")],
+        errors="ignore",
     )
     adata.obs[f"{key}_cluster"] = pd.Categorical(labels.astype(str), categories=present)
     if result.has_pressure:
         adata.obs[f"{key}_pressure"] = result.pressure
     adata.obs[f"{key}_stretch"] = result.stretch
+    if result.isolation is not None:
+        adata.obs[f"{key}_isolation"] = result.isolation
     adata.obsm[at] = result.embedding
     adata.uns.pop(f"{key}_cluster_colors", None)
     adata.uns[key] = {

@@ -12,7 +12,10 @@ from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import classical, initialization
 from napari_embedding_game.core.graph.affinities import Edges, edges
-from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.initialization import (
+    among_neighbors,
+    start_layout,
+)
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.names import INITS
 from napari_embedding_game.core.types import StartSettings
@@ -219,3 +222,18 @@ def test_a_classical_start_has_the_neighbours_that_were_asked_for(
     start = StartSettings(affinity=affinity, n_neighbors=12, init="isomap")
     pipeline.place(pipeline.neighbors(X, start), X, start)
     assert asked == [("isomap", 12)]
+
+
+def test_points_without_a_place_are_put_among_their_neighbours():
+    # A path 0 - 1 - 2 - 3, and a pair apart: 4 - 5.
+    links = sparse.csr_matrix(
+        (np.ones(4, np.float32), ([0, 1, 2, 4], [1, 2, 3, 5])), shape=(6, 6)
+    )
+    both = (links + links.T).tocsr()
+    edges = Edges(
+        both.indptr.astype(np.uint32), both.indices.astype(np.uint32), both.data
+    )
+    layout = np.array([[0, 0], [9, 9], [9, 9], [6, 2], [5, 5], [5, 5]], np.float32)
+    found = among_neighbors(layout, np.array([1, 2, 4, 5]), edges)
+    assert found.tolist() == [[0, 0], [0, 0], [6, 2], [6, 2], [5, 5], [5, 5]]
+    assert layout[1].tolist() == [9, 9]

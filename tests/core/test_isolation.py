@@ -1,8 +1,10 @@
 import numpy as np
 
+from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.isolation import isolation
+from napari_embedding_game.core.types import UNLIKE, GameSettings, StartSettings
 
 
 def isolation_of(X, k=10):
@@ -49,3 +51,17 @@ def test_a_fit_keeps_it():
     np.testing.assert_array_equal(
         model.isolation_, isolation(model.knn_indices_, model.knn_distances_)
     )
+
+
+def test_a_run_works_it_out_once_and_every_snapshot_has_it():
+    X = np.random.default_rng(2).normal(size=(80, 5)).astype(np.float32)
+    X[0] += 30.0
+    start = StartSettings(n_neighbors=40, init="pca", affinity="uniform")
+    settings = GameSettings(n_landmarks=10, max_iter=4)
+    graph = pipeline.neighbors(X, start)
+    game = pipeline.begin(*pipeline.place(graph, X, start), start, settings)
+    shots = list(game)
+    expected = isolation(graph.indices[:, :15], graph.distances[:, :15])
+    np.testing.assert_array_equal(shots[0].isolation, expected)
+    assert all(shot.isolation is shots[0].isolation for shot in shots)
+    assert shots[0].unlike_count == (expected > UNLIKE).sum() >= 1

@@ -1,6 +1,7 @@
 """The whole family: every member with every approximation that it is offered with."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.energy.methods import (
     METHODS,
     Method,
@@ -34,8 +36,13 @@ from napari_embedding_game.core.energy.pair_sums import (
     make_forces,
 )
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.energy.valid_combinations import NO_BOUND, choose
+from napari_embedding_game.core.energy.valid_combinations import (
+    NO_BOUND,
+    choose,
+    settled,
+)
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.names import APPROXIMATIONS
 from napari_embedding_game.core.types import GameSettings, StartSettings
@@ -433,3 +440,25 @@ def test_every_method_plays_to_a_finite_map(make_problem, name, approximation):
     assert np.isfinite(last.embedding).all()
     assert math.isfinite(last.energy)
     assert len(np.unique(last.labels)) > 1
+
+
+def test_many_points_of_the_game_are_played_on_a_grid_unless_told_otherwise(
+    monkeypatch,
+):
+    monkeypatch.setattr(valid_combinations, "MANY_POINTS", 200)
+    left = GameSettings()
+    assert settled(left, 200, 2) == replace(left, approximation="mesh")
+    assert settled(left, 199, 2) is left
+    assert settled(left, 200, 3) is left
+    chosen = replace(left, approximation="landmarks")
+    assert settled(chosen, 200, 2) is chosen
+    for other in (replace(left, method="ee"), replace(left, optimizer="lbfgs")):
+        assert settled(other, 200, 2) is other
+    X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    own = EmbeddingGame(random_state=0, max_iter=5).fit_transform(X)
+    told = {
+        how: EmbeddingGame(random_state=0, max_iter=5, approximation=how)
+        for how in ("mesh", "landmarks")
+    }
+    np.testing.assert_array_equal(own, told["mesh"].fit_transform(X))
+    assert not np.array_equal(own, told["landmarks"].fit_transform(X))

@@ -11,6 +11,7 @@ from anndata.io import write_elem
 from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import (
+    ON_DISK,
     anndata_columns,
     anndata_spaces,
     anndata_stages,
@@ -23,6 +24,7 @@ from napari_embedding_game.data.formats.anndata_contents import (
     object_contents,
 )
 from napari_embedding_game.data.raw_counts import looks_like_counts
+from napari_embedding_game.data.stored_columns import StoredColumns
 
 
 def cells(n=12, genes=6, **obsm):
@@ -131,14 +133,14 @@ def test_table_in_obsm(tmp_path):
     assert dataset.var_names == ("a", "b", "d")
 
 
-def test_x_too_large_to_compare_genes_is_not_read(tmp_path, monkeypatch):
+def test_large_x_stays_on_disk(tmp_path, monkeypatch):
     path = saved(cells(X_pca=4), tmp_path)
     monkeypatch.setattr(
         "napari_embedding_game.data.formats.anndata._LARGEST_PROFILE", 10
     )
     dataset = read_anndata(path)
-    assert dataset.profile is dataset.X
-    assert dataset.notes == ("Genes are not compared, because X is too large.",)
+    assert isinstance(dataset.profile, StoredColumns)
+    assert dataset.notes[0] == ON_DISK
     assert read_anndata(path, space="X").X.shape == (12, 6)
 
 
@@ -224,7 +226,7 @@ def test_counts_in_x_are_seen_beside_raw(counts, tmp_path):
     assert "Genes: 300 from .raw." in dataset.notes
 
 
-def test_raw_too_large_to_compare_genes_is_not_read(tmp_path, monkeypatch):
+def test_large_raw_stays_on_disk(tmp_path, monkeypatch):
     adata = cells(X_pca=4)
     adata.raw = cells(genes=60)
     path = saved(adata, tmp_path)
@@ -232,10 +234,9 @@ def test_raw_too_large_to_compare_genes_is_not_read(tmp_path, monkeypatch):
         "napari_embedding_game.data.formats.anndata._LARGEST_PROFILE", 1000
     )
     dataset = read_anndata(path)
-    assert dataset.profile_names == tuple(adata.var_names)
-    assert dataset.notes == (
-        "Genes are not compared by .raw, because it is too large.",
-    )
+    assert isinstance(dataset.profile, StoredColumns)
+    assert dataset.profile_names == tuple(adata.raw.var_names)
+    assert dataset.notes[:2] == (ON_DISK, "Genes: 60 from .raw.")
 
 
 def test_raw_of_other_cells_is_damage(tmp_path):

@@ -47,6 +47,7 @@ def result():
         labels=np.array([3, 1, 2], np.int32),
         pressure=np.array([0.5, 0.25, 1], np.float32),
         stretch=np.array([1, 7.5, 0.5], np.float32),
+        isolation=np.array([3, 1, 0.5], np.float32),
         energy=2.0,
         clusters=np.array([0, 0, 2], np.int32),
         cluster_names=NAMES,
@@ -92,13 +93,15 @@ def test_tables(dataset, result, tmp_path, ending):
     np.testing.assert_array_equal(table["embedding_game_y"], [1, 3, np.nan, 5])
     np.testing.assert_allclose(table["embedding_game_pressure"], [0.5, 0.25, np.nan, 1])
     np.testing.assert_allclose(table["embedding_game_stretch"], [1, 7.5, np.nan, 0.5])
+    np.testing.assert_allclose(table["embedding_game_isolation"], [3, 1, np.nan, 0.5])
 
 
 @pytest.mark.parametrize("ending", ["h5ad", "csv", "parquet"])
 def test_pressure_that_is_not_defined_is_in_no_file(dataset, result, tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     undefined = np.full_like(result.pressure, np.nan)
-    write(dataset, replace(result, pressure=undefined, stretch=None), path)
+    unknown = replace(result, pressure=undefined, stretch=None, isolation=None)
+    write(dataset, unknown, path)
     if ending == "h5ad":
         table = anndata.read_h5ad(path).obs
     else:
@@ -106,6 +109,7 @@ def test_pressure_that_is_not_defined_is_in_no_file(dataset, result, tmp_path, e
     assert "embedding_game_cluster" in table
     assert "embedding_game_pressure" not in table
     assert "embedding_game_stretch" not in table
+    assert "embedding_game_isolation" not in table
 
 
 def test_files_of_measured_objects_hold_their_measures(labels, tmp_path):

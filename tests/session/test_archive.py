@@ -90,7 +90,8 @@ def assert_same_map(found, expected):
     np.testing.assert_array_equal(found.book.automatic, expected.book.automatic)
 
 
-ARRAYS = ("embedding", "landmarks", "labels", "pressure", "stretch", "neighbors")
+ARRAYS = ("embedding", "landmarks", "labels", "pressure", "stretch")
+ARRAYS += ("neighbors", "isolation")
 NO_ARRAYS = dict.fromkeys(ARRAYS)
 
 
@@ -157,6 +158,7 @@ def test_a_file_from_before_there_was_stretch_is_opened(folder, tmp_path):
         "maps/0/map.json": old_look,
         "maps/0/stretch.npy": lambda content: None,
         "maps/0/neighbors.npy": lambda content: None,
+        "maps/0/isolation.npy": lambda content: None,
     }
     old = rewritten(path / "work.zip", tmp_path / "x.zip", changes)
     found = archive.load(old).maps[0]
@@ -164,7 +166,8 @@ def test_a_file_from_before_there_was_stretch_is_opened(folder, tmp_path):
     assert np.isnan(found.snapshot.stretched_share)
     assert found.look == saved.look
     assert found.snapshot.neighbors is None
-    later = {name: getattr(saved.snapshot, name) for name in ("stretch", "neighbors")}
+    assert found.snapshot.isolation is None
+    later = {name: getattr(saved.snapshot, name) for name in ARRAYS[-3:]}
     assert_same_map(replace(found, snapshot=replace(found.snapshot, **later)), saved)
 
 
@@ -497,6 +500,8 @@ def put(value):
         ("of_landmarks", array(lambda a: a[1:])),
         ("stretch", array(lambda a: a[1:])),
         ("stretch", put(np.nan)),
+        ("isolation", put(-1)),
+        ("isolation", array(lambda a: a[1:])),
         ("neighbors", put(10**6)),
         ("neighbors", put(-2)),
         ("neighbors", array(lambda a: a[1:])),

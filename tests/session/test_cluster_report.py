@@ -41,6 +41,9 @@ def test_the_share_of_points_that_lie_far(dataset, labels, pressure):
     far = reporter.describe((1, 3), labels, pressure, stretch=stretch)
     chosen = np.isin(labels, (1, 3))
     assert far.stretched_share == (stretch[chosen] > FAR).mean() > 0
+    assert far.unlike_count == 0
+    unlike = reporter.describe((1, 3), labels, pressure, isolation=stretch)
+    assert unlike.unlike_count == chosen.sum()
 
 
 def test_no_number_tells_a_pressure_that_is_not_defined(dataset, labels, pressure):

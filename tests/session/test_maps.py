@@ -290,3 +290,55 @@ def test_nothing_is_captured_before_there_are_data(engine):
     assert tree.capture() is None
     assert tree.places == []
     tree.back()
+
+
+# The layout of one space for another
+
+
+def test_rows_are_matched_by_name_and_new_ones_wait_in_the_middle(session, tree):
+    former, rows = session.snapshot, session.dataset.kept
+    tree.reload(read("other", n_columns=3, drop=(0, 20)))  # row 7 is not on the map
+    carried, dataset = session.carried, session.dataset
+    (unplaced,) = carried.unplaced
+    assert dataset.obs.index[unplaced] == "cell7"
+    place = dict(zip(np.flatnonzero(rows), former.embedding, strict=True))
+    for row, source in enumerate(np.flatnonzero(dataset.kept)):
+        if source != 7:
+            assert np.array_equal(carried.snapshot.embedding[row], place[source])
+    run = session.begin_carried()
+    assert run.warm_start.unplaced.tolist() == [unplaced]
+    for frame in run.frames():
+        session.receive(run, frame)
+        if frame.snapshot and frame.snapshot.finished:
+            run.stop()
+    assert session.played.warm_start.unplaced is None
+    assert session.timeline.marks[0].label == "Map of X"
+
+
+def test_the_layout_is_offered_again_when_the_map_is_opened_again(
+    session, tree, tmp_path
+):
+    tree.reload(read("other", n_columns=3))
+    key = tree.current
+    archive.save(tree.capture(), tmp_path / "maps.zip")
+    tree.back()
+    assert session.carried is None  # it has a map of its own
+    tree.open(key)
+    assert session.carried.space == "X"
+    tree.restore(archive.load(tmp_path / "maps.zip"))
+    assert session.carried.space == "X"
+
+
+def test_there_is_nothing_to_begin_from_without_a_map(engine):
+    session = Session(engine, UNPACED)
+    session.load(read())
+    MapTree(session).reload(read("other", n_columns=3))
+    assert session.carried is None
+    with pytest.raises(DataError, match="no map to begin from"):
+        session.begin_carried()
+
+
+def test_a_map_of_other_dimensions_is_taken_into_those_chosen(session, tree):
+    tree.reload(read("other", n_columns=3))
+    session.settings.n_components = 3
+    assert session.begin_carried().warm_start.embedding.shape == (40, 3)

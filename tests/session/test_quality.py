@@ -12,13 +12,17 @@ from napari_embedding_game.core.inspect.map_quality import (
     map_quality,
 )
 from napari_embedding_game.core.inspect.repulsion_bound import repulsion_bound
+from napari_embedding_game.core.types import StartSettings
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
     followed_samples,
     group_columns,
     label_column,
+    more_neighbors,
     names_samples,
     quality_job,
 )
+from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
 
@@ -148,3 +152,41 @@ def test_columns_of_a_few_groups_are_compared_with_the_map(dataset):
     assert "kind" not in group_columns(twice)
     many = pd.DataFrame({"each": pd.Categorical(map(str, range(101)))})
     assert group_columns(many) == {}
+
+
+def test_twice_the_neighbours_or_the_perplexity_are_offered_where_there_are_more():
+    uniform = StartSettings(affinity="uniform")
+    assert more_neighbors(uniform, 1_000) == {"n_neighbors": 30}
+    assert more_neighbors(uniform, 20) == {"n_neighbors": 19}
+    assert more_neighbors(replace(uniform, n_neighbors=200), 1_000) == {}
+    entropic = StartSettings(affinity="entropic", perplexity=30.0)
+    assert more_neighbors(entropic, 1_000) == {"perplexity": 60.0}
+    assert more_neighbors(entropic, 100) == {}
+
+
+def test_the_parts_of_a_map_are_those_of_all_its_neighbours():
+    """A map keeps the 15 nearest: groups of 16 that more neighbours link are linked."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(100.0 * np.eye(4), 16, axis=0) + rng.normal(size=(64, 4))
+    obs = pd.DataFrame(index=[str(row) for row in range(64)])
+    session = Session(pace=UNPACED)
+    session.load(
+        Dataset.from_rows(
+            name="groups", X=X.astype("f4"), obs=obs, var_names=list("abcd"), space="X"
+        )
+    )
+    session.settings.max_iter = 2
+    found = []
+    for n_neighbors in (15, 20):
+        session.settings.n_neighbors = n_neighbors
+        run = session.begin()
+        for frame in run.frames():
+            session.receive(run, frame)
+            if session.state == "finished":
+                run.stop()
+        found.append(quality_job(session)().parts)
+    assert [(parts.n_parts, parts.n_neighbors) for parts in found] == [(4, 15), (1, 20)]
+    saved = session.capture()
+    again = Session()
+    again.restore(saved, session.dataset)
+    assert quality_job(again)().parts is None  # nobody knows

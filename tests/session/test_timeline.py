@@ -5,17 +5,26 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import orthogonal_procrustes
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.energy.methods import resolve
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import GameSettings, StartSettings, WarmStart
+from napari_embedding_game.core.types import (
+    GameSettings,
+    HandForces,
+    Hold,
+    PairSpring,
+    Spring,
+    StartSettings,
+    WarmStart,
+)
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
-from napari_embedding_game.session.run.record import record
+from napari_embedding_game.session.run.record import Forced, RunRecord, record
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED, Run
 from napari_embedding_game.session.session import Session
@@ -126,6 +135,29 @@ def test_twenty_marks_of_a_million_points_fit(make_snapshot):
     assert timeline.n_bytes > 400e6
 
 
+def test_what_a_hand_holds_and_how_landmarks_merge_take_memory(make_snapshot, engine):
+    rows, places = np.arange(40), np.zeros((40, 2))
+    forces = HandForces(
+        holds=(Hold(rows=rows, places=places),),
+        springs=(Spring(rows=rows, place=(0.0, 0.0)),),
+        pairs=(PairSpring(one=rows[:3].copy(), other=rows[5:9].copy(), is_link=True),),
+    )
+    forced = (Forced(iteration=3, forces=forces),)
+    merging = engine.merging(None, make_snapshot().labels, 4, None)
+    timeline = Timeline()
+    shot = make_snapshot()
+    timeline.add("plain", "hand", shot, START, GAME)
+    plain = timeline.n_bytes
+    record = RunRecord(start=START, game=GAME, n_iter=9, forced=forced)
+    timeline.add("held", "hand", shot, START, GAME, record=record, merging=merging)
+    held = rows.nbytes + places.nbytes + 3 * 8 + 4 * 8  # shared rows count once
+    merged = sum(array.nbytes for array in merging.arrays)
+    assert merged > 0
+    assert timeline.n_bytes == plain + held + merged
+    timeline.add("held still", "hand", shot, START, GAME, record=record)
+    assert timeline.n_bytes == plain + held + merged
+
+
 def test_what_is_on_show_is_not_deleted(make_snapshot):
     timeline = Timeline()
     a, b = add(timeline, make_snapshot, "a", "b")
@@ -218,6 +250,69 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine):
     assert session.played.is_branch
 
 
+@pytest.mark.parametrize("state", ["running", "paused", "stopped", "finished"])
+def test_other_neighbours_are_used_from_the_map_on_show_on(session, engine, state):
+    run = session.begin()
+    frames_to(session, run, 50 if state == "finished" else 30)
+    if state in ("paused", "stopped"):
+        {"paused": session.pause, "stopped": session.stop}[state]()
+    assert session.state == state
+    before = session.snapshot
+    session.settings.n_neighbors = 30
+    assert session.stale
+    branch = session.play_on()
+    assert not session.stale
+    assert run.stopped
+    assert branch.edges is None  # they are worked out anew
+    frames = frames_to(session, branch, 0)
+    assert np.array_equal(session.snapshot.embedding, before.embedding)
+    frames_to(session, branch, 50, frames)
+    assert session.played.start.n_neighbors == 30
+    end = session.timeline.newest
+    mark = session.timeline.find(end.parent)
+    assert mark.label == "Neighbours 15 to 30"
+    assert mark.start.n_neighbors == 15  # stepping back undoes it
+    assert mark.snapshot.embedding is before.embedding
+    session.look_back(mark.number)
+    assert session.settings.n_neighbors == 15
+    assert not session.stale
+
+
+def test_a_method_that_comes_with_other_edges_is_told_by_its_name(session):
+    frames_to(session, session.begin(), 30)
+    session.settings.choose_method("tsne")
+    session.settings.metric = "cosine"
+    frames_to(session, session.play_on(), 10)
+    told = [label for label in labels(session.timeline) if "Method" in label]
+    assert told == ["Method t-SNE, Distance euclidean to cosine"]
+
+
+def test_a_change_of_an_earlier_map_is_a_mark_of_its_own(session):
+    run = session.begin()
+    frames = frames_to(session, run, 10)
+    session.pause()
+    session.resume()
+    frames_to(session, run, 50, frames)
+    session.look_back(session.timeline.marks[0].number)
+    session.settings.n_neighbors = 7
+    frames_to(session, session.play_on(), 50)
+    mark = session.timeline.find(session.timeline.newest.parent)
+    assert (mark.label, mark.start.n_neighbors) == ("Neighbours 15 to 7", 15)
+    assert mark.parent == session.timeline.marks[0].number
+
+
+def test_a_map_from_a_file_goes_on_with_other_neighbours(session, engine, dataset):
+    frames_to(session, session.begin())
+    saved = session.capture("first")
+    again = Session(engine, UNPACED)
+    again.restore(saved, dataset)
+    assert not again.stale
+    again.settings.n_neighbors = 9
+    assert again.stale
+    frames_to(again, again.play_on(), 10)
+    assert "Neighbours 15 to 9" in labels(again.timeline)
+
+
 def test_restart_keeps_the_map_that_it_replaces(session):
     run = session.begin()
     frames_to(session, run, 30)
@@ -291,6 +386,32 @@ def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
     assert min(widths) > 0.7 * widths[0]
     last = shots[-1]
     assert same(replay(X, record(branch, last)), last)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"n_neighbors": 30}, {"metric": "cosine"}, {"method": "tsne"}]
+)
+def test_a_map_of_other_neighbours_lies_as_the_former_one_did(changes):
+    game = GameSettings(n_landmarks=20, max_iter=60)
+    start = resolve(StartSettings(n_neighbors=8, init="pca"), game.method)
+    end = to_end(Run(X, start, game, pace=UNPACED))[-1]
+    method = changes.get("method", "game")
+    changed = {name: value for name, value in changes.items() if name != "method"}
+    start = resolve(
+        StartSettings(**{"n_neighbors": 8, "init": "pca", **changed}), method
+    )
+    game = replace(game, method=method)
+    branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
+    last = to_end(branch)[-1]
+    turn, _ = orthogonal_procrustes(*(_centred(shot.embedding) for shot in (last, end)))
+    # No reflection, and turned by less than two degrees.
+    np.testing.assert_allclose(turn, np.eye(2), atol=0.035)
+    assert not np.allclose(last.embedding, end.embedding, atol=0.1)
+    assert same(replay(X, record(branch, last)), last)
+
+
+def _centred(places):
+    return places.astype(float) - places.mean(axis=0)
 
 
 def test_landmarks_begin_where_they_were():

@@ -409,7 +409,7 @@ def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):
     look.size_by.value = "Same"
     look._offer()
     assert "Pressure" not in look.color_by.choices
-    assert look.size_by.choices == ("Same", "Stretch")
+    assert look.size_by.choices == ("Same", "Stretch", "Isolation")
     docks.choose(0)
     table.resize(WIDE + 50, 300)
     assert table.isColumnHidden(PRESSURE)

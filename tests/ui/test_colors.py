@@ -9,6 +9,7 @@ from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.ui.style import coloring as coloring_module
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.style.coloring import (
+    BUILT_IN,
     ByPressure,
     choice_of_value,
     choices,
@@ -117,15 +118,17 @@ def test_what_can_colour_names_before_numbers(dataset):
     assert choices(dataset) == [
         "Cluster",
         "Stretch",
+        "Isolation",
         "Pressure",
         "Similarity",
+        "Pointed",
         "Movement",
         "barcode",
         "kind",
         "many",
         "counts",
     ]
-    assert choices(None) == ["Cluster", "Stretch", "Pressure", "Similarity", "Movement"]
+    assert choices(None) == list(BUILT_IN)
 
 
 def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
@@ -136,8 +139,10 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     assert listed == [
         "Cluster",
         "Stretch",
+        "Isolation",
         "Pressure",
         "Similarity",
+        "Pointed",
         "Movement",
         "kind",
         "area",
@@ -146,7 +151,7 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     ]
     assert "a" not in choices(dataset)  # of X itself, such as a component
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
-    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 5
+    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 7
 
 
 def test_columns_called_as_what_is_built_in_are_those_of_the_file(
@@ -157,14 +162,16 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
     obs["Cluster (file)"] = ["u", "v"] * 20
     genes = ("a", "Pressure", "kind", "d", "Cluster")
     both = replace(dataset, obs=obs, profile_names=genes)
-    assert choices(both)[:5] == [
+    assert choices(both)[:7] == [
         "Cluster",
         "Stretch",
+        "Isolation",
         "Pressure",
         "Similarity",
+        "Pointed",
         "Movement",
     ]
-    assert sorted(choices(both)[5:]) == [
+    assert sorted(choices(both)[7:]) == [
         "Cluster (file)",
         "Cluster (file) (file)",
         "Pressure (file)",

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from qtpy.QtWidgets import QLabel
 
-from napari_embedding_game.core.types import FAR
+from napari_embedding_game.core.types import FAR, UNLIKE
 from napari_embedding_game.ui.canvas.drawing import MAX_MAGNIFICATION, magnification
+from napari_embedding_game.ui.style.isolation_texts import NO_ISOLATION
 from napari_embedding_game.ui.style.stretch_texts import NO_STRETCH
 
 
@@ -50,6 +51,28 @@ def test_size_and_colour_by_stretch(play, session, dock):
     assert [scale._low.text(), scale._high.text()] == ["0", f"{FAR:.3g}"]
 
 
+def test_rows_unlike_all_others_are_told_coloured_and_larger(play, session, dock):
+    layers = play()
+    assert dock.run.unlike.isHidden()  # nobody knows
+    plain = layers.points.size[0]
+    isolation = np.ones(40, np.float32)
+    isolation[[4, 5, 6]] = UNLIKE + 1, np.inf, UNLIKE
+    known = replace(session.snapshot, isolation=isolation)
+    session.restore(replace(session.capture(), snapshot=known))
+    told = "2 points (5.0%) are unlike anything in the data"
+    assert dock.run.unlike.text() == told
+    assert not dock.run.unlike.isHidden()
+    dock.look.size_by.value = "Isolation"
+    sizes = layers.points.size / plain
+    np.testing.assert_allclose(sizes[[0, 4, 5]], [1, *2 * [MAX_MAGNIFICATION]])
+    dock.look.color_by.value = "Isolation"
+    colors = layers.points.face_color
+    assert len(np.unique(colors[[4, 5, 6]], axis=0)) == 1
+    assert not np.array_equal(colors[4], colors[0])
+    scale = dock.look.legend._body
+    assert [scale._low.text(), scale._high.text()] == ["1", f"{UNLIKE:.3g}"]
+
+
 def test_a_map_of_an_older_file_says_that_its_stretch_is_not_known(play, session, dock):
     play()
     old = replace(session.snapshot, stretch=None)
@@ -57,6 +80,8 @@ def test_a_map_of_an_older_file_says_that_its_stretch_is_not_known(play, session
     dock.look.color_by.value = "Stretch"
     assert dock.look.legend._body.text() == NO_STRETCH
     dock.look.size_by.value = "Stretch"  # nothing to go by: all the same
+    dock.look.color_by.value = "Isolation"
+    assert dock.look.legend._body.text() == NO_ISOLATION
     assert dock.run.far.text() == ""
 
 

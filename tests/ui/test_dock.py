@@ -9,6 +9,7 @@ from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QProgressBar, QWidget
 
+from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.energy.methods import METHODS, is_installed
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
@@ -37,6 +38,22 @@ def test_run_is_the_first_click(play, session, dock):
     assert dock.run.run.text == "Restart"
     assert "Finished" in dock.run.stage.text()
     assert dock.run.squeezed.text().startswith("25% of points squeezed")
+
+
+def test_a_game_of_many_points_is_on_a_grid_until_landmarks_are_chosen(
+    play, session, dock, dataset, engine, monkeypatch
+):
+    monkeypatch.setattr(valid_combinations, "MANY_POINTS", len(dataset.obs))
+    session.load(dataset)
+    approximation = dock.game.controls["approximation"]
+    assert approximation.value == "mesh"
+    play()
+    assert engine.games[-1].approximation == "mesh"
+    assert session.settings.approximation is None
+    approximation.value = "landmarks"
+    assert session.steered.approximation == "landmarks"
+    assert not session.stale
+    monkeypatch.undo()
 
 
 def test_without_data_there_is_a_hint_and_nothing_to_run(viewer, engine):
@@ -280,7 +297,25 @@ def test_what_needs_a_restart_says_so(play, dock):
     assert dock.game.stale.isHidden()
     dock.game.controls["n_neighbors"].value = 30
     assert not dock.game.stale.isHidden()
+    assert dock.game.continue_stale.native.isVisibleTo(dock)
+    dock.game.controls["method"].value = "pca"
+    assert not dock.game.continue_stale.native.isVisibleTo(dock)
+    assert "begins anew" in dock.game.stale.text()
+    dock.game.controls["method"].value = "game"
     play()
+    assert dock.game.stale.isHidden()
+    assert not dock.game.restart_stale.native.isVisibleTo(dock)
+
+
+def test_other_neighbours_are_used_without_a_restart(play, qtbot, dock, session):
+    play()
+    drawn, run = dock.controller.layers.points, session.run
+    dock.game.controls["n_neighbors"].value = 30
+    QTest.mouseClick(dock.game.continue_stale.native, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: session.run is not run and session.state == "finished")
+    assert session.played.start.n_neighbors == 30
+    assert session.played.is_branch
+    assert dock.controller.layers.points is drawn
     assert dock.game.stale.isHidden()
 
 

@@ -63,6 +63,7 @@ def test_a_snapshot_with_nan_is_left_out(layers, make_snapshot):
 def test_landmarks_come_and_go(layers, make_snapshot):
     layers.show(make_snapshot(10, n_landmarks=8), GREY)
     assert len(layers.landmarks.data) == 8
+    assert "<A> adds one" in layers.landmarks.help  # below the canvas, once selected
     layers.show(make_snapshot(20, n_landmarks=2), GREY)
     assert len(layers.landmarks.data) == 2
 

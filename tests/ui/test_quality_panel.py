@@ -149,6 +149,30 @@ def test_a_graph_in_parts_is_told_where_it_matters():
     assert "4 groups without any link (25% of the points" in told
 
 
+def test_a_graph_in_parts_is_mended_by_a_button(
+    dock, play, session, monkeypatch, qtbot
+):
+    panel = dock.quality
+    found = replace(FOUND, parts=GraphParts(4, 0.25, 15))
+    monkeypatch.setattr(quality_panel, "quality_job", lambda one: lambda: found)
+    play()
+    qtbot.waitUntil(lambda: "4 pieces" in panel.toggleButton().text())  # folded
+    assert panel.link.text == "Continue with Neighbours 30"
+    former = session.run
+    dock.show()
+    unfold(panel)
+    assert not panel.link.native.isHidden()
+    panel.link.native.click()
+    assert dock.game.controls["n_neighbors"].value == 30
+    qtbot.waitUntil(lambda: session.run is not former and session.state == "finished")
+    assert session.played.start.n_neighbors == 30
+    assert session.played.is_branch
+    qtbot.waitUntil(lambda: panel.link.text == "Continue with Neighbours 39")
+    session.settings.choose_method("pca")
+    panel.show_quality(found, None)
+    assert panel.link.native.isHidden()  # it would begin anew
+
+
 def test_what_landmarks_stand_for_is_told_with_the_true_energy():
     assert told_bound(FOUND) == ""
     bound = RepulsionBound(bound=900.0, total=1_100.0, n_points=100, repulsion=0.5)
@@ -220,7 +244,7 @@ def test_the_course_of_a_figure_is_drawn_during_a_run(
 
 
 def test_stability_is_measured_beside_the_map_and_can_be_stopped(
-    panel, play, session, qtbot, monkeypatch
+    panel, dock, play, session, qtbot, monkeypatch
 ):
     stability = panel.stability
     assert not stability.button.isEnabled()
@@ -251,6 +275,12 @@ def test_stability_is_measured_beside_the_map_and_can_be_stopped(
     QTest.mouseClick(stability.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "whichever of 2 other seeds" in stability.note.text())
     assert stability.button.text() == "Measure stability"
+    assert stability.keep.text() == "Keep these 2 maps to compare"
+    QTest.mouseClick(stability.keep, Qt.MouseButton.LeftButton)
+    *_, one, two = session.timeline.marks
+    assert [one.label, two.label] == ["Seed 1", "Seed 2"]
+    assert "Neighbours kept" in dock.run.timeline.strip.told(one)
+    assert stability.keep.isHidden()
     assert session.look.color_by == "Stability"
     assert len(session.dataset.obs["Stability"]) == 40
     assert session.snapshot is before

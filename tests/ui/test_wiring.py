@@ -56,12 +56,15 @@ class DataView(Recorder):
 class GameView(Recorder):
     real = MethodControls
     dimensions_requested = Signal(int)
+    continue_requested = Signal()
+    play_requested = Signal()
 
 
 class RunView(Recorder):
     real = RunControls
     play_requested = Signal()
     continue_requested = Signal()
+    carried_requested = Signal()
     save_requested = Signal(object)
     save_session_requested = Signal(object)
     copy_methods_requested = Signal()
@@ -153,8 +156,11 @@ ASKED = [
     ("data.recent_requested", (), "session_store.recent", call()),
     ("data.map_requested", ("map 2",), "session_store.open", call("map 2")),
     ("game.dimensions_requested", (3,), "change_dimensions", call(3)),
+    ("game.continue_requested", (), "play_on", call()),
+    ("game.play_requested", (), "play", call()),
     ("run.play_requested", (), "play", call()),
     ("run.continue_requested", (), "play_on", call()),
+    ("run.carried_requested", (), "play_carried", call()),
     ("run.save_requested", (PATH,), "writing.save", call(PATH)),
     ("run.save_session_requested", (PATH,), "writing.save_session", call(PATH)),
     ("run.write_features_requested", (), "writing.write_features", call()),

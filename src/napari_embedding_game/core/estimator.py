@@ -36,8 +36,8 @@ from napari_embedding_game.core.energy.methods import (
     per_point,
     resolve,
 )
+from napari_embedding_game.core.energy.valid_combinations import settled
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
-from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.names import (
     AFFINITIES,
@@ -149,6 +149,7 @@ class EmbeddingGame(
         How the repulsion of all pairs is found: by "landmarks" (Eq. 3), a "mesh",
         "sampled_edges" (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is the
         method's own, and "exact" under a minimiser, most of which take "mesh" too.
+        The game's own are landmarks, and from 50,000 rows on a mesh, in the plane.
     optimizer : str, default="game"
         Who moves the points: "game", their own steps, or a minimiser over all pairs,
         "spectral_direction", "lbfgs", "homotopy" or "pressured_points": see
@@ -495,7 +496,7 @@ class EmbeddingGame(
         graph = pipeline.neighbors(X, start)
         weighted, layout = pipeline.place(graph, X, start, layout)
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
-        self.isolation_ = isolation(graph.indices, graph.distances)
+        self.isolation_ = weighted.isolation
         self.affinity_matrix_ = weighted.matrix()
         self._fitted = pipeline.fitted(X, graph, weighted, start, settings)
         stops = [*changes, *([] if stop_at is None else [stop_at])]
@@ -585,7 +586,7 @@ class EmbeddingGame(
             one_of, "approximation", self.approximation, APPROXIMATIONS
         )
         share = "a number from 0 up to below 1"
-        return GameSettings(
+        settings = GameSettings(
             method=self.method,
             approximation=approximation,
             optimizer=one_of("optimizer", self.optimizer, OPTIMIZERS),
@@ -599,6 +600,7 @@ class EmbeddingGame(
             schedule=one_of("schedule", self.schedule, SCHEDULES),
             max_iter=optional(whole, "max_iter", self.max_iter, 1),
         )
+        return settled(settings, n_rows, self.n_components)
 
     def _rate(self, name: str) -> float | None:
         return optional(number, name, getattr(self, name), "a number at least 0", 0)

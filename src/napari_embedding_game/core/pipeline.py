@@ -11,6 +11,7 @@ The affinity of ``start`` is that of the method: see :func:`methods.resolve`.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,12 @@ from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.classical import CLASSICAL, check_fits
 from napari_embedding_game.core.graph.given import check_given
 from napari_embedding_game.core.graph.initialization import (
+    among_neighbors,
     check_dimensions,
     start_layout,
 )
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.core.inspect.isolation import isolation_of
 from napari_embedding_game.core.new_rows.fitted_map import FittedMap, FittedRows
 from napari_embedding_game.core.types import (
     GameSettings,
@@ -113,13 +116,20 @@ def place(
     X: Any,
     start: StartSettings,
     layout: NDArray[np.float32] | None = None,
+    unplaced: NDArray[np.integer] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
-    """Weight the edges, then place the points, (N, d), unless ``layout`` does so."""
+    """Weight the edges, then place the points, (N, d), unless ``layout`` does so.
+
+    The ``unplaced`` points of a layout, (m,), are put among their neighbours.
+    """
     X = _row_by_row(X)
     perplexity = min(start.perplexity, graph.n_neighbors / 3)
     weighted = edges(
         graph, start.affinity, X=X, perplexity=perplexity, n_jobs=start.n_jobs
     )
+    weighted = replace(weighted, isolation=isolation_of(graph))
+    if layout is not None and unplaced is not None:
+        return weighted, among_neighbors(layout, unplaced, weighted)
     if layout is not None:
         return weighted, layout
     return weighted, start_layout(

@@ -31,6 +31,9 @@ IntArray = NDArray[np.integer]
 FAR = 5.0
 """Stretch above which a point is told to lie far from its neighbours in the data."""
 
+UNLIKE = 2.0
+"""Isolation above which a row is told to be unlike anything in the data."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartSettings:
@@ -109,6 +112,9 @@ class WarmStart:
     iterations_left: int = 0
     """Iterations that were left of the schedule, 0 at its end.  They are played, and at
     least the second half of the schedule."""
+    unplaced: IntArray | None = None
+    """(m,) points that the layout knows no place of: before the run begins they are
+    put among their neighbours (:func:`initialization.among_neighbors`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -240,6 +246,10 @@ class Snapshot:
     neighbors: NDArray[np.int32] | None = None
     """(N, k) nearest rows of each point in the data, -1 for none; no copy.  None where
     nobody knows."""
+    isolation: NDArray[np.float32] | None = None
+    """(N,) how far each row is from those most like it in the data, 1 as usual; no
+    copy, the same in all of a run.  None where nobody knows: in maps of older files and
+    of given edges.  See :mod:`inspect.isolation`."""
     warning: str = ""
     """A sentence when the picture cannot be trusted (the points collapse, or are
     still on their way)."""
@@ -265,6 +275,11 @@ class Snapshot:
         """Share of points that lie far from their neighbours; NaN if not known."""
         return stretched_share(self.stretch)
 
+    @property
+    def unlike_count(self) -> int:
+        """Number of points that are unlike anything in the data; 0 if not known."""
+        return 0 if self.isolation is None else unlike_count(self.isolation)
+
 
 def stretched_share(stretch: NDArray[np.floating] | None) -> float:
     """Return the share of points that lie ``FAR`` from their neighbours, 0 to 1.
@@ -274,6 +289,11 @@ def stretched_share(stretch: NDArray[np.floating] | None) -> float:
     if stretch is None:
         return math.nan
     return float(np.count_nonzero(stretch > FAR) / max(len(stretch), 1))
+
+
+def unlike_count(isolation: NDArray[np.floating]) -> int:
+    """Return how many of these are above ``UNLIKE``."""
+    return int(np.count_nonzero(isolation > UNLIKE))
 
 
 def undefined(n_points: int) -> NDArray[np.float32]:

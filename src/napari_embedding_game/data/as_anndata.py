@@ -5,13 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.readers import read as read_dataset
+from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.data.validation import Duplicates, Missing
 
 if TYPE_CHECKING:
@@ -80,9 +82,25 @@ def as_anndata(dataset: Dataset) -> AnnData:
         # Names of rows belong to the user, and may occur twice.
         warnings.filterwarnings("ignore", message=".*names are not unique")
         adata = AnnData(
-            X=dataset.expression.values,
+            X=_in_memory(dataset),
             obs=dataset.obs.set_axis(dataset.obs.index.astype(str)),
             var=pd.DataFrame(index=list(dataset.profile_names)),
         )
     adata.obsm[FEATURES] = dataset.X
     return adata
+
+
+def _in_memory(dataset: Dataset) -> Any:
+    """Return the genes, read from disk where they stay there.
+
+    Raises
+    ------
+    DataError
+        They are larger than the memory.
+    """
+    values = dataset.expression.values
+    if not isinstance(values, StoredColumns):
+        return values
+    n_bytes = 16 * values.values_per_column * values.shape[1]  # twice, to be turned
+    check_fits(int(n_bytes), dataset.name, "its genes")
+    return values.in_memory()

@@ -157,6 +157,16 @@ class Dataset:
             predicted={k: one.take(rows) for k, one in self.predicted.items()},
         )
 
+    def without_genes(self, *notes: str) -> Dataset:
+        """Return the same, to be compared by what is embedded."""
+        return replace(
+            self,
+            profile=None,
+            profile_names=(),
+            has_expression=False,
+            notes=(*self.notes, *notes),
+        )
+
     def add_score(
         self, name: str, values: NDArray[np.floating], genes: Sequence[str]
     ) -> None:

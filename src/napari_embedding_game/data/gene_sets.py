@@ -7,18 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
 from napari_embedding_game.data.gene_names import FoundNames, find_names, split_names
+from napari_embedding_game.data.stored_columns import StoredColumns
 
 GMT = ".gmt"
 LARGEST_FILE = 64_000_000
 """Bytes; all sets of MSigDB together are a third of it."""
+_BINS, _DRAWN = 25, 50
+"""Of ``score_genes``: n_bins and ctrl_size."""
 SEED = 0
 """Of the genes that a score is compared with; scanpy's own default."""
 
@@ -119,6 +124,8 @@ def _scored(dataset: Dataset, places: Sequence[int], name: str) -> NDArray[np.fl
     import scanpy as sc
     from anndata import AnnData
 
+    if isinstance(dataset.expression.values, StoredColumns):
+        return _scored_on_disk(dataset.expression.values, places, name)
     # Numbers as names: those of the data may occur twice.
     numbers = pd.RangeIndex(len(dataset.profile_names)).astype(str)
     adata = AnnData(dataset.expression.values, var=pd.DataFrame(index=numbers))
@@ -128,14 +135,87 @@ def _scored(dataset: Dataset, places: Sequence[int], name: str) -> NDArray[np.fl
             warnings.simplefilter("ignore")
             sc.tl.score_genes(adata, numbers[list(places)], random_state=SEED)
     except (RuntimeError, ValueError) as error:
-        raise DataError(
-            f'"{name}" cannot be scored, as too few other genes are expressed as '
-            f"highly to compare with ({str(error).rstrip('.')}): take fewer genes."
-        ) from error
+        raise _too_few(name, str(error).rstrip(".")) from error
     finally:
         np.random.set_state(state)  # noqa: NPY002
     values: NDArray[np.float64] = adata.obs["score"].to_numpy(dtype=np.float64)
     return values
+
+
+def _too_few(name: str, why: str) -> DataError:
+    return DataError(
+        f'"{name}" cannot be scored, as too few other genes are expressed as highly to '
+        f"compare with ({why}): take fewer genes."
+    )
+
+
+def _scored_on_disk(
+    values: StoredColumns, places: Sequence[int], name: str
+) -> NDArray[np.float64]:
+    """Return what scanpy would of genes that are read from disk a few at a time."""
+    means = np.concatenate([_means(part, 0) for part in values.iter_columns()])
+    others = _compared_genes(means, list(dict.fromkeys(places)))
+    if not others:
+        raise _too_few(name, "there are none")
+    return _mean_over(values, places) - _mean_over(values, others)
+
+
+def _compared_genes(means: NDArray[np.floating], genes: Sequence[int]) -> list[int]:
+    """Return the genes that a set is compared with, by the rule of ``score_genes``.
+
+    The genes are ranked by their mean and divided into bins; of each bin that has a
+    gene of the set, 50 are drawn.
+    """
+    known = pd.Series(means)[np.isfinite(means)]
+    n_in_bin = int(np.round(len(known) / (_BINS - 1)))
+    if not n_in_bin:
+        return []
+    bins = known.rank(method="min") // n_in_bin
+    rng = np.random.RandomState(SEED)
+    drawn: set[int] = set()
+    for one in np.unique(bins[[gene for gene in genes if gene in bins.index]]):
+        alike = bins[bins == one].index
+        if len(alike) > _DRAWN:
+            alike = alike.to_series().sample(_DRAWN, random_state=rng).index
+        drawn.update(alike)
+    # scanpy has names, and these in the order of their letters.
+    return sorted(drawn.difference(genes))
+
+
+def _mean_over(values: StoredColumns, places: Sequence[int]) -> NDArray[np.float64]:
+    """Return the mean of each row over some columns, missing values left out."""
+    total = np.zeros((2, values.shape[0]))
+    for part in values.iter_columns(places):
+        total += _sums_and_counts(part, 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean: NDArray[np.float64] = total[0] / total[1]
+    return mean
+
+
+def _means(part: Any, axis: int) -> NDArray[np.floating]:
+    if not sp.issparse(part):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a gene that is missing everywhere
+            means: NDArray[np.floating] = np.nanmean(part, axis=axis)
+        return means
+    total, count = _sums_and_counts(part, axis)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean: NDArray[np.float64] = total / count
+    return mean
+
+
+def _sums_and_counts(part: Any, axis: int) -> NDArray[np.float64]:
+    """Return (2, m): sums along an axis without missing values, and how many."""
+    if not sp.issparse(part):
+        sums = np.nansum(part, axis=axis, dtype=np.float64)
+        return np.stack([sums, np.sum(~np.isnan(part), axis=axis)])
+    is_missing = part.copy()
+    is_missing.data = np.isnan(part.data).astype(np.float64)
+    known = part.copy()
+    known.data = np.nan_to_num(part.data, nan=0.0)
+    sums = np.asarray(known.sum(axis=axis, dtype=np.float64)).ravel()
+    missing = np.asarray(is_missing.sum(axis=axis)).ravel()
+    return np.stack([sums, part.shape[axis] - missing])
 
 
 def add_score(dataset: Dataset, scores: GeneScores) -> str:

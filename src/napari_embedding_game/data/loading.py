@@ -14,12 +14,14 @@ from typing import Any
 
 from napari_embedding_game.data.batch_mixing import with_batches_mixed
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.recipe import Recipe, apply_recipe
 from napari_embedding_game.data.stages import Stages
+from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.data.validation import Duplicates, Missing, Several
 
 
@@ -93,3 +95,20 @@ def prepared(
     elif batch_key is not None:
         dataset = yield from with_batches_mixed(dataset, batch_key)
     return replace(result, dataset=dataset)
+
+
+def with_genes_at_hand(dataset: Dataset) -> Stages[Dataset]:
+    """Do now what has to be done once before genes can be read from disk by column.
+
+    Whoever asks for a gene of what :func:`load` returns waits for it otherwise.  Where
+    it cannot be done, as when the disk is full, clusters are compared by what is
+    embedded, and a note says why.
+    """
+    if not isinstance(dataset.profile, StoredColumns):
+        return dataset
+    try:
+        yield from dataset.profile.prepare()
+    except DataError as error:
+        note = f"Genes are not compared. {error}"
+        return dataset.without_genes(note)
+    return dataset

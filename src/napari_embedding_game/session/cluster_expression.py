@@ -18,6 +18,8 @@ from napari_embedding_game.data.gene_names import find_names
 
 MOST_GENES = 200
 """More columns can be neither read nor held."""
+_AT_ONCE = 16
+"""Columns that are in memory at a time, of all rows."""
 N_CELLS = 60
 """Cells of each cluster that are drawn in a heat map."""
 
@@ -87,15 +89,31 @@ def iter_cluster_expression(
             f"These are {len(places):,} names, and {MOST_GENES} can be shown beside "
             "each other: leave some out."
         )
-    values = dataset.expression.columns(places)
+    summary, cells = _summarized(dataset, places, codes, len(clusters))
     return ClusterExpression(
         clusters=tuple(clusters),
         sizes=tuple(np.bincount(codes[codes >= 0], minlength=len(clusters)).tolist()),
         genes=tuple(dataset.profile_names[place] for place in places),
-        summary=summarize(values, codes, len(clusters)),
-        cells=_drawn(values, codes, len(clusters)),
+        summary=summary,
+        cells=cells,
         note=note,
     )
+
+
+def _summarized(
+    dataset: Dataset, places: Sequence[int], codes: NDArray[np.intp], n_clusters: int
+) -> tuple[GroupSummary, tuple[NDArray[np.floating], ...]]:
+    """Return the figures of columns, and values of some points, few columns a time."""
+    summaries, drawn = [], []
+    for first in range(0, len(places), _AT_ONCE):
+        values = dataset.expression.columns(places[first : first + _AT_ONCE])
+        summaries.append(summarize(values, codes, n_clusters))
+        drawn.append(_drawn(values, codes, n_clusters))
+    summary = GroupSummary(
+        np.hstack([one.means for one in summaries]),
+        np.hstack([one.shares for one in summaries]),
+    )
+    return summary, tuple(np.hstack(parts) for parts in zip(*drawn, strict=True))
 
 
 def _leading(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,16 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import is_defined, stretched_share
+from napari_embedding_game.core.inspect.column_blocks import (
+    ColumnBlocks,
+    is_read_by_column,
+    iter_blocks,
+)
+from napari_embedding_game.core.types import (
+    is_defined,
+    stretched_share,
+    unlike_count,
+)
 from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
@@ -71,6 +80,8 @@ class ClusterReport:
     """Whether the method defines pressure."""
     stretched_share: float
     """Share of points that lie far from their neighbours; NaN where not known."""
+    unlike_count: int = 0
+    """Number of points that are unlike anything in the data."""
     column: str = ""
     composition: tuple[Share, ...] = ()
     draw: NDArray[np.intp]
@@ -123,6 +134,21 @@ class ColumnSums:
         return mean, np.where(variance > noise, variance, 0.0)
 
 
+def _sums_by_column(
+    values: ColumnBlocks, rows: NDArray[np.intp]
+) -> Generator[float, None, tuple[ColumnSums, ColumnSums]]:
+    """Yield the share done, and return the sums over all rows and over some."""
+    n_columns = values.shape[1]
+    sums = np.zeros((2, 3, n_columns))
+    for first, last, block in iter_blocks(values):
+        for place, part in enumerate((block, block[rows])):
+            of_part = ColumnSums.of(part)
+            found = of_part.count, of_part.total, of_part.squares
+            sums[place, :, first:last] = found
+        yield last / n_columns
+    return ColumnSums(*sums[0]), ColumnSums(*sums[1])
+
+
 def _sparse_sums(rows: Any) -> NDArray[np.float64]:
     """Return count, sum and sum of squares of each column: (3, G)."""
     n_rows, n_columns = rows.shape
@@ -169,6 +195,7 @@ class Reporter:
         pressure: NDArray[np.floating],
         *,
         stretch: NDArray[np.floating] | None = None,
+        isolation: NDArray[np.floating] | None = None,
         column: str = "",
         n_draw: int = 24,
         seed: int = 0,
@@ -181,7 +208,7 @@ class Reporter:
             Ids of clusters.
         labels, pressure : array, shape (n,)
             All pressures are NaN where the method does not define it.
-        stretch : array, shape (n,), optional
+        stretch, isolation : array, shape (n,), optional
             None where it is not known.
         column : str
             Metadata column to compose by; "" for none.
@@ -202,6 +229,7 @@ class Reporter:
             pressured_share=_pressured_share(chosen),
             has_pressure=is_defined(pressure),
             stretched_share=stretched_share(None if stretch is None else stretch[rows]),
+            unlike_count=0 if isolation is None else unlike_count(isolation[rows]),
             column=column,
             composition=self._composition(rows, column),
             draw=draw,
@@ -213,7 +241,21 @@ class Reporter:
         return composition(self.dataset.obs[column], rows)
 
     def contrasts(self, points: NDArray[np.bool_]) -> tuple[Contrast, ...]:
-        """Return the columns in which some points differ most from the rest.
+        """Do all of :meth:`iter_contrasts`, and return what it found."""
+        steps = self.iter_contrasts(points)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                found: tuple[Contrast, ...] = end.value
+                return found
+
+    def iter_contrasts(
+        self, points: NDArray[np.bool_]
+    ) -> Generator[float, None, tuple[Contrast, ...]]:
+        """Yield the share done, and return the columns that differ most.
+
+        Some points are compared with the rest.
 
         Parameters
         ----------
@@ -230,11 +272,15 @@ class Reporter:
         everything_or_nothing = len(rows) in (0, len(self.dataset.obs))
         if everything_or_nothing or self.dataset.images is not None:
             return ()
-        if self._sums is None:
-            self._sums = ColumnSums.of(self.dataset.expression.values)
-        columns = self._sums.contrast(
-            ColumnSums.of(self.dataset.expression.values[rows])
-        )
+        values = self.dataset.expression.values
+        if is_read_by_column(values):
+            self._sums, inside = yield from _sums_by_column(values, rows)
+        else:
+            yield 0.0
+            if self._sums is None:
+                self._sums = ColumnSums.of(values)
+            inside = ColumnSums.of(values[rows])
+        columns = self._sums.contrast(inside)
         best = np.argsort(-np.abs(columns[2]), kind="stable")[:MAX_COLUMNS]
         names = self.dataset.profile_names
         return tuple(

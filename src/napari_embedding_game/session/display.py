@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from psygnal import SignalGroupDescriptor
 
-SizeBy: TypeAlias = Literal["Same", "Stretch", "Pressure"]
+SizeBy: TypeAlias = Literal["Same", "Stretch", "Isolation", "Pressure"]
 
 
 @dataclass
@@ -17,12 +17,13 @@ class DisplaySettings:
     events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
 
     color_by: str = "Cluster"
-    """"Cluster", "Stretch", "Pressure", "Similarity" (to the selection), the name of a
+    """"Cluster", "Stretch", "Isolation", "Pressure", "Similarity" (to the selection),
+    "Pointed" (similarity to the point under the mouse), "Movement", the name of a
     metadata column, or of a gene."""
     limits: tuple[float, float] | None = None
     """Values that get the first and the last colour; None: those that suit them."""
     size_by: SizeBy = "Same"
-    """Which points are drawn larger: stretched ones, or those under pressure."""
+    """Which points are drawn larger: stretched, isolated ones, those under pressure."""
     split_by: str = ""
     """Column whose groups are shown side by side; "" for one map."""
     show_landmarks: bool = True

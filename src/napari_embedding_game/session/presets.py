@@ -89,6 +89,7 @@ BUILT_IN: tuple[Preset, ...] = (
         "As in the paper",
         {
             "affinity": "uniform",
+            "approximation": "landmarks",
             "schedule": "paper",
             "update": "omd",
             "landmark_update": "omd",

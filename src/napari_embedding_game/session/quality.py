@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.energy.methods import n_searched
+from napari_embedding_game.core.types import StartSettings
+
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.map_quality import (
         ColumnAgreement,
@@ -96,6 +99,23 @@ def label_column(session: Session) -> str | None:
     return column if is_of_groups else None
 
 
+MOST_NEIGHBORS, MOST_PERPLEXITY = 200, 200.0
+"""That are offered to mend a graph in parts, as the window offers them at all."""
+
+
+def more_neighbors(start: StartSettings, n_points: int) -> dict[str, Any]:
+    """Return the settings by which twice as many neighbours link the points.
+
+    Empty where that is more than there are, or than is offered at all.
+    """
+    if start.affinity == "entropic":
+        perplexity = min(2 * start.perplexity, MOST_PERPLEXITY)
+        is_more = start.perplexity < perplexity <= (n_points - 1) / 3
+        return {"perplexity": perplexity} if is_more else {}
+    n_neighbors = min(2 * start.n_neighbors, MOST_NEIGHBORS, n_points - 1)
+    return {"n_neighbors": n_neighbors} if n_neighbors > start.n_neighbors else {}
+
+
 def is_comparable(session: Session) -> bool:
     """Return whether the rows of the data can be compared with the map."""
     dataset, played = session.dataset, session.played
@@ -118,9 +138,13 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     column = label_column(session)
     labels = None if column is None else dataset.obs[column].cat.codes.to_numpy()
     columns, game = group_columns(dataset.obs), played.game
-    clusters = session.clusters.labels
+    edges, clusters = session.edges, session.clusters.labels
+    start, n_points = played.start, len(snapshot.embedding)
+    searched = n_searched(start.affinity, start.n_neighbors, start.perplexity, n_points)
 
     def work_out() -> MapQuality | None:
+        from napari_embedding_game.core.graph.affinities import N_NEAREST, Edges
+        from napari_embedding_game.core.inspect.graph_parts import parts_of_edges
         from napari_embedding_game.core.inspect.grid_error import grid_error_of
         from napari_embedding_game.core.inspect.map_quality import map_quality
         from napari_embedding_game.core.inspect.repulsion_bound import repulsion_bound
@@ -130,12 +154,15 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
             embedding,
             labels,
             metric=metric,
-            neighbors=snapshot.neighbors,
+            # Of more neighbours it keeps a part, which may hang together less.
+            neighbors=snapshot.neighbors if searched <= N_NEAREST else None,
             columns=columns,
             clusters=clusters,
         )
         if found is None:
             return None
+        if isinstance(edges, Edges):
+            found = replace(found, parts=parts_of_edges(edges, searched))
         return replace(
             found,
             bound=repulsion_bound(snapshot, game),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.clustering import Cluster
 
 MOST = 5
@@ -69,7 +70,10 @@ def _value(dataset: Dataset, row: int, name: str) -> Any:
         return dataset.obs[name].iloc[row]
     if name not in dataset.profile_names:
         return None
-    return dataset.expression.cell(row, dataset.profile_names.index(name))
+    try:
+        return dataset.expression.cell(row, dataset.profile_names.index(name))
+    except DataError:  # the file of the genes is gone: other facts are told
+        return None
 
 
 def _is_none(value: Any) -> bool:

@@ -22,6 +22,7 @@ from napari_embedding_game.core.energy.valid_combinations import (
     check_hand,
     fits_exactly,
     is_played,
+    settled,
 )
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import (
@@ -35,6 +36,7 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.gene_sets import GeneScores, add_score
 from napari_embedding_game.data.predicted import PredictedLabels
+from napari_embedding_game.session.carried import CarriedLayout
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.comparing import Comparing
@@ -51,6 +53,7 @@ from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
 from napari_embedding_game.session.shown_comparisons import ShownComparisons
+from napari_embedding_game.session.similarity import Pointed
 from napari_embedding_game.session.splitting import Splitting
 from napari_embedding_game.session.steering import moved, redimensioned
 from napari_embedding_game.session.timeline import (
@@ -58,6 +61,7 @@ from napari_embedding_game.session.timeline import (
     Mark,
     Timeline,
     told_change,
+    told_start,
     warm_start,
 )
 
@@ -90,6 +94,10 @@ class Session:
     """A :class:`SavedMap` was taken up, with its view."""
     looked_back = Signal(object)
     """The :class:`Mark` whose layout is on show now."""
+    carried_changed = Signal()
+    """Whether the layout of another map can be begun from."""
+    pointed_changed = Signal()
+    """What all rows are compared with under the mouse."""
     columns_changed = Signal()
     """The metadata have columns more, such as the score of a gene set."""
 
@@ -111,12 +119,18 @@ class Session:
         self._restored: SavedMap | None = None
         self.placed_on: PlacedOn | None = None
         """The map of a reference that the points were placed on."""
+        self._begun_with = StartSettings()
+        """What ``run`` was begun with, as it was chosen."""
         self.timeline = Timeline()
         self.hand = Hand(self)
         self.comparing = Comparing(self)
         self.splitting = Splitting(self)
         self.comparisons = ShownComparisons()
         """Of groups of points, as the Inspector has shown them."""
+        self.carried: CarriedLayout | None = None
+        """The layout of the same rows in another space, while there is no map."""
+        self.pointed: Pointed | None = None
+        """How similar all rows are to the one that the mouse was on last."""
         self._is_by_hand = False
         self._shown: Mark | None = None
         """The mark that ``snapshot`` is of, where it is of an earlier moment."""
@@ -149,6 +163,7 @@ class Session:
         self.placed_on = None
         self.timeline.clear()
         self.hand.clear()
+        self.carried = self.pointed = None
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
@@ -189,7 +204,10 @@ class Session:
         """Stop what is played and return a run that goes on from the map on show.
 
         With the present settings, and as a branch: what came after that map before
-        stays in the timeline.
+        stays in the timeline, where a mark tells what was changed.  Where other
+        neighbours or weights are chosen than the map was made of, they are worked out
+        anew.  Nothing turns the map meanwhile: the forces between points have no
+        moment, so that it lies as the former one does.
 
         Parameters
         ----------
@@ -202,10 +220,78 @@ class Session:
             There is no map, or nothing that can go on from it.
         """
         snapshot = self._check_goes_on()
-        if label:
-            self.mark(label)
+        told = self._told_staleness()
+        if label or told:
+            self._mark_as_played(label or told)
         self.mark_present("Before Continue")
         return self._branch(warm_start(snapshot))
+
+    def carry(self, layout: CarriedLayout | None) -> None:
+        """Offer to begin where the same rows lie on another map, or no longer."""
+        self.carried = layout
+        self.carried_changed.emit()
+
+    def begin_carried(self) -> Run:
+        """Return a run that begins where the same rows lie on another map.
+
+        That map is the first mark of the timeline, so that the new one can be compared
+        with it.
+
+        Raises
+        ------
+        DataError, InputError
+            There is no such map, or nothing that can go on from it.
+        """
+        self._check_data()
+        carried = self.carried
+        if carried is None:
+            raise DataError("There is no map to begin from: press Run.")
+        check_goes_on(self.settings.game())
+        layout, n_components = carried.warm_start, self.settings.n_components
+        if layout.embedding.shape[1] != n_components:
+            seed = self.settings.random_state
+            layout = redimensioned(layout, n_components, seed).layout
+        self.timeline.add(
+            f"Map of {carried.space}",
+            "end",
+            carried.snapshot,
+            carried.start,
+            carried.game,
+        )
+        self.clusters.begin_run()
+        return self._branch(layout)
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether the chosen method can go on from the map on show, if there is one."""
+        is_fixed = bool(get_method(self.settings.method).moved_by)
+        return self.snapshot is not None and not is_fixed
+
+    def _told_staleness(self) -> str:
+        """Return in words what makes the map stale; "" where it is not."""
+        played = self.played
+        if not self.stale or played is None:
+            return ""
+        steered = played.steered[-1].game if played.steered else played.game
+        begun, game = played.start, self.chosen_game()
+        if steered.method != game.method:  # which comes with edges of its own
+            begun = replace(begun, affinity=self._start_settings().affinity)
+        told = told_change(steered, game), told_start(begun, self._start_settings())
+        return ", ".join(filter(None, told))
+
+    def _mark_as_played(self, label: str) -> None:
+        """Mark the map on show, with the settings that it was played with.
+
+        One that was looked back at has a mark: that it was changed is told by another
+        one, from which the branch goes on.
+        """
+        if self._shown is not None:
+            begun, game = self._shown.start, self._shown.game
+        elif self._restored is not None and self._played_by is None:
+            begun, game = self._restored.start, self._restored.game
+        else:
+            begun, game = self._begun_with, self._steered
+        self._add_mark(label, "hand", begun, game)
 
     def move_cluster(
         self, cluster: int, by: NDArray[np.floating], *, is_pinned: bool = False
@@ -330,13 +416,14 @@ class Session:
         self.run = Run(
             self.dataset.X,
             start,
-            self.settings.game(),
+            self.chosen_game(),
             engine=self._engine,
             pace=self._pace,
             warm_start=warm,
             edges=former.edges if is_known and former is not None else None,
         )
         self._steered = self.run.game
+        self._begun_with = self.settings.chosen_start()
         if not is_played(self.run.game):
             self.hand.clear()
         elif warm is not None and self.hand.forces:
@@ -394,11 +481,17 @@ class Session:
         if self.snapshot is None or self.dataset is None or self._shown is not None:
             return None
         game = self._steered if kind == "change" else self.settings.game()
+        return self._add_mark(label, kind, self.settings.chosen_start(), game)
+
+    def _add_mark(
+        self, label: str, kind: Kind, start: StartSettings, game: GameSettings
+    ) -> Mark:
+        assert self.snapshot is not None
         return self.timeline.add(
             label,
             kind,
             self.snapshot,
-            self.settings.chosen_start(),
+            start,
             game,
             record=self.played,
             energies=tuple(self.energies),
@@ -490,6 +583,14 @@ class Session:
         """The settings that the run was given last."""
         return self._steered
 
+    @property
+    def edges(self) -> Any:
+        """Edges that the map on show was made of; None where they are not at hand."""
+        run, played = self.run, self.played
+        if run is None or played is None or not _same_edges(run, played.start):
+            return None
+        return run.edges
+
     def receive(self, run: Run, progress: Progress) -> None:
         """Take up a frame; one of a run that is no longer played is dropped."""
         if not self.plays(run):
@@ -562,6 +663,11 @@ class Session:
             last = self.snapshot.iteration
             return [e for e in list(self._played_by.energies) if e[0] <= last]
         return [] if self._restored is None else list(self._restored.energies)
+
+    def point_at(self, pointed: Pointed) -> None:
+        """Take up how similar all rows are to the one under the mouse."""
+        self.pointed = pointed
+        self.pointed_changed.emit()
 
     def split(self, cluster: int, n_parts: int = 2) -> list[int]:
         """Split a cluster along the neighbour graph inside it; return the parts' ids.
@@ -687,6 +793,7 @@ class Session:
             self.selection.select_points(saved.drawn)
         else:
             self.selection.replace(saved.selected)
+        self._check_staleness()
         self.restored.emit(saved)
 
     def _take_up_timeline(self, saved: SavedMap) -> None:
@@ -737,7 +844,7 @@ class Session:
             self.hand.forget_landmarks()
         steers = info.signal.name in GAME_FIELDS
         if self.run and self.state in ALIVE and steers and not self._needs_restart:
-            self._steer(self.run, self.settings.game())
+            self._steer(self.run, self.chosen_game())
         self._check_staleness()
 
     def set_n_landmarks(self, n_landmarks: int) -> GameSettings:
@@ -750,7 +857,7 @@ class Session:
             self.settings.n_landmarks = n_landmarks
         finally:
             self._is_by_hand = False
-        self._steered = self.settings.game()
+        self._steered = self.chosen_game()
         return self._steered
 
     def _steer(self, run: Run, game: GameSettings) -> None:
@@ -775,10 +882,17 @@ class Session:
             return True
         methods = self.run.game.method, self.settings.method
         if any(get_method(method).moved_by for method in methods):
-            return self.run.game != self.settings.game()
+            return self.run.game != self.chosen_game()
         if self.run.start.affinity != self.settings.start().affinity:
             return True
         return not fits_exactly(self.settings.game(), self.run.X.shape[0])
+
+    def chosen_game(self) -> GameSettings:
+        """Return how the data would be played now, with what is left to their size."""
+        game = self.settings.game()
+        if self.dataset is None:
+            return game
+        return settled(game, self.dataset.X.shape[0], self.settings.n_components)
 
     def _start_settings(self) -> StartSettings:
         """Return what a run is built from now: data that are distances are given."""
@@ -788,11 +902,12 @@ class Session:
         return start
 
     def _check_staleness(self) -> None:
-        shown = self._shown
-        if shown is not None:
+        played = None if self._shown is None else self._shown.record
+        if self._shown is None and self._restored is not None and self.run is None:
+            played = self._restored.record
+        if self._shown is not None or self.run is None:
             # Only what steers can be changed without another graph of neighbours.
-            start = shown.record.start if shown.record else None
-            stale = start is not None and start != self._start_settings()
+            stale = played is not None and played.start != self._start_settings()
         else:
             stale = (
                 self.run is not None

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.session.quality import GIVEN
-from napari_embedding_game.session.session import Session
+
+if TYPE_CHECKING:
+    from napari_embedding_game.session.session import Session
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pointed:
+    """The row that the mouse was on last, and how similar all others are to it."""
+
+    row: int
+    similarity: NDArray[np.float32]
+    """(N,) see :func:`similarity_job`."""
+
 
 BLOCK = 100_000
 """Rows that are compared at once."""
@@ -16,16 +32,37 @@ BLOCK = 100_000
 def similarity(session: Session) -> NDArray[np.float32] | None:
     """Return the share of all rows that are less similar to the selection, (N,).
 
-    1 for the most similar row, 0 for the least.  Rows are compared with the mean of
-    the selected ones, by the distance that the map was made with.  None where nothing
-    is selected, or where the rows of the data are not there.
+    None where nothing is selected, or as of :func:`similarity_job`.
     """
-    dataset, played, rows = session.dataset, session.played, session.selection.rows
-    if dataset is None or played is None or not len(rows):
+    rows = session.selection.rows
+    job = similarity_job(session, rows) if len(rows) else None
+    return None if job is None else job()
+
+
+def similarity_job(
+    session: Session, rows: NDArray[np.integer]
+) -> Callable[[], NDArray[np.float32]] | None:
+    """Return what works out how similar all rows are to some, for any thread.
+
+    It returns the share of all rows that are less similar, (N,): 1 for the most similar
+    row, 0 for the least.  Rows are compared with the mean of those given, by the
+    distance that the map was made with.  None where the rows of the data are not there.
+
+    Parameters
+    ----------
+    session : Session
+    rows : (m,) int, at least one
+    """
+    dataset, played = session.dataset, session.played
+    if dataset is None or played is None:
         return None
-    if not dataset.X.shape[1] or played.start.metric == GIVEN:
+    X, metric = dataset.X, played.start.metric
+    if not X.shape[1] or metric == GIVEN:
         return None
-    distances = _distances(dataset.X, rows, played.start.metric)
+    return lambda: _shares(_distances(X, rows, metric))
+
+
+def _shares(distances: NDArray[np.floating]) -> NDArray[np.float32]:
     order = np.argsort(-distances, kind="stable")
     share = np.empty(len(distances), np.float32)
     share[order] = np.linspace(0, 1, len(distances), dtype=np.float32)

@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.core.types import (
+    GameSettings,
+    Snapshot,
+    StartSettings,
+    WarmStart,
+)
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.quality import GIVEN
 from napari_embedding_game.session.run.engine import CoreEngine, Engine
+from napari_embedding_game.session.run.record import RunRecord
 
 if TYPE_CHECKING:
+    from napari_embedding_game.core.inspect.map_quality import MapQuality
     from napari_embedding_game.core.inspect.stability import Stability
     from napari_embedding_game.session.session import Session
 
@@ -38,12 +47,35 @@ class SeedProgress:
         return (self.n_done + self.share) / self.n_seeds
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OtherSeed:
+    """A finished map of another seed, laid on the one that it is compared with."""
+
+    snapshot: Snapshot
+    start: StartSettings
+    game: GameSettings
+    merging: Merging | None
+    quality: MapQuality | None
+    """None where the data cannot be compared with a map."""
+
+    @property
+    def record(self) -> RunRecord:
+        """What a replay needs: it begins, and ends, where the map was laid."""
+        shot = self.snapshot
+        warm = WarmStart(embedding=shot.embedding, landmarks=shot.landmarks)
+        return RunRecord(
+            start=self.start, game=self.game, n_iter=0, is_branch=True, warm_start=warm
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class StabilityFound:
     """A stability, and the map that it is of."""
 
     snapshot: Snapshot
     stability: Stability
+    others: tuple[OtherSeed, ...] = ()
+    """The maps of the other seeds."""
 
 
 Stages = Generator[SeedProgress, None, StabilityFound]
@@ -93,12 +125,14 @@ def _stages(
     snapshot: Snapshot,
     n_seeds: int,
 ) -> Stages:
+    from napari_embedding_game.core.inspect.map_comparison import laid_on
+    from napari_embedding_game.core.inspect.map_quality import map_quality
     from napari_embedding_game.core.inspect.stability import Stability, neighbors_kept
 
     yield SeedProgress(0, n_seeds)
     with COMPUTING:
         graph = engine.neighbors(X, start)
-    kept = []
+    kept, others = [], []
     for number in range(n_seeds):
         seed = (start.random_state + 1 + number) % MOST_SEEDS
         seeded = replace(start, random_state=seed)
@@ -111,7 +145,20 @@ def _stages(
         finally:
             playing.close()
         kept.append(neighbors_kept(snapshot.embedding, last.embedding))
-    return StabilityFound(snapshot, Stability(np.stack(kept)))
+        embedding, landmarks = laid_on(
+            snapshot.embedding, last.embedding, last.landmarks
+        )
+        # It is no moment of a run any more: a replay gives it as it lies.
+        last = replace(
+            last, embedding=embedding, landmarks=landmarks, iteration=0, n_iter=0
+        )
+        quality = None
+        with COMPUTING:
+            if start.metric != GIVEN:
+                quality = map_quality(X, embedding, metric=start.metric)
+            merging = engine.merging(edges, last.labels, len(landmarks), None)
+        others.append(OtherSeed(last, seeded, game, merging, quality))
+    return StabilityFound(snapshot, Stability(np.stack(kept)), tuple(others))
 
 
 def _play(
@@ -135,4 +182,29 @@ def take_stability(session: Session, found: StabilityFound) -> bool:
     if session.dataset is None or session.snapshot is not found.snapshot:
         return False
     session.add_column(COLUMN, found.stability.of_points)
+    return True
+
+
+def keep_others(session: Session, found: StabilityFound) -> bool:
+    """Put the maps of the other seeds into the timeline; return whether they fit.
+
+    They lie as the map on show, and are compared with it like any other mark.  Nothing
+    happens where another map is on show by now.
+    """
+    if session.dataset is None or session.snapshot is not found.snapshot:
+        return False
+    timeline = session.timeline
+    for one in found.others:
+        timeline.add(
+            f"Seed {one.start.random_state}",
+            "end",
+            one.snapshot,
+            one.start,
+            one.game,
+            record=one.record,
+            merging=one.merging,
+            is_beside=True,
+        )
+        if one.quality is not None:
+            timeline.tell_quality(one.snapshot, one.quality)
     return True

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Literal
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.record import RunRecord
 
+if TYPE_CHECKING:
+    from napari_embedding_game.core.inspect.map_quality import MapQuality
+
 Kind = Literal["change", "pause", "end", "hand"]
 """What a mark is of: changed settings, a pause, the end of a run, or a hand's move."""
 MOST_BYTES = 2**30
@@ -43,6 +46,14 @@ _WORDS = {
     "learning_rate": "Learning rate of points",
     "landmark_learning_rate": "Learning rate of landmarks",
     "max_iter": "Iterations",
+    "n_components": "Dimensions",
+    "n_neighbors": "Neighbours",
+    "metric": "Distance",
+    "affinity": "Attraction",
+    "init": "Start",
+    "random_state": "Seed",
+    "device": "Computed by",
+    "n_jobs": "Threads",
 }
 """What settings are called in a label, where it is not their own name."""
 
@@ -75,6 +86,8 @@ class Mark:
     """What a person calls it; "" for none."""
     is_pinned: bool = False
     """Whether it stays when memory runs short."""
+    quality: MapQuality | None = None
+    """What was measured of the map, if anything was; no file has it."""
 
     @property
     def title(self) -> str:
@@ -202,7 +215,8 @@ class Timeline:
 
     def begin_branch(self, number: int | None) -> None:
         """Let what comes next follow a mark, or nothing: a new run."""
-        self._set(head=number, shown=None, branch=self._state.branch + 1)
+        last = max([self._state.branch, *(mark.branch for mark in self.marks)])
+        self._set(head=number, shown=None, branch=last + 1)
 
     def add(
         self,
@@ -215,6 +229,7 @@ class Timeline:
         record: RunRecord | None = None,
         energies: tuple[tuple[int, float], ...] = (),
         merging: Merging | None = None,
+        is_beside: bool = False,
     ) -> Mark:
         """Keep a layout, after the newest mark of the map on show.
 
@@ -230,6 +245,8 @@ class Timeline:
             What was played up to here.
         energies : (iteration, energy) pairs
         merging : Merging, optional
+        is_beside : bool
+            Whether it is another map altogether, that nothing on show leads to.
         """
         state, self._changed_at = self._state, self._clock()
         mark = Mark(
@@ -242,10 +259,13 @@ class Timeline:
             record=record,
             energies=energies,
             merging=merging,
-            parent=state.head,
-            branch=state.branch,
+            parent=None if is_beside else state.head,
+            branch=state.branch + is_beside,
             made_at=self._changed_at,
         )
+        if is_beside:
+            self._set(marks=(*state.marks, mark), n_made=mark.number)
+            return mark
         marks, head = (*state.marks, mark), mark.number
         shown = None if state.shown is None else head
         self._set(marks=marks, head=head, n_made=head, shown=shown)
@@ -306,6 +326,17 @@ class Timeline:
         """Keep a mark whatever memory it takes, or no longer."""
         self._replace(number, is_pinned=is_pinned)
 
+    def tell_quality(self, snapshot: Snapshot, quality: MapQuality) -> None:
+        """Note what was measured of a layout, in all marks of it."""
+        marks = tuple(
+            replace(mark, quality=quality)
+            if mark.snapshot.embedding is snapshot.embedding
+            else mark
+            for mark in self.marks
+        )
+        if any(one is not other for one, other in zip(marks, self.marks, strict=True)):
+            self._set(marks=marks)
+
     def remove(self, number: int) -> None:
         """Forget a mark; those after it follow the one before.
 
@@ -344,17 +375,25 @@ class Timeline:
         self.changed.emit()
 
     def _sharing(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the neighbours of an earlier one, if equal."""
-        neighbors = snapshot.neighbors
-        if neighbors is None:
+        """Return the snapshot with what an earlier one has of the same data, if equal.
+
+        These are the neighbours of the points, and how isolated they are.
+        """
+        neighbors = self._known_as("neighbors", snapshot.neighbors)
+        isolation = self._known_as("isolation", snapshot.isolation)
+        if neighbors is snapshot.neighbors and isolation is snapshot.isolation:
             return snapshot
+        return replace(snapshot, neighbors=neighbors, isolation=isolation)
+
+    def _known_as(self, name: str, array: Any) -> Any:
+        """Return the newest array of this name of a mark that is equal, or this one."""
         for mark in reversed(self.marks):
-            known = mark.snapshot.neighbors
-            if known is neighbors:
-                return snapshot
-            if known is not None and np.array_equal(known, neighbors):
-                return replace(snapshot, neighbors=known)
-        return snapshot
+            known = getattr(mark.snapshot, name)
+            if array is None or known is array:
+                return array
+            if known is not None and np.array_equal(known, array):
+                return known
+        return array
 
 
 def thinned(state: TimelineState, most_bytes: int) -> TimelineState:
@@ -396,15 +435,25 @@ def _without(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
 def _distinct(marks: tuple[Mark, ...]) -> Iterator[NDArray[np.generic]]:
     arrays: dict[int, NDArray[np.generic]] = {}
     for mark in marks:
-        snapshot = mark.snapshot
-        parts: list[NDArray[np.generic] | None] = [
-            getattr(snapshot, field.name) for field in fields(snapshot)
-        ]
-        if mark.record is not None and mark.record.warm_start is not None:
-            began = mark.record.warm_start
-            parts += [began.embedding, began.landmarks]
-        arrays |= {id(a): a for a in parts if isinstance(a, np.ndarray)}
+        parts: list[object] = [mark.snapshot]
+        if mark.record is not None:
+            parts += [mark.record.warm_start, *(f.forces for f in mark.record.forced)]
+        if mark.merging is not None:
+            parts += mark.merging.arrays
+        arrays |= {id(a): a for part in parts for a in _arrays(part)}
     yield from arrays.values()
+
+
+def _arrays(value: object) -> Iterator[NDArray[np.generic]]:
+    """Yield all arrays in a value of dataclasses and tuples."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _arrays(part)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _arrays(getattr(value, field.name))
 
 
 def told_change(before: GameSettings, after: GameSettings) -> str:
@@ -421,6 +470,17 @@ def told_change(before: GameSettings, after: GameSettings) -> str:
             old, new = strength_of(before), strength_of(after)
         called = _WORDS.get(name, name.replace("_", " ").capitalize())
         words.append(f"{called} {_said(old)} to {_said(new)}")
+    return ", ".join(words)
+
+
+def told_start(before: StartSettings, after: StartSettings) -> str:
+    """Return in words which settings of the start differ; "" where none does."""
+    words = []
+    for field in fields(StartSettings):
+        old, new = getattr(before, field.name), getattr(after, field.name)
+        if old != new:
+            called = _WORDS.get(field.name, field.name.replace("_", " ").capitalize())
+            words.append(f"{called} {_said(old)} to {_said(new)}")
     return ", ".join(words)
 
 

@@ -177,6 +177,7 @@ class GameDock(QWidget):
         self.quality = QualityPanel(session)
         self.data.mixable_changed.connect(self.quality.set_mixable)
         self.quality.mix_requested.connect(self.data.mix_batches)
+        self.quality.continue_requested.connect(self._continue_changed)
         self.look = DisplayControls(session)
         self.select = SelectionControls(session, maps, linked)
         self.names = ClusterLabels(viewer, workspace, self.controller.layers, self)
@@ -245,6 +246,11 @@ class GameDock(QWidget):
             self.controller.session.selection.clear()
         else:
             super().keyPressEvent(event)
+
+    def _continue_changed(self) -> None:
+        """Go on from the map on show with settings that a view has changed."""
+        self.game.show_settings()
+        self.controller.play_on()
 
     def _release(self) -> None:
         self._connections.close()

@@ -85,12 +85,15 @@ def _of_data(controller: Controller, data: DataControls) -> Pairs:
 
 def _of_game(controller: Controller, game: MethodControls) -> Pairs:
     yield game.dimensions_requested, controller.change_dimensions
+    yield game.continue_requested, controller.play_on
+    yield game.play_requested, controller.play
 
 
 def _of_run(controller: Controller, run: RunControls) -> Pairs:
     writing = controller.writing
     yield run.play_requested, controller.play
     yield run.continue_requested, controller.play_on
+    yield run.carried_requested, controller.play_carried
     yield run.save_requested, writing.save
     yield run.save_session_requested, writing.save_session
     yield run.write_features_requested, writing.write_features

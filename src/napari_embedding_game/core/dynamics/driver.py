@@ -416,6 +416,7 @@ class _Driver:
             pressure=self._pressure,
             stretch=self._stretch,
             neighbors=self._neighbors,
+            isolation=self._problem.edges.isolation,
             warning=self._alarm.sentence or self._note,
             remedy=self._alarm.remedy,
             finished=self.finished,

@@ -56,6 +56,8 @@ class Edges:
     nearest : (N, k) int32, or None
         Each point's own nearest neighbours, ``N_NEAREST`` at most, nearest first; None
         where only a matrix is known.
+    isolation : (N,) float32, or None
+        How unlike all others each row is, see :mod:`inspect.isolation`; None as above.
     """
 
     indptr: NDArray[np.uint32] | NDArray[np.uint64]
@@ -64,6 +66,7 @@ class Edges:
     scale: float = 1.0
     rows: Any = None
     nearest: NDArray[np.int32] | None = None
+    isolation: NDArray[np.float32] | None = None
 
     @property
     def n_points(self) -> int:

@@ -278,3 +278,37 @@ def side_by_side(
     scale = np.where(scale > 1e-12, scale, 1.0)
     placed: NDArray[np.float64] = places[part] + spread * (radius / scale)[part, None]
     return placed
+
+
+_ROUNDS = 20
+"""Steps along edges within which a point without a place finds one."""
+
+
+def among_neighbors(
+    layout: NDArray[np.float32], unplaced: NDArray[np.integer], edges: Edges
+) -> NDArray[np.float32]:
+    """Return a layout whose unplaced points are in the middle of their neighbours.
+
+    Those that no way leads from to a point with a place stay where they are.
+
+    Parameters
+    ----------
+    layout : (N, d) float32
+        Not changed.
+    unplaced : (m,) int
+        Points whose places in the layout tell nothing.
+    edges : Edges
+    """
+    found = layout.copy()
+    is_placed = np.ones(len(layout), bool)
+    is_placed[unplaced] = False
+    links = abs(edges.matrix()[unplaced])
+    for _ in range(_ROUNDS):
+        weight = np.asarray(links @ is_placed.astype(float)).ravel()
+        is_near = ~is_placed[unplaced] & (weight > 0)
+        if not is_near.any():
+            break
+        summed = links @ np.where(is_placed[:, None], found, 0.0)
+        found[unplaced[is_near]] = summed[is_near] / weight[is_near, None]
+        is_placed[unplaced[is_near]] = True
+    return found

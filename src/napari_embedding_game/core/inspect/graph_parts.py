@@ -7,11 +7,14 @@ to lie on a map, and which of them side by side, is not told by the data.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
+
+from napari_embedding_game.core.graph.affinities import Edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,22 @@ def graph_parts(neighbors: NDArray[np.integer]) -> GraphParts:
     is_there = neighbors >= 0
     ends = np.concatenate([[0], np.cumsum(is_there.sum(axis=1))])
     links = np.ones(int(ends[-1]), np.int8)
-    graph = csr_array((links, neighbors[is_there], ends), shape=(n, n))
+    return _parts(csr_array((links, neighbors[is_there], ends), shape=(n, n)), k)
+
+
+def parts_of_edges(edges: Edges, n_neighbors: int) -> GraphParts:
+    """Count the parts of the edges that attract the points of a map.
+
+    Parameters
+    ----------
+    edges : Edges
+    n_neighbors : int
+        How many nearest neighbours of each row they were made of.
+    """
+    return _parts(edges.matrix(), n_neighbors)
+
+
+def _parts(graph: Any, n_neighbors: int) -> GraphParts:
     n_parts, part = connected_components(graph, directed=False)
-    largest = int(np.bincount(part).max(initial=0))
-    return GraphParts(int(n_parts), 1 - largest / n if n else 0.0, k)
+    n, largest = graph.shape[0], int(np.bincount(part).max(initial=0))
+    return GraphParts(int(n_parts), 1 - largest / n if n else 0.0, n_neighbors)

@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.graph.affinities import N_NEAREST
+from napari_embedding_game.core.graph.neighbors import NeighborGraph
+
 
 def isolation(
     neighbors: NDArray[np.integer], distances: NDArray[np.floating]
@@ -44,6 +47,15 @@ def isolation(
     with np.errstate(divide="ignore"):
         np.divide(mean, usual, out=found, where=(mean > 0) & known)
     return found.astype(np.float32)
+
+
+def isolation_of(graph: NeighborGraph) -> NDArray[np.float32]:
+    """Return the isolation of each row of a graph by its nearest, (N,).
+
+    However many neighbours an affinity asks for, ``N_NEAREST`` at most are looked at.
+    """
+    k = min(N_NEAREST, graph.n_neighbors)
+    return isolation(graph.indices[:, :k], graph.distances[:, :k])
 
 
 def _median(values: NDArray[np.float64], is_there: NDArray[np.bool_]) -> NDArray[Any]:

@@ -14,6 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.inspect.column_blocks import (
+    ColumnBlocks,
+    is_read_by_column,
+    iter_blocks,
+)
 from napari_embedding_game.core.inspect.markers import log_fold_changes, welch
 
 BLOCK = 1 << 14
@@ -31,7 +36,7 @@ def iter_leading(
 
     Parameters
     ----------
-    X : (N, G) array or scipy sparse matrix
+    X : (N, G) array, scipy sparse matrix or :class:`.column_blocks.ColumnBlocks`
     codes : (N,) int
         Group of each row, from 0; rows of -1 count to the others.
     n_groups : int
@@ -44,25 +49,48 @@ def iter_leading(
         For each group the columns that are higher inside, by falling score; none of a
         group that is too small for a test, or leaves too few others.
     """
-    n_rows, n_columns = X.shape
+    n_rows = X.shape[0]
     groups = np.where(codes < 0, n_groups, codes)  # one more for all others
-    sums = np.zeros((2, n_groups + 1, n_columns))
-    for begin in range(0, n_rows, BLOCK):
-        part = slice(begin, begin + BLOCK)
-        block, members = X[part], _members(groups[part], n_groups + 1)
-        squares = (
-            block.power(2) if sp.issparse(block) else np.square(block, dtype=float)
-        )
-        for total, values in zip(sums, (block, squares), strict=True):
-            summed = members @ values
-            total += summed.toarray() if sp.issparse(summed) else summed
-        yield min(begin + BLOCK, n_rows) / n_rows
+    by_columns = is_read_by_column(X)
+    sums = yield from (_of_columns if by_columns else _of_rows)(X, groups, n_groups + 1)
     sizes = np.bincount(groups, minlength=n_groups + 1)
     whole = sums.sum(axis=1)
     return [
         _leading(sums[:, group], whole - sums[:, group], sizes[group], n_rows, log1p)
         for group in range(n_groups)
     ]
+
+
+def _of_rows(
+    X: Any, groups: NDArray[np.integer], n_groups: int
+) -> Generator[float, None, NDArray[np.float64]]:
+    """Yield the share done, and return sums and sums of squares, (2, groups, G)."""
+    n_rows, n_columns = X.shape
+    sums = np.zeros((2, n_groups, n_columns))
+    for begin in range(0, n_rows, BLOCK):
+        part = slice(begin, begin + BLOCK)
+        sums += _sums(X[part], _members(groups[part], n_groups))
+        yield min(begin + BLOCK, n_rows) / n_rows
+    return sums
+
+
+def _of_columns(
+    X: ColumnBlocks, groups: NDArray[np.integer], n_groups: int
+) -> Generator[float, None, NDArray[np.float64]]:
+    """Return the same of columns that are read in blocks."""
+    sums = np.zeros((2, n_groups, X.shape[1]))
+    members = _members(groups, n_groups)
+    for first, last, block in iter_blocks(X):
+        sums[:, :, first:last] = _sums(block, members)
+        yield last / X.shape[1]
+    return sums
+
+
+def _sums(block: Any, members: Any) -> NDArray[np.float64]:
+    """Return the sums and the sums of squares of some rows or columns, by group."""
+    squares = block.power(2) if sp.issparse(block) else np.square(block, dtype=float)
+    sums = [members @ values for values in (block, squares)]
+    return np.stack([s.toarray() if sp.issparse(s) else s for s in sums])
 
 
 def _members(groups: NDArray[np.integer], n_groups: int) -> Any:

@@ -71,6 +71,31 @@ def compare_maps(
     )
 
 
+def laid_on(
+    first: NDArray[np.floating],
+    second: NDArray[np.floating],
+    *others: NDArray[np.floating],
+) -> tuple[NDArray[np.float32], ...]:
+    """Return a second map, shifted, rotated and reflected to lie as the first one.
+
+    Its size stays, so that it is the same map: only its place on the canvas differs.
+
+    Parameters
+    ----------
+    first, second : (N, d) array
+        Row i of both is the same row of the data.
+    *others : (m, d) array
+        What goes with the second map, such as its landmarks.
+    """
+    a, b = first.astype(np.float64), second.astype(np.float64)
+    a_middle, b_middle = a.mean(axis=0), b.mean(axis=0)
+    rotation, _ = orthogonal_procrustes(b - b_middle, a - a_middle)
+    return tuple(
+        ((part - b_middle) @ rotation + a_middle).astype(np.float32)
+        for part in (second, *others)
+    )
+
+
 def _wide(points: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[Any]:
     """Return the points in float64, with axes of zeros up to those of the other."""
     lacking = max(0, other.shape[1] - points.shape[1])

@@ -31,14 +31,18 @@ from scipy import sparse, stats
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect import rank_kernels as kernels
+from napari_embedding_game.core.inspect.column_blocks import (
+    BLOCK_VALUES,
+    block_width,
+    is_read_by_column,
+)
 from napari_embedding_game.core.threads import resolve_n_jobs
 
 MarkerMethod = Literal["wilcoxon", "t-test"]
 MARKER_METHODS: tuple[MarkerMethod, ...] = ("wilcoxon", "t-test")
 
-BLOCK_VALUES = 2**22
-"""Values that a thread holds at a time: 16 MB of float32, and as much to sort."""
-_WIDEST_BLOCK = 256
+_MOST_READERS = 4
+"""Threads where columns are read from disk: each holds a block, and what it reads."""
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
@@ -108,9 +112,9 @@ def iter_markers(
 
     Parameters
     ----------
-    X : (N, G) array or scipy sparse matrix
+    X : (N, G) array, scipy sparse matrix or :class:`.column_blocks.ColumnBlocks`
         Compressed rows or columns are read as they are; float32 and float64
-        without a copy.
+        without a copy.  Of columns on disk some blocks are in memory at a time.
     inside : (N,) bool
         Rows of the group.
     outside : (N,) bool, optional
@@ -143,7 +147,10 @@ def iter_markers(
     sizes = np.bincount(groups, minlength=3)[:2].astype(np.int64)
     block = _Block(_readable(X), groups, sizes, is_ranked=method == "wilcoxon")
     all_figures = np.empty((block.n_figures, n_columns))
-    for last, figures in _in_threads(block, n_columns, resolve_n_jobs(n_jobs)):
+    n_threads = resolve_n_jobs(n_jobs)
+    if is_read_by_column(X):
+        n_threads = min(n_threads, _MOST_READERS)
+    for last, figures in _in_threads(block, n_columns, n_threads):
         all_figures[:, last - figures.shape[1] : last] = figures
         yield last / n_columns
     _check_finite(all_figures, names)
@@ -187,6 +194,8 @@ def checked_groups(
 
 def _readable(X: Any) -> Any:
     """Return X as the kernels read it: sorted sparse or dense, floats if sparse."""
+    if is_read_by_column(X):
+        return X
     if not sparse.issparse(X):
         return np.asarray(X)
     X = X if X.format in ("csr", "csc") else X.tocsr()
@@ -214,10 +223,13 @@ class _Block:
         self.n_figures = 8 if is_ranked else 6
 
     def width(self) -> int:
-        """Columns a block, so that it holds about :data:`BLOCK_VALUES`."""
+        """Columns a block, so that it holds a certain number of values."""
         n_rows, n_columns = self._X.shape
-        held = self._X.nnz / max(n_columns, 1) if sparse.issparse(self._X) else n_rows
-        return int(np.clip(BLOCK_VALUES / max(held, 1), 1, _WIDEST_BLOCK))
+        if is_read_by_column(self._X):
+            return block_width(self._X.values_per_column, BLOCK_VALUES)
+        is_sparse = sparse.issparse(self._X)
+        held = self._X.nnz / max(n_columns, 1) if is_sparse else n_rows
+        return block_width(held, BLOCK_VALUES)
 
     def __call__(self, first: int, last: int) -> FloatArray:
         """Return (figures, columns): mean, variance, positive; rank sum, ties."""
@@ -240,11 +252,10 @@ class _Block:
             parts = (X.indptr, X.indices, X.data)
             gathered = kernels.gather_rows(*parts, self._groups, first, last)
             return gathered
-        block = X[:, first:last]
-        if sparse.issparse(X):
-            block = block.tocsr()
+        block = X.block(first, last) if is_read_by_column(X) else X[:, first:last]
+        if sparse.issparse(block):
             parts = (block.indptr, block.indices, block.data)
-            gathered = kernels.gather_rows(*parts, self._groups, 0, last - first)
+            gathered = kernels.gather_columns(*parts, self._groups)
             return gathered
         if block.dtype not in (np.float32, np.float64):
             block = block.astype(np.float64)

@@ -18,6 +18,10 @@ from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect import rank_kernels as kernels
+from napari_embedding_game.core.inspect.column_blocks import (
+    is_read_by_column,
+    iter_blocks,
+)
 from napari_embedding_game.core.inspect.markers import (
     MarkerTable,
     checked_groups,
@@ -49,7 +53,7 @@ def iter_pseudobulk(
 
     Parameters
     ----------
-    X : (N, G) array or scipy sparse matrix
+    X : (N, G) array, scipy sparse matrix or :class:`.column_blocks.ColumnBlocks`
     inside : (N,) bool
         Rows of the group.
     outside : (N,) bool, optional
@@ -71,7 +75,8 @@ def iter_pseudobulk(
     """
     groups = checked_groups(inside, outside, X.shape[0])
     codes = _coded(samples)
-    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    if not is_read_by_column(X):
+        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     profiles, sides = [], []
     for side, group in (("chosen", kernels.INSIDE), ("compared", kernels.OUTSIDE)):
         in_group = np.where(groups == group, codes, -1)
@@ -125,15 +130,41 @@ def _means(
     of_row = place[codes]  # -1, of no sample, is the last
     rows = np.flatnonzero(of_row >= 0)
     sums = np.zeros((len(kept), X.shape[1]))
+    if is_read_by_column(X):
+        members = _members(of_row[rows], rows, len(kept), X.shape[0])
+        for begin, end, read in iter_blocks(X):
+            summed = members @ _counts(read, log1p=log1p)
+            sums[:, begin:end] = summed.toarray() if sparse.issparse(summed) else summed
+            yield end / X.shape[1]
+        return _mean_of(sums, of_row[rows], log1p=log1p)
     for first in range(0, len(rows), _BLOCK_ROWS):
         block = rows[first : first + _BLOCK_ROWS]
-        values = X[block].astype(np.float64)
-        if log1p:
-            values = values.expm1() if sparse.issparse(values) else np.expm1(values)
-        shape = len(kept), len(block)
-        ones = np.ones(len(block)), (of_row[block], np.arange(len(block)))
-        sums += sparse.csr_matrix(ones, shape=shape) @ values
+        places = np.arange(len(block))
+        members = _members(of_row[block], places, len(kept), len(block))
+        sums += members @ _counts(X[block], log1p=log1p)
         yield min(first + _BLOCK_ROWS, len(rows)) / len(rows)
-    sizes = np.bincount(of_row[rows], minlength=len(kept))
-    means = np.asarray(sums) / sizes[:, None]
+    return _mean_of(np.asarray(sums), of_row[rows], log1p=log1p)
+
+
+def _members(
+    places: NDArray[np.intp], rows: NDArray[np.intp], n_samples: int, n_rows: int
+) -> sparse.csr_matrix:
+    """Return which rows are of which sample, (S, n)."""
+    ones = np.ones(len(rows)), (places, rows)
+    return sparse.csr_matrix(ones, shape=(n_samples, n_rows))
+
+
+def _counts(values: Any, *, log1p: bool) -> Any:
+    """Return values without logarithms, in double precision."""
+    values = values.astype(np.float64)
+    if not log1p:
+        return values
+    return values.expm1() if sparse.issparse(values) else np.expm1(values)
+
+
+def _mean_of(
+    sums: NDArray[np.float64], places: NDArray[np.intp], *, log1p: bool
+) -> NDArray[np.float64]:
+    sizes = np.bincount(places, minlength=len(sums))
+    means = sums / sizes[:, None]
     return np.log1p(means) if log1p else means

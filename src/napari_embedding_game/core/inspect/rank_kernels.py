@@ -114,6 +114,36 @@ def gather_rows(indptr, indices, data, groups, first, last):
 
 
 @njit(**_OPTIONS)
+def gather_columns(indptr, indices, data, groups):
+    """Like :func:`gather_dense`, from all columns of a CSC matrix.
+
+    ``indices`` are sorted within a column: so values come in the order of the rows.
+    """
+    n_columns = indptr.shape[0] - 1
+    count = np.zeros((n_columns, 2), np.int64)
+    for column in range(n_columns):
+        for e in range(indptr[column], indptr[column + 1]):
+            group = groups[indices[e]]
+            if group != NEITHER:
+                count[column, group] += data[e] != 0
+    begin = np.empty((n_columns, 2), np.int64)
+    at = 0
+    for column in range(n_columns):
+        for group in range(2):
+            begin[column, group] = at
+            at += count[column, group]
+    end = begin.copy()
+    values = np.empty(at, data.dtype)
+    for column in range(n_columns):
+        for e in range(indptr[column], indptr[column + 1]):
+            group = groups[indices[e]]
+            if group != NEITHER and data[e] != 0:
+                values[end[column, group]] = data[e]
+                end[column, group] += 1
+    return values, begin, end
+
+
+@njit(**_OPTIONS)
 def group_statistics(values, begin, end, sizes, out):
     """Write MEAN, VARIANCE and POSITIVE (a count) to ``out`` (3, 2, columns)."""
     for column in range(begin.shape[0]):

@@ -33,15 +33,18 @@ _COLORS = f"{KEY}_cluster_colors"
 _PRESSURE, _STRETCH = f"{KEY}_pressure", f"{KEY}_stretch"
 _OBSM = "obsm['", "']"
 """Around the key, in the name of a space."""
+_ISOLATION = f"{KEY}_isolation"
+_NOT_ALWAYS = [_PRESSURE, _STRETCH, _ISOLATION]
+"""Columns of a former map, that another one may not have."""
 GREY = "#b0b0b0"
 
 
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
-    """Cluster, pressure and stretch of all rows of the source, by name of the column.
+    """Cluster, pressure, stretch and isolation of all rows of the source, by column.
 
     So are the scores of gene sets, what was worked out of the map, and classes that
     were taught or predicted.  Pressure is left out where the method does not define
-    it, stretch where it is not known.
+    it, stretch and isolation where they are not known.
     """
     clusters = dataset.expand(result.point_names(), UNASSIGNED)
     columns = {
@@ -60,6 +63,8 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         columns[_PRESSURE] = dataset.expand(result.pressure, np.nan)
     if result.stretch is not None:
         columns[_STRETCH] = dataset.expand(result.stretch, np.nan)
+    if result.isolation is not None:
+        columns[_ISOLATION] = dataset.expand(result.isolation, np.nan)
     if result.clusters is not None:
         columns[f"{KEY}_landmark"] = dataset.expand(result.labels, -1)
     return columns
@@ -239,7 +244,7 @@ def copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) ->
     with h5py.File(target, "r+") as file:
         obs = read_elem(file["obs"])
         _check_unchanged(dataset, len(obs))
-        obs = obs.drop(columns=[_PRESSURE, _STRETCH], errors="ignore")
+        obs = obs.drop(columns=_NOT_ALWAYS, errors="ignore")
         write_elem(file, "obs", obs.assign(**result_columns(dataset, result)))
         for group in ("obsm", "uns"):
             if group not in file:
@@ -333,8 +338,7 @@ def _storable_column(column: pd.Series) -> pd.Series:
 
 def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> None:
     _check_unchanged(dataset, adata.n_obs)
-    # A former map's, that this one may not have.
-    adata.obs = adata.obs.drop(columns=[_PRESSURE, _STRETCH], errors="ignore")
+    adata.obs = adata.obs.drop(columns=_NOT_ALWAYS, errors="ignore")
     for name, column in result_columns(dataset, result).items():
         adata.obs[name] = column
     adata.obsm[f"X_{KEY}"] = dataset.expand(result.embedding, np.nan)
@@ -379,7 +383,7 @@ def add_to_rows(
     with warnings.catch_warnings():
         # A view of another AnnData becomes one of its own, as anndata has it.
         warnings.filterwarnings("ignore", message=".*view")
-        obs = adata.obs.drop(columns=[_PRESSURE, _STRETCH], errors="ignore")
+        obs = adata.obs.drop(columns=_NOT_ALWAYS, errors="ignore")
         adata.obs = obs.assign(**columns)
     adata.obsm[f"X_{KEY}"] = _laid_out(positions, places)
     adata.uns[KEY] = _record(dataset, result)

@@ -41,6 +41,9 @@ class EmbeddingResult:
     stretch: NDArray[np.float32] | None = None
     """(n,) how far each point lies from its neighbours in the data, 1 as usual; None
     where it is not known."""
+    isolation: NDArray[np.float32] | None = None
+    """(n,) how far each row is from those most like it in the data, 1 as usual; None
+    where it is not known."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Everything the run was started with and steered by."""
     clusters: NDArray[np.int32] | None = None

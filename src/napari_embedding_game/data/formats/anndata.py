@@ -53,10 +53,13 @@ from napari_embedding_game.data.formats.anndata_zarr import (
     split_table,
     table_names,
 )
+from napari_embedding_game.data.formats.column_readers import stored_columns
+from napari_embedding_game.data.formats.stored_matrix import StoredMatrix
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
+from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.data.validation import Missing, Several
 
 if TYPE_CHECKING:
@@ -64,7 +67,9 @@ if TYPE_CHECKING:
 
 PROJECTION = f"uns/{KEY}/projection"
 """Where a result keeps the way from genes to the components of its recipe."""
-_LARGEST_PROFILE = 2 << 30  # bytes that are read only to compare genes
+ON_DISK = "Genes are read from disk when they are asked for, as they are large."
+_NOT_COMPARED = "Genes are not compared by {}, which is large and in an unusual form."
+_LARGEST_PROFILE = 2 << 30  # bytes of genes to compare, from which they stay on disk
 
 
 def read_anndata(
@@ -105,7 +110,7 @@ def anndata_stages(
             group, prefix = table_of(root, table, path.name), _prefix(root, table)
             legacy = is_legacy(group, path.name)
             if not legacy:
-                parts = yield from _stored_parts(group, space, path.name)
+                parts = yield from _stored_parts(group, space, path, table)
                 spaces = _all_spaces(root, path)
         if legacy:
             yield Stage(f"Reading {path.name}")
@@ -256,24 +261,29 @@ def _spaces(contents: Contents, where: str) -> list[str]:
     return [default, *(space for space in contents.spaces() if space != default)]
 
 
-def _stored_parts(group: Any, space: str | None, where: str) -> Stages[AnnDataParts]:
-    contents = file_contents(group)
+def _stored_parts(
+    group: Any, space: str | None, path: Path, table: str | None
+) -> Stages[AnnDataParts]:
+    where, contents = path.name, file_contents(group)
     chosen = contents.choose(space, where)
     place = _split(chosen)
-    fits = contents.has_x and declared_bytes(group["X"]) <= _LARGEST_PROFILE
     yield Stage("Reading the table of cells (obs)")
     obs = _read_frame(group, "obs", where)
     yield Stage("Reading the table of genes (var)")
     var = _read_frame(group, "var", where)
-    raw, notes = yield from _stored_raw(group, where, fits)
+    raw, notes = yield from _stored_raw(group, path, table)
     x = None
-    if chosen == "X" or (fits and raw is None):
+    if chosen == "X":
         x = yield from read_matrix(group["X"], where, "X")
+    elif contents.has_x and raw is None:
+        x = yield from _compared_matrix(group, path, table, "X")
     values = x
     if place:
         values = yield from read_matrix(group[place[0]][place[1]], where, chosen)
+    if isinstance(x if raw is None else raw.values, StoredColumns):
+        notes = (*notes, ON_DISK)
     if contents.has_x and x is None and raw is None:
-        notes = (*notes, "Genes are not compared, because X is too large.")
+        notes = (*notes, _NOT_COMPARED.format("X"))
     return AnnDataParts(
         chosen, values, obs, var.index, x, notes, raw, _stored_way(group, chosen, where)
     )
@@ -289,22 +299,45 @@ def _stored_way(group: Any, space: str, where: str) -> Projection | None:
 
 
 def _stored_raw(
-    group: Any, where: str, x_fits: bool
+    group: Any, path: Path, table: str | None
 ) -> Stages[tuple[Genes | None, tuple[str, ...]]]:
     """Read the genes of .raw, or tell why X is what to compare them by."""
     if "raw" not in group or not has_matrix(group["raw"]):
         return None, ()
-    raw = group["raw"]["X"]
-    if declared_bytes(raw) > _LARGEST_PROFILE:
-        return None, ("Genes are not compared by .raw, because it is too large.",)
     yield Stage("Looking at .raw")
-    x_compares = x_fits and not goes_below_0(first_values(group["X"], where, "X"))
-    if x_compares and are_counts(first_values(raw, where, ".raw")):
+    is_better = has_matrix(group) and not goes_below_0(_some_values(group["X"], path))
+    if is_better and are_counts(_some_values(group["raw"]["X"], path)):
         return None, (RAW_HOLDS_COUNTS,)
     yield Stage("Reading the table of genes of .raw")
-    var = _read_frame(group["raw"], "var", where)
-    values = yield from read_matrix(raw, where, ".raw")
+    var = _read_frame(group["raw"], "var", path.name)
+    values = yield from _compared_matrix(group, path, table, "raw/X")
+    if values is None:
+        return None, (_NOT_COMPARED.format(".raw"),)
     return Genes(values, var.index), ()
+
+
+def _some_values(item: Any, path: Path) -> Any:
+    return first_values(item, path.name, "X")
+
+
+def _compared_matrix(
+    group: Any, path: Path, table: str | None, part: str
+) -> Stages[Any]:
+    """Read genes to compare; where they are large, columns that stay on disk.
+
+    None where they are large and of a form that has no columns.
+    """
+    item, what = group[part], "X" if part == "X" else ".raw"
+    if declared_bytes(item) <= _LARGEST_PROFILE:
+        return (yield from read_matrix(item, path.name, what))
+
+    @contextmanager
+    def opened() -> Iterator[Any]:
+        with open_store(path) as root:
+            yield table_of(root, table, path.name)[part]
+
+    name = part if table is None else f"{table}/{part}"
+    return (yield from stored_columns(StoredMatrix(path, name, what, opened)))
 
 
 def _read_frame(group: Any, key: str, where: str) -> Any:

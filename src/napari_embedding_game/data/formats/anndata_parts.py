@@ -26,6 +26,7 @@ from napari_embedding_game.data.formats.anndata_contents import OBS, split_space
 from napari_embedding_game.data.formats.tables import from_frame
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts, counts_advice
+from napari_embedding_game.data.stored_columns import StoredColumns, seen_values
 from napari_embedding_game.data.validation import (
     Missing,
     as_float32,
@@ -182,10 +183,12 @@ def _compared(
     """
     x, origin = (parts.x, "X") if embedded is None else (embedded, parts.space)
     raw = parts.raw
-    if raw is not None and (x is None or goes_below_0(x) or not are_counts(raw.values)):
+    if raw is not None and (
+        x is None or goes_below_0(x) or not are_counts(seen_values(raw.values))
+    ):
         names, notes = numbered_names(raw.names)
         told = f"Genes: {len(names):,} from .raw."
-        values = as_float32(raw.values)
+        values = _in_single_precision(raw.values)
         return values, names, [told, *notes, *_counts_notes(values)]
     if x is None:
         return None, [], []
@@ -197,16 +200,21 @@ def _compared(
             f"{origin} has values below 0: fold changes of genes need unscaled values, "
             "which AnnData keeps in .raw."
         )
-    values = as_float32(x) if embedded is None else x
+    values = _in_single_precision(x) if embedded is None else x
     return values, names, [*notes, *_counts_notes(values)]
 
 
 def _counts_notes(values: Matrix) -> list[str]:
-    return [COUNTS_NOTE] if are_counts(values) else []
+    return [COUNTS_NOTE] if are_counts(seen_values(values)) else []
+
+
+def _in_single_precision(values: Any) -> Matrix:
+    return values if isinstance(values, StoredColumns) else as_float32(values)
 
 
 def goes_below_0(X: Matrix) -> bool:
     """Tell whether there are values below 0, as there are where genes were scaled."""
+    X = seen_values(X)
     values = X.data if sp.issparse(X) else X
     return bool(np.fmin.reduce(values, axis=None, initial=0) < 0)
 

@@ -49,14 +49,15 @@ def check_part(item: Any, where: str, what: str) -> Any:
     if is_array(item):
         check_shape_fits(item.shape, max(1, item.dtype.itemsize), where, what)
     check_fits(declared_bytes(item), where, what)
-    _check_blocks(item, where, what)
+    check_blocks(item, where, what)
     return item
 
 
-def _check_blocks(item: Any, where: str, what: str) -> None:
+def check_blocks(item: Any, where: str, what: str) -> None:
+    """Raise DataError if a block of a part unpacks to more than it says."""
     if not is_array(item):
         for _, part in members(item):
-            _check_blocks(part, where, what)
+            check_blocks(part, where, what)
     elif hasattr(item, "store"):
         zarr_blocks.check_blocks(item, where, what)
     else:
@@ -173,9 +174,16 @@ def read_array(
 
 
 def first_values(item: Any, where: str, what: str) -> NDArray[Any]:
-    """About one block of the values of a stored matrix, dense or sparse."""
-    values = check_part(item if is_array(item) else item["data"], where, what)
-    return np.asarray(values[: _rows_at_once(values)])
+    """About one block of the values of a stored matrix, dense or sparse.
+
+    The matrix itself may be larger than the memory.
+    """
+    values = item if is_array(item) else item["data"]
+    check_blocks(values, where, what)
+    n_rows = _rows_at_once(values)
+    part = (min(n_rows, int(values.shape[0])), *values.shape[1:])
+    check_shape_fits(part, max(1, values.dtype.itemsize), where, what)
+    return np.asarray(values[:n_rows])
 
 
 def _rows_at_once(array: Any) -> int:

@@ -63,6 +63,16 @@ class Merging:
             self._found[key] = self._divide(*key)
         return self._found[key]
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What it keeps in memory: of marks in the timeline, which is bounded."""
+        graph, tree = self.graph, self.tree
+        of_graph = [
+            getattr(graph, name, None) for name in ("data", "indices", "indptr")
+        ]
+        parts = [*of_graph, tree.born, tree.leader, tree.levels, *self._found.values()]
+        return tuple(part for part in parts if isinstance(part, np.ndarray))
+
     def knows(self, n_clusters: int, grouping: Grouping) -> bool:
         """Return whether the answer is there already, or found in no time."""
         return grouping == "merge" or (n_clusters, grouping) in self._found

@@ -128,6 +128,7 @@ class MomentReader:
             pressure=self._pressure(),
             stretch=self._stretch(),
             neighbors=self._neighbors(),
+            isolation=self._isolation(),
             warning=shot.warning,
             remedy=self._remedy(shot.remedy),
             finished=shot.finished,
@@ -155,6 +156,13 @@ class MomentReader:
         stretch: NDArray[np.float32] = self._arrays("stretch", "<f4", self._n)
         self._expect(bool((stretch >= 0).all()), "its stretch")
         return stretch
+
+    def _isolation(self) -> NDArray[np.float32] | None:
+        if "isolation" not in self._arrays:
+            return None  # an older file, or given edges
+        isolation: NDArray[np.float32] = self._arrays("isolation", "<f4", self._n)
+        self._expect(bool((isolation >= 0).all()), "its isolation")
+        return isolation
 
     def _neighbors(self) -> NDArray[np.int32] | None:
         if "neighbors" not in self._arrays:

@@ -88,6 +88,8 @@ def moment_arrays(moment: Moment) -> Arrays:
         }
         if shot.stretch is not None:
             arrays["stretch"] = _as(shot.stretch, "<f4")
+        if shot.isolation is not None:
+            arrays["isolation"] = _as(shot.isolation, "<f4")
         if shot.neighbors is not None and len(shot.neighbors) <= MOST_NEIGHBORS:
             arrays["neighbors"] = _as(shot.neighbors, "<i4")
     if record is not None and record.warm_start is not None:

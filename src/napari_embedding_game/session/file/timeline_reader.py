@@ -119,6 +119,7 @@ def _sharing(snapshot: Snapshot, present: Snapshot | None) -> Snapshot:
         "pressure",
         "stretch",
         "neighbors",
+        "isolation",
     ):
         ours, theirs = getattr(snapshot, name), getattr(present, name)
         if ours is not None and theirs is not None:

@@ -269,6 +269,9 @@ def _shown_besides(saved: SavedMap, loaded: Loaded) -> str | None:
     by, dataset = saved.look.color_by, saved.dataset
     if by == "Stretch":
         return f"{KEY}_stretch"
+    if by == "Isolation":
+        is_known = saved.snapshot is not None and saved.snapshot.isolation is not None
+        return f"{KEY}_isolation" if is_known else None
     if by == "Pressure":
         has_pressure = saved.snapshot is not None and saved.snapshot.has_pressure
         return f"{KEY}_pressure" if has_pressure else None

@@ -40,6 +40,7 @@ from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.formats.anndata_contents import split_space
 from napari_embedding_game.data.projection import GeneMatch, match_genes, normalised
 from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.session.reference.new_cells import (
     NewCells,
     brought_space,
@@ -309,19 +310,21 @@ def _likeness(
 ) -> tuple[NDArray[np.float64], str]:
     """Return the share of reference cells that are as unlike as each new cell."""
     way, match = reference.projection, prepared.match
-    lognorm = _reference_lognorm(reference)
-    enough = len(reference.dataset.obs) >= FEWEST_ROWS
-    if way is None or match is None or lognorm is None or not enough:
+    n_rows = len(reference.dataset.obs)
+    order = np.random.default_rng(0).permutation(n_rows)
+    sample = np.sort(order[:MOST_ROWS])
+    lognorm = None
+    if way is not None and match is not None and n_rows >= FEWEST_ROWS:
+        lognorm = _reference_lognorm(reference, sample)
+    if way is None or match is None or lognorm is None:
         return tail_share(distance, own), "distance"
     mine = match_genes(way.genes, reference.dataset.profile_names, min_share=0)
     # Genes that either has not would be left over in all cells.
     both = (mine.places >= 0) & (match.places >= 0)
-    order = np.random.default_rng(0).permutation(lognorm.shape[0])
-    sample = np.sort(order[:MOST_ROWS])
-    values = way.scaled(lognorm[sample], mine)[:, both]
+    values = way.scaled(lognorm, mine)[:, both]
     scores = Unexplained(
         values,
-        _n_found(lognorm[sample], mine.places[both]),
+        _n_found(lognorm, mine.places[both]),
         way.loadings.shape[1],
         n_neighbors,
     )
@@ -341,14 +344,17 @@ def _n_found(lognorm: Any, places: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.asarray((lognorm[:, places] > 0).sum(axis=1), np.float64).ravel()
 
 
-def _reference_lognorm(reference: ReferenceMap) -> Any:
-    """Return the expression of the reference's cells, None where it is not at hand."""
+def _reference_lognorm(reference: ReferenceMap, rows: NDArray[np.intp]) -> Any:
+    """Return the expression of some of the reference's cells, None without any."""
     dataset, way = reference.dataset, reference.projection
     if way is None or not dataset.has_expression:
         return None
     if Expression(dataset.profile, True).kind == "values":
         return None
-    return normalised(dataset.profile, way.target_sum, dataset.name)
+    if isinstance(dataset.profile, StoredColumns):
+        read = dataset.profile[rows].in_memory()
+        return normalised(read, way.target_sum, dataset.name)
+    return normalised(dataset.profile, way.target_sum, dataset.name)[rows]
 
 
 def _check_arguments(n_neighbors: int, min_share: float, unlike: float) -> None:

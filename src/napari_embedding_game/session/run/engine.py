@@ -102,8 +102,11 @@ class CoreEngine:
         """Weight the edges, then place the points."""
         from napari_embedding_game.core import pipeline
 
-        former = None if warm_start is None else warm_start.embedding
-        return pipeline.place(graph, X, start, former)
+        if warm_start is None:
+            return pipeline.place(graph, X, start)
+        return pipeline.place(
+            graph, X, start, warm_start.embedding, warm_start.unplaced
+        )
 
     def play(
         self,

@@ -80,6 +80,7 @@ def result_of(
         labels=snapshot.labels,
         pressure=snapshot.pressure,
         stretch=snapshot.stretch,
+        isolation=snapshot.isolation,
         energy=snapshot.energy,
         parameters=parameters,
         clusters=clustering.labels,

@@ -159,6 +159,7 @@ def replayed_result(
         labels=last.labels,
         pressure=last.pressure,
         stretch=last.stretch,
+        isolation=last.isolation,
         energy=last.energy,
         parameters={
             **where,

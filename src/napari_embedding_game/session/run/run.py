@@ -208,6 +208,9 @@ class Run:
             self.edges, layout = self.engine.layout(
                 graph, self.X, self.start, self.warm_start
             )
+            if self.warm_start.unplaced is not None:  # a replay needs no search for it
+                warm = replace(self.warm_start, embedding=layout, unplaced=None)
+                self.warm_start = warm
         return layout
 
     def _begin(self, layout: Any) -> Game:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, QTimer, Signal
 
-from napari_embedding_game.core.types import FAR, Snapshot
+from napari_embedding_game.core.types import FAR, UNLIKE, Snapshot
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.figure import Levels
 from napari_embedding_game.data.predicted import OR_UNLIKE
 from napari_embedding_game.session.reference.placed_on import PlacedOn
@@ -22,6 +23,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     ByCluster,
+    ByPointed,
     BySimilarity,
     Coloring,
     Legend,
@@ -112,6 +114,7 @@ class Drawing(QObject):
             (session.dataset_changed, self._on_dataset),
             (session.selection.changed, self.redraw),
             (session.clusters.changed, self._on_clusters),
+            (session.pointed_changed, self.redraw),
             (workspace.reveal, self.layers.fly_to),
             (session.comparing.changed, self.redraw),
             (session.comparing.moved, self._on_way),
@@ -337,13 +340,18 @@ class Drawing(QObject):
     def _choose_coloring(self) -> None:
         if self._session.dataset is not None:
             look = self._session.look
-            self._coloring = coloring(
-                look.color_by,
-                self._session.dataset,
-                self._by_cluster,
-                look.limits,
-                self._session,
-            )
+            try:
+                self._coloring = coloring(
+                    look.color_by,
+                    self._session.dataset,
+                    self._by_cluster,
+                    look.limits,
+                    self._session,
+                )
+            except DataError as error:  # the file that the gene is in may be gone
+                self._session.say(str(error))
+                look.color_by = CLUSTER  # comes back here
+                return
         self.tell_legend()
 
     def _timer(self, milliseconds: int, job: Callable[[], None]) -> QTimer:
@@ -368,6 +376,8 @@ class Drawing(QObject):
         columns = {"cluster": names, "pressure": snapshot.pressure}
         if snapshot.stretch is not None:
             columns["stretch"] = snapshot.stretch
+        if snapshot.isolation is not None:
+            columns["isolation"] = snapshot.isolation
         table = pd.DataFrame(columns, index=dataset.obs.index)
         of_file = {name: f"{name} (file)" for name in table}
         obs = dataset.obs.rename(columns=of_file)
@@ -412,7 +422,7 @@ class Drawing(QObject):
 
     def _colors(self, snapshot: Snapshot) -> Colors:
         colors = self._coloring.colors(snapshot)
-        tells_of_selection = isinstance(self._coloring, BySimilarity)
+        tells_of_selection = isinstance(self._coloring, BySimilarity | ByPointed)
         if self._session.selection.is_empty or tells_of_selection:
             return colors
         is_value = self._legend is not None and self._legend.limits is not None
@@ -436,6 +446,9 @@ class Drawing(QObject):
             return magnification(snapshot.pressure)
         if size_by == "Stretch" and snapshot.stretch is not None:
             return magnification(np.maximum(snapshot.stretch - 1.0, 0.0), FAR - 1.0)
+        if size_by == "Isolation" and snapshot.isolation is not None:
+            above = np.maximum(snapshot.isolation - 1.0, 0.0)
+            return magnification(above, UNLIKE - 1.0)
         if self._session.selection.is_empty:
             return 1.0
         return np.where(self._session.selection.points, SELECTED_MAGNIFICATION, 1.0)

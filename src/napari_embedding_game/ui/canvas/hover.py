@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -9,22 +10,26 @@ import numpy as np
 from qtpy.QtCore import QEvent, QObject, QPoint, Signal
 from qtpy.QtWidgets import QWidget
 
+from napari_embedding_game.core.types import UNLIKE
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.row_details import row_details
 from napari_embedding_game.ui.canvas.hover_card import HoverCard
 from napari_embedding_game.ui.canvas.hover_watch import HoverWatch, point_at
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.canvas.pointed import PointedSimilarity
 from napari_embedding_game.ui.compat import camera_of, canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.picture_grid import PICTURE_ROLE, PictureModel
 from napari_embedding_game.ui.images.row_pictures import AppearanceWatch, pictures_of
 from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
+    ISOLATION,
     PRESSURE,
     STRETCH,
     composition_columns,
     name_of,
 )
+from napari_embedding_game.ui.style.isolation_texts import ISOLATION_CHOICE
 from napari_embedding_game.ui.style.legend import swatch
 from napari_embedding_game.ui.style.pressure_texts import PRESSURE_CHOICE
 from napari_embedding_game.ui.style.stretch_texts import STRETCH_CHOICE
@@ -83,11 +88,13 @@ class Hover(QObject):
         self._looks = AppearanceWatch(self._on_linked)
         self.hovering = HoverWatch(viewer, self._find, self)
         self.hovering.changed.connect(self._on_row)
+        self._pointed = PointedSimilarity(self._session)
+        self.hovering.changed.connect(self._pointed.point_at)
         self._on_linked()
         self._connections.connect_all(self._signals(), self.hovering.leave)
         changes = (self._session.dataset_changed, self._linked.changed)
         self._connections.connect_all(changes, self._on_linked)
-        self._connections.add(self._pictures, self.hovering, self._looks)
+        self._connections.add(self._pictures, self.hovering, self._looks, self._pointed)
 
     def close(self) -> None:
         """Undo the connections to mouse and session; the card goes."""
@@ -152,7 +159,7 @@ class Hover(QObject):
         self._show_picture()
 
     def _worked_out(self, row: int) -> dict[str, float]:
-        """Return what the map is coloured by and no file has: stretch, pressure."""
+        """Return what the map is coloured by and no file has, such as stretch."""
         snapshot, choice = self._session.snapshot, self._session.look.color_by
         if snapshot is None:
             return {}
@@ -160,6 +167,9 @@ class Hover(QObject):
             return {PRESSURE_CHOICE: float(snapshot.pressure[row])}
         if choice == STRETCH and snapshot.stretch is not None:
             return {STRETCH_CHOICE: float(snapshot.stretch[row])}
+        isolation = math.nan if snapshot.isolation is None else snapshot.isolation[row]
+        if choice == ISOLATION or isolation > UNLIKE:  # which is worth a line anyway
+            return {ISOLATION_CHOICE: float(isolation)} if isolation >= 0 else {}
         return {}
 
     def _show_picture(self) -> None:

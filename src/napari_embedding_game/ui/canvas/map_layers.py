@@ -26,6 +26,7 @@ from napari_embedding_game.ui.canvas.overlays.lasso_overlay import inside
 from napari_embedding_game.ui.canvas.placement import SIDE, Frame, free_box
 from napari_embedding_game.ui.canvas.points_layer import (
     LANDMARK_SIZE,
+    LANDMARKS_HELP,
     Faded,
     landmarks_layer,
     point_size,
@@ -642,6 +643,7 @@ class MapLayers:
         layer = landmarks_layer(np.tile(middle, (n_landmarks, 1)), self._frame.unit)
         layer.visible = self._landmarks_shown and not self._is_blank
         self._viewer.add_layer(layer)
+        layer.help = LANDMARKS_HELP  # napari takes it away from a layer that comes
         self.landmarks = layer
         self._viewer.layers.selection.active = active
 

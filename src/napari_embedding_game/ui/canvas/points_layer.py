@@ -67,6 +67,13 @@ def points_layer(world: NDArray[np.floating], unit: float) -> Points:
     return layer
 
 
+LANDMARKS_HELP = (
+    "drag a landmark to move it while the game runs, <A> adds one under the mouse, "
+    "<Delete> takes it away"
+)
+"""What napari tells below the canvas while the layer is the selected one."""
+
+
 def landmarks_layer(world: NDArray[np.floating], unit: float) -> Points:
     """Return dark discs with a light rim: seen on black, on white, on any point."""
     return points_class(LockedPoints)(

@@ -21,6 +21,10 @@ from napari_embedding_game.ui.style.form_widgets import (
     form,
     show_row,
 )
+from napari_embedding_game.ui.style.isolation_texts import (
+    ISOLATION_CHOICE,
+    ISOLATION_MEANS,
+)
 from napari_embedding_game.ui.style.legend import LegendView
 from napari_embedding_game.ui.style.pressure_texts import (
     PRESSURE_CHOICE,
@@ -32,8 +36,10 @@ ONE_MAP = "Nothing: one map"
 LONG_NAMES = {
     "Same": "All the same",
     "Stretch": STRETCH_CHOICE,
+    "Isolation": ISOLATION_CHOICE,
     "Pressure": PRESSURE_CHOICE,
     "Similarity": "Similar to the selection",
+    "Pointed": "Similar to the point under the mouse",
 }
 """What the built-in choices are called in the window."""
 
@@ -61,8 +67,9 @@ class DisplayControls(ControlsSection):
             choices=self._choices,
             value=self._look.color_by,
             tooltip="What the colour of a point tells: its cluster, how far it lies "
-            "from points like it, how squeezed it is, how similar it is to the "
-            "selected points in the data, how far it moves to a map that this one is "
+            "from points like it, how unlike all others it is in the data, how "
+            "squeezed it is, how similar it is, in the data, to the selected points or "
+            "to the one under the mouse, how far it moves to a map that this one is "
             "compared with, or what is known of it. For a gene, press / and type its "
             "name.",
         )
@@ -70,6 +77,7 @@ class DisplayControls(ControlsSection):
             choices=self._sizes,
             value=self._look.size_by,
             tooltip=f"Stretched: large points have the highest {STRETCH_MEANS}\n\n"
+            f"Unlike others: large points have the highest {ISOLATION_MEANS}\n\n"
             f"Squeezed: large points have the highest {PRESSURE_MEANS}",
         )
         self.split_by = ComboBox(
@@ -182,7 +190,7 @@ class DisplayControls(ControlsSection):
 
     def _sizes(self, widget: object) -> list[tuple[str, SizeBy]]:
         has_pressure = self._has_pressure or self._look.size_by == PRESSURE
-        sizes: list[SizeBy] = ["Same", "Stretch"]
+        sizes: list[SizeBy] = ["Same", "Stretch", "Isolation"]
         if has_pressure:
             sizes.append("Pressure")
         return [(LONG_NAMES.get(size, size), size) for size in sizes]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from magicgui.widgets import FloatSlider, FloatSpinBox
+from magicgui.widgets import FloatSlider, FloatSpinBox, PushButton
 from magicgui.widgets.bases import ValueWidget
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QWidget
@@ -39,6 +39,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
     Fold,
     add_row,
+    finish_typing,
     form,
     show_row,
     show_text,
@@ -79,7 +80,17 @@ CHOOSERS: Mapping[str, Callable[[Settings, Any], None]] = {
 }
 """Settings that others depend on."""
 IN_SPACE = "Drag to turn it; Restart lays it out anew."
-STALE = "Restart to use these settings: they hold for a new run."
+STALE = "The map was not made with these settings: they hold from the next run on."
+STALE_FIXED = f"{STALE} This method always begins anew."
+CONTINUE_TIP = (
+    "Work the neighbours out as they are set now, and play on from the map that you "
+    "see: groups stay where they are as far as they can. The map as it is stays in the "
+    "timeline."
+)
+RESTART_TIP = (
+    "Lay the map out from its start with these settings. The map as it is stays in the "
+    "timeline."
+)
 
 
 class MethodControls(ControlsSection):
@@ -87,6 +98,10 @@ class MethodControls(ControlsSection):
 
     dimensions_requested = Signal(int)
     """How many dimensions the map is to have from now on."""
+    continue_requested = Signal()
+    """A run with the settings as they are, from the map on show."""
+    play_requested = Signal()
+    """And one from its start."""
 
     def __init__(self, session: Session) -> None:
         super().__init__("Game")
@@ -97,7 +112,7 @@ class MethodControls(ControlsSection):
         self._build()
         self._connect()
         self.show_settings()
-        self._on_staleness(session.stale)
+        self._show_staleness()
 
     def _make(self) -> None:
         self.presets = PresetBox(self._settings, PresetStore())
@@ -137,8 +152,16 @@ class MethodControls(ControlsSection):
         self.more = Fold("More settings", inside)
         self.column.addWidget(self.more)
         self.stale = text_label(STALE)
-        self.stale.hide()
         self.column.addWidget(self.stale)
+        self.continue_stale = PushButton(
+            text="Continue with these settings", tooltip=CONTINUE_TIP
+        )
+        self.restart_stale = PushButton(text="Restart", tooltip=RESTART_TIP)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(4)
+        buttons.addWidget(self.continue_stale.native, 2)
+        buttons.addWidget(self.restart_stale.native, 1)
+        self.column.addLayout(buttons)
 
     def _add_rows(self, rows: QFormLayout, names: Sequence[str]) -> None:
         for name in names:
@@ -166,8 +189,12 @@ class MethodControls(ControlsSection):
             widget.changed.connect(
                 lambda value, widget=widget: self._set(widget, value)
             )
+        self.continue_stale.changed.connect(self._continue)
+        self.restart_stale.changed.connect(self._restart)
         for signal, slot in (
-            (self._session.staleness_changed, self._on_staleness),
+            (self._session.staleness_changed, self._show_staleness),
+            (self._session.state_changed, self._show_staleness),
+            (self._settings.events.method, self._show_staleness),
             (self._session.dataset_changed, self._on_dataset),
             (self._session.restored, self.show_settings),
             (self._session.looked_back, self.show_settings),
@@ -255,7 +282,7 @@ class MethodControls(ControlsSection):
     def _approximation(self) -> Approximation | None:
         """What pushes the points apart, or what is asked for where that cannot."""
         try:
-            return approximation_of(self._settings.game())
+            return approximation_of(self._session.chosen_game())
         except InputError:
             return self._settings.approximation
 
@@ -293,11 +320,26 @@ class MethodControls(ControlsSection):
         self._settings.strength = min(max(strength, low), high)
         self._tell_lambda()
 
-    def _on_staleness(self, stale: bool) -> None:
-        self.stale.setVisible(stale)
+    def _show_staleness(self, *event: object) -> None:
+        """Tell that the map is of other settings, and offer both ways to use these."""
+        session = self._session
+        is_fixed = bool(get_method(self._settings.method).moved_by)
+        show_text(
+            self.stale, "" if not session.stale else STALE_FIXED if is_fixed else STALE
+        )
+        self.continue_stale.native.setVisible(session.stale and session.can_continue)
+        self.restart_stale.native.setVisible(session.stale)
+
+    def _continue(self) -> None:
+        finish_typing()
+        self.continue_requested.emit()
+
+    def _restart(self) -> None:
+        finish_typing()
+        self.play_requested.emit()
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
-        self._tell_lambda()
+        self._show_method()  # of which some is left to the number of points
         self.controls["metric"].enabled = dataset is None or not dataset.is_distances
 
     def _tell_lambda(self) -> None:

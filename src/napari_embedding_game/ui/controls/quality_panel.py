@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from magicgui.widgets import PushButton
 from qtpy.QtCore import Qt, QTimer, Signal
@@ -12,14 +12,17 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QProgressBar, QWidget
 from napari_embedding_game.core.inspect.graph_parts import GraphParts
 from napari_embedding_game.core.inspect.grid_error import COARSE
 from napari_embedding_game.core.inspect.map_quality import ColumnAgreement, MapQuality
+from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
     followed_samples,
     label_column,
+    more_neighbors,
     quality_job,
 )
 from napari_embedding_game.session.session import ALIVE, Session, sentence
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.controls.method_choices import settings_text
 from napari_embedding_game.ui.controls.stability_panel import StabilityPanel
 from napari_embedding_game.ui.style.busy_bar import move_bar
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
@@ -77,6 +80,10 @@ FIGURES = (
         "100 % if its groups lie apart.",
     ),
 )
+LINK_TIP = (
+    "Look for twice as many neighbours of each point and play on from the map that you "
+    "see. Other settings stay as they are, and the map as it is stays in the timeline."
+)
 FEW_OUTSIDE = 0.01
 """Share of the points outside of the largest part that is not worth a sentence."""
 NOT_KNOWN = "Not known: the data of this map are not there as rows."
@@ -93,7 +100,7 @@ def told_parts(parts: GraphParts | None) -> list[str]:
         f"The points and their {parts.n_neighbors} nearest in the data fall into "
         f"{parts.n_parts:,} groups without any link ({parts.outside:.0%} of the points "
         "are outside of the largest): where these groups lie to one another on the map "
-        "tells nothing. More Neighbours may link them."
+        "tells nothing. More neighbours may link them."
     ]
 
 
@@ -175,6 +182,8 @@ class QualityPanel(Fold):
     session : Session
     """
 
+    continue_requested = Signal()
+    """A run that goes on from the map on show, with settings that were changed."""
     mix_requested = Signal(str)
     """The column whose samples are to be mixed."""
 
@@ -186,12 +195,20 @@ class QualityPanel(Fold):
         self._worker: Worker | None = None
         self._asked: tuple[Dataset | None, str | None] = None, None
         """What is being measured: the data, and the column of known groups."""
+        self._measured: Snapshot | None = None
+        """And the map."""
         self._is_outdated = False
         self.note = text_label(WAITING)
         self.columns_note = text_label()
         self.bound_note = text_label()
         self.samples_note = text_label("", "warning")
         self.stability = StabilityPanel(session)
+        self.parts_note = text_label("", "warning")
+        self.link = PushButton(text="")
+        self.link.native.setProperty("role", "wrapped")
+        self._parts: GraphParts | None = None
+        self._linking: dict[str, Any] = {}
+        """Settings that may link the parts of the graph."""
         self.mix = PushButton(text="")
         self.mix.native.setProperty("role", "wrapped")
         self._mixable: tuple[str, ...] = ()
@@ -207,6 +224,7 @@ class QualityPanel(Fold):
         self._turn.timeout.connect(self._measure)
         self.toggled.connect(self._on_toggled)
         self.mix.changed.connect(self._ask_to_mix)
+        self.link.changed.connect(self._ask_to_link)
         self._connections = Connections()
         self._connections.call(self._turn.stop)
         for signal in (
@@ -254,14 +272,15 @@ class QualityPanel(Fold):
             self.courses[figure.field].setVisible(is_shown)
         self._followed = None if found is None else followed_samples(found)
         self._clusters = None if found is None else found.clusters
+        self._parts = None if found is None else found.parts
+        self._show_parts()
         self._show_samples()
         show_text(self.columns_note, told_columns(found.columns) if found else "")
         repelled = (told_bound(found) or told_grid(found.grid_error)) if found else ""
         show_text(self.bound_note, repelled)
         self.bound_note.setToolTip(BOUND_TIP if found and found.bound else GRID_TIP)
         if found is not None:
-            sampled = f"On {found.n_sampled:,} points drawn at random."
-            show_text(self.note, " ".join([sampled, *told_parts(found.parts)]))
+            show_text(self.note, f"On {found.n_sampled:,} points drawn at random.")
 
     # Inside
 
@@ -284,6 +303,8 @@ class QualityPanel(Fold):
             grid.addWidget(course, row, 2)
         grid.setColumnStretch(1, 1)
         notes = (
+            self.parts_note,
+            self.link.native,
             self.samples_note,
             self.mix.native,
             self.columns_note,
@@ -298,8 +319,7 @@ class QualityPanel(Fold):
     def _show_samples(self) -> None:
         """Tell that the map follows samples, and offer to mix them if possible."""
         followed = self._followed
-        told = "" if followed is None else f": the map follows {followed.name}"
-        self.set_title(TITLE + told)
+        self._show_title()
         show_text(self.samples_note, told_samples(followed, self._clusters))
         can_mix = followed is not None and followed.name in self._mixable
         self.mix.native.setVisible(can_mix)
@@ -309,6 +329,33 @@ class QualityPanel(Fold):
                 "Prepares the counts again, with Harmony on their principal "
                 "components. The map on show stays in the list of maps."
             )
+
+    def _show_title(self) -> None:
+        """Tell in the title what a person should know without asking."""
+        followed, parts = self._followed, self._parts
+        told = [
+            *([f"neighbours in {parts.n_parts:,} pieces"] if told_parts(parts) else []),
+            *([] if followed is None else [f"the map follows {followed.name}"]),
+        ]
+        self.set_title(": ".join(filter(None, [TITLE, ", ".join(told)])))
+
+    def _show_parts(self) -> None:
+        """Tell that the graph is in parts, and offer to go on with more neighbours."""
+        session, told = self._session, told_parts(self._parts)
+        show_text(self.parts_note, " ".join(told))
+        dataset, played = session.dataset, session.played
+        self._linking = {}
+        if told and dataset is not None and played is not None and session.can_continue:
+            self._linking = more_neighbors(played.start, len(dataset.obs))
+        self.link.native.setVisible(bool(self._linking))
+        if self._linking:
+            self.link.text = f"Continue with {settings_text(self._linking)}"
+            self.link.tooltip = LINK_TIP
+
+    def _ask_to_link(self) -> None:
+        for name, value in self._linking.items():
+            setattr(self._session.settings, name, value)
+        self.continue_requested.emit()
 
     def _ask_to_mix(self) -> None:
         if self._followed is not None:
@@ -323,7 +370,8 @@ class QualityPanel(Fold):
             self._measure_now()
 
     def _forget_samples(self, *event: object) -> None:
-        self._followed = None
+        self._followed = self._parts = None
+        self._show_parts()
         self._show_samples()
 
     def _begin_courses(self, *event: object) -> None:
@@ -380,6 +428,7 @@ class QualityPanel(Fold):
         if session.state != "running":
             show_text(self.note, MEASURING)
         self._asked = session.dataset, label_column(session)
+        self._measured = session.snapshot
         self._worker = worker = Worker(job)
         worker.returned.connect(self._take)
         worker.failed.connect(self._on_failed)
@@ -389,6 +438,8 @@ class QualityPanel(Fold):
         self._worker = None
         dataset, column = self._asked
         if dataset is self._session.dataset:
+            if found is not None and self._measured is not None:
+                self._session.timeline.tell_quality(self._measured, found)
             self.show_quality(found, column)
             if found is None:
                 show_text(self.note, TOO_FEW)

@@ -26,6 +26,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
+from napari_embedding_game.ui.style.isolation_texts import ISOLATION_MEANS, unlike_text
 from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE, PRESSURE_MEANS
 from napari_embedding_game.ui.style.status_label import StatusLabel
 from napari_embedding_game.ui.style.stretch_texts import STRETCH_MEANS, far_text
@@ -40,6 +41,10 @@ LAID_OUT = "Finished. The library has laid the map out."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
 LOOKED_BACK = "An earlier map. Continue plays on from here."
+CARRIED_TIP = (
+    "Put every point where it lies on the former map and play on from there, so that "
+    "the two maps can be compared. Run lays this one out from a start of its own."
+)
 STOPPED_EARLY = "Stopped before there was a map."
 
 
@@ -56,6 +61,8 @@ class RunControls(ControlsSection):
     """A new run, in place of the present one."""
     continue_requested = Signal()
     """A run that goes on from the map on show."""
+    carried_requested = Signal()
+    """A run that begins where the same rows lie on another map."""
     save_requested = Signal(object)
     """The path of a file for the map, in the format that its ending says."""
     save_session_requested = Signal(object)
@@ -71,6 +78,8 @@ class RunControls(ControlsSection):
         super().__init__("Run")
         self._session = session
         self.run = PushButton(text="Run", tooltip="Lay out the map from its start.")
+        self.carried = PushButton(text="", tooltip=CARRIED_TIP)
+        self.carried.native.setProperty("role", "wrapped")
         self.pause = PushButton(
             text="Pause", tooltip="Hold the game, or play on where it was held."
         )
@@ -85,6 +94,8 @@ class RunControls(ControlsSection):
         self.status = StatusLabel()
         self.far = StatusLabel()
         self.far.setToolTip(f"By {STRETCH_MEANS}")
+        self.unlike = StatusLabel()
+        self.unlike.setToolTip(f"By {ISOLATION_MEANS}")
         self.squeezed = StatusLabel()
         self.squeezed.setToolTip(f"Share of the points with {PRESSURE_MEANS}")
         self.message = text_label(role="warning")
@@ -122,8 +133,9 @@ class RunControls(ControlsSection):
         buttons = QGridLayout()
         buttons.setSpacing(4)
         buttons.addWidget(self.run.native, 0, 0, 1, 3)
+        buttons.addWidget(self.carried.native, 1, 0, 1, 3)
         for column, button in enumerate((self.pause, self.step, self.stop)):
-            buttons.addWidget(button.native, 1, column)
+            buttons.addWidget(button.native, 2, column)
         self.column.addLayout(buttons)
         self.bar.native.setProperty("role", "slim")
         self.bar.native.setTextVisible(False)
@@ -133,6 +145,7 @@ class RunControls(ControlsSection):
             self.bar.native,
             self.status,
             self.far,
+            self.unlike,
             self.squeezed,
             self.message,
             self.mend.native,
@@ -150,6 +163,7 @@ class RunControls(ControlsSection):
         self.step.changed.connect(session.step)
         self.stop.changed.connect(session.stop)
         self.timeline.continue_requested.connect(self._continue)
+        self.carried.changed.connect(self._begin_carried)
         save.save_requested.connect(lambda path: self.save_requested.emit(path))
         save.copy_methods_requested.connect(lambda: self.copy_methods_requested.emit())
         save.save_session_requested.connect(
@@ -165,6 +179,7 @@ class RunControls(ControlsSection):
             (session.progressed, self._on_progress),
             (session.message_changed, self._on_message),
             (session.dataset_changed, self._on_dataset),
+            (session.carried_changed, self._offer_carried),
         ):
             self._connections.connect(signal, slot)
 
@@ -175,6 +190,19 @@ class RunControls(ControlsSection):
     def _continue(self) -> None:
         finish_typing()
         self.continue_requested.emit()
+
+    def _begin_carried(self) -> None:
+        finish_typing()
+        self.carried_requested.emit()
+
+    def _offer_carried(self) -> None:
+        """Offer to begin from the map of another space, while there is none of this."""
+        session = self._session
+        carried = session.carried if session.snapshot is None else None
+        is_idle = session.state not in ("preparing", "running", "paused")
+        self.carried.native.setVisible(carried is not None and is_idle)
+        if carried is not None:
+            self.carried.text = f"Continue from the map of {carried.space}"
 
     def _pause_or_resume(self) -> None:
         if self._session.state == "paused":
@@ -207,6 +235,7 @@ class RunControls(ControlsSection):
         self.pause.enabled = self.step.enabled = moving
         self.stop.enabled = moving or state == "preparing"
         self.save.enabled = self._session.snapshot is not None and not moving
+        self._offer_carried()
         self._tell_state(state)
 
     def _tell_state(self, state: State) -> None:
@@ -218,6 +247,7 @@ class RunControls(ControlsSection):
         if state in ("idle", "preparing"):
             self.status.setText("")
             self.far.setText("")
+            self._tell_unlike("")
             self.squeezed.setText("")
         elif self._session.snapshot is not None:
             self._tell_snapshot(self._session.snapshot)
@@ -264,8 +294,13 @@ class RunControls(ControlsSection):
         self._move_bar(snapshot)
         self.status.setText(_status_text(snapshot))
         self.far.setText(far_text(snapshot.stretched_share))
+        self._tell_unlike(unlike_text(snapshot))
         self.squeezed.setText(_squeezed_text(snapshot))
         self.curve.set_energies(self._session.energies)
+
+    def _tell_unlike(self, text: str) -> None:
+        self.unlike.setText(text)
+        self.unlike.setVisible(bool(text))
 
     def _on_message(self, message: str) -> None:
         failed = self._session.state == "failed"

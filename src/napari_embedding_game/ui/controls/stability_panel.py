@@ -17,6 +17,7 @@ from napari_embedding_game.session.stability import (
     COLUMN,
     SeedProgress,
     StabilityFound,
+    keep_others,
     stability_job,
     take_stability,
 )
@@ -32,6 +33,12 @@ MEANS = (
     "points then have other neighbours: what such points seem to be near to is chance. "
     "The map on show stays as it is."
 )
+KEEP_MEANS = (
+    "Puts the maps of the other seeds into the timeline, laid on the one that you see: "
+    "Compare… shows them with small pictures, side by side, or one turning into the "
+    "other."
+)
+KEPT = "The maps are in the timeline: Compare… under the curve shows them."
 STEPS = 100
 """Of the bar, for each map."""
 WITHOUT = "What was steered on the way or done by hand is not repeated."
@@ -60,6 +67,11 @@ class StabilityPanel(QWidget):
         self.bar.setFixedHeight(16)
         self.bar.setTextVisible(False)
         self.note = text_label()
+        self.keep = QPushButton()
+        self.keep.setToolTip(KEEP_MEANS)
+        self.keep.hide()
+        self._found: StabilityFound | None = None
+        """What was measured last, as long as its map is on show."""
         row = QHBoxLayout()
         row.addWidget(self.button, 1)
         row.addWidget(self.seeds)
@@ -69,9 +81,11 @@ class StabilityPanel(QWidget):
         column.addLayout(row)
         column.addWidget(self.bar)
         column.addWidget(self.note)
+        column.addWidget(self.keep)
         self.bar.hide()
         show_text(self.note, "")
         self.button.clicked.connect(self._on_button)
+        self.keep.clicked.connect(self._keep)
         self._connections = Connections()
         for signal in (session.state_changed, session.dataset_changed):
             self._connections.connect(signal, self._on_session)
@@ -90,6 +104,7 @@ class StabilityPanel(QWidget):
         if is_moving or session.snapshot is None:
             self._end()
             show_text(self.note, "")
+            self._offer(None)
         self.button.setEnabled(not is_moving and session.snapshot is not None)
 
     def _on_button(self) -> None:
@@ -102,6 +117,7 @@ class StabilityPanel(QWidget):
         except DataError as error:
             show_text(self.note, sentence(error), "warning")
             return
+        self._offer(None)
         self._worker = worker = StageWorker(stages)
         worker.frame.connect(self._on_progress)
         worker.returned.connect(self._on_found)
@@ -123,10 +139,26 @@ class StabilityPanel(QWidget):
         by_hand = played is not None and (played.steered or played.forced)
         told = [found.stability.told(), *([WITHOUT] if by_hand else [])]
         show_text(self.note, " ".join(told))
+        self._offer(found)
         look = self._session.look
         if look.color_by == COLUMN:  # another one of the same name
             look.events.color_by.emit(COLUMN)
         look.color_by = COLUMN
+
+    def _offer(self, found: StabilityFound | None) -> None:
+        """Offer to keep the maps that were made, or no longer."""
+        self._found = found
+        n_maps = 0 if found is None else len(found.others)
+        self.keep.setVisible(n_maps > 0)
+        if n_maps:
+            maps = "this map" if n_maps == 1 else f"these {n_maps} maps"
+            self.keep.setText(f"Keep {maps} to compare")
+
+    def _keep(self) -> None:
+        found = self._found
+        if found is not None and keep_others(self._session, found):
+            show_text(self.note, KEPT)
+        self._offer(None)
 
     def _on_failed(self, error: BaseException) -> None:
         self._end()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 from magicgui.widgets import PushButton
@@ -56,6 +57,9 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.comparison_bar import ComparisonBar
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.inspect.map_quality import MapQuality
 
 LANE, RADIUS, EDGE = 12, 4.0, 8.0
 """Pixels between branches, of a mark, and left free at both ends."""
@@ -200,11 +204,11 @@ class Strip(QWidget):
         shot, seed = mark.snapshot, mark.start.random_state
         share = shot.stretched_share
         far = "" if share != share else f"<br>{share:.1%} of points lie far"
+        after = f", after {shot.iteration:,} iterations" if shot.iteration else ""
         return (
-            f'<img src="{self._address(shot)}"><br>{what}<br>'
-            f"{when}, after {shot.iteration:,} iterations<br>"
+            f'<img src="{self._address(shot)}"><br>{what}<br>{when}{after}<br>'
             f"{escape(get_method(mark.game.method).title)}, seed {seed}{far}"
-            + ("<br>Pinned" if mark.is_pinned else "")
+            f"{_told_quality(mark.quality)}" + ("<br>Pinned" if mark.is_pinned else "")
         )
 
     def picture(self, snapshot: Snapshot) -> QImage:
@@ -251,6 +255,19 @@ class Strip(QWidget):
             action = menu.addAction(text)
             action.triggered.connect(partial(signal.emit, mark.number))
         return menu
+
+
+def _told_quality(quality: MapQuality | None) -> str:
+    """Return the figures of a map as lines of a tooltip; "" where none was measured."""
+    if quality is None:
+        return ""
+    figures = (
+        ("Neighbours kept", quality.neighbors_kept),
+        ("Trustworthiness", quality.trustworthiness),
+        ("Continuity", quality.continuity),
+        ("Large picture", quality.triplets),
+    )
+    return "".join(f"<br>{name} {value:.0%}" for name, value in figures)
 
 
 class _Gallery(QMenu):

@@ -289,6 +289,8 @@ def _numbers(report: ClusterReport) -> str:
     said = f"{_count(report.size)}, {report.share:.1%} of all"
     if report.stretched_share > 0:
         said += f"  ·  {share_text(report.stretched_share)} far from points like them"
+    if report.unlike_count:
+        said += f"  ·  {report.unlike_count:,} unlike anything in the data"
     if report.has_pressure:
         said += f"  ·  {report.pressured_share:.0%} squeezed (under pressure)"
     return said

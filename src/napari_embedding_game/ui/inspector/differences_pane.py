@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.session.cluster_report import Contrast, Reporter
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.inspector.bar_charts import ContrastBars
 from napari_embedding_game.ui.style.form_widgets import scrolled, show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import StageWorker
 
 COMPARING = "Comparing …"
 NO_DIFFERENCE = "No column differs: select some of the points, not all."
@@ -31,7 +32,7 @@ class DifferencesPane(QWidget):
         self._clusters: tuple[int, ...] = ()
         self._rows: NDArray[np.intp] | None = None
         self._is_due = False
-        self._worker: Worker | None = None
+        self._worker: StageWorker | None = None
         self.state = text_label()
         self.bars = ContrastBars()
         layout = QVBoxLayout(self)
@@ -71,6 +72,8 @@ class DifferencesPane(QWidget):
         """
         if not clusters or clusters != self._clusters:
             self.bars.set_contrasts(())
+        if not np.array_equal(rows, () if self._rows is None else self._rows):
+            self._end_long_search()
         self._rows, self._clusters, self._is_due = rows, clusters, True
         self._catch_up()
 
@@ -89,10 +92,15 @@ class DifferencesPane(QWidget):
         points[rows] = True
         if not self.bars.n_rows:
             show_text(self.state, COMPARING)
-        self._worker = Worker(lambda: reporter.contrasts(points))
+        self._worker = StageWorker(lambda: reporter.iter_contrasts(points))
+        self._worker.frame.connect(self._on_share)
         self._worker.returned.connect(self._on_found)
         self._worker.failed.connect(self._on_failed)
         self._worker.begin()
+
+    def _on_share(self, share: float) -> None:
+        if share and not self.bars.n_rows:
+            show_text(self.state, f"{COMPARING} {share:.0%}")
 
     def _on_found(self, contrasts: tuple[Contrast, ...]) -> None:
         self._worker = None
@@ -109,6 +117,12 @@ class DifferencesPane(QWidget):
     def _show(self, contrasts: tuple[Contrast, ...]) -> None:
         show_text(self.state, "")
         self.bars.set_contrasts(contrasts)
+
+    def _end_long_search(self) -> None:
+        """Do not go on with other rows, where that takes long and can be ended."""
+        reporter = self._reporter
+        if reporter is not None and isinstance(reporter.dataset.profile, StoredColumns):
+            self._abandon()
 
     def _abandon(self) -> None:
         if self._worker is not None:

@@ -68,6 +68,7 @@ class ReportWorker(QObject):
                 labels,
                 snapshot.pressure,
                 stretch=snapshot.stretch,
+                isolation=snapshot.isolation,
                 column=column,
                 n_draw=len(labels),
                 seed=seed,

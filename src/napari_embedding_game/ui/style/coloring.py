@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import FAR, Snapshot
+from napari_embedding_game.core.types import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.figure import Levels, PointColors
 from napari_embedding_game.data.images.label_column import label_column
@@ -28,15 +28,21 @@ from napari_embedding_game.ui.style.colors import (
     value_extent,
     value_limits,
 )
+from napari_embedding_game.ui.style.isolation_texts import NO_ISOLATION
 from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
 from napari_embedding_game.ui.style.stretch_texts import NO_STRETCH
 
 CLUSTER, STRETCH, PRESSURE = "Cluster", "Stretch", "Pressure"
+ISOLATION, POINTED = "Isolation", "Pointed"
 SIMILARITY, MOVEMENT = "Similarity", "Movement"
-BUILT_IN = (CLUSTER, STRETCH, PRESSURE, SIMILARITY, MOVEMENT)
+BUILT_IN = (CLUSTER, STRETCH, ISOLATION, PRESSURE, SIMILARITY, POINTED, MOVEMENT)
 NOTHING_SIMILAR = (
     "Select points: the colours then tell how similar all others are to them in the "
     "data, wherever they lie on the map."
+)
+NOTHING_POINTED = (
+    "Rest the mouse on a point: the colours then tell how similar all others are to it "
+    "in the data, and follow the mouse."
 )
 NOTHING_COMPARED = (
     "Compare two maps in the timeline: the colours then tell how far each point lies "
@@ -244,6 +250,34 @@ class ByStretch:
         """Return None: these are numbers."""
 
 
+class ByIsolation:
+    """Viridis by how unlike others each row is; yellow ones are unlike anything."""
+
+    def __init__(self, limits: tuple[float, float] | None = None) -> None:
+        self._limits = limits or (1.0, UNLIKE)
+        self._extent = (0.0, UNLIKE)
+        self._is_known = True
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point."""
+        isolation = snapshot.isolation
+        self._is_known = isolation is not None
+        if isolation is None:
+            return np.tile(MISSING, (len(snapshot.embedding), 1))
+        finite = isolation[np.isfinite(isolation)]
+        self._extent = (0.0, max(UNLIKE, float(finite.max(initial=0.0))))
+        return value_colors(np.minimum(isolation, self._extent[1]), self._limits)
+
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        if not self._is_known:
+            return Legend(NO_ISOLATION)
+        return Legend(ISOLATION, limits=self._limits, extent=self._extent)
+
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
+
 class BySimilarity:
     """Viridis by how similar each point is to the selected ones in the data.
 
@@ -276,6 +310,44 @@ class BySimilarity:
             return Legend(NOTHING_SIMILAR)
         return Legend(
             "Similarity to the selection: share of all points that are less similar",
+            limits=self._limits,
+            extent=(0.0, 1.0),
+        )
+
+    def levels(self) -> None:
+        """Return None: these are numbers."""
+
+
+class ByPointed:
+    """Viridis by how similar each row is to the one that the mouse was on last.
+
+    Parameters
+    ----------
+    session : Session
+    limits : (float, float), optional
+    """
+
+    def __init__(
+        self, session: Session, limits: tuple[float, float] | None = None
+    ) -> None:
+        self._session = session
+        self._limits = limits or (0.5, 1.0)
+
+    def colors(self, snapshot: Snapshot) -> Colors:
+        """Return the colour of each point; all grey before any was pointed at."""
+        pointed = self._session.pointed
+        if pointed is None or len(pointed.similarity) != len(snapshot.embedding):
+            return np.tile(MISSING, (len(snapshot.embedding), 1))
+        return value_colors(pointed.similarity, self._limits)
+
+    def legend(self) -> Legend:
+        """Return how to read the colours."""
+        pointed, dataset = self._session.pointed, self._session.dataset
+        if pointed is None or dataset is None:
+            return Legend(NOTHING_POINTED)
+        return Legend(
+            f"Similarity to {dataset.obs.index[pointed.row]}: share of all points that "
+            "are less similar",
             limits=self._limits,
             extent=(0.0, 1.0),
         )
@@ -469,11 +541,16 @@ def coloring(
         return by_cluster
     if choice == STRETCH:
         return ByStretch(limits)
+    if choice == ISOLATION:
+        return ByIsolation(limits)
     if choice == PRESSURE:
         return ByPressure(limits)
     if choice == SIMILARITY:
         assert session is not None
         return BySimilarity(session, limits)
+    if choice == POINTED:
+        assert session is not None
+        return ByPointed(session, limits)
     if choice == MOVEMENT:
         assert session is not None
         return ByMovement(session, limits)

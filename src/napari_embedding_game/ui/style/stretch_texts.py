@@ -12,7 +12,9 @@ STRETCH_MEANS = (
     f"usual on this map. From {FAR:.0f} on, a point lies far from points like it: its "
     "place, and what it seems to be near to, is not to be believed."
 )
-NO_STRETCH = "The stretch of this map is not known: it is of an older file."
+NO_STRETCH = (
+    "The stretch of this map is not known: it is of an older file or other data."
+)
 
 
 def far_text(share: float) -> str:

@@ -75,14 +75,19 @@ class WritingTask(QObject):
             self.trouble.emit("There is no map to save yet: press Run first.")
             return
         result = replace(result, cluster_colors=self._workspace.palette.by_id())
-        if path.suffix.lower() in FILMS:
-            self._save_film(path)
-            return
         if path.suffix.lower() in CODE:
             self._save_code(path)
             return
-        is_figure = path.suffix.lower() in FIGURES
-        colors = colors_of(self._workspace) if is_figure else None
+        is_film, is_figure = (path.suffix.lower() in kind for kind in (FILMS, FIGURES))
+        try:
+            colors = colors_of(self._workspace) if is_film or is_figure else None
+        except DataError as error:  # a gene of a file that is gone
+            self.trouble.emit(str(error))
+            return
+        if is_film:
+            assert colors is not None
+            self._save_film(path, colors)
+            return
 
         def write() -> None:
             from napari_embedding_game.data.export import writers
@@ -94,19 +99,19 @@ class WritingTask(QObject):
 
         self._write_in_turn(path.name, write)
 
-    def _save_film(self, path: Path) -> None:
+    def _save_film(self, path: Path, colors: PointColors) -> None:
         """Play the run of the map once more, in its present colours."""
         session = self._workspace.session
         dataset, played = session.dataset, session.played
         if dataset is None or played is None or not dataset.X.shape[1]:
             self.trouble.emit(NO_FILM)
             return
-        colors = colors_of(self._workspace).rgba
+        rgba = colors.rgba
 
         def write() -> None:
             from napari_embedding_game.session.film import write_film
 
-            write_film(dataset.X, played, colors, path)
+            write_film(dataset.X, played, rgba, path)
 
         self._write_in_turn(path.name, write)
 

@@ -1,0 +1,28 @@
+"""Texts of the window about isolation."""
+
+from __future__ import annotations
+
+from napari_embedding_game.core.types import UNLIKE, Snapshot
+from napari_embedding_game.ui.style.stretch_texts import share_text
+
+ISOLATION_CHOICE = "Unlike others (isolation)"
+ISOLATION_MEANS = (
+    "isolation: how far a point is, in the data, from those most like it, where 1 is "
+    f"what is usual among these. Above {UNLIKE:.0f} it is unlike anything in the data, "
+    "as debris, a rare cell or an error may be: no place on any map is right for it."
+)
+NO_ISOLATION = (
+    "How unlike others the points are is not known: the map is of an older file, of "
+    "other data or of given edges."
+)
+
+
+def unlike_text(snapshot: Snapshot) -> str:
+    """Return how many points are unlike anything in the data; "" for none."""
+    count = snapshot.unlike_count
+    if not count:
+        return ""
+    share = share_text(count / len(snapshot.embedding))
+    if count == 1:
+        return f"1 point ({share}) is unlike anything in the data"
+    return f"{count:,} points ({share}) are unlike anything in the data"

@@ -1,0 +1,345 @@
+"""Genes that stay on disk are those in memory, whatever way they are stored."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from anndata import AnnData
+
+from napari_embedding_game.core.inspect import pseudobulk as pseudobulk_module
+from napari_embedding_game.core.inspect.leading_markers import iter_leading
+from napari_embedding_game.core.inspect.markers import MARKER_METHODS, markers
+from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats import column_cache, column_readers
+from napari_embedding_game.data.formats.anndata import ON_DISK, read_anndata
+from napari_embedding_game.data.formats.column_readers import (
+    CscReader,
+    DenseReader,
+    TileReader,
+)
+from napari_embedding_game.data.gene_sets import GeneSet, score_genes
+from napari_embedding_game.data.loading import with_genes_at_hand
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.data.stored_columns import StoredColumns
+from napari_embedding_game.session.cluster_expression import iter_cluster_expression
+from napari_embedding_game.session.cluster_report import Reporter
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Variable names are not unique"),
+    pytest.mark.filterwarnings("ignore:Writing zarr v2 data"),
+]
+
+N, GENES = 90, 150
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache folder of its own, and parts of a few rows and values."""
+    monkeypatch.setenv(column_cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(column_readers, "PART_VALUES", 1_000)
+    monkeypatch.setattr(column_readers, "TILE_VALUES", 700)
+    monkeypatch.setattr(column_readers, "TILE_ROWS", 20)
+    monkeypatch.setattr(pseudobulk_module, "FEWEST_CELLS", 2)
+    return tmp_path / "cache"
+
+
+def on_disk(path, monkeypatch, **options):
+    """Read a file whose genes are larger than may be in memory."""
+    with monkeypatch.context() as small:
+        place = "napari_embedding_game.data.formats.anndata._LARGEST_PROFILE"
+        small.setattr(place, 10)
+        dataset = read_anndata(path, **options)
+    assert isinstance(dataset.profile, StoredColumns)
+    assert ON_DISK in dataset.notes
+    return dataset
+
+
+def cells(form=sp.csr_matrix, *, log1p=False, with_nan=False):
+    """Cells of three kinds; two genes have the same name."""
+    rng = np.random.default_rng(0)
+    kinds = np.arange(N) % 3
+    depth = rng.gamma(4, 0.25, N)
+    X = rng.poisson(rng.gamma(0.5, 2, (3, GENES))[kinds] * depth[:, None])
+    X = X.astype(np.float32)
+    X[5] = 0
+    X[0, 3] = 700  # more than a byte holds
+    if log1p:
+        X = np.log1p(X)
+    if with_nan:
+        X[7, 11] = np.nan
+    obs = pd.DataFrame(
+        {
+            "kind": pd.Categorical.from_codes(kinds, [*"ABC"]),
+            "donor": pd.Categorical.from_codes(np.arange(N) // 15 % 3, [*"xyz"]),
+        },
+        index=[f"cell{i}" for i in range(N)],
+    )
+    names = [f"gene{i}" for i in range(GENES)]
+    names[20] = "gene4"
+    adata = AnnData(form(X), obs=obs)
+    adata.var_names = names
+    adata.obsm["X_pca"] = rng.normal(size=(N, 5)).astype(np.float32)
+    return adata
+
+
+def saved(adata, path, **options):
+    """Write a file or folder; the names of genes may occur twice."""
+    write = adata.write_zarr if path.suffix == ".zarr" else adata.write_h5ad
+    write(path, **options)
+    return path
+
+
+def dense(X):
+    return X.toarray() if sp.issparse(X) else np.asarray(X)
+
+
+def check_same(stored, known):
+    """Compare all that reads expression with what is in memory."""
+    assert stored.profile_names == known.profile_names
+    assert stored.expression.kind == known.expression.kind
+    assert stored.expression.told == known.expression.told
+    ours, theirs = stored.expression, known.expression
+    np.testing.assert_array_equal(dense(ours.values.in_memory()), dense(theirs.values))
+    np.testing.assert_array_equal(ours.column(3), theirs.column(3))
+    assert ours.column(3).dtype == theirs.column(3).dtype
+    places = [40, 2, 3, 149, 2]
+    columns = dense(ours.columns(places)), dense(theirs.columns(places))
+    np.testing.assert_array_equal(*columns)
+    assert ours.cell(7, 40) == theirs.cell(7, 40)
+
+
+def check_same_figures(stored, known):
+    inside = (known.obs["kind"] == "A").to_numpy()
+    codes = known.obs["kind"].cat.codes.to_numpy()
+    ours, theirs = stored.expression, known.expression
+    for method in MARKER_METHODS:
+        tables = [
+            markers(
+                one.values, inside, method=method, n_top=None, log1p=theirs.is_log1p
+            )
+            for one in (ours, theirs)
+        ]
+        for figure in ("columns", "scores", "logfoldchanges", "pvals_adj", "pts_rest"):
+            found, expected = (getattr(table, figure) for table in tables)
+            np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    donors = known.obs["donor"].to_numpy()
+    tables = [
+        pseudobulk(one.values, inside, None, None, donors, n_top=None)
+        for one in (ours, theirs)
+    ]
+    np.testing.assert_allclose(tables[0].scores, tables[1].scores, rtol=1e-6)
+    leading = [finish(iter_leading(one.values, codes, 3)) for one in (ours, theirs)]
+    for found, expected in zip(*leading, strict=True):
+        np.testing.assert_array_equal(found[:5], expected[:5])
+    found, expected = (Reporter(one).contrasts(inside) for one in (stored, known))
+    assert [c.name for c in found] == [c.name for c in expected]
+    np.testing.assert_allclose(
+        [c.difference for c in found], [c.difference for c in expected], rtol=1e-6
+    )
+    plots = [
+        finish(iter_cluster_expression(one, codes, (0, 1, 2), known.profile_names[:20]))
+        for one in (stored, known)
+    ]
+    for part in ("means", "shares"):
+        found, expected = (getattr(plot.summary, part) for plot in plots)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_array_equal(plots[0].cells[1], plots[1].cells[1])
+    chosen = GeneSet("set", known.profile_names[30:38])
+    scores = [score_genes(one, chosen).values for one in (stored, known)]
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-5, atol=1e-6)
+
+
+FORMS = [
+    ("cells.h5ad", sp.csr_matrix, {}, TileReader),
+    ("cells.h5ad", sp.csc_matrix, {"compression": "gzip"}, CscReader),
+    ("cells.h5ad", np.asarray, {}, DenseReader),
+    ("by_rows.h5ad", np.asarray, {}, TileReader),
+    ("cells.zarr", sp.csr_matrix, {}, TileReader),
+    ("cells.zarr", sp.csc_matrix, {}, CscReader),
+    ("cells.zarr", np.asarray, {"chunks": (30, 40)}, DenseReader),
+]
+
+
+@pytest.mark.parametrize(("name", "form", "options", "reader"), FORMS)
+@pytest.mark.parametrize("log1p", [False, True])
+def test_all_figures_are_those_in_memory(
+    name, form, options, reader, log1p, tmp_path, monkeypatch
+):
+    if name.startswith("by_rows"):
+        monkeypatch.setattr(column_readers, "NARROW", 0)
+    path = saved(cells(form, log1p=log1p), tmp_path / name, **options)
+    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    assert isinstance(stored.profile.reader, reader)
+    assert stored.profile.is_dense == (form is np.asarray)
+    finish(with_genes_at_hand(stored))
+    check_same(stored, known)
+    check_same_figures(stored, known)
+    # A map of a part, and a part of that.
+    rows = np.arange(N) % 4 > 0
+    stored, known = stored.subset(rows), known.subset(rows)
+    check_same(stored, known)
+    rows = np.arange(stored.profile.shape[0]) > 20
+    check_same(stored.subset(rows), known.subset(rows))
+    check_same_figures(stored.subset(rows), known.subset(rows))
+
+
+def test_missing_values_and_rows_left_out(tmp_path, monkeypatch):
+    adata = cells(sp.csc_matrix, log1p=True, with_nan=True)
+    adata.obsm["X_pca"][[2, 60]] = np.nan
+    path = saved(adata, tmp_path / "cells.h5ad")
+    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    assert stored.kept.sum() == N - 2
+    check_same(stored, known)
+    inside = np.arange(N - 2) < 30
+    found, expected = (Reporter(one).contrasts(inside) for one in (stored, known))
+    assert [c.name for c in found] == [c.name for c in expected]
+
+
+def test_raw_of_more_genes_and_other_spaces(tmp_path, monkeypatch):
+    adata = cells(log1p=True)
+    adata.raw = cells(log1p=True)
+    adata = adata[:, ::2].copy()
+    adata.X = adata.X.toarray() - 1  # scaled
+    adata.layers["counts"] = cells()[:, ::2].X
+    path = saved(adata, tmp_path / "cells.h5ad")
+    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    assert "Genes: 150 from .raw." in stored.notes
+    check_same(stored, known)
+    for chosen in (stored, known):
+        assert chosen.profile.shape == (N, GENES)
+    layer = read_anndata(path, space="layers['counts']")
+    assert layer.profile.shape == (N, GENES)  # .raw of X below 0, as before
+    adata.obs["depth"] = np.arange(N, dtype=float)
+    path = saved(adata, tmp_path / "depth.h5ad")
+    stored, known = (
+        on_disk(path, monkeypatch, space="obs"),
+        read_anndata(path, space="obs"),
+    )
+    check_same(stored, known)
+
+
+def test_the_cache_is_written_once_and_belongs_to_one_state_of_a_file(
+    tmp_path, cache, monkeypatch
+):
+    path = saved(cells(), tmp_path / "cells.h5ad")
+    first = on_disk(path, monkeypatch)
+    assert not cache.exists() or not any(cache.iterdir())  # nobody has asked yet
+    texts = [stage.text for stage in first.profile.prepare()]
+    assert set(texts) == {"Arranging X by genes, once"}
+    assert len(list(cache.iterdir())) == 1
+    again = on_disk(path, monkeypatch)
+    assert list(again.profile.prepare()) == []
+    check_same(again, read_anndata(path))
+    stat = path.stat()
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
+    other = on_disk(path, monkeypatch)
+    assert len(list(other.profile.prepare())) > 1
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_two_datasets_of_a_file_and_a_damaged_cache(tmp_path, cache, monkeypatch):
+    path = saved(cells(), tmp_path / "cells.h5ad")
+    one, two = on_disk(path, monkeypatch), on_disk(path, monkeypatch)
+    finish(one.profile.prepare())
+    assert list(two.profile.prepare()) == []  # what the first one made
+    check_same(two, read_anndata(path))
+    (values,) = cache.glob("*/values.bin")
+    values.write_bytes(values.read_bytes()[:-9])
+    check_same(on_disk(path, monkeypatch), read_anndata(path))
+    (index,) = cache.glob("*/index.npz")
+    index.write_bytes(b"PK nothing")
+    check_same(on_disk(path, monkeypatch), read_anndata(path))
+
+
+def test_preparing_can_be_stopped_and_leaves_nothing(tmp_path, cache, monkeypatch):
+    path = saved(cells(), tmp_path / "cells.h5ad")
+    stored = on_disk(path, monkeypatch)
+    stages = stored.profile.prepare()
+    shares = [next(stages).share, next(stages).share]
+    assert 0 < shares[0] < shares[1] < 1
+    stages.close()
+    assert list(cache.iterdir()) == []
+    check_same(stored, read_anndata(path))  # done when it is needed
+
+
+def test_a_full_disk_is_told_and_the_map_is_shown(tmp_path, cache, monkeypatch):
+    path = saved(cells(), tmp_path / "cells.h5ad")
+    monkeypatch.setattr(column_cache, "_LEFT_FREE", 1 << 60)
+    stored = finish(with_genes_at_hand(on_disk(path, monkeypatch)))
+    assert stored.profile is stored.X
+    assert not stored.has_expression
+    assert "make room, or name a folder on another disk" in stored.notes[-1]
+    assert list(cache.iterdir()) == []
+    monkeypatch.setattr(column_cache, "_LEFT_FREE", 0)
+    (tmp_path / "a file").write_text("")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv(column_cache.FOLDER_VARIABLE, str(tmp_path / "a file"))
+        stored = finish(with_genes_at_hand(on_disk(path, monkeypatch)))
+    assert "the usual one cannot be written" in stored.notes[-1]
+    monkeypatch.setenv(column_cache.SIZE_VARIABLE, "0.00001")
+    stored = finish(with_genes_at_hand(on_disk(path, monkeypatch)))
+    assert column_cache.SIZE_VARIABLE in stored.notes[-1]
+
+
+def test_what_was_used_least_lately_makes_room(tmp_path, cache, monkeypatch):
+    keys = []
+    for number in range(3):
+        keys.append(f"{number}" * 32)
+        with column_cache.new_entry(keys[-1], 1000, "cells.h5ad") as entry:
+            (entry / "values.bin").write_bytes(bytes(1000))
+        os.utime(cache / keys[-1], (number, number))
+    column_cache.find(keys[0])
+    monkeypatch.setenv(column_cache.SIZE_VARIABLE, "3.5e-6")
+    with column_cache.new_entry("new", 1000, "cells.h5ad") as entry:
+        (entry / "values.bin").write_bytes(bytes(1000))
+    assert sorted(p.name for p in cache.iterdir()) == sorted([keys[0], keys[2], "new"])
+
+
+@pytest.mark.parametrize("form", [sp.csc_matrix, sp.csr_matrix])
+def test_a_file_that_goes_or_changes(form, tmp_path, monkeypatch):
+    path = saved(cells(form), tmp_path / "cells.h5ad")
+    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    finish(stored.profile.prepare())
+    with h5py.File(path, "r+") as file:  # as results are written beside the genes
+        file["obsm/other"] = np.zeros((N, 2))
+    np.testing.assert_array_equal(
+        stored.expression.column(9), known.expression.column(9)
+    )
+    path.rename(tmp_path / "moved.h5ad")
+    if form is sp.csr_matrix:  # all is in the cache
+        check_same(stored, known)
+        return
+    with pytest.raises(DataError, match=r"no longer in .*: put it back"):
+        stored.expression.column(10)
+    other = cells(form)
+    other.X.data[:] = 1
+    saved(other, path)
+    with pytest.raises(DataError, match=r"cells.h5ad has changed.*open it again"):
+        stored.expression.column(10)
+    (tmp_path / "moved.h5ad").replace(path)
+    check_same(stored, known)
+
+
+@pytest.mark.parametrize("form", [sp.csc_matrix, sp.csr_matrix])
+def test_threads_may_read_at_the_same_time(form, tmp_path, monkeypatch):
+    path = saved(cells(form), tmp_path / "cells.h5ad")
+    stored, known = on_disk(path, monkeypatch), read_anndata(path)
+    with ThreadPoolExecutor(4) as pool:  # the first of them prepares for all
+        found = list(pool.map(stored.expression.column, range(40)))
+    for place, column in enumerate(found):
+        np.testing.assert_array_equal(column, known.expression.column(place))
+
+
+@pytest.mark.parametrize("form", [sp.csc_matrix, sp.csr_matrix])
+def test_an_index_outside_the_matrix_is_damage(form, tmp_path, monkeypatch):
+    path = saved(cells(form), tmp_path / "cells.h5ad")
+    with h5py.File(path, "r+") as file:
+        file["X/indices"][-1] = 10**6
+    stored = on_disk(path, monkeypatch)
+    with pytest.raises(DataError, match="damaged"):
+        stored.expression.column(GENES - 1)
