@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from napari_embedding_game.core.inspect.markers import MarkerMethod
 from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.data.predicted import By
 from napari_embedding_game.session.clusters.clustering import (
     ClusterAnnotation,
     Grouping,
@@ -125,6 +126,16 @@ class PredictedText:
     label: str
     correct_batch: bool
     names: tuple[str, ...]
+    by: By = "reference"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedOnText:
+    """The map of a reference that points were placed on; its places are in arrays."""
+
+    reference: str
+    label: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,3 +176,4 @@ class MapText(MomentText):
     """Those that were looked at, the oldest first."""
     figures: tuple[ShownFigure, ...] = ()
     """As ``comparisons``."""
+    placed_on: PlacedOnText | None = None

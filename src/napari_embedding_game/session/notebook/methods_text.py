@@ -15,6 +15,7 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.names import Init
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.predicted import CELLTYPIST
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.notebook.cluster_cells import clusters_of
 from napari_embedding_game.session.notebook.draft import times
@@ -23,6 +24,7 @@ from napari_embedding_game.session.notebook.recipe_cells import (
     listed_in_words,
 )
 from napari_embedding_game.session.notebook.run_cells import NOTHING_PLAYED
+from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
 from napari_embedding_game.session.shown_comparisons import ShownComparison
@@ -58,6 +60,11 @@ REFERENCES = {
         "Zheng et al. 2017",
         "Zheng GXY et al. Massively parallel digital transcriptional profiling of "
         "single cells. Nature Communications 8, 14049 (2017).",
+    ),
+    "celltypist": (
+        "Dominguez Conde et al. 2022",
+        "Domínguez Conde C et al. Cross-tissue immune cell analysis reveals "
+        "tissue-specific features in humans. Science 376, eabl5197 (2022).",
     ),
     "harmony": (
         "Korsunsky et al. 2019",
@@ -224,6 +231,8 @@ def _of_cells_left_out(recipe: Mapping[str, Any], paper: _Paper) -> str:
 def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
     game, start, snapshot = record.game, record.start, saved.snapshot
     assert snapshot is not None
+    if saved.behind is not None:
+        return [_placed_told(saved.behind)]
     method, n = get_method(game.method), len(snapshot.embedding)
     library = _LIBRARIES.get(game.method)
     by = _named(game.method, paper)
@@ -274,6 +283,16 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
             f"{paper.cite('pressure')}."
         )
     return [*sentences, *_of_steering(record, paper)]
+
+
+def _placed_told(on: PlacedOn) -> str:
+    n, name = len(on.cells), Path(on.reference).name
+    return (
+        f"The cells were placed on the map of a reference ({name}, {n:,} cells) with "
+        f"napari-embedding-game {metadata.version('napari-embedding-game')}: each "
+        "where its edges to the cells of the reference that are nearest to it, which "
+        "stayed where they were, and their repulsion have it."
+    )
 
 
 def _named(method: str, paper: _Paper) -> str:
@@ -372,6 +391,12 @@ def _of_columns(dataset: Dataset, paper: _Paper) -> list[str]:
             f"Gene sets ({names}) were scored by scanpy's score_genes {scanpy}."
         )
     for one in dataset.predicted.values():
+        if one.by == CELLTYPIST:
+            told.append(
+                f"Labels were predicted by CellTypist {paper.cite('celltypist')} with "
+                f"the model {Path(one.reference).name}, without majority voting."
+            )
+            continue
         batch = " after a batch effect was taken away" if one.correct_batch else ""
         told.append(
             f'Labels of "{one.label}" were predicted{batch} by the votes of the cells '
