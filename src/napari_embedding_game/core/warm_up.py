@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from napari_embedding_game.core.dynamics.optimizer import PlayerRMS
 from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.objective import (
     Landmarks,
@@ -79,6 +80,9 @@ def compile_game() -> None:
     objective.evaluate(y, y[:1], value=True)
     pressure(objective, y, y[:1])
     stretch(np.array([[1], [0]], np.int32), y.numpy(), forces.loops)
+    player = torch.nn.Parameter(y.clone())
+    player.grad = torch.ones_like(y)
+    PlayerRMS([player], momentum=0.9, loops=forces.loops).step()
 
 
 def compile_grid() -> None:

@@ -20,7 +20,8 @@ line of paper 1's Alg. 1 squares before it sums and lets the points fall onto
 one spot; Eq. 3, which sums before it squares, is right.
 
 Calling an objective gives a torch scalar whose ``backward()`` fills both
-gradients.  Its *number* takes a logarithm per edge that the gradients do not
+gradients; :meth:`Objective.set_gradients` fills them at once, for who needs no graph.
+Its *number* takes a logarithm per edge that the gradients do not
 need, so it is NaN unless asked for with ``value=True``.
 """
 
@@ -366,17 +367,32 @@ class Objective:
     ) -> tuple[float, Tensor, Tensor]:
         """Return the energy (NaN unless ``value``) and its gradients in y and z."""
         sums = self.pairs.sums(y, z)
+        energy = self._energy(y, sums.total) if value else math.nan
+        return energy, *self._gradients(sums)
+
+    def set_gradients(self, y: Tensor, z: Tensor, sums: Sums | None = None) -> None:
+        """Write the gradients into ``y.grad`` and ``z.grad``, in place of others.
+
+        What ``self(y, z).backward()`` does where they were None before.
+
+        Parameters
+        ----------
+        y, z : Tensor
+        sums : Sums, optional
+            ``pairs.sums(y, z)``, if it is there already; used up.
+        """
+        y.grad, z.grad = self._gradients(sums or self.pairs.sums(y, z))
+
+    def energy(self, y: Tensor, z: Tensor, sums: Sums | None = None) -> float:
+        """Return the energy alone; ``sums``: ``pairs.sums(y, z)``, if it is there."""
+        total = self.pairs.total(y, z) if sums is None else sums.total
+        return self._energy(y, total)
+
+    def _gradients(self, sums: Sums) -> tuple[Tensor, Tensor]:
+        """Return the gradients in y and z; the sums are written over."""
         slope = self.repulsion * self._slope(sums.total)
         y_gradient = sums.attraction.add_(sums.repulsion, alpha=slope * sums.scale)
-        return (
-            self._energy(y, sums.total) if value else math.nan,
-            y_gradient,
-            slope * sums.landmark_gradient,
-        )
-
-    def energy(self, y: Tensor, z: Tensor) -> float:
-        """Return the energy alone."""
-        return self._energy(y, self.pairs.total(y, z))
+        return y_gradient, slope * sums.landmark_gradient
 
     def follow(self, y: Tensor, z: Tensor) -> None:
         """Move the landmarks that are not free to move themselves."""
