@@ -51,7 +51,9 @@ def compile_searches() -> None:
     order, scale = np.arange(2, dtype=np.int32), np.ones(2, np.float32)
     indices, squared = np.array([[1], [0]], np.int32), np.ones((2, 1), np.float32)
     is_new, seen = np.ones((2, 1), np.uint8), np.full(2, -1, np.int32)
-    neighbor_loops.nearest_candidates(rows @ rows.T, order, rows, 0, indices, squared)
+    scores, own = rows @ rows.T, np.arange(2)
+    neighbor_loops.smallest(scores, own, 0, indices.copy(), squared.copy())
+    neighbor_loops.nearest_candidates(scores, order, rows, 0, indices, squared)
     reverse = neighbor_loops.reverse_neighbors(indices, squared, is_new, 1)
     found = indices.copy(), squared.copy(), is_new.copy()
     neighbor_loops.neighbors_of_neighbors(
