@@ -90,7 +90,7 @@ def repulsion_bound(
     if n_points <= MOST_ONE_BY_ONE or "mesh" not in method.approximations:
         total = kernel_sum(method.kernel, y.numpy(), y.numpy())
     else:
-        total = forces.mesh(y)[0] + n_points
+        total = float(forces.mesh(y)[0]) + n_points
     is_known = method.lambda_scale is per_point
     repulsion = strength_of(settings) / n_points if is_known else math.nan
     return RepulsionBound(bound, total, n_points, repulsion)
