@@ -8,7 +8,9 @@
    (Dong, Moses and Li, 2011).  After each round the neighbours of some rows are
    compared with their true ones, and when nearly all were found, that was the last.
 
-Rows are kept in the order of the lists, so that what is compared lies together.  No
+A copy of the rows is kept in the order of the lists, so that what is compared lies
+together: in the order of the data a round of neighbours of neighbours takes four times
+as long (250,000 x 50, 7.8 for 1.9 processor seconds).  No
 list is longer than ``_LONGEST`` whatever the data, copies of one row among them.  The
 result does not depend on the number of threads.
 """
