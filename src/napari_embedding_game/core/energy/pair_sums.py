@@ -280,7 +280,7 @@ class TorchForces:
     ) -> tuple[Number, Tensor]:
         total, gradient = self._field(y, y, weights)
         if weights is None:
-            total -= len(y) * float(self._k.value(torch.zeros(())))
+            total -= len(y) * float(self._k.value(torch.zeros((), dtype=y.dtype)))
         return total, 2 * gradient
 
     def _field(
