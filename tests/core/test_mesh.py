@@ -301,9 +301,13 @@ def test_a_game_on_the_grid_ends_where_one_over_all_pairs_does(
     assert energies[0] == pytest.approx(energies[1], rel=0.01)
 
 
-def test_landmarks_lost_beside_a_grid_come_back_onto_points(make_problem):
+@pytest.mark.parametrize("approximation", ["mesh", "exact", "sampled_edges"])
+def test_lost_landmarks_that_only_tile_come_back_onto_points(
+    make_problem, approximation
+):
     problem = make_problem(100, 2, 9)
-    sums = MeshSum(CompiledForces(problem.edges, 1), n_landmarks=9)
+    forces = CompiledForces(problem.edges, 1)
+    sums = make_objective(approximation, forces, 1.0, n_landmarks=9)
     z = problem.z.clone()
     z[3] = 1e4
     held = z.clone()

@@ -52,7 +52,7 @@ FEWEST_SEEN, SEEN_BY_EACH = 4_096, 16
 """Points that landmarks beside a grid look at in a step, and those for each of them."""
 CPU = torch.device("cpu")
 COME_BACK = 20
-"""Steps after which landmarks beside a grid that hold no point come back."""
+"""Steps after which landmarks that have no say and hold no point come back."""
 MOST_ONE_BY_ONE = 5_000
 """Points beside a grid whose pressure is still found from all pairs one by one."""
 
@@ -195,11 +195,29 @@ class Landmarks(Repulsion):
         return RepulsionSources(2 * r, total, landmarks=z, own=own_share)
 
 
-class SampledEdges(Repulsion):
+class WithoutLandmarks(Repulsion):
+    """A sum in which landmarks have no say: they only tile the map.
+
+    Those that no point is nearest to come back now and then, onto points at random.
+    """
+
+    def __init__(self, forces: Forces, random_state: int) -> None:
+        super().__init__(forces)
+        self._rng = np.random.default_rng(random_state)
+        self._turn = 0
+
+    def follow(self, y: Tensor, z: Tensor) -> None:
+        self._turn += 1
+        if self._turn % COME_BACK == 0:
+            every = max(1, len(y) // max(FEWEST_SEEN, SEEN_BY_EACH * len(z)))
+            bring_back(y.detach()[::every], z, self._rng)
+
+
+class SampledEdges(WithoutLandmarks):
     """Eq. 8: L random partners for every point, drawn once."""
 
     def __init__(self, forces: Forces, n_samples: int, random_state: int) -> None:
-        super().__init__(forces)
+        super().__init__(forces, random_state)
         n = forces.edges.n_points
         self._pairs = SampledPairs.draw(n, n_samples, random_state)
         # As many pairs of two different points as there are, for those drawn.
@@ -294,17 +312,8 @@ class MeshSum(Repulsion):
 
     def follow(self, y: Tensor, z: Tensor) -> None:
         self._turn += 1
-        if self._turn % COME_BACK:
-            return
-        with torch.no_grad():
-            seen = self._seen(y)
-            nearest = torch.cdist(seen, z).argmin(dim=1)
-            n_held = torch.bincount(nearest, minlength=len(z)).cpu().numpy()
-            lost = np.flatnonzero(n_held == 0)
-            places = self._rng.choice(len(seen), len(lost), replace=False)
-            z[torch.as_tensor(lost, device=z.device)] = seen[
-                torch.as_tensor(places, device=z.device)
-            ]
+        if self._turn % COME_BACK == 0:
+            bring_back(self._seen(y), z, self._rng)
 
     def _seen(self, y: Tensor) -> Tensor:
         """Return the points that landmarks look at in this step."""
@@ -316,16 +325,19 @@ class MeshSum(Repulsion):
         return RepulsionSources(2.0, total, on_grid=len(y) > self._most_one_by_one)
 
 
-class AllPairs(Repulsion):
+class AllPairs(WithoutLandmarks):
     """The sum itself, over all pairs of different points: N^2 terms.
 
     ``weights``: (N, N), symmetric, of each pair, as EE may have; 1 if None.
     """
 
     def __init__(
-        self, forces: Forces, weights: NDArray[np.floating] | None = None
+        self,
+        forces: Forces,
+        weights: NDArray[np.floating] | None = None,
+        random_state: int = 0,
     ) -> None:
-        super().__init__(forces)
+        super().__init__(forces, random_state)
         self.weights = weights
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
@@ -459,10 +471,31 @@ def _make_pairs(
     if approximation == "mesh":
         return MeshSum(forces, n_landmarks=n_landmarks, random_state=random_state)
     if approximation == "exact":
-        return AllPairs(forces)
+        return AllPairs(forces, random_state=random_state)
     raise InputError(
         f"The approximation must be one of {APPROXIMATIONS}, not {approximation!r}."
     )
+
+
+def bring_back(seen: Tensor, z: Tensor, rng: np.random.Generator) -> None:
+    """Put landmarks that are nearest to none of some points onto points among them.
+
+    Parameters
+    ----------
+    seen : (n, d) Tensor
+    z : (L, d) Tensor
+        Changed in place.
+    rng : Generator
+        Draws the points.
+    """
+    with torch.no_grad():
+        nearest = torch.cdist(seen, z).argmin(dim=1)
+        n_held = torch.bincount(nearest, minlength=len(z)).cpu().numpy()
+        lost = np.flatnonzero(n_held == 0)[: len(seen)]
+        places = rng.choice(len(seen), len(lost), replace=False)
+        z[torch.as_tensor(lost, device=z.device)] = seen[
+            torch.as_tensor(places, device=z.device)
+        ]
 
 
 def _climb(forces: LandmarkForces) -> Tensor:
