@@ -54,7 +54,7 @@ def test_the_field_pushes_a_point_as_the_fit_does(points, name, approximation):
     forces = make_forces(edges, y.device, 1, method.attraction, method.kernel)
     objective = make_objective(approximation, forces, 1.0, 40, 0, method.aggregate)
     if approximation == "sampled_landmarks":
-        objective.pairs._members = np.arange(40)
+        objective.pairs._rows = torch.arange(40)
     sums = objective.pairs.sums(y, z)
     gradient = sums.repulsion * (sums.scale * objective._slope(sums.total))
     field = frozen_field(method, approximation, 1.0, points, landmarks)

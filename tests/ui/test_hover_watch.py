@@ -87,7 +87,10 @@ def drawn():
         layers.begin(snapshot, pd.DataFrame(index=range(len(embedding))))
         layers.show(snapshot, np.ones((len(embedding), 4), np.float32))
         session = SimpleNamespace(
-            snapshot=snapshot, drawn=snapshot, seen=snapshot.embedding
+            snapshot=snapshot,
+            drawn=snapshot,
+            seen=snapshot.embedding,
+            hiding=SimpleNamespace(of_places=lambda n_maps: None),
         )
         return viewer, session, layers
 
