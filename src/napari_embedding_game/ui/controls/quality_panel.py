@@ -25,6 +25,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.method_choices import settings_text
 from napari_embedding_game.ui.controls.stability_panel import StabilityPanel
 from napari_embedding_game.ui.style.busy_bar import move_bar
+from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
 from napari_embedding_game.ui.style.sparkline import Sparkline
 from napari_embedding_game.ui.tasks.worker import Worker
@@ -205,12 +206,12 @@ class QualityPanel(Fold):
         self.stability = StabilityPanel(session)
         self.parts_note = text_label("", "warning")
         self.link = PushButton(text="")
-        self.link.native.setProperty("role", "wrapped")
+        WrappedText(self.link.native)
         self._parts: GraphParts | None = None
         self._linking: dict[str, Any] = {}
         """Settings that may link the parts of the graph."""
         self.mix = PushButton(text="")
-        self.mix.native.setProperty("role", "wrapped")
+        WrappedText(self.mix.native)
         self._mixable: tuple[str, ...] = ()
         self._followed: ColumnAgreement | None = None
         self._clusters: ColumnAgreement | None = None

@@ -29,7 +29,7 @@ NARROW = 400
 """Pixels below which the share makes room: it follows from the points."""
 WIDE = 540
 """Pixels from which there is room for the pressure as well."""
-LONGEST_HEADING, SHORTEST_HEADING = 150, 70
+LONGEST_HEADING = 150
 """Pixels for the heading that has the name of a column in it; its tooltip has all."""
 ALL, MARGIN = "100.0%", 14
 """The longest share, and the pixels around a number in its cell."""
@@ -91,6 +91,7 @@ class ClusterTable(QTableView):
         """Leave a column out where there is no room for all."""
         super().resizeEvent(event)
         self._hide_columns()
+        self._fit_purity()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy the table with Ctrl+C; letters look for a cluster."""
@@ -135,12 +136,14 @@ class ClusterTable(QTableView):
         for column, longest in numbers:
             text = metrics.horizontalAdvance(longest) + MARGIN
             header.resizeSection(column, max(header.sectionSizeHint(column), text))
-        width = header.sectionSizeHint(PURITY)
-        header.resizeSection(PURITY, min(width, self._widest_purity()))
+        self._fit_purity()
 
-    def _widest_purity(self) -> int:
-        """Return the pixels that the name of a column may take in the heading."""
-        return LONGEST_HEADING if self.width() >= NARROW else SHORTEST_HEADING
+    def _fit_purity(self) -> None:
+        """Name the column in the heading where there is room for it."""
+        header = self.horizontalHeader()
+        self.clusters.shorten_heading(self.width() < NARROW)
+        width = header.sectionSizeHint(PURITY)
+        header.resizeSection(PURITY, min(width, LONGEST_HEADING))
 
     def _index(self, cluster: int) -> QModelIndex:
         row = self.clusters.row_of.get(cluster)

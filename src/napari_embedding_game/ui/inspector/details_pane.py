@@ -256,14 +256,27 @@ class DetailsPane(QWidget):
         page = QWidget()
         buttons = QHBoxLayout()
         buttons.addStretch(1)
-        for view, words in (
-            (self.dot_plot, "Dot plot"),
-            (self.scatter, "Gene against gene"),
-            (self.plate, "Plate"),
-            (self.teach, "Teach by example"),
+        for view, words, tip in (
+            (self.dot_plot, DOT_PLOT, "Genes by clusters: which of them express what."),
+            (
+                self.scatter,
+                SCATTER,
+                "A gene, score or number against another, point by point.",
+            ),
+            (
+                self.plate,
+                PLATE,
+                "The wells of the plate, each in the colour of a share or mean.",
+            ),
+            (
+                self.teach,
+                TEACH,
+                "Sort a few examples into boxes, and have all others sorted like them.",
+            ),
         ):
             button = QToolButton()
             button.setText(words)
+            button.setToolTip(tip)
             button.setProperty("role", "edit")
             button.clicked.connect(lambda _=False, view=view: self._open(view))
             buttons.addWidget(button)
@@ -299,7 +312,7 @@ def _numbers(report: ClusterReport) -> str:
     if report.stretched_share > 0:
         said += f"  ·  {share_text(report.stretched_share)} far from points like them"
     if report.unlike_count:
-        said += f"  ·  {report.unlike_count:,} unlike anything in the data"
+        said += f"  ·  {report.unlike_count:,} unlike all others"
     if report.has_pressure:
         said += f"  ·  {report.pressured_share:.0%} squeezed (under pressure)"
     return said
