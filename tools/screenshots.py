@@ -89,6 +89,8 @@ class Album:
             for width in self.widths:
                 window.resize(width, HEIGHTS.get(width, 950))
                 person.rest(WAIT)
+                person.viewer.window._qt_viewer.viewerButtons.resetViewButton.click()
+                person.rest(0.2)
                 name = f"{state}_{width}_{theme}"
                 _save(person.viewer, self.folder / f"{name}.png")
                 self._save_dock(name)
@@ -334,11 +336,11 @@ def _trust(person: Person, shoot: Callable[[str], None]) -> None:
     shoot("comparing_beside")
     person.press(strip.comparison.close_button)
     person.unfold(dock.quality)
+    person.unfold(dock.data.recipe.quality.fold)
     person.press(strip.back.native)
     person.rest(0.5)
     person.show(strip)
     shoot("looking_back")
-    person.press(strip.forward.native)
     person.session.settings.n_neighbors = 30
     dock.game.show_settings()
     person.show(dock.game.restart_stale.native)
@@ -355,6 +357,9 @@ def _looks(person: Person, shoot: Callable[[str], None]) -> None:
     look = person.dock.look
     for choice in ("Stretched (far from its like)", "Squeezed (pressure)"):
         person.color_by(choice)
+    person.color_by(LONG_COLUMN)
+    person.show(look.legend)
+    shoot("long_names")
     person.color_by("sample")
     person.split_by("sample")
     person.show(look.legend)
@@ -378,11 +383,13 @@ def _looks(person: Person, shoot: Callable[[str], None]) -> None:
 def _genes(person: Person, shoot: Callable[[str], None]) -> None:
     details = person.inspector.details
     shoot("inspector_hint")
-    person.choose(person.session.clusters.clusters[0].id)
+    person.choose(_mixed(person))
     person.markers()
     person.look_away()
     shoot("markers")
-    person.compare("condition: treated against control")
+    choices = details.markers.against
+    offered = [choices.itemText(i) for i in range(choices.count())]
+    person.compare(next(words for words in offered if "treated" in words))
     person.look_away()
     person.press(details.markers.plotted)
     person.rest(1)
@@ -398,6 +405,16 @@ def _genes(person: Person, shoot: Callable[[str], None]) -> None:
             details.scatter.up.editingFinished.emit()
             person.rest(0.5)
         shoot(name.lower().replace(" ", "_"))
+
+
+def _mixed(person: Person) -> int:
+    """Return a cluster with cells of both conditions."""
+    book = person.session.clusters
+    conditions = person.session.dataset.obs["condition"]
+    return max(
+        (cluster.id for cluster in book.clusters),
+        key=lambda c: conditions[book.labels == c].value_counts().min(),
+    )
 
 
 def digits(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
@@ -440,6 +457,10 @@ def nuclei(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
 
 PARTS = {"cells": cells, "digits": digits, "texts": texts, "nuclei": nuclei}
 
+LONG_COLUMN, LONG_LEVEL = (
+    "cell_type_of_the_atlas_level_2",
+    "-positive blood cell, activated",
+)
 KINDS = ("CD3D CD3E IL7R", "HLA-DRA CD79A MS4A1", "LYZ S100A8 CST3", "NKG7 GNLY PRF1",
          "PPBP PF4 GP9")  # fmt: skip
 """Genes by which the made-up kinds of cells are known."""
@@ -460,12 +481,12 @@ def _made_cells(path: Path) -> Path:
     for number, words in enumerate(KINDS):
         for gene in words.split():
             rates[kind == number, genes.index(gene)] += 12
-    rates *= rng.gamma(6.0, 1 / 6, size=(4, len(genes)))[sample]
+    rates *= rng.gamma(40.0, 1 / 40, size=(4, len(genes)))[sample]
     obs = pd.DataFrame(
         {
             "sample": pd.Categorical([f"donor_{s + 1}_PBMC" for s in sample]),
             "condition": pd.Categorical(np.where(sample % 2, "treated", "control")),
-            "cell_type": pd.Categorical([KINDS[k].split()[0] + "+" for k in kind]),
+            LONG_COLUMN: pd.Categorical([KINDS[k][:4] + LONG_LEVEL for k in kind]),
             "well": [f"{'ABCDEFGH'[s]}{k + 1:02}" for s, k in
                      zip(rng.integers(8, size=N_CELLS), rng.integers(12, size=N_CELLS),
                          strict=True)],

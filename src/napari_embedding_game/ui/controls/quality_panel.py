@@ -37,6 +37,8 @@ SOON_MS = 150
 MOST_UNASKED = 100_000
 """Rows up to which a finished map is measured although nobody unfolded the panel."""
 TITLE = "Quality"
+LONGEST_LABEL = 130
+"""Pixels of what a figure is called, which may have the name of a column in it."""
 
 
 class Figure(NamedTuple):
@@ -263,7 +265,9 @@ class QualityPanel(Fold):
             is_shown = figure.field != "accuracy" or (known and column is not None)
             bar.setVisible(is_shown)
             label.setVisible(is_shown)
-            label.setText(figure.label.format(column=column))
+            said = figure.label.format(column=column)
+            elided = Qt.TextElideMode.ElideRight
+            label.setText(label.fontMetrics().elidedText(said, elided, LONGEST_LABEL))
             k = found.n_neighbors if found is not None else 15
             tip = figure.meaning.format(k=k, column=column)
             for widget in (bar, label):
@@ -281,7 +285,9 @@ class QualityPanel(Fold):
         show_text(self.bound_note, repelled)
         self.bound_note.setToolTip(BOUND_TIP if found and found.bound else GRID_TIP)
         if found is not None:
-            show_text(self.note, f"On {found.n_sampled:,} points drawn at random.")
+            show_text(
+                self.note, f"Measured on {found.n_sampled:,} points drawn at random."
+            )
 
     # Inside
 
@@ -325,10 +331,11 @@ class QualityPanel(Fold):
         can_mix = followed is not None and followed.name in self._mixable
         self.mix.native.setVisible(can_mix)
         if followed is not None:
-            self.mix.text = f"Mix the samples of {followed.name}"
+            self.mix.text = f"Mix batches of {followed.name}"
             self.mix.tooltip = (
-                "Prepares the counts again, with Harmony on their principal "
-                "components. The map on show stays in the list of maps."
+                "Takes differences between the batches out of the principal components "
+                "with Harmony, for a map in which they mix. The map on show stays in "
+                "the list of maps."
             )
 
     def _show_title(self) -> None:
