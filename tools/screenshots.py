@@ -28,8 +28,10 @@ from qtpy.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
     QComboBox,
+    QDockWidget,
     QHeaderView,
     QLabel,
+    QMainWindow,
     QPushButton,
     QRadioButton,
     QScrollArea,
@@ -42,6 +44,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.status_label import StatusLabel
 from person import Person
 
@@ -88,6 +91,8 @@ class Album:
             person.viewer.theme = theme
             for width in self.widths:
                 window.resize(width, HEIGHTS.get(width, 950))
+                person.rest(0.1)
+                self._as_opened(window)
                 person.rest(WAIT)
                 person.viewer.window._qt_viewer.viewerButtons.resetViewButton.click()
                 person.rest(0.2)
@@ -96,6 +101,12 @@ class Album:
                 self._save_dock(name)
                 self._measure(state, width)
         print(f"{state}: {len(self.widths) * len(self.themes)} pictures", flush=True)
+
+    def _as_opened(self, window: QMainWindow) -> None:
+        """Give the inspector the height with which it opens in such a window."""
+        box = _dock_of(self.person.inspector)
+        height = self.person.inspector.sizeHint().height()
+        window.resizeDocks([box], [height], Qt.Orientation.Vertical)
 
     def _save_dock(self, name: str) -> None:
         """Save the long dock as a whole, where the window shows a part of it."""
@@ -134,6 +145,13 @@ class Album:
         for told, states in sorted(self.cut.items()):
             shown = ", ".join(sorted(states)[:4])
             print(f"- {told} [{shown}{' …' if len(states) > 4 else ''}]")
+
+
+def _dock_of(widget: QWidget) -> QDockWidget:
+    """Return the dock that a widget is in."""
+    while not isinstance(widget, QDockWidget):
+        widget = widget.parentWidget()
+    return widget
 
 
 # What is cut off
@@ -192,6 +210,8 @@ def _fits(widget: QWidget) -> Iterator[tuple[str, int, int]]:
     elif isinstance(widget, StatusLabel | QLabel):
         yield from _label(widget)
     elif isinstance(widget, QPushButton | QCheckBox | QRadioButton):
+        if widget.findChild(WrappedText) is not None:
+            return  # on as many lines as it takes
         option = QStyleOptionButton()
         widget.initStyleOption(option)
         element = {
@@ -233,7 +253,7 @@ def _tabs(bar: QTabBar) -> Iterator[tuple[str, int, int]]:
 
 
 def _sections(header: QHeaderView) -> Iterator[tuple[str, int, int]]:
-    if header.orientation() != Qt.Orientation.Horizontal:
+    if header.orientation() != Qt.Orientation.Horizontal or _is_turned(header):
         return
     for section in range(header.count()):
         if header.isSectionHidden(section):
@@ -242,6 +262,11 @@ def _sections(header: QHeaderView) -> Iterator[tuple[str, int, int]]:
         if isinstance(text, str) and text:
             needed = header.fontMetrics().horizontalAdvance(text)
             yield text, needed, header.sectionSize(section)
+
+
+def _is_turned(header: QHeaderView) -> bool:
+    """Whether its texts are written upwards, as names of genes are."""
+    return type(header).__name__ == "_TurnedHeader"
 
 
 def _is_beyond(widget: QWidget, root: QWidget) -> bool:
@@ -530,6 +555,7 @@ def _window() -> Iterator[Person]:
     os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = folder
     os.environ["NAPARI_EMBEDDING_GAME_PRESETS"] = str(Path(folder) / "presets.json")
     viewer = napari.Viewer()
+    viewer.window.resize(1500, 950)
     try:
         yield Person(viewer)
     finally:

@@ -55,6 +55,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
+from napari_embedding_game.ui.style.status_label import StatusLabel
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask, ask_figure, proposed
 from napari_embedding_game.ui.tasks.worker import StageWorker
@@ -119,6 +120,8 @@ class MarkersPane(QWidget):
         self._compared = ""
         """What the result is of."""
         self.state = text_label()
+        self.line = StatusLabel()
+        """The same on one line, above figures: they are to have the room."""
         self.table = MarkersView()
         self.volcano = Volcano()
         self.pages = QStackedWidget()
@@ -211,7 +214,7 @@ class MarkersPane(QWidget):
             selected=selected if is_of_levels else None,
         )
         self._compared = self._told_groups(against)
-        show_text(self.state, "Comparing …", "note")
+        self._say("Comparing …")
         self._worker = StageWorker(find)
         self._worker.frame.connect(self._on_share)
         self._worker.returned.connect(self._show)
@@ -272,6 +275,8 @@ class MarkersPane(QWidget):
         layout.addLayout(head)
         layout.addWidget(self.levels)
         layout.addWidget(self.state)
+        layout.addWidget(self.line)
+        self.line.hide()
         layout.addWidget(self.pages, 1)
         self._enable()
 
@@ -356,7 +361,7 @@ class MarkersPane(QWidget):
         except (DataError, OSError) as error:
             self._session.say(sentence(error))
         else:
-            show_text(self.state, f"Saved as {path.name}.", "note")
+            self._say(f"Saved as {path.name}.")
 
     def plot(self) -> VolcanoPlot | None:
         """Return the comparison as a figure draws it; None where there is none."""
@@ -382,7 +387,7 @@ class MarkersPane(QWidget):
         except (DataError, OSError) as error:
             self._session.say(sentence(error))
         else:
-            show_text(self.state, f"Saved as {path.name}.", "note")
+            self._say(f"Saved as {path.name}.")
 
     def _told_groups(self, against: Against) -> str:
         """Return what is compared, in words."""
@@ -405,7 +410,7 @@ class MarkersPane(QWidget):
             self._worker = None
 
     def _on_share(self, share: float) -> None:
-        show_text(self.state, f"Comparing … {share:.0%}")
+        self._say(f"Comparing … {share:.0%}")
 
     def _on_failed(self, error: BaseException) -> None:
         self._worker = None
@@ -416,8 +421,13 @@ class MarkersPane(QWidget):
         self.table.setRowCount(0)
         self.volcano.show_markers(None)
         self._enable()
-        show_text(self.state, why, "note")
+        self._say(why)
         self.state.setToolTip(why)  # a low dock shows its first lines
+
+    def _say(self, text: str) -> None:
+        """Tell something on as many lines as it takes."""
+        self.line.hide()
+        show_text(self.state, text, "note")
 
     def _show(self, markers: MarkerTable) -> None:
         self._worker = None
@@ -427,8 +437,11 @@ class MarkersPane(QWidget):
         sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
         told = "" if dataset is None else dataset.expression.told
         text = " ".join(part for part in (sizes, self._note or told) if part)
-        show_text(self.state, text, "note")
-        self.state.setToolTip(f"{told} {SAMPLES_TIP}" if self._samples else told)
+        self._say(text)
+        self.line.setText(text)
+        self.line.setToolTip(f"{text} {SAMPLES_TIP}" if self._samples else text)
+        self.state.hide()
+        self.line.show()
         self.table.show_markers(markers)
         self.volcano.show_markers(markers)
         self._enable()
