@@ -250,7 +250,7 @@ class MarkersPane(QWidget):
         self.offer_columns(())
         self.aside.setToolTip(
             "Keep the selected points as a group: select others, and compare them with "
-            "these in the list on the left."
+            "these in the list above."
         )
         self.saved.setToolTip(
             "All figures of all columns as .csv, with p-values, under scanpy's names."
@@ -263,20 +263,19 @@ class MarkersPane(QWidget):
         )
         self.menu.addActions([self.aside, self.saved, self.drawn])
         let_be_narrow(self.against, 8)
-        head = QHBoxLayout()
-        head.addWidget(self.against, 1)
-        head.addWidget(self.plotted)
-        head.addWidget(self.more)
+        below = QHBoxLayout()
+        below.addWidget(self.line, 1)
+        below.addWidget(self.plotted)
+        below.addWidget(self.more)
         self.pages.addWidget(self.table)
         self.pages.addWidget(self.volcano)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(4)
-        layout.addLayout(head)
+        layout.addWidget(self.against)
         layout.addWidget(self.levels)
+        layout.addLayout(below)
         layout.addWidget(self.state)
-        layout.addWidget(self.line)
-        self.line.hide()
         layout.addWidget(self.pages, 1)
         self._enable()
 
@@ -426,7 +425,7 @@ class MarkersPane(QWidget):
 
     def _say(self, text: str) -> None:
         """Tell something on as many lines as it takes."""
-        self.line.hide()
+        self.line.setText("")
         show_text(self.state, text, "note")
 
     def _show(self, markers: MarkerTable) -> None:
@@ -441,7 +440,6 @@ class MarkersPane(QWidget):
         self.line.setText(text)
         self.line.setToolTip(f"{text} {SAMPLES_TIP}" if self._samples else text)
         self.state.hide()
-        self.line.show()
         self.table.show_markers(markers)
         self.volcano.show_markers(markers)
         self._enable()
