@@ -19,7 +19,7 @@ NO_ISOLATION = (
 
 
 def unlike_text(snapshot: Snapshot) -> str:
-    """Return how many points are unlike anything in the data; "" for none."""
+    """Return how many points are unlike all others in the data; "" for none."""
     count = snapshot.unlike_count
     if not count:
         return ""
