@@ -60,7 +60,7 @@ SHARE = 0.25
 LOWEST, HIGHEST = 200, 270
 """Pixels that this is at least and at most."""
 WIDEST_TABLE = 560
-"""Pixels of the clusters' table: what it has more is of no use to it."""
+"""Pixels of the clusters' table at most: the pictures beside it need more room."""
 
 
 class InspectorDock(QWidget):
