@@ -564,6 +564,8 @@ def _window() -> Iterator[Person]:
 
 def main(arguments: Iterable[str] | None = None) -> None:
     """Take the pictures that are asked for, and tell what is cut off."""
+    # Where docks lay last time is not to matter; napari reads this when it is imported.
+    os.environ["NAPARI_CONFIG"] = str(Path(tempfile.mkdtemp()) / "settings.yaml")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", nargs="*", choices=PARTS, default=[*PARTS])

@@ -10,7 +10,11 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.ui.inspector.cluster_table_model import ID_ROLE, PURITY
+from napari_embedding_game.ui.inspector.cluster_table_model import (
+    ID_ROLE,
+    PRESSURE,
+    PURITY,
+)
 from napari_embedding_game.ui.inspector.details_pane import (
     LEFT_NARROWEST,
     TABS_NARROWEST,
@@ -305,6 +309,10 @@ def test_the_heading_of_the_purity_is_never_cut(qtbot, played):
         )
         needed = header.fontMetrics().horizontalAdvance(heading)
         assert header.sectionSize(PURITY) >= needed
+    table.setFixedWidth(700)
+    qtbot.waitUntil(lambda: not table.isColumnHidden(PRESSURE))
+    needed = header.fontMetrics().horizontalAdvance("Squeezed")
+    qtbot.waitUntil(lambda: header.sectionSize(PRESSURE) >= needed)
 
 
 def test_what_is_offered_without_a_selection_widens_no_window(played):

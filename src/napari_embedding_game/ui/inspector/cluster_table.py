@@ -55,6 +55,8 @@ class ClusterTable(QTableView):
         self._selection = selection
         self._following = False
         self._has_pressure = False
+        self._total = ""
+        """Number of all points, the longest of its column."""
         self.clusters = ClusterModel(rename)
         self.setModel(self.clusters)
         self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
@@ -85,13 +87,14 @@ class ClusterTable(QTableView):
         self.setColumnHidden(STRETCH, not rows.has_stretch)
         self._has_pressure = rows.has_pressure
         self._hide_columns()
-        self._fit_columns(f"{rows.sizes.sum():,}")
+        self._total = f"{rows.sizes.sum():,}"
+        self._fit_columns()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave a column out where there is no room for all."""
         super().resizeEvent(event)
         self._hide_columns()
-        self._fit_purity()
+        self._fit_columns()  # one that was hidden had no width
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy the table with Ctrl+C; letters look for a cluster."""
@@ -129,10 +132,10 @@ class ClusterTable(QTableView):
         self.setColumnHidden(SHARE, width < NARROW)
         self.setColumnHidden(PRESSURE, width < WIDE or not self._has_pressure)
 
-    def _fit_columns(self, total: str) -> None:
+    def _fit_columns(self) -> None:
         """Give each column the width of its heading or of the longest number."""
         header, metrics = self.horizontalHeader(), self.fontMetrics()
-        numbers = ((SIZE, total), (SHARE, ALL), (STRETCH, ALL), (PRESSURE, ALL))
+        numbers = ((SIZE, self._total), (SHARE, ALL), (STRETCH, ALL), (PRESSURE, ALL))
         for column, longest in numbers:
             text = metrics.horizontalAdvance(longest) + MARGIN
             header.resizeSection(column, max(header.sectionSizeHint(column), text))
