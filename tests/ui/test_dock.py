@@ -33,7 +33,10 @@ from napari_embedding_game.ui.workspace import Workspace
 
 def test_run_is_the_first_click(play, session, dock):
     assert dock.run.run.text == "Run"
+    figures = (dock.run.bar.native, dock.run.status, dock.run.squeezed, dock.run.curve)
+    assert all(widget.isHidden() for widget in figures)  # there is nothing to tell
     layers = play()
+    assert not any(widget.isHidden() for widget in figures)
     for layer, positions in (
         (layers.points, session.snapshot.embedding),
         (layers.landmarks, session.snapshot.landmarks),

@@ -7,10 +7,18 @@ import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QLabel
+from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.ui.inspector.cluster_table_model import ID_ROLE, PURITY
+from napari_embedding_game.ui.inspector.cluster_table_model import (
+    ID_ROLE,
+    PRESSURE,
+    PURITY,
+)
+from napari_embedding_game.ui.inspector.details_pane import (
+    LEFT_NARROWEST,
+    TABS_NARROWEST,
+)
 from napari_embedding_game.ui.inspector.volcano import told_p
 
 
@@ -270,6 +278,9 @@ def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     session.selection.select(0)
     qtbot.waitUntil(lambda: played.details.markers.result is not None)
     found = played.details.markers.result
+    line, state = played.details.markers.line, played.details.markers.state
+    assert not state.isVisible()  # one line, as the table is to have the room
+    assert line.text() == state.text() in line.toolTip()
     assert found.n_inside == 10
     assert found.n_outside == 30
     played.details.markers.table.selectRow(0)
@@ -281,6 +292,51 @@ def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     session.selection.select_points(np.array([1]))
     assert played.details.markers.result is None
     assert played.details.markers.state.text().startswith("Select two or more")
+    assert state.isVisible()
+    assert line.text() == ""
+
+
+def test_the_heading_of_the_purity_is_never_cut(qtbot, played):
+    played.show()
+    table = played.clusters.table
+    header = table.horizontalHeader()
+    for width, heading in ((300, "Purity"), (450, "Purity (kind)"), (300, "Purity")):
+        table.setFixedWidth(width)
+        qtbot.waitUntil(
+            lambda heading=heading: (
+                table.model().headerData(PURITY, Qt.Orientation.Horizontal) == heading
+            )
+        )
+        needed = header.fontMetrics().horizontalAdvance(heading)
+        assert header.sectionSize(PURITY) >= needed
+    table.setFixedWidth(700)
+    qtbot.waitUntil(lambda: not table.isColumnHidden(PRESSURE))
+    needed = header.fontMetrics().horizontalAdvance("Squeezed")
+    qtbot.waitUntil(lambda: header.sectionSize(PRESSURE) >= needed)
+
+
+def test_what_is_offered_without_a_selection_widens_no_window(played):
+    details = played.details
+    for button in details.shortcuts.values():
+        button.setVisible(True)  # as in data of a plate
+        assert button.toolTip()
+    hint = details.shortcuts[details.teach].parentWidget()
+    narrowest = LEFT_NARROWEST + TABS_NARROWEST
+    assert hint.minimumSizeHint().width() <= narrowest
+
+
+def test_in_a_low_window_the_inspector_begins_lower(qtbot, inspector):
+    window = QWidget()
+    qtbot.addWidget(window)
+    layout = QVBoxLayout(window)
+    layout.addWidget(inspector)
+    heights = []
+    for height in (1200, 900, 600):
+        window.resize(900, height)
+        heights.append(inspector.sizeHint().height())
+    assert heights == [270, 225, 200]
+    layout.removeWidget(inspector)
+    inspector.setParent(None)
 
 
 @pytest.fixture

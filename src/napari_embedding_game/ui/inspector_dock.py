@@ -26,6 +26,7 @@ from napari_embedding_game.ui.inspector.plate_pane import PlatePane
 from napari_embedding_game.ui.inspector.report_worker import ReportWorker
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.teaching.teach_pane import TeachPane
+from napari_embedding_game.ui.main_window import main_window_of
 from napari_embedding_game.ui.shortcuts import InspectorShortcuts
 from napari_embedding_game.ui.style.coloring import (
     choice_of_value,
@@ -54,6 +55,12 @@ SOON_MS = 30
 """Edits that follow each other faster than this are shown together."""
 KEYS = ("Ctrl+F", "/")
 """Lead to the search box from anywhere in the window."""
+SHARE = 0.25
+"""Of the window's height, which the dock begins with: the map is to be seen."""
+LOWEST, HIGHEST = 200, 270
+"""Pixels that this is at least and at most."""
+WIDEST_TABLE = 560
+"""Pixels of the clusters' table at most: the pictures beside it need more room."""
 
 
 class InspectorDock(QWidget):
@@ -115,8 +122,9 @@ class InspectorDock(QWidget):
         return True
 
     def sizeHint(self) -> QSize:
-        """Return a height that shows two rows of pictures."""
-        return QSize(900, 270)
+        """Return a height that shows two rows of pictures; less in a low window."""
+        height = round(SHARE * main_window_of(self).height())
+        return QSize(900, min(max(height, LOWEST), HIGHEST))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Clear the selection on Escape, as the canvas does."""
@@ -159,7 +167,9 @@ class InspectorDock(QWidget):
         splitter = QSplitter(Qt.Orientation.Horizontal)
         splitter.addWidget(self.clusters)
         splitter.addWidget(self.details)
-        splitter.setStretchFactor(1, 1)
+        splitter.setStretchFactor(0, 2)
+        splitter.setStretchFactor(1, 3)
+        self.clusters.setMaximumWidth(WIDEST_TABLE)
         splitter.setSizes([460, 640])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(4, 2, 4, 2)

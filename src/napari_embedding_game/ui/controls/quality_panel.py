@@ -25,6 +25,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.method_choices import settings_text
 from napari_embedding_game.ui.controls.stability_panel import StabilityPanel
 from napari_embedding_game.ui.style.busy_bar import move_bar
+from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
 from napari_embedding_game.ui.style.sparkline import Sparkline
 from napari_embedding_game.ui.tasks.worker import Worker
@@ -36,6 +37,8 @@ SOON_MS = 150
 MOST_UNASKED = 100_000
 """Rows up to which a finished map is measured although nobody unfolded the panel."""
 TITLE = "Quality"
+LONGEST_LABEL = 130
+"""Pixels of what a figure is called, which may have the name of a column in it."""
 
 
 class Figure(NamedTuple):
@@ -205,12 +208,12 @@ class QualityPanel(Fold):
         self.stability = StabilityPanel(session)
         self.parts_note = text_label("", "warning")
         self.link = PushButton(text="")
-        self.link.native.setProperty("role", "wrapped")
+        WrappedText(self.link.native)
         self._parts: GraphParts | None = None
         self._linking: dict[str, Any] = {}
         """Settings that may link the parts of the graph."""
         self.mix = PushButton(text="")
-        self.mix.native.setProperty("role", "wrapped")
+        WrappedText(self.mix.native)
         self._mixable: tuple[str, ...] = ()
         self._followed: ColumnAgreement | None = None
         self._clusters: ColumnAgreement | None = None
@@ -262,7 +265,9 @@ class QualityPanel(Fold):
             is_shown = figure.field != "accuracy" or (known and column is not None)
             bar.setVisible(is_shown)
             label.setVisible(is_shown)
-            label.setText(figure.label.format(column=column))
+            said = figure.label.format(column=column)
+            elided = Qt.TextElideMode.ElideRight
+            label.setText(label.fontMetrics().elidedText(said, elided, LONGEST_LABEL))
             k = found.n_neighbors if found is not None else 15
             tip = figure.meaning.format(k=k, column=column)
             for widget in (bar, label):
@@ -280,7 +285,9 @@ class QualityPanel(Fold):
         show_text(self.bound_note, repelled)
         self.bound_note.setToolTip(BOUND_TIP if found and found.bound else GRID_TIP)
         if found is not None:
-            show_text(self.note, f"On {found.n_sampled:,} points drawn at random.")
+            show_text(
+                self.note, f"Measured on {found.n_sampled:,} points drawn at random."
+            )
 
     # Inside
 
@@ -324,10 +331,11 @@ class QualityPanel(Fold):
         can_mix = followed is not None and followed.name in self._mixable
         self.mix.native.setVisible(can_mix)
         if followed is not None:
-            self.mix.text = f"Mix the samples of {followed.name}"
+            self.mix.text = f"Mix batches of {followed.name}"
             self.mix.tooltip = (
-                "Prepares the counts again, with Harmony on their principal "
-                "components. The map on show stays in the list of maps."
+                "Takes differences between the batches out of the principal components "
+                "with Harmony, for a map in which they mix. The map on show stays in "
+                "the list of maps."
             )
 
     def _show_title(self) -> None:

@@ -20,6 +20,7 @@ from napari_embedding_game.ui.controls.save_menu import SaveMenu
 from napari_embedding_game.ui.controls.timeline_strip import TimelineStrip
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
+from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
     finish_typing,
@@ -81,7 +82,7 @@ class RunControls(ControlsSection):
         self._session = session
         self.run = PushButton(text="Run", tooltip="Lay out the map from its start.")
         self.carried = PushButton(text="", tooltip=CARRIED_TIP)
-        self.carried.native.setProperty("role", "wrapped")
+        WrappedText(self.carried.native)
         self.pause = PushButton(
             text="Pause", tooltip="Hold the game, or play on where it was held."
         )
@@ -95,14 +96,14 @@ class RunControls(ControlsSection):
         self.stage = text_label()
         self.status = StatusLabel()
         self.far = StatusLabel()
-        self.far.setToolTip(f"By {STRETCH_MEANS}")
+        self.far.setToolTip(f"Found by their {STRETCH_MEANS}")
         self.unlike = StatusLabel()
-        self.unlike.setToolTip(f"By {ISOLATION_MEANS}")
+        self.unlike.setToolTip(f"Found by their {ISOLATION_MEANS}")
         self.squeezed = StatusLabel()
-        self.squeezed.setToolTip(f"Share of the points with {PRESSURE_MEANS}")
+        self.squeezed.setToolTip(f"Share of the points under {PRESSURE_MEANS}")
         self.message = text_label(role="warning")
         self.mend = PushButton(text="")
-        self.mend.native.setProperty("role", "wrapped")
+        WrappedText(self.mend.native)
         self._remedy: dict[str, Any] = {}
         """Settings that mend what the message says."""
         self.curve = EnergyCurve()
@@ -215,6 +216,7 @@ class RunControls(ControlsSection):
 
     def _on_restored(self) -> None:
         """Tell of a map that was played another time."""
+        self._show_figures()
         if self._session.snapshot is not None:
             self._tell_snapshot(self._session.snapshot)
             show_text(self.stage, RESTORED)
@@ -241,7 +243,16 @@ class RunControls(ControlsSection):
         self._offer_carried()
         self._tell_state(state)
 
+    def _show_figures(self) -> None:
+        """Take no room for figures of a map before there is, or is going to be, one."""
+        session = self._session
+        is_told = session.snapshot is not None or session.state != "idle"
+        for widget in (self.bar.native, self.status, self.far, self.squeezed):
+            widget.setVisible(is_told)
+        self.curve.setVisible(is_told)
+
     def _tell_state(self, state: State) -> None:
+        self._show_figures()
         if state not in ALIVE:
             self._busy_bar.end()
             move_bar(self.bar.native, 0, 100)

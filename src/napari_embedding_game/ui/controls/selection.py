@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from magicgui.widgets import PushButton
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QGridLayout
+from qtpy.QtWidgets import QHBoxLayout
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.maps import MapTree
@@ -75,17 +75,17 @@ class SelectionControls(ControlsSection):
             text="Show in image",
             tooltip="Move to the selected objects in the image.",
         )
-        grid = QGridLayout()
-        grid.setSpacing(4)
-        places = (self.lasso, self.make, self.embed, self.show_objects)
-        for number, button in enumerate(places):
-            grid.addWidget(button.native, *divmod(number, 2))
         self.column.addWidget(self.text)
-        self.column.addLayout(grid)
-        self.hand = HandButtons(session)
-        self.column.addWidget(self.hand)
+        for pair in ((self.lasso, self.make), (self.embed, self.show_objects)):
+            row = QHBoxLayout()  # one that is hidden leaves its room to the other
+            row.setSpacing(4)
+            for button in pair:
+                row.addWidget(button.native, 1)
+            self.column.addLayout(row)
         self.space = ChildSpace(session, maps)
         self.column.addWidget(self.space)
+        self.hand = HandButtons(session)
+        self.column.addWidget(self.hand)
         self._connect()
         self.refresh()
 

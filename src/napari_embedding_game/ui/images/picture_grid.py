@@ -21,7 +21,6 @@ from qtpy.QtCore import (
 )
 from qtpy.QtGui import QColor, QImage, QPainter, QPen, QResizeEvent
 from qtpy.QtWidgets import (
-    QLabel,
     QListView,
     QStyle,
     QStyledItemDelegate,
@@ -29,6 +28,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.ui.images.row_drag import drag_rows
+from napari_embedding_game.ui.style.status_label import StatusLabel
 from napari_embedding_game.ui.tasks.worker import Worker
 
 SIDE, GAP = 62, 4
@@ -207,8 +207,7 @@ class PictureGrid(QListView):
         super().__init__()
         self._on_pick = on_pick
         self._following = False
-        self.size_label = QLabel(self)
-        self.size_label.setProperty("role", "note")
+        self.size_label = StatusLabel("", self)
         self.size_label.hide()
         self.pictures = PictureModel()
         self.setModel(self.pictures)
@@ -229,6 +228,7 @@ class PictureGrid(QListView):
     def tell_size(self, text: str) -> None:
         """Say below the pictures how large they are; "" where nobody knows."""
         self.size_label.setText(text)
+        self.size_label.setToolTip(text)  # a narrow dock shows its beginning
         self.size_label.setVisible(bool(text))
         height = self.size_label.sizeHint().height() if text else 0
         self.setViewportMargins(0, 0, 0, height)
@@ -247,7 +247,7 @@ class PictureGrid(QListView):
 
     def _place_label(self) -> None:
         height = self.size_label.sizeHint().height()
-        self.size_label.setGeometry(4, self.height() - height, self.width(), height)
+        self.size_label.setGeometry(0, self.height() - height, self.width(), height)
 
     def set_rows(self, rows: NDArray[np.intp]) -> None:
         """Show the pictures of these rows."""

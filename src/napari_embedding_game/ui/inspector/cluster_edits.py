@@ -33,6 +33,8 @@ from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.tasks.worker import Worker
 
 UNDO, REDO = "Ctrl+Z", "Ctrl+Shift+Z"
+ARROW = 26
+"""Pixels of a button with an arrow on it."""
 
 
 class ClusterEdits(QWidget):
@@ -157,6 +159,8 @@ class ClusterEdits(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(3)
+        # Six buttons beside each other say how narrow a window can be.
+        self.setStyleSheet('QToolButton[role="edit"] { padding: 3px 5px; }')
         for action in (self.rename, self.merge, self.split):
             row.addWidget(_button(action))
         more = QToolButton()
@@ -171,8 +175,10 @@ class ClusterEdits(QWidget):
         more.setMenu(self.more)
         row.addWidget(more)
         row.addStretch(1)
-        row.addWidget(_button(self.undo))
-        row.addWidget(_button(self.redo))
+        for action in (self.undo, self.redo):
+            button = _button(action)
+            button.setFixedWidth(ARROW)
+            row.addWidget(button)
 
     def _open_menu(self, place: QPoint) -> None:
         menu = QMenu(self._table)

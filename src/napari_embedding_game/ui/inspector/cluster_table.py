@@ -29,7 +29,7 @@ NARROW = 400
 """Pixels below which the share makes room: it follows from the points."""
 WIDE = 540
 """Pixels from which there is room for the pressure as well."""
-LONGEST_HEADING, SHORTEST_HEADING = 150, 70
+LONGEST_HEADING = 150
 """Pixels for the heading that has the name of a column in it; its tooltip has all."""
 ALL, MARGIN = "100.0%", 14
 """The longest share, and the pixels around a number in its cell."""
@@ -55,6 +55,8 @@ class ClusterTable(QTableView):
         self._selection = selection
         self._following = False
         self._has_pressure = False
+        self._total = ""
+        """Number of all points, the longest of its column."""
         self.clusters = ClusterModel(rename)
         self.setModel(self.clusters)
         self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
@@ -85,12 +87,14 @@ class ClusterTable(QTableView):
         self.setColumnHidden(STRETCH, not rows.has_stretch)
         self._has_pressure = rows.has_pressure
         self._hide_columns()
-        self._fit_columns(f"{rows.sizes.sum():,}")
+        self._total = f"{rows.sizes.sum():,}"
+        self._fit_columns()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave a column out where there is no room for all."""
         super().resizeEvent(event)
         self._hide_columns()
+        self._fit_columns()  # one that was hidden had no width
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy the table with Ctrl+C; letters look for a cluster."""
@@ -128,19 +132,21 @@ class ClusterTable(QTableView):
         self.setColumnHidden(SHARE, width < NARROW)
         self.setColumnHidden(PRESSURE, width < WIDE or not self._has_pressure)
 
-    def _fit_columns(self, total: str) -> None:
+    def _fit_columns(self) -> None:
         """Give each column the width of its heading or of the longest number."""
         header, metrics = self.horizontalHeader(), self.fontMetrics()
-        numbers = ((SIZE, total), (SHARE, ALL), (STRETCH, ALL), (PRESSURE, ALL))
+        numbers = ((SIZE, self._total), (SHARE, ALL), (STRETCH, ALL), (PRESSURE, ALL))
         for column, longest in numbers:
             text = metrics.horizontalAdvance(longest) + MARGIN
             header.resizeSection(column, max(header.sectionSizeHint(column), text))
-        width = header.sectionSizeHint(PURITY)
-        header.resizeSection(PURITY, min(width, self._widest_purity()))
+        self._fit_purity()
 
-    def _widest_purity(self) -> int:
-        """Return the pixels that the name of a column may take in the heading."""
-        return LONGEST_HEADING if self.width() >= NARROW else SHORTEST_HEADING
+    def _fit_purity(self) -> None:
+        """Name the column in the heading where there is room for it."""
+        header = self.horizontalHeader()
+        self.clusters.shorten_heading(self.width() < NARROW)
+        width = header.sectionSizeHint(PURITY)
+        header.resizeSection(PURITY, min(width, LONGEST_HEADING))
 
     def _index(self, cluster: int) -> QModelIndex:
         row = self.clusters.row_of.get(cluster)

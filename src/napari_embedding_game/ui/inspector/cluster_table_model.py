@@ -49,6 +49,8 @@ class ClusterModel(QAbstractTableModel):
         self._rows = NO_CLUSTERS
         self._swatches: list[QIcon] = []
         self._column, self._descends = SIZE, True
+        self._is_short = False
+        """Whether the heading of the purity has no name of a column in it."""
         self._order: list[int] = []
         """Place among the clusters of what each row shows."""
         self.row_of: dict[int, int] = {}
@@ -61,8 +63,7 @@ class ClusterModel(QAbstractTableModel):
 
     def set_rows(self, rows: ClusterStatistics) -> None:
         """Show these clusters."""
-        if rows.column != self._rows.column:
-            self.headerDataChanged.emit(Qt.Orientation.Horizontal, PURITY, PURITY)
+        is_other = rows.column != self._rows.column
         if not np.array_equal(rows.colors, self._rows.colors):
             self._swatches = [_icon(color) for color in rows.colors]
         same = {cluster.id for cluster in rows.clusters} == self.row_of.keys()
@@ -73,6 +74,17 @@ class ClusterModel(QAbstractTableModel):
             self._rows = rows
             self._arrange()
             self.endResetModel()
+        if is_other:
+            self._tell_heading()
+
+    def shorten_heading(self, is_short: bool) -> None:
+        """Leave the name of the column out of the heading; its tooltip has it."""
+        if is_short != self._is_short:
+            self._is_short = is_short
+            self._tell_heading()
+
+    def _tell_heading(self) -> None:
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, PURITY, PURITY)
 
     def sort(
         self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder
@@ -161,7 +173,7 @@ class ClusterModel(QAbstractTableModel):
             return TIPS[section].format(column)
         if role != Qt.ItemDataRole.DisplayRole:
             return None
-        has_name = section == PURITY and column
+        has_name = section == PURITY and column and not self._is_short
         return f"{HEADINGS[section]} ({column})" if has_name else HEADINGS[section]
 
     def _name_data(self, row: int, role: int) -> object:

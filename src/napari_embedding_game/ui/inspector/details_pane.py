@@ -45,8 +45,8 @@ from napari_embedding_game.ui.style.stretch_texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 N_TEXTS = 200
-DOT_PLOT, SCATTER, PLATE, TEACH = "Dot plot", "Scatter", "Plate", "Teach"
 GENES, MEASURES = "Gene against gene", "Measure against measure"
+DOT_PLOT, SCATTER, PLATE, TEACH = "Dot plot", "Scatter", "Plate", "Teach"
 """Words of the button that opens the scatter plot."""
 LEFT_NARROWEST, TABS_NARROWEST = 168, 210
 """Pixels in which names and numbers can still be read."""
@@ -160,7 +160,7 @@ class DetailsPane(QWidget):
         if dataset is not None:  # second, where it is not cut off in a small window
             self.tabs.insertTab(1, self.teach, TEACH)
         what = GENES if dataset is None or dataset.has_expression else MEASURES
-        self.shortcuts[self.scatter].setText(what)
+        self.shortcuts[self.scatter].setToolTip(f"{what}, point by point.")
         if self.plate.has_plate:
             self.tabs.addTab(self.plate, PLATE)
         if present in self.shortcuts and self.tabs.indexOf(present) >= 0:
@@ -260,14 +260,23 @@ class DetailsPane(QWidget):
         page = QWidget()
         buttons = QHBoxLayout()
         buttons.addStretch(1)
-        for view, words in (
-            (self.dot_plot, "Dot plot"),
-            (self.scatter, GENES),
-            (self.plate, "Plate"),
-            (self.teach, "Teach by example"),
+        for view, words, tip in (
+            (self.dot_plot, DOT_PLOT, "Genes by clusters: which of them express what."),
+            (self.scatter, SCATTER, f"{GENES}, point by point."),
+            (
+                self.plate,
+                PLATE,
+                "The wells of the plate, each in the colour of a share or mean.",
+            ),
+            (
+                self.teach,
+                TEACH,
+                "Sort a few examples into boxes, and have all others sorted like them.",
+            ),
         ):
             button = QToolButton()
             button.setText(words)
+            button.setToolTip(tip)
             button.setProperty("role", "edit")
             button.clicked.connect(lambda _=False, view=view: self._open(view))
             buttons.addWidget(button)
@@ -303,7 +312,7 @@ def _numbers(report: ClusterReport) -> str:
     if report.stretched_share > 0:
         said += f"  ·  {share_text(report.stretched_share)} far from points like them"
     if report.unlike_count:
-        said += f"  ·  {report.unlike_count:,} unlike anything in the data"
+        said += f"  ·  {report.unlike_count:,} unlike all others"
     if report.has_pressure:
         said += f"  ·  {report.pressured_share:.0%} squeezed (under pressure)"
     return said

@@ -55,6 +55,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
+from napari_embedding_game.ui.style.status_label import StatusLabel
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask, ask_figure, proposed
 from napari_embedding_game.ui.tasks.worker import StageWorker
@@ -119,6 +120,8 @@ class MarkersPane(QWidget):
         self._compared = ""
         """What the result is of."""
         self.state = text_label()
+        self.line = StatusLabel()
+        """The same on one line, above figures: they are to have the room."""
         self.table = MarkersView()
         self.volcano = Volcano()
         self.pages = QStackedWidget()
@@ -211,7 +214,7 @@ class MarkersPane(QWidget):
             selected=selected if is_of_levels else None,
         )
         self._compared = self._told_groups(against)
-        show_text(self.state, "Comparing …", "note")
+        self._say("Comparing …")
         self._worker = StageWorker(find)
         self._worker.frame.connect(self._on_share)
         self._worker.returned.connect(self._show)
@@ -247,7 +250,7 @@ class MarkersPane(QWidget):
         self.offer_columns(())
         self.aside.setToolTip(
             "Keep the selected points as a group: select others, and compare them with "
-            "these in the list on the left."
+            "these in the list above."
         )
         self.saved.setToolTip(
             "All figures of all columns as .csv, with p-values, under scanpy's names."
@@ -260,17 +263,18 @@ class MarkersPane(QWidget):
         )
         self.menu.addActions([self.aside, self.saved, self.drawn])
         let_be_narrow(self.against, 8)
-        head = QHBoxLayout()
-        head.addWidget(self.against, 1)
-        head.addWidget(self.plotted)
-        head.addWidget(self.more)
+        below = QHBoxLayout()
+        below.addWidget(self.line, 1)
+        below.addWidget(self.plotted)
+        below.addWidget(self.more)
         self.pages.addWidget(self.table)
         self.pages.addWidget(self.volcano)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(4)
-        layout.addLayout(head)
+        layout.addWidget(self.against)
         layout.addWidget(self.levels)
+        layout.addLayout(below)
         layout.addWidget(self.state)
         layout.addWidget(self.pages, 1)
         self._enable()
@@ -356,7 +360,7 @@ class MarkersPane(QWidget):
         except (DataError, OSError) as error:
             self._session.say(sentence(error))
         else:
-            show_text(self.state, f"Saved as {path.name}.", "note")
+            self._say(f"Saved as {path.name}.")
 
     def plot(self) -> VolcanoPlot | None:
         """Return the comparison as a figure draws it; None where there is none."""
@@ -382,7 +386,7 @@ class MarkersPane(QWidget):
         except (DataError, OSError) as error:
             self._session.say(sentence(error))
         else:
-            show_text(self.state, f"Saved as {path.name}.", "note")
+            self._say(f"Saved as {path.name}.")
 
     def _told_groups(self, against: Against) -> str:
         """Return what is compared, in words."""
@@ -405,7 +409,7 @@ class MarkersPane(QWidget):
             self._worker = None
 
     def _on_share(self, share: float) -> None:
-        show_text(self.state, f"Comparing … {share:.0%}")
+        self._say(f"Comparing … {share:.0%}")
 
     def _on_failed(self, error: BaseException) -> None:
         self._worker = None
@@ -416,8 +420,13 @@ class MarkersPane(QWidget):
         self.table.setRowCount(0)
         self.volcano.show_markers(None)
         self._enable()
-        show_text(self.state, why, "note")
+        self._say(why)
         self.state.setToolTip(why)  # a low dock shows its first lines
+
+    def _say(self, text: str) -> None:
+        """Tell something on as many lines as it takes."""
+        self.line.setText("")
+        show_text(self.state, text, "note")
 
     def _show(self, markers: MarkerTable) -> None:
         self._worker = None
@@ -427,8 +436,10 @@ class MarkersPane(QWidget):
         sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
         told = "" if dataset is None else dataset.expression.told
         text = " ".join(part for part in (sizes, self._note or told) if part)
-        show_text(self.state, text, "note")
-        self.state.setToolTip(f"{told} {SAMPLES_TIP}" if self._samples else told)
+        self._say(text)
+        self.line.setText(text)
+        self.line.setToolTip(f"{text} {SAMPLES_TIP}" if self._samples else text)
+        self.state.hide()
         self.table.show_markers(markers)
         self.volcano.show_markers(markers)
         self._enable()

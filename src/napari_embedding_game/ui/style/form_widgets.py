@@ -21,6 +21,8 @@ from qtpy.QtWidgets import (
 )
 from superqt import QCollapsible
 
+from napari_embedding_game.ui.style.button_text import WrappedText
+
 
 class ControlsSection(QWidget):
     """A heading with a fine rule, and whatever is added below it."""
@@ -125,6 +127,7 @@ class Fold(QCollapsible):
         empty.fill(Qt.GlobalColor.transparent)
         super().__init__("", expandedIcon=QIcon(empty), collapsedIcon=QIcon(empty))
         self.toggleButton().setIconSize(QSize(0, 0))
+        WrappedText(self.toggleButton(), Qt.AlignmentFlag.AlignLeft)
         self._title = title
         self.setDuration(0)
         self.layout().setContentsMargins(0, 0, 0, 0)

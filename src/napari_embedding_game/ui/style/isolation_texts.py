@@ -7,9 +7,10 @@ from napari_embedding_game.ui.style.stretch_texts import share_text
 
 ISOLATION_CHOICE = "Unlike others (isolation)"
 ISOLATION_MEANS = (
-    "isolation: how far a point is, in the data, from those most like it, where 1 is "
-    f"what is usual among these. Above {UNLIKE:.0f} it is unlike anything in the data, "
-    "as debris, a rare cell or an error may be: no place on any map is right for it."
+    "isolation: how much a point differs, in the data, from the points most like it, "
+    f"where 1 is as much as those differ from theirs. Above {UNLIKE:.0f} it is unlike "
+    "all others, as debris, a rare cell or an error may be. No place on a map is right "
+    "for it: nothing follows from where it lies."
 )
 NO_ISOLATION = (
     "How unlike others the points are is not known: the map is of an older file, of "
@@ -18,7 +19,7 @@ NO_ISOLATION = (
 
 
 def unlike_text(snapshot: Snapshot) -> str:
-    """Return how many points are unlike anything in the data; "" for none."""
+    """Return how many points are unlike all others in the data; "" for none."""
     count = snapshot.unlike_count
     if not count:
         return ""

@@ -8,9 +8,9 @@ from napari_embedding_game.core.types import FAR, Snapshot
 
 STRETCH_CHOICE = "Stretched (far from its like)"
 STRETCH_MEANS = (
-    "stretch: how far a point lies from its nearest neighbours in the data, where 1 is "
-    f"usual on this map. From {FAR:.0f} on, a point lies far from points like it: its "
-    "place, and what it seems to be near to, is not to be believed."
+    "stretch: how far apart this map draws a point and the points most like it in the "
+    f"data, where 1 is usual. From {FAR:.0f} on it lies far from points like it: do "
+    "not believe where it lies, nor what it lies beside."
 )
 NO_STRETCH = (
     "The stretch of this map is not known: it is of an older file or other data."
