@@ -64,12 +64,19 @@ def measure(data: Input, ticker: Ticker, process: str) -> list[dict[str, Any]]:
     done: dict[str, Any] = {}
     rows = []
     for name, stage in stages(data).items():
-        begin = time.perf_counter()
+        begin, worked = time.perf_counter(), time.process_time()
         done[name] = stage(done)
         seconds = time.perf_counter() - begin
+        worked = time.process_time() - worked
         held = ticker.worst_since(begin)
         rows.append(
-            {"stage": name, "process": process, "s": seconds, "held, ms": 1e3 * held}
+            {
+                "stage": name,
+                "process": process,
+                "s": seconds,
+                "processor, s": worked,
+                "held, ms": 1e3 * held,
+            }
         )
     whole = sum(row["s"] for row in rows)
     return [{**row, "share": f"{row['s'] / whole:.0%}"} for row in rows]

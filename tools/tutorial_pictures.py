@@ -1,7 +1,7 @@
 """Goes through the tutorials in a real window and saves their pictures.
 
     xvfb-run -a -s "-screen 0 1600x1000x24" python tools/tutorial_pictures.py \
-        --data FOLDER [--only cells nuclei texts] [--out docs/images]
+        --data FOLDER [--only cells nuclei plate texts] [--out docs/images]
 
 FOLDER holds the files that the tutorials name: ``covid_balf_counts.h5ad``, the folder
 ``nuclei_dsb2018`` and ``newsgroups_5000.npz`` with its texts.
@@ -14,10 +14,12 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
+from skimage.io import imsave
 
 from person import Person
 
@@ -194,6 +196,52 @@ def roundest_and_longest(person: Person) -> tuple[int, int]:
     return sized[0], sized[-1]
 
 
+def plate(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
+    """Measure a plate of twelve made-up fields, and see a cluster by well."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "plate"
+        make_plate(folder)
+        person.open_images(folder)
+        person.run()
+        dose = person.session.dataset.obs["dose"].astype(int).to_numpy()
+        labels = person.session.clusters.labels
+        sized = [c.id for c in person.session.clusters.clusters if c.size >= 15]
+        means = {cluster: dose[labels == cluster].mean() for cluster in sized}
+        person.choose(max(means, key=means.__getitem__))
+        person.open_tab("Plate")
+        person.choose_in(person.inspector.details.plate.shown, "Share of clusters")
+        person.look_away()
+        shoot("plate_wells")
+
+
+def make_plate(folder: Path) -> None:
+    """Write twelve images with labels, and a table of doses: more swell at higher."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    grid = np.mgrid[:180, :180]
+    table = ["well,dose"]
+    for row, column in product("ABC", range(1, 5)):
+        image = rng.normal(400, 40, grid.shape[1:])
+        labels = np.zeros(image.shape, np.uint16)
+        places = [*product(range(18, 170, 30), repeat=2)]
+        for number, place in enumerate(rng.permutation(places)[:18], 1):
+            swells = rng.random() < 0.2 * (column - 1)
+            radii = rng.uniform(9, 12, 2) if swells else rng.uniform((6, 4), (8, 5))
+            y, x = grid - (place + rng.uniform(-3, 3, 2))[:, None, None]
+            angle = rng.uniform(0, np.pi)
+            along = (x * np.cos(angle) + y * np.sin(angle)) / radii[0]
+            across = (y * np.cos(angle) - x * np.sin(angle)) / radii[1]
+            inside = along**2 + across**2 < 1
+            labels[inside] = number
+            bright = 1800 if swells else 900
+            image[inside] += bright * (1 - 0.5 * (along**2 + across**2))[inside]
+        well = f"{row}{column:02d}"
+        imsave(folder / f"{well}.tif", image.astype(np.uint16), check_contrast=False)
+        imsave(folder / f"{well}_labels.tif", labels, check_contrast=False)
+        table.append(f"{well},{10 ** (column - 1)}")
+    (folder / "layout.csv").write_text("\n".join(table))
+
+
 def texts(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     """Read the texts of a cluster."""
     person.open(data / "newsgroups_5000.npz")
@@ -220,6 +268,7 @@ TUTORIALS = {
     "cells": cells,
     "conditions": conditions,
     "nuclei": nuclei,
+    "plate": plate,
     "texts": texts,
 }
 
@@ -229,7 +278,10 @@ def save(viewer, path: Path) -> None:
     from PIL import Image
 
     picture = Image.fromarray(viewer.screenshot(canvas_only=False, flash=False))
-    picture = picture.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+    rare_too = Image.Quantize.MAXCOVERAGE  # as the colours of points are
+    picture = picture.convert("RGB").quantize(
+        COLORS, method=rare_too, dither=Image.Dither.NONE
+    )
     picture.save(path, optimize=True)
     size = path.stat().st_size
     print(f"{path.name}: {size / 1000:.0f} kB")

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -7,10 +8,17 @@ import torch
 from napari_embedding_game.core.dynamics import driver as driver_module
 from napari_embedding_game.core.dynamics import game as game_module
 from napari_embedding_game.core.dynamics.driver import play, resolve_device
+from napari_embedding_game.core.dynamics.game import Game
+from napari_embedding_game.core.dynamics.state import Problem
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import APPROXIMATIONS
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.types import (
+    GameSettings,
+    HandForces,
+    LandmarkEdit,
+    Shake,
+)
 
 SHORT = GameSettings(strength=300.0, max_iter=60, n_landmarks=20)
 
@@ -109,6 +117,52 @@ def test_in_every_dimension_the_energy_shown_is_eq_3(make_problem, d, schedule):
         z = torch.tensor(snapshot.landmarks, dtype=torch.float64)
         wanted = problem.twin.game(y, z, SHORT.strength / 150)
         assert snapshot.energy == pytest.approx(float(wanted), rel=1e-5)
+
+
+def game_under(problem, **changes):
+    """A game of few points, and the settings it plays under."""
+    layout, settings = problem.y.numpy(), steered(SHORT, **changes)
+    given = {"edges": problem.edges, "layout": layout, "n_jobs": 1}
+    return Game(Problem(device=torch.device("cpu"), **given)), settings
+
+
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
+def test_whoever_asks_for_the_energy_leaves_the_game_as_it_is(problem, approximation):
+    asked, settings = game_under(problem, approximation=approximation)
+    unasked, _ = game_under(problem, approximation=approximation)
+    both = zip(asked.steps(settings), unasked.steps(settings), strict=True)
+    for one, other in itertools.islice(both, 45):  # landmarks come back in between
+        told = asked.energy()
+        assert asked.energy() == told  # and again, of the same sums
+        wanted = unasked.objective.energy(other.y, other.z)
+        assert told == pytest.approx(wanted, rel=1e-12)
+        assert torch.equal(one.y, other.y)
+        assert torch.equal(one.z, other.z)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda game, settings: game.steps(steered(settings, strength=50.0)),
+        lambda game, settings: game.steps(steered(settings, n_landmarks=7)),
+        lambda game, settings: game.take_forces(
+            HandForces(shakes=(Shake(rows=np.arange(300), size=1.0, seed=0),))
+        ),
+        lambda game, settings: game.take_forces(
+            HandForces(edits=(LandmarkEdit(removed=(1, 2), added=((9.0, 9.0),)),))
+        ),
+    ],
+    ids=["strength", "landmarks", "shake", "edit"],
+)
+def test_the_energy_is_told_anew_after_a_hand_or_a_setting(problem, change):
+    game, settings = game_under(problem)
+    next(game.steps(settings))
+    before = game.energy()
+    change(game, settings)
+    y, z = (each.detach().double() for each in (game._y, game._z))
+    strength = game.objective.repulsion
+    assert game.energy() == pytest.approx(float(problem.twin.game(y, z, strength)))
+    assert game.energy() != pytest.approx(before)
 
 
 def test_single_and_double_precision_may_meet(make_problem):

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.energy import mesh_loops, objective
-from napari_embedding_game.core.energy.mesh import MOST, SPACING, Mesh
+from napari_embedding_game.core.energy import mesh as mesh_module
+from napari_embedding_game.core.energy import mesh_loops, objective, torch_mesh
+from napari_embedding_game.core.energy.mesh import MOST, SPACING, Mesh, make_grid
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import (
     COME_BACK,
@@ -158,8 +159,40 @@ def test_torch_does_the_same(shape):
     mesh = Mesh(kernel, Loops(1))
     total, gradient = mesh(y)
     found = TorchMesh(Mesh(kernel, Loops(1)), torch.device("cpu"))(torch.tensor(y))
-    assert found[0] == pytest.approx(total, rel=1e-10)
+    assert float(found[0]) == pytest.approx(total, rel=1e-10)
     assert off(found[1].numpy(), gradient) < 1e-7
+
+
+def test_torch_brings_a_grid_to_its_device_once(monkeypatch):
+    made = []
+
+    def counted(*args):
+        made.append(make_grid(*args))
+        return made[-1]
+
+    monkeypatch.setattr(mesh_module, "make_grid", counted)
+    y = torch.tensor(SHAPES["cloud"])
+    by_torch = TorchMesh(Mesh(KERNELS["cauchy"], Loops(1)), torch.device("cpu"))
+    first, _ = by_torch(y)
+    held = by_torch._near
+    assert float(by_torch(y)[0]) == float(first)
+    assert by_torch._near is held
+    by_torch(20 * y)
+    assert by_torch._near is not held
+    assert len(made) == 2
+
+
+def test_torch_asks_no_double_precision_of_a_device_that_has_none(monkeypatch):
+    assert torch_mesh.finest_type(torch.device("mps")) == torch.float32
+    monkeypatch.setattr(torch_mesh, "finest_type", lambda device: torch.float32)
+    y = (SHAPES["cloud"] / np.ptp(SHAPES["cloud"])).astype(np.float32)  # a narrow map
+    kernel = KERNELS["cauchy"]
+    by_torch = TorchMesh(Mesh(kernel, Loops(1)), torch.device("cpu"))
+    total, gradient = by_torch(torch.tensor(y))
+    wanted, slope = Mesh(kernel, Loops(1))(y)
+    assert {each.dtype for each in (total, gradient, by_torch._near)} == {torch.float32}
+    assert float(total) == pytest.approx(wanted, rel=1e-4)
+    assert off(gradient.numpy(), slope) < 1e-2
 
 
 def test_serial_and_parallel_loops_give_the_same_bits():
@@ -268,9 +301,13 @@ def test_a_game_on_the_grid_ends_where_one_over_all_pairs_does(
     assert energies[0] == pytest.approx(energies[1], rel=0.01)
 
 
-def test_landmarks_lost_beside_a_grid_come_back_onto_points(make_problem):
+@pytest.mark.parametrize("approximation", ["mesh", "exact", "sampled_edges"])
+def test_lost_landmarks_that_only_tile_come_back_onto_points(
+    make_problem, approximation
+):
     problem = make_problem(100, 2, 9)
-    sums = MeshSum(CompiledForces(problem.edges, 1), n_landmarks=9)
+    forces = CompiledForces(problem.edges, 1)
+    sums = make_objective(approximation, forces, 1.0, n_landmarks=9)
     z = problem.z.clone()
     z[3] = 1e4
     held = z.clone()

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -397,3 +399,14 @@ def test_a_device_without_any_memory_leaves_the_search_to_the_processor(
     wanted = knn_graph(cloud, 5)
     assert found.search == wanted.search != "blocks"
     np.testing.assert_array_equal(found.indices, wanted.indices)
+
+
+@pytest.mark.parametrize("n", [9, 2 * leaf_search._BLOCK + 7])
+def test_the_nearest_of_some_rows_are_those_of_all_distances(n):
+    X = np.random.default_rng(0).normal(size=(n, 6)).astype(np.float32)
+    rows = np.array([0, 3, n - 1])
+    with ThreadPoolExecutor(2) as pool:
+        found = leaf_search.nearest_by_product(leaf_search._Given(X), rows, 8, pool)
+    squared = ((X[rows, None].astype(float) - X) ** 2).sum(axis=2)
+    squared[np.arange(3), rows] = np.inf
+    np.testing.assert_array_equal(found, squared.argsort(axis=1)[:, :8])

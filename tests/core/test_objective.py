@@ -82,6 +82,25 @@ def test_value_and_both_gradients_are_those_of_the_papers_formula(
         assert difference(z_gradient, z.grad) < TOLERANCE[dtype]
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize("approximation", EXACT)
+def test_gradients_are_set_as_backward_leaves_them(
+    make_problem, approximation, is_there
+):
+    problem = make_problem(60, 2, 9)
+    objective = make_objective(approximation, compiled(problem.edges), REPULSION, 9)
+    _, *wanted = evaluate(objective, problem.y, problem.z)
+    y, z = problem.y.clone().requires_grad_(), problem.z.clone().requires_grad_()
+    y.grad, z.grad = torch.ones_like(y), torch.ones_like(z)
+    sums = objective.pairs.sums(y, z) if is_there else None
+    if is_there:
+        energy = objective.evaluate(y, z, value=True)[0]
+        assert objective.energy(y, z, sums) == energy
+    objective.set_gradients(y, z, sums)
+    assert torch.equal(y.grad, wanted[0])
+    assert torch.equal(z.grad, wanted[1])
+
+
 @pytest.mark.parametrize("make_forces", [compiled, torch_whole])
 def test_landmarks_beside_sampled_edges_climb_the_bound_of_the_game(
     make_problem, make_forces

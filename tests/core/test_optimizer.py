@@ -5,11 +5,14 @@ import numpy as np
 import pytest
 import torch
 
+from napari_embedding_game.core import threads
 from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.dynamics.optimizer import PlayerRMS, resolve_schedule
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.names import UPDATES
+from napari_embedding_game.core.threads import Loops
 from napari_embedding_game.core.types import GameSettings
 
 ETA_Y, ETA_Z = 0.03, 0.3
@@ -246,3 +249,55 @@ def test_landmarks_or_samples_keep_the_schedules_own_numbers(others):
     schedule = resolve_schedule(others)
     assert (schedule.n_iter, schedule.learning_rate) == (500, 0.3)
     assert not schedule.by_pull
+
+
+def steps_with(gradients, shape, dtype, loops=None, scale=None, **settings):
+    """Where a player of this shape goes; three dimensions go by torch, two by loop."""
+    player = torch.zeros(shape, dtype=dtype).requires_grad_()
+    optimizer = PlayerRMS([player], lr=0.3, loops=loops, **settings)
+    if scale is not None:
+        optimizer.param_groups[0]["scale"] = scale.reshape(-1, *[1] * (len(shape) - 1))
+    for gradient in gradients:
+        player.grad = gradient.reshape(shape).to(dtype)
+        optimizer.step()
+    return player.detach().reshape(-1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("is_scaled", [False, True])
+@pytest.mark.parametrize("momentum", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("update", UPDATES)
+def test_the_compiled_step_is_that_of_torch(update, momentum, is_scaled, dtype):
+    rng = torch.Generator().manual_seed(0)
+    gradients = torch.randn(4, 1500, 2, generator=rng, dtype=torch.float64)
+    scale = torch.rand(1500, generator=rng) + 0.5 if is_scaled else None
+    rule = {"update": update, "momentum": momentum, "maximize": is_scaled}
+    rule["scale"] = scale
+    found = steps_with(gradients, (1500, 2), dtype, **rule)
+    wanted = steps_with(gradients, (1500, 2, 1), dtype, **rule)
+    torch.testing.assert_close(found, wanted)
+    assert found.abs().max() > 0.1
+
+
+def test_a_step_has_the_same_bits_for_any_number_of_threads(monkeypatch):
+    monkeypatch.setattr(threads, "PARALLEL_WORK", 0)
+    gradients = torch.randn(8, 3 * 1024 + 1, 2)
+    shape = gradients.shape[1:]
+    rule = {"update": "optimistic", "momentum": 0.9}
+    one = steps_with(gradients, shape, torch.float32, Loops(1), **rule)
+    two = steps_with(gradients, shape, torch.float32, Loops(2), **rule)
+    assert torch.equal(one, two)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (4,)])
+def test_a_gradient_that_is_no_number_is_not_hidden(shape):
+    (gradient,) = torch.tensor([[1.0, math.nan, 1.0, 1.0]])
+    assert steps_with([gradient], shape, torch.float32).isnan().all()
+
+
+def test_rows_that_do_not_lie_together_move_in_place():
+    whole = torch.zeros(4, 2)
+    part = whole[::2].requires_grad_()
+    part.grad = torch.ones(2, 2)
+    PlayerRMS([part], lr=1.0).step()
+    assert whole[:, 0].tolist() == [-1.0, 0.0, -1.0, 0.0]

@@ -80,6 +80,7 @@ def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
     assert dataset.obs["pct_counts_mt"].max() <= 30
     noted = dataset.provenance["recipe"]
     assert (noted["max_mito"], noted["cells_left_out"]) == (30.0, 2)
+    assert sum(noted["left_out"].values()) == 2
     with pytest.raises(DataError, match=r"Only 0 of 60 cells .* widen these"):
         finish(
             apply_recipe(from_anndata(mixed, "cells"), Recipe(min_genes=0, max_genes=1))
@@ -133,6 +134,12 @@ def test_the_recipe_leaves_out_doublets_in_each_batch_and_tells(crowd):
 def test_what_doublets_need_is_told(crowd, monkeypatch):
     with pytest.raises(DataError, match="cannot be told among 20 cells"):
         find_doublets(crowd[:20])
+    poor = crowd[:120].tolil()
+    poor[5] = 0
+    poor[5, 3] = 1
+    for batches in (None, pd.Series(["mon", "tue"] * 60)):
+        with pytest.raises(DataError, match="fewer than 3 genes"):
+            find_doublets(poor.tocsr(), batches)
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(DataError, match="pip install scikit-image"):
         find_doublets(crowd)

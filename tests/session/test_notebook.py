@@ -1,19 +1,19 @@
 """A map as code: run from the input, it gives the clusters that were on show."""
 
 import json
-import os
 import runpy
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import anndata
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.io import mmwrite
 
+from napari_embedding_game.core.inspect.group_summary import summarize
 from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
 from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.dataset import Dataset
@@ -23,6 +23,8 @@ from napari_embedding_game.data.gene_sets import GeneSet, score_genes
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.cluster_expression import iter_cluster_expression
+from napari_embedding_game.session.expression_rows import RowChoice, rows_of
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.draft import Code, call, code_of
@@ -37,11 +39,13 @@ from napari_embedding_game.session.reference.predicting import (
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.shown_comparisons import ShownComparison
+from napari_embedding_game.session.shown_figures import ShownFigure
 from napari_embedding_game.session.taught_classes import add_classes, learn_examples
 
 sc = pytest.importorskip("scanpy")
 
 RECIPE = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
+LIMITS = {"max_genes": 142, "min_counts": 240, "max_counts": 430, "max_mito": 3.0}
 
 
 @pytest.fixture
@@ -61,7 +65,8 @@ def cells():
         },
         index=[f"cell{i}" for i in range(240)],
     )
-    names = pd.DataFrame(index=[f"gene{i}" for i in range(300)])
+    genes = [f"gene{i}" for i in range(290)] + [f"MT-{i}" for i in range(10)]
+    names = pd.DataFrame(index=genes)
     adata = anndata.AnnData(sp.csr_matrix(counts), obs=obs, var=names)
     adata.obsm["X_pca"] = 4 * np.eye(3, 8)[kinds] + rng.normal(size=(240, 8))
     return adata
@@ -106,6 +111,9 @@ class Desk:
         self.session.comparisons.add(
             ShownComparison(inside=inside, outside=outside, method=method, **options)
         )
+
+    def drew(self, kind, genes=("gene3", "gene9", "gene40"), **options):
+        self.session.figures.add(ShownFigure(kind=kind, genes=genes, **options))
 
     def write(self, path, **options):
         options.setdefault("comparisons", self.session.comparisons)
@@ -175,46 +183,157 @@ def steer(desk, **settings):
     return change
 
 
-def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path):
-    nbclient = pytest.importorskip("nbclient")
+def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path, monkeypatch):
+    """All limits, doublets, Harmony and steering at once.
+
+    The tutorial's test has Jupyter run its notebook.
+    """
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("harmonypy")
-    desk = Desk(finish(load(file, space="X", recipe=replace(RECIPE, batch_key="day"))))
+    recipe = replace(RECIPE, batch_key="day", doublets=True, **LIMITS)
+    desk = Desk(finish(load(file, space="X", recipe=recipe)))
+    left_out = desk.session.dataset.provenance["recipe"]["left_out"]
+    assert min(left_out.values()) > 0  # each limit, and scrublet
     desk.session.settings.strength = 137.5
     desk.play(at=20, then=steer(desk, strength=411.0, learning_rate=0.3)).edit()
     assert len(desk.session.played.steered) == 1
     rows = [desk.book.labels == cluster.id for cluster in desk.book.clusters]
     desk.saw(rows[0])
     desk.saw(rows[1], rows[0])
+    desk.drew("dots")
+    desk.session.look.split_by = "day"
     path = tmp_path / "map.ipynb"
     assert desk.write(path) == [path]
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
-    save = 'np.save("map.npy", adata.obsm["X_embedding_game"])'
-    notebook.cells.append(nbformat.v4.new_code_cell(save))
-    resources = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, resources=resources, timeout=120).execute()
-    assert same(written(path), desk)
-    shown = desk.session.snapshot.embedding
-    np.testing.assert_array_equal(np.load(tmp_path / "map.npy"), shown)
     code = "\n".join(c.source for c in notebook.cells if c.cell_type == "code")
     assert 'sc.read_h5ad("cells.h5ad")' in code
     assert "run_harmony" in code
     assert "steering=steering" in code
-    outputs = [o for c in notebook.cells for o in c.get("outputs", [])]
-    pictures = [o for o in outputs if "image/png" in o.get("data", {})]
-    assert len(pictures) == 5  # components, Harmony, the map, two comparisons
+    methods = notebook.cells[-1].source
+    for name, n in left_out.items():
+        assert f"({n})" in methods, name
+    assert "more than 3 % mitochondrial counts" in methods
+    assert "Wolock" in methods
+    script = tmp_path / "map.py"
+    desk.write(script)
+    told = script.read_text()
+    assert all(c.source in told for c in notebook.cells if c.cell_type == "code")
+    assert same(run_here(script, monkeypatch), desk)
 
 
-def test_a_script_gives_the_clusters_that_were_on_show(desk, tmp_path):
+def with_twins(cells):
+    """Have some cells counted together, and the figures of another program."""
+    counts = cells.X.toarray()
+    counts[200:206] += counts[20:26]
+    cells.X = sp.csr_matrix(counts)
+    cells.obs["total_counts"] = np.arange(240.0)
+    cells.obs["doublet_score"] = 0.5
+
+
+def test_columns_of_the_file_stay_where_quality_has_their_names(
+    cells, tmp_path, monkeypatch
+):
+    with_twins(cells)
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    recipe = replace(RECIPE, min_genes=0, doublets=True, batch_key="day")
+    desk = Desk(finish(load(tmp_path / "cells.h5ad", space="X", recipe=recipe)))
+    desk.play()
+    desk.session.look.color_by = "pct_counts_mt"
+    path = tmp_path / "map.py"
+    desk.write(path)
+    monkeypatch.chdir(tmp_path)
+    obs, shown = run_code(path)["adata"].obs, desk.session.dataset.obs
+    assert same(written(path), desk)
+    assert obs["total_counts"].tolist() == shown["total_counts"].tolist()
+    assert set(obs["doublet_score"]) == {0.5}
+    figures = ["n_genes_by_counts", "pct_counts_mt"]
+    np.testing.assert_allclose(obs[figures], shown[figures], rtol=1e-6)
+    assert 'color="pct_counts_mt"' in path.read_text()
+
+
+def write_zarr(cells, folder):
+    """Logarithms with other genes in .raw, and the counts in a layer."""
+    cells.layers["counts"] = cells.X.copy()
+    cells.X = np.log1p(cells.X)
+    cells.raw = cells[:, ::-1].copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the version of the format
+        cells.write_zarr(folder / "cells.zarr")
+    return folder / "cells.zarr", "layers['counts']"
+
+
+def write_tenx(cells, folder):
+    """Two genes of one name."""
+    genes = cells.var_names.to_list()
+    genes[1] = genes[0]
+    table = pd.DataFrame({"id": cells.var_names, "name": genes})
+    table["type"] = "Gene Expression"
+    (folder / "tenx").mkdir()
+    mmwrite(folder / "tenx" / "matrix.mtx", cells.X.T.astype(int))
+    options = {"sep": "\t", "header": False, "index": False}
+    table.to_csv(folder / "tenx" / "features.tsv", **options)
+    barcodes = cells.obs_names.to_series()
+    barcodes.to_csv(folder / "tenx" / "barcodes.tsv", **options)
+    return folder / "tenx", None
+
+
+def write_repeated(cells, folder):
+    """Whole numbers of double precision, columns first, genes of one name."""
+    cells.X = sp.csc_matrix(cells.X, dtype=np.float64)
+    genes = cells.var_names.to_list()
+    genes[1] = genes[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cells.var_names = genes
+        cells.write_h5ad(folder / "cells.h5ad")
+    return folder / "cells.h5ad", "X"
+
+
+def write_table(cells, folder):
+    """A column of numbers that is no gene, and a row without one of its counts."""
+    table = pd.DataFrame(cells.X.toarray(), cells.obs_names, cells.var_names)
+    table.loc["cell30", "gene5"] = np.nan
+    table.assign(day=cells.obs["day"]).to_csv(folder / "cells.csv")
+    return folder / "cells.csv", None
+
+
+@pytest.mark.parametrize(
+    "write_file", [write_zarr, write_tenx, write_repeated, write_table]
+)
+def test_counts_from_any_file_are_prepared_again(
+    write_file, cells, tmp_path, monkeypatch
+):
+    source, space = write_file(cells, tmp_path)
+    recipe = replace(RECIPE, target_sum=12_345.5, **LIMITS)
+    reading = {"space": space, "missing": "drop"}
+    desk = Desk(finish(load(source, recipe=recipe, **reading)))
+    desk.play()
+    desk.session.look.color_by = desk.session.dataset.profile_names[1]
+    path = tmp_path / "map.py"
+    assert desk.write(path) == [path]
+    assert same(run_here(path, monkeypatch), desk)
+    assert len(desk.names) == 213 - (write_file is write_table)
+
+
+def test_what_no_reading_gives_is_saved_beside_it(cells, tmp_path, monkeypatch):
+    """Counts of some genes alone, or of something else than the genes."""
+    cells.obsm["protein"] = cells.X.toarray()[:, ::2]
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    some = cells.var_names[:150].to_list()
+    for options in ({"space": "X", "columns": some}, {"space": "protein"}):
+        desk = Desk(finish(load(tmp_path / "cells.h5ad", recipe=RECIPE, **options)))
+        desk.play()
+        path = tmp_path / "map.py"
+        assert [p.name for p in desk.write(path)] == ["map.py", "map_features.h5ad"]
+        assert same(run_here(path, monkeypatch), desk)
+
+
+def test_a_script_gives_the_clusters_that_were_on_show(desk, tmp_path, monkeypatch):
     desk.play().edit()
     path = tmp_path / "map.py"
     desk.write(path, colors=dict.fromkeys(set(desk.names), "#1f77b4"))
-    environment = {**os.environ, "MPLBACKEND": "Agg"}
-    subprocess.run(
-        [sys.executable, "map.py"], cwd=tmp_path, env=environment, check=True
-    )
-    assert same(written(path), desk)
+    assert same(run_here(path, monkeypatch), desk)
     code = path.read_text()
     compile(code, str(path), "exec")
     assert max(map(len, (x for x in code.splitlines() if x[:1] != "#"))) <= 100
@@ -296,6 +415,10 @@ def test_a_map_of_a_part_takes_its_rows(file, tmp_path, monkeypatch):
     found = run_here(path, monkeypatch)
     assert same(found, desk)
     assert 10 < len(found) < 200
+    saved = desk.maps.capture()
+    text = methods_text(saved[saved.current])
+    assert "Raw counts of 239 of 240 cells" in text
+    assert f"The map shows {len(found)} of these cells." in text
 
 
 def test_a_table_is_read_as_the_window_reads_it(tmp_path, monkeypatch):
@@ -316,7 +439,7 @@ def test_a_table_is_read_as_the_window_reads_it(tmp_path, monkeypatch):
     assert same(run_here(path, monkeypatch), desk)
     code = path.read_text()
     assert 'read("table.csv", duplicates="drop", missing="drop")' in code
-    assert "found = tl.compare(adata, inside, outside)" in code
+    assert "found = tl.compare(adata, inside, outside, n_top=None)" in code
 
 
 def test_chosen_columns_are_told(tmp_path, monkeypatch):
@@ -371,6 +494,27 @@ def test_rows_of_the_same_name_and_missing_values(cells, tmp_path, monkeypatch):
     assert len(found) == 239
 
 
+def test_components_of_the_file_are_mixed_again(cells, tmp_path, monkeypatch):
+    """In a map of a part, of a file with rows that lack values; and of a result."""
+    pytest.importorskip("harmonypy")
+    cells.obsm["X_pca"][5] = np.nan
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    reading = {"space": "X_pca", "missing": "drop", "batch_key": "day"}
+    desk = Desk(finish(load(tmp_path / "cells.h5ad", **reading)))
+    desk.play().edit()
+    write(desk.session.dataset, desk.session.result(), tmp_path / "result.h5ad")
+    path = tmp_path / "map.py"
+    write_code(session_of_result(tmp_path / "result.h5ad"), path)
+    assert same(run_here(path, monkeypatch), desk)
+    desk.maps.embed(desk.book.labels != desk.book.clusters[1].id, "a part")
+    desk.play()
+    desk.write(path)
+    assert same(run_here(path, monkeypatch), desk)
+    assert 'use_rep="X_pca_harmony"' in path.read_text()
+    text = methods_text(desk.maps.capture()[desk.maps.current])
+    assert 'levels of "day" were mixed in the components by Harmony' in text
+
+
 def test_neighbours_of_the_file_are_used_again(cells, tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -403,6 +547,8 @@ def test_every_comparison_that_was_looked_at_is_made(desk, tmp_path, monkeypatch
     assert same(run_here(path, monkeypatch), desk)
     code = path.read_text()
     assert code.count("sc.tl.rank_genes_groups(") == 5
+    assert code.count("volcano(") == 6  # and what draws it
+    assert f'"mon against tue in {book.clusters[1].name}"' in code
     assert "sc.pp.log1p(genes)" in code  # X holds counts
     assert 'method="t-test"' in code
     # The figures are those of the window's table.
@@ -431,7 +577,7 @@ def test_samples_are_compared_again(desk, tmp_path, monkeypatch):
     desk.write(path)
     assert 'samples="donor"' in path.read_text()
     monkeypatch.chdir(tmp_path)
-    found = run_code(path)["found"]
+    found = run_code(path)["top"]
     expression = dataset.expression
     samples = dataset.obs["donor"].to_numpy()
     names = dataset.profile_names
@@ -442,6 +588,119 @@ def test_samples_are_compared_again(desk, tmp_path, monkeypatch):
     saved = desk.maps.capture()
     text = methods_text(saved[saved.current], desk.session.comparisons)
     assert "means of samples (pseudobulk)" in text
+
+
+def shown_summary(desk, genes, labels, names):
+    """Return the means and shares that the window shows, in rows of these names."""
+    dataset = desk.session.dataset
+    places = [dataset.profile_names.index(gene) for gene in genes]
+    codes = pd.Categorical(labels, names).codes
+    summary = summarize(dataset.expression.columns(places), codes, len(names))
+    return (
+        pd.DataFrame(part, index=names, columns=list(genes))
+        for part in (summary.means, summary.shares)
+    )
+
+
+def drawn_by(path, monkeypatch):
+    """Run a script, and return what it has drawn by each function of scanpy."""
+    drawn = []
+
+    def draw(name, function, adata, *args, **options):
+        drawn.append((name, adata.copy(), options))
+        return function(adata, *args, **options)
+
+    for name in ("dotplot", "matrixplot", "heatmap", "embedding"):
+        monkeypatch.setattr(sc.pl, name, partial(draw, name, getattr(sc.pl, name)))
+    monkeypatch.chdir(path.parent)
+    run_code(path)
+    return drawn
+
+
+def test_figures_that_were_looked_at_are_drawn_again(
+    cells, file, tmp_path, monkeypatch
+):
+    """Rows of clusters, of a column with gaps, and of both."""
+    cells.obs["batch"] = np.where(np.arange(240) < 9, np.nan, np.arange(240) % 2)
+    cells.write_h5ad(file)
+    desk = Desk(finish(load(file)))
+    desk.play().edit()
+    genes = ("gene3", "gene9", "gene40")
+    desk.drew("dots", are_leading=True)
+    desk.drew("matrix", column="batch", is_scaled=False)
+    desk.drew("cells", column="day", splits_clusters=True)
+    desk.drew("dots", genes=("gene3", "gone"))
+    desk.drew("dots", column="nowhere")
+    path = tmp_path / "map.py"
+    desk.write(path)
+    dots, matrix, stripes = (
+        one for one in drawn_by(path, monkeypatch) if one[0] != "embedding"
+    )
+    assert [one[2]["groupby"] for one in (dots, matrix, stripes)] == [
+        "cluster",
+        "batch (groups)",
+        "clusters by day",
+    ]
+    assert all(tuple(one[2]["var_names"]) == genes for one in (dots, matrix, stripes))
+    means, shares = shown_summary(
+        desk, genes, desk.names, [c.name for c in desk.book.clusters]
+    )
+    plot = sc.pl.DotPlot(dots[1], list(genes), "cluster", use_raw=False)
+    np.testing.assert_allclose(plot.dot_color_df, means, rtol=1e-5)
+    np.testing.assert_allclose(plot.dot_size_df, shares, rtol=1e-6)
+    assert plot.dot_color_df.index.tolist() == means.index.tolist()
+    assert set(matrix[1].obs["batch (groups)"]) == {"0.0", "1.0", "missing"}
+    assert "standard_scale" not in matrix[2]
+    rows = rows_of(
+        RowChoice("day", True),
+        desk.session.dataset,
+        desk.book.labels,
+        desk.book.clusters,
+    )
+    named = stripes[1].obs["clusters by day"]
+    assert named.cat.categories.tolist() == list(rows.names)
+    part = finish(
+        iter_cluster_expression(desk.session.dataset, rows.labels, rows.ids, genes)
+    )
+    drawn = stripes[1][:, list(genes)].X.toarray()
+    np.testing.assert_allclose(drawn, np.concatenate(part.cells), rtol=1e-5)
+
+
+def test_the_map_is_split_as_on_the_screen(cells, file, tmp_path, monkeypatch):
+    cells.obs["day"] = cells.obs["day"].where(np.arange(240) > 3)
+    cells.write_h5ad(file)
+    desk = Desk(finish(load(file, space="X", recipe=RECIPE)))
+    desk.play()
+    desk.session.look.split_by = "day"
+    desk.session.look.color_by = "gene3"
+    path = tmp_path / "map.py"
+    desk.write(path)
+    drawn = [one for one in drawn_by(path, monkeypatch) if "ax" in one[2]]
+    assert [options["title"] for _, _, options in drawn] == ["mon", "tue", "nan"]
+    assert [part.n_obs for _, part, _ in drawn] == [116, 119, 4]
+    column = desk.session.dataset.expression.column(
+        desk.session.dataset.profile_names.index("gene3")
+    )
+    for _, _, options in drawn:
+        assert options["color"] == "gene3"
+        assert options["vmax"] == pytest.approx(column.max(), rel=1e-3)
+
+
+def test_what_is_remembered_of_figures():
+    session = Session(pace=UNPACED)
+    for number in range(20):
+        figure = ShownFigure(kind="dots", genes=(f"gene{number}",))
+        session.figures.add(figure)
+    assert len(session.figures) == 8
+    session.figures.add(replace(figure, is_scaled=False))
+    assert len(session.figures) == 8  # the same, once
+    for number in range(3):  # the leading ones of clusters that have changed since
+        leading = {"genes": (f"gene{number}",), "are_leading": True}
+        session.figures.add(ShownFigure(kind="dots", **leading))
+    assert len(session.figures) == 8
+    assert [one.genes for one in session.figures if one.are_leading] == [("gene2",)]
+    session.load(None)
+    assert not len(session.figures)
 
 
 def test_what_is_remembered_of_comparisons():
@@ -470,6 +729,7 @@ def test_a_session_file_gives_the_same_code(desk, tmp_path):
     desk.saw(rows[0])
     desk.saw(rows[1] & is_monday, rows[1] & ~is_monday, **levels)
     desk.saw(rows[0], rows[1], samples="donor")
+    desk.drew("matrix", column="day", is_scaled=False)
     archive.save(desk.maps.capture(), tmp_path / "s.zip")
     opened, troubles = archive.open_session(tmp_path / "s.zip")
     assert not troubles
@@ -483,9 +743,11 @@ def test_a_session_file_gives_the_same_code(desk, tmp_path):
     again.restore(opened.maps[0], opened.maps[0].dataset)
     shown = zip(again.comparisons, desk.session.comparisons, strict=True)
     assert all(one.is_as(other) for one, other in shown)
+    assert "sc.pl.matrixplot(" in two
+    assert list(again.figures) == list(desk.session.figures)
 
 
-@pytest.mark.parametrize("recipe", [None, RECIPE])
+@pytest.mark.parametrize("recipe", [None, replace(RECIPE, **LIMITS)])
 def test_a_result_of_the_window_gives_the_code_too(file, tmp_path, monkeypatch, recipe):
     space = "X_pca" if recipe is None else "X"
     desk = Desk(finish(load(file, space=space, recipe=recipe)))
@@ -553,6 +815,17 @@ def test_methods_tell_and_cite_only_what_was_used(desk, file):
         assert word in text
     assert "Anonymous" not in text
     assert "Harmony" not in text
+
+
+def test_methods_of_a_recipe_of_an_older_file_tell_no_numbers_of_cells(desk):
+    desk.play()
+    saved = desk.maps.capture()[""]
+    older = {"scanpy": "1.10", "min_genes": 200, "min_cells": 3, "target_sum": 1e4,
+             "max_value": 10.0, "genes_used": 2000, "genes_left_out": 4,
+             "components": 50}  # fmt: skip
+    dataset = replace(saved.dataset, provenance={"recipe": older})
+    text = methods_text(replace(saved, dataset=dataset))
+    assert "cells with fewer than 200 genes, and genes in fewer than 3" in text
 
 
 def test_what_cannot_be_written_is_told(desk, file, tmp_path):

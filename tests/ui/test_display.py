@@ -59,7 +59,7 @@ def test_rows_unlike_all_others_are_told_coloured_and_larger(play, session, dock
     isolation[[4, 5, 6]] = UNLIKE + 1, np.inf, UNLIKE
     known = replace(session.snapshot, isolation=isolation)
     session.restore(replace(session.capture(), snapshot=known))
-    told = "2 points (5.0%) are unlike anything in the data"
+    told = "2 points (5.0%) are unlike all others"
     assert dock.run.unlike.text() == told
     assert not dock.run.unlike.isHidden()
     dock.look.size_by.value = "Isolation"

@@ -91,6 +91,22 @@ def test_typed_names_are_shown_in_their_order(qtbot, pane, session):
     assert not pane.saved.isEnabled()
 
 
+def test_what_was_looked_at_is_remembered(qtbot, pane, session):
+    (first,) = session.figures
+    assert (first.kind, first.column, first.are_leading) == ("dots", "", True)
+    assert first.genes == pane.result.genes
+    QTest.keyClicks(pane.genes, "e, a")
+    QTest.keyClick(pane.genes, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: pane.result.genes == ("e", "a"))
+    pane.kind.setCurrentIndex(pane.kind.findText("Heat map"))
+    pane.kind.activated.emit(pane.kind.currentIndex())
+    pane.scaled.click()
+    _, dots, cells = session.figures
+    assert (dots.kind, dots.genes, dots.are_leading) == ("dots", ("e", "a"), False)
+    assert (cells.kind, cells.genes) == ("cells", ("e", "a"))
+    assert not cells.is_scaled
+
+
 def test_a_new_name_of_a_cluster_is_taken_over(qtbot, pane, session, inspector):
     before = pane.result
     session.clusters.rename(before.clusters[0], "T cells")

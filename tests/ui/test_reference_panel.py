@@ -11,8 +11,11 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_h5ad
+from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.recipe import Recipe, apply_recipe
 from napari_embedding_game.data.stages import Stage, finish
+from napari_embedding_game.session.reference.celltypist_labels import has_celltypist
+from napari_embedding_game.ui.game_dock import GameDock
 
 pytest.importorskip("scanpy", reason="the recipe is scanpy's")
 ASKED = "napari_embedding_game.ui.controls.reference_panel.QFileDialog.getOpenFileName"
@@ -20,6 +23,26 @@ PREDICT = "napari_embedding_game.ui.controls.reference_panel.predict_labels"
 LEFT = Qt.MouseButton.LeftButton
 RECIPE = Recipe(min_genes=5, min_cells=2, n_top_genes=60, n_comps=6)
 RATES = np.random.default_rng(5).gamma(0.6, 2, (2, 120))
+
+
+@pytest.fixture
+def celltypist(monkeypatch):
+    """A CellTypist that calls all cells NK."""
+
+    def predict(dataset, path):
+        yield Stage("Predicting labels by CellTypist")
+        n = len(dataset.obs)
+        numbers = np.full(n, np.nan, np.float32)
+        labels = PredictedLabels(
+            str(path), "celltypist", False, ("NK",), np.zeros(n, np.int32),
+            np.full(n, 0.9, np.float32), numbers, numbers, np.zeros(n, bool),
+            by="celltypist",
+        )  # fmt: skip
+        return labels, ("From X: 3 of the 4 genes of the model are there.",)
+
+    where = "napari_embedding_game.ui.controls.reference_panel."
+    monkeypatch.setattr(f"{where}has_celltypist", lambda: True)
+    monkeypatch.setattr(f"{where}predict_by_celltypist", predict)
 
 
 @pytest.fixture
@@ -82,6 +105,47 @@ def test_a_reference_colours_the_map_by_its_labels(
     assert not chosen.cancel.isVisible()
 
 
+def test_cells_are_placed_among_those_of_the_reference(
+    qtbot, chosen, session, dock, viewer, workspace, engine
+):
+    own = session.snapshot.embedding
+    QTest.mouseClick(chosen.place, LEFT)
+    qtbot.waitUntil(lambda: session.behind is not None)
+    assert session.look.color_by == "cell_type_predicted_or_unlike"
+    assert "takes you back" in chosen.state.text()
+    names = [layer.name for layer in viewer.layers]
+    assert names == ["cells of the reference", "embedding", "landmarks"]
+    layers = dock.controller.layers
+    # The same cells: each lies about where it lies in the reference, in a full colour.
+    apart = np.abs(layers.behind.layer.data - layers.points.data)
+    assert np.median(apart) < 0.05 * layers.side
+    kinds = session.behind.codes
+    pale = [layers.behind.layer.face_color[kinds == k] for k in (0, 1)]
+    assert not np.allclose(pale[0][0], pale[1][0])
+    session.look.color_by = "Cluster"
+    grey = layers.behind.layer.face_color[:, :3]
+    assert (grey == grey[0, 0]).all()
+    QTest.mouseClick(dock.data.way.buttons[0], LEFT)
+    assert session.snapshot.embedding is own
+    assert "cells of the reference" not in viewer.layers
+
+
+def test_a_dock_opened_again_and_a_layer_taken_away(
+    qtbot, chosen, session, dock, viewer, workspace
+):
+    QTest.mouseClick(chosen.place, LEFT)
+    qtbot.waitUntil(lambda: session.behind is not None)
+    dock.close()
+    assert "cells of the reference" not in viewer.layers
+    again = GameDock(viewer, workspace, warm_up=False)
+    qtbot.addWidget(again)
+    assert len(viewer.layers["cells of the reference"].data) == 40
+    viewer.layers.remove("cells of the reference")
+    session.selection.select_points(np.arange(3))
+    assert "cells of the reference" not in viewer.layers  # whoever removed it was right
+    again.close()
+
+
 def test_another_column_and_the_batch_are_asked_for(
     qtbot, chosen, session, monkeypatch
 ):
@@ -121,6 +185,22 @@ def test_it_can_be_cancelled_and_other_data_end_it(
     session.load(dataset)
     assert not chosen.isVisible()
     assert session.dataset.predicted == {}
+
+
+def test_labels_by_celltypist_where_it_is_installed(
+    celltypist, qtbot, panel, session, tmp_path, monkeypatch
+):
+    assert panel.model.isVisible()
+    monkeypatch.setattr(ASKED, lambda *_: (str(tmp_path / "blood.pkl"), ""))
+    QTest.mouseClick(panel.model, LEFT)
+    qtbot.waitUntil(lambda: session.look.color_by == "celltypist_predicted")
+    assert set(session.dataset.obs["celltypist_predicted"]) == {"NK"}
+    assert panel.state.text().startswith("Labels of blood.pkl for 40 cells: 100%")
+    assert "3 of the 4 genes" in panel.state.text()
+
+
+def test_without_celltypist_nothing_is_said_of_it(panel):
+    assert panel.model.isVisible() == has_celltypist()
 
 
 def test_what_is_no_reference_is_told(qtbot, panel, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """The tutorials, gone through in a real window with small data."""
 
 import json
+import re
 import runpy
 import warnings
 from contextlib import chdir
@@ -16,6 +17,8 @@ from skimage.io import imsave
 from napari_embedding_game.ui.tasks.worker import running_workers
 
 KINDS = ("Macrophages", "T", "Epithelial")
+TWINS = 12
+"""Cells that are two, the first ones."""
 PLANTED = 6
 """Genes that a kind of cell has and no other, the first ones."""
 
@@ -141,7 +144,10 @@ def run_script(path):
 
 @pytest.fixture
 def conditions_file(tmp_path):
-    """Counts of three kinds in two conditions, which two genes of one kind follow."""
+    """Counts of three kinds in two conditions, which parts them.
+
+    Two genes answer in one kind alone; some cells are two in one droplet.
+    """
     rng = np.random.default_rng(1)
     kinds = rng.permutation(np.repeat(np.arange(3), 80))
     treated = rng.random(240) < 0.5
@@ -150,32 +156,43 @@ def conditions_file(tmp_path):
         own = slice(kind * PLANTED, (kind + 1) * PLANTED)
         rates[:, own] = np.where(kinds == kind, 8, 0.05)[:, None]
     answers = treated & (kinds == 0)
-    rates[:, -2:] = np.where(answers, 6, 0.2)[:, None]
+    rates[:, -2:] = np.where(answers, 12, 0.05)[:, None]
+    rates[:, 100:200] *= np.where(treated, 2.5, 1)[:, None]
     genes = [gene_of(kind, number) for kind in KINDS for number in range(PLANTED)]
     genes += [f"gene{i}" for i in range(498 - len(genes))] + ["answer1", "answer2"]
     obs = pd.DataFrame(
         {
             "kind": pd.Categorical.from_codes(kinds, KINDS),
-            "treatment": pd.Categorical(np.where(treated, "drug", "control")),
+            "stim": pd.Categorical(np.where(treated, "drug", "control")),
         },
         index=[f"cell{i}" for i in range(240)],
     )
-    counts = sp.csr_matrix(rng.poisson(rates).astype(np.float32))
+    counts = rng.poisson(rates)
+    counts[:TWINS] += rng.poisson(rates[::-1])[:TWINS]
+    counts = sp.csr_matrix(counts.astype(np.float32))
     path = tmp_path / "counts.h5ad"
     anndata.AnnData(counts, obs=obs, var=pd.DataFrame(index=genes)).write_h5ad(path)
     return path
 
 
-def test_two_conditions_are_compared_inside_a_kind(person, conditions_file):
+def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_path):
     person.open(conditions_file)
     recipe = person.dock.data.recipe
     person.unfold(recipe.quality.fold)
     for name, number in {"n_top_genes": 200, "n_comps": 10}.items():
         recipe.numbers[name].value = number
-    recipe.quality.genes.set_limits(50, recipe.quality.genes.limits[1])
+    counts = recipe.quality.counts
+    counts.set_limits(counts.limits[0], 1_000)
     person.prepare_counts()
+    assert "more than 1,000 counts" in person.dock.data.notes.text()
     person.run()
-    person.split_by("treatment")
+    person.unfold(person.dock.quality)
+    person.wait(person.dock.quality.mix.native.isVisible, "the quality")
+    assert "follows stim" in person.dock.quality.toggleButton().text()
+    person.mix_samples()
+    assert "Harmony mixed" in person.dock.data.notes.text()
+    person.run()
+    person.split_by("stim")
     panels = person.session.splitting.current.panels.panels
     assert [panel.name for panel in panels] == ["control", "drug"]
     person.split_by("Nothing: one map")
@@ -183,18 +200,55 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file):
     obs = person.session.dataset.obs
     is_kind = (obs["kind"] == "Macrophages").to_numpy()
     person.choose(cluster_of(person, is_kind))
-    found = person.compare("treatment: drug against control")
+    person.rename("Macrophages")
+    found = person.compare("stim: drug against control")
     assert set(found[:2]) == {"answer1", "answer2"}
     pane = person.inspector.details.markers
-    n_treated = int((is_kind & (obs["treatment"] == "drug").to_numpy()).sum())
+    n_treated = int((is_kind & (obs["stim"] == "drug").to_numpy()).sum())
     assert pane.state.text().startswith(f"{n_treated} points against")
     person.press(pane.plotted)
     assert pane.volcano.isVisible()
     person.press_escape()
+    person.split_by("stim")
     details = person.inspector.details
     person.press(details.shortcuts[details.dot_plot])
     person.wait(lambda: details.dot_plot.result, "the dot plot")
-    assert person.n_clicks < 40
+    person.save(tmp_path / "map.ipynb")
+    assert person.n_clicks < 50, person.n_clicks
+    names = person.session.clusters.clustering.names
+    clusters = pd.Series(names, obs.index.astype(str))
+    check_notebook(tmp_path / "map.ipynb", clusters, set(details.dot_plot.result.genes))
+    shown = person.session.snapshot.embedding
+    np.testing.assert_array_equal(np.load(tmp_path / "map.npy"), shown)
+
+
+def check_notebook(path, clusters, dotted):
+    """Run a notebook from its file, and look at what it has made."""
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    notebook = nbformat.read(path, as_version=4)
+    save = 'np.save("map.npy", adata.obsm["X_embedding_game"])'
+    notebook.cells.append(nbformat.v4.new_code_cell(save))
+    resources = {"metadata": {"path": str(path.parent)}}
+    nbclient.NotebookClient(notebook, resources=resources, timeout=120).execute()
+    made = pd.read_csv(path.with_name("map_clusters.csv"), index_col=0, dtype=str)
+    pd.testing.assert_series_equal(made.iloc[:, 0], clusters, check_names=False)
+    tables = [
+        output["data"]["text/plain"]
+        for cell in notebook.cells
+        if cell.source.startswith("sc.get.rank_genes_groups_df(")
+        for output in cell.outputs
+    ]
+    leading = {row.split()[1] for row in tables[-1].splitlines()[1:3]}
+    assert leading == {"answer1", "answer2"}
+    code = "".join(cell.source for cell in notebook.cells)
+    for call in ("run_harmony(", "sc.pl.dotplot(", "volcano(table", "panel.remove()"):
+        assert call in code
+    assert dotted <= set(re.findall(r'"([^"]+)"', code.split("sc.pl.dotplot(")[1]))
+    pictures = sum("image/png" in str(cell.get("outputs")) for cell in notebook.cells)
+    # Quality, components, Harmony, the map, its conditions, two comparisons with a
+    # volcano plot each, dot plot
+    assert pictures == 10
 
 
 @pytest.fixture

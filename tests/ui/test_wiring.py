@@ -78,6 +78,7 @@ class LookView(Recorder):
     answered = Signal()
     level_picked = Signal(int, bool)
     hiding_requested = Signal(str, int)
+    placed = Signal(object)
 
 
 class SelectionView(Recorder):
@@ -169,6 +170,7 @@ ASKED = [
     ("run.copy_methods_requested", (), "writing.copy_methods", call()),
     ("look.level_picked", (3, True), "select_level", call(3, True)),
     ("look.hiding_requested", ("hide", 3), "hide_level", call("hide", 3)),
+    ("look.placed", ("cells",), "place", call("cells")),
     ("select.lasso_toggled", (True,), "pointing.set_lasso", call(True)),
     (
         "select.embed_requested",

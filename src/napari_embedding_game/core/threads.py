@@ -140,7 +140,9 @@ class Loops:
 
         ``work``: its inner steps.
         """
-        choice = self._choices.setdefault(name, ThreadChoice(self.n_threads))
+        choice = self._choices.get(name)
+        if choice is None:
+            choice = self._choices[name] = ThreadChoice(self.n_threads)
         with choice.threads_for(work) as n_threads:
             kind = "serial" if n_threads == 1 else "parallel"
             getattr(module, f"{name}_{kind}")(*arguments)

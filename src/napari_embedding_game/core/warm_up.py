@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from napari_embedding_game.core.dynamics.optimizer import PlayerRMS
 from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.objective import (
     Landmarks,
@@ -50,7 +51,9 @@ def compile_searches() -> None:
     order, scale = np.arange(2, dtype=np.int32), np.ones(2, np.float32)
     indices, squared = np.array([[1], [0]], np.int32), np.ones((2, 1), np.float32)
     is_new, seen = np.ones((2, 1), np.uint8), np.full(2, -1, np.int32)
-    neighbor_loops.nearest_candidates(rows @ rows.T, order, rows, 0, indices, squared)
+    scores, own = rows @ rows.T, np.arange(2)
+    neighbor_loops.smallest(scores, own, 0, indices.copy(), squared.copy())
+    neighbor_loops.nearest_candidates(scores, order, rows, 0, indices, squared)
     reverse = neighbor_loops.reverse_neighbors(indices, squared, is_new, 1)
     found = indices.copy(), squared.copy(), is_new.copy()
     neighbor_loops.neighbors_of_neighbors(
@@ -79,6 +82,9 @@ def compile_game() -> None:
     objective.evaluate(y, y[:1], value=True)
     pressure(objective, y, y[:1])
     stretch(np.array([[1], [0]], np.int32), y.numpy(), forces.loops)
+    player = torch.nn.Parameter(y.clone())
+    player.grad = torch.ones_like(y)
+    PlayerRMS([player], momentum=0.9, loops=forces.loops).step()
 
 
 def compile_grid() -> None:

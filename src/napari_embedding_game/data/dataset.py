@@ -251,9 +251,11 @@ class Dataset:
         }.isdisjoint(self.obs.columns):
             number += 1
             name = f"{wanted} {number}"
-        for ending, values in predicted.columns.items():
+        former = self.predicted.get(name, predicted)
+        for ending in former.columns:
             if name + ending in self.obs:
                 del self.obs[name + ending]
+        for ending, values in predicted.columns.items():
             self.obs.insert(self.obs.shape[1], name + ending, values)
         self.predicted[name] = predicted
         return name

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,6 +27,11 @@ FEWEST_FOR_DOUBLETS = 50
 NEEDS_SKIMAGE = (
     "Doublets are found by scrublet, which needs scikit-image: run "
     "`pip install scikit-image`, or go on without looking for doublets."
+)
+_OF_FEW_GENES = (
+    "scrublet tells nothing of cells with fewer than 3 genes that other cells have: "
+    "let the lowest number of genes per cell be higher, or go on without looking for "
+    "doublets."
 )
 _SEED = 0
 
@@ -135,6 +140,10 @@ class CellLimits:
         return ~out
 
 
+LIMITS = tuple(field.name for field in fields(CellLimits))
+"""Names of the limits, in the order in which they are asked."""
+
+
 def _above(values: FloatArray, highest: float) -> BoolArray:
     above: BoolArray = values > (highest or np.inf)
     return above
@@ -168,7 +177,8 @@ def find_doublets(X: Any, batches: pd.Series | None = None) -> Doublets:
     Raises
     ------
     DataError
-        scikit-image is missing, there are too few cells, or the scores do not part.
+        scikit-image is missing, there are too few cells, cells of too few
+        genes, or the scores do not part.
     """
     if not has_scrublet():
         raise DataError(NEEDS_SKIMAGE)
@@ -204,6 +214,10 @@ def find_doublets(X: Any, batches: pd.Series | None = None) -> Doublets:
             f"scrublet cannot tell doublets in these counts ({error}): go on without "
             "looking for doublets."
         ) from error
+    except KeyError as error:  # of cells that it left out, in batches
+        raise DataError(_OF_FEW_GENES) from error
+    if adata.obs["doublet_score"].isna().any():
+        raise DataError(_OF_FEW_GENES)
     found = adata.obs.get("predicted_doublet")
     if found is None or found.isna().any():
         raise DataError(

@@ -27,6 +27,7 @@ from napari_embedding_game.data.harmony import (
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.quality_control import (
+    LIMITS,
     CellLimits,
     cell_quality,
     find_doublets,
@@ -169,6 +170,8 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
                 **asdict(recipe),
                 "space": dataset.space,
                 "cells_left_out": int(np.count_nonzero(~cells)),
+                "left_out": chosen.numbers,
+                "cells_used": int(np.count_nonzero(cells)),
                 "genes_left_out": int(np.count_nonzero(~genes)),
                 "genes_used": int(variable.n_vars),
                 "components": int(n_comps),
@@ -199,21 +202,30 @@ class _ChosenCells:
 
     kept: Any
     """(n,) bool"""
-    reasons: list[tuple[Any, str]]
-    """Masks of those left out, (n,), and why."""
+    reasons: dict[str, tuple[Any, str]]
+    """Masks of those left out, (n,), and why, by the field of the recipe."""
     columns: dict[str, Any]
     """What was found out about the cells that are kept, by the name of the column."""
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Cells that each field of the recipe leaves out first."""
+        return {
+            name: int(np.count_nonzero(rows))
+            for name, (rows, _) in self.reasons.items()
+        }
 
 
 def _choose_cells(dataset: Dataset, recipe: Recipe) -> Stages[_ChosenCells]:
     """Leave out cells of low quality, and doublets."""
     quality = cell_quality(dataset.X, dataset.var_names)
-    reasons = recipe.limits.left_out(quality)
+    # The last limit is not asked where no gene is mitochondrial.
+    reasons = dict(zip(LIMITS, recipe.limits.left_out(quality), strict=False))
     n = len(quality.genes)
     kept = _kept(reasons)
     n_kept = int(np.count_nonzero(kept))
     if n_kept < 3:
-        n_genes = int(np.count_nonzero(~reasons[0][0]))
+        n_genes = int(np.count_nonzero(~reasons["min_genes"][0]))
         raise DataError(
             f"Only {n_genes} of {n:,} cells of {dataset.name} have at least "
             f"{recipe.min_genes} genes: lower that number of the recipe."
@@ -229,15 +241,15 @@ def _choose_cells(dataset: Dataset, recipe: Recipe) -> Stages[_ChosenCells]:
         found = find_doublets(sp.csr_matrix(dataset.X)[kept], batches)
         are_doublets = np.zeros(n, bool)
         are_doublets[np.flatnonzero(kept)[found.are_doublets]] = True
-        reasons.append((are_doublets, "scrublet takes them for doublets"))
+        reasons["doublets"] = are_doublets, "scrublet takes them for doublets"
         scores["doublet_score"] = found.scores[~found.are_doublets]
         kept &= ~are_doublets
     return _ChosenCells(kept, reasons, {**quality.columns(kept), **scores})
 
 
-def _kept(reasons: list[tuple[Any, str]]) -> Any:
+def _kept(reasons: dict[str, tuple[Any, str]]) -> Any:
     """Return the cells, (n,), that nothing speaks against."""
-    return ~np.any([rows for rows, _ in reasons], axis=0)
+    return ~np.any([rows for rows, _ in reasons.values()], axis=0)
 
 
 def _filtered(dataset: Dataset, cells: Any, recipe: Recipe) -> tuple[AnnData, Any]:
@@ -319,7 +331,7 @@ def _told(
 ) -> list[str]:
     notes = [
         f"{np.count_nonzero(rows):,} of {len(rows):,} cells left out because {why}."
-        for rows, why in chosen.reasons
+        for rows, why in chosen.reasons.values()
         if rows.any()
     ]
     if not genes.all():

@@ -6,13 +6,15 @@ is a cluster by hand in its parent, too: rows are the same wherever they are sho
 since every dataset knows which rows of the source it holds.
 
 Data read in another way (another space, other columns, counts prepared anew) are a
-child of the map that was open, with all its rows: a *reading* of it.
+child of the map that was open, with all its rows: a *reading* of it.  So are the
+same rows *placed* on the map of a reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +23,7 @@ from psygnal import Signal
 
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.predicted import OR_UNLIKE
 from napari_embedding_game.session.carried import carried_layout
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.clustering import (
@@ -33,6 +36,7 @@ from napari_embedding_game.session.clusters.edits import Named
 from napari_embedding_game.session.clusters.history import Trail
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
+from napari_embedding_game.session.reference.placing import PlacedCells
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.transfer_edits import (
     PersonsWork,
@@ -45,7 +49,7 @@ from napari_embedding_game.session.transfer_edits import (
 
 FEWEST = 10
 """Rows from which a map of its own tells anything."""
-PART, READING = "child", "read"
+PART, READING, PLACED = "child", "read", "placed"
 """What the key of a map begins with, by how it was made."""
 
 Work: TypeAlias = tuple[list[tuple[str, Edits]], Examples]
@@ -154,6 +158,61 @@ class MapTree:
         former, key = self._current, self._new_key(PART)
         self._go(key, lambda: self._session.load(child))
         self._hang(key, title, former)
+        return key
+
+    def place(self, cells: PlacedCells) -> str:
+        """Open a map of the cells on show where they were placed; return its key.
+
+        It hangs on the map of these cells, which stays as it is.
+
+        Parameters
+        ----------
+        cells : PlacedCells
+            Of the data on show.
+
+        Raises
+        ------
+        DataError
+            Other data have been opened meanwhile.
+        """
+        dataset = self._session.dataset
+        if dataset is None or cells.dataset is not dataset:
+            raise DataError(
+                "Other cells are on show than those that were placed: press Place "
+                "on its map again."
+            )
+        column = self._session.add_predicted(cells.predicted) + OR_UNLIKE
+        self._leave()
+        former, key = self._current, self._new_key(PLACED)
+        parent = self._maps[former].parent if former.startswith(PLACED) else former
+        title = f"On {Path(cells.on.reference).name}"
+        of_session = self._session.capture(key, title)
+        assert of_session is not None
+        child = dataset.subset(np.ones(len(dataset.obs), bool))
+        saved = replace(
+            of_session,
+            parent=parent,
+            dataset=child,
+            start=replace(of_session.start, n_components=cells.on.placed.shape[1]),
+            record=cells.record,
+            snapshot=cells.snapshot,
+            energies=(),
+            merging=cells.merging,
+            book=cells.book,
+            selected=(),
+            drawn=None,
+            look=replace(of_session.look, color_by=column, limits=None, split_by=""),
+            comparisons=(),
+            timeline=None,
+            placed_on=cells.on,
+        )
+        self._maps[key] = saved
+        try:
+            self._go(key, lambda: self._session.restore(saved, child))
+        except Exception:
+            del self._maps[key]
+            raise
+        self.changed.emit()
         return key
 
     def fits(self, dataset: Dataset) -> bool:

@@ -46,6 +46,7 @@ from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
 from napari_embedding_game.session.hiding import Hiding
 from napari_embedding_game.session.panels import Panels
+from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run import provenance
 from napari_embedding_game.session.run.engine import CoreEngine, Engine
 from napari_embedding_game.session.run.record import RunRecord, record
@@ -53,6 +54,7 @@ from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
 from napari_embedding_game.session.shown_comparisons import ShownComparisons
+from napari_embedding_game.session.shown_figures import ShownFigures
 from napari_embedding_game.session.similarity import Pointed
 from napari_embedding_game.session.splitting import Splitting
 from napari_embedding_game.session.steering import moved, redimensioned
@@ -117,6 +119,8 @@ class Session:
         self._steered = GameSettings()
         """The settings that ``run`` was given last."""
         self._restored: SavedMap | None = None
+        self.placed_on: PlacedOn | None = None
+        """The map of a reference that the points were placed on."""
         self._begun_with = StartSettings()
         """What ``run`` was begun with, as it was chosen."""
         self.timeline = Timeline()
@@ -126,6 +130,8 @@ class Session:
         self.splitting = Splitting(self)
         self.comparisons = ShownComparisons()
         """Of groups of points, as the Inspector has shown them."""
+        self.figures = ShownFigures()
+        """Of genes in groups, as the Inspector has shown them."""
         self.carried: CarriedLayout | None = None
         """The layout of the same rows in another space, while there is no map."""
         self.pointed: Pointed | None = None
@@ -162,6 +168,7 @@ class Session:
         self.stop()
         self.run = self.snapshot = self.merging = None
         self._played_by, self._restored, self._shown = None, None, None
+        self.placed_on = None
         self.timeline.clear()
         self.hand.clear()
         self.carried = self.pointed = None
@@ -169,6 +176,7 @@ class Session:
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
         self.comparisons.clear()
+        self.figures.clear()
         self.say("")
         self._go("idle")
         self._check_staleness()
@@ -560,6 +568,12 @@ class Session:
         return np.concatenate([drawn.embedding, *beside.places])
 
     @property
+    def behind(self) -> PlacedOn | None:
+        """The map of a reference, while the points lie where they were placed on it."""
+        on = self.placed_on
+        return on if on is not None and on.holds(self._positions) else None
+
+    @property
     def _positions(self) -> NDArray[np.float32] | None:
         return None if self.snapshot is None else self.snapshot.embedding
 
@@ -631,9 +645,14 @@ class Session:
         played = self.played
         if self.dataset is None or played is None or self.snapshot is None:
             return None
-        return provenance.result(
+        found = provenance.result(
             self.dataset, played, self.snapshot, self.clusters.clustering
         )
+        behind = self.behind
+        if behind is None:
+            return found
+        told = {**found.parameters, "placed_on": behind.reference}
+        return replace(found, parameters=told)
 
     @property
     def played(self) -> RunRecord | None:
@@ -728,7 +747,9 @@ class Session:
             origin=self._lost_origin,
             comparisons=tuple(self.comparisons),
             boxes=self.boxes,
+            figures=tuple(self.figures),
             timeline=self.timeline.state,
+            placed_on=self.placed_on,
         )
 
     def restore(self, saved: SavedMap, dataset: Dataset | None = None) -> None:
@@ -771,10 +792,13 @@ class Session:
         self.load(dataset)
         self._choose({**asdict(saved.start), **asdict(saved.game)}, saved.look)
         self._restored, self.snapshot = saved, saved.snapshot
+        self.placed_on = saved.placed_on
         self.merging = saved.merging
         self.hand.restore(saved.record)
         for comparison in saved.comparisons:
             self.comparisons.add(comparison)
+        for figure in saved.figures:
+            self.figures.add(figure)
         self.clusters.restore(saved.book, *saved.landmark_labels, saved.merging)
         if saved.snapshot is not None:
             self._take_up_timeline(saved)

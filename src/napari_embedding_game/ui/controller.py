@@ -20,6 +20,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import HandAction
+from napari_embedding_game.session.reference.placing import PlacedCells
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
@@ -270,6 +271,13 @@ class Controller(QObject):
                 self._embed(points, title, loaded.dataset)
 
         self.reading.read(source.name, lambda: source.read(options), embed)
+
+    def place(self, cells: PlacedCells) -> None:
+        """Open a map of cells on that of a reference, coloured by their labels."""
+        try:
+            self.session_store.place(cells)
+        except DataError as error:
+            self.trouble.emit(str(error))
 
     # Inside
 

@@ -106,6 +106,7 @@ def _of_run(controller: Controller, run: RunControls) -> Pairs:
 def _of_look(controller: Controller, look: DisplayControls) -> Pairs:
     yield look.level_picked, controller.select_level
     yield look.hiding_requested, controller.hide_level
+    yield look.placed, controller.place
     yield controller.legend_changed, look.set_legend
 
 

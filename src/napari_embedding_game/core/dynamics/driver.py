@@ -475,13 +475,11 @@ class _Driver:
 
     def _energy(self) -> float:
         """Return the energy of what is seen."""
-        state, objective = self._state, self._moving.objective
         if self._fixed_energy is not None:
             return self._fixed_energy
-        if state.z is None:
-            return self._energy_of_points()
-        assert objective is not None
-        return objective.energy(state.y, state.z)
+        if isinstance(self._moving, Game):
+            return self._moving.energy()
+        return self._energy_of_points()
 
     def _energy_of_points(self) -> float:
         """Return the energy where some points stand for landmarks."""

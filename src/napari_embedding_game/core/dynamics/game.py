@@ -24,11 +24,16 @@ from napari_embedding_game.core.dynamics.optimizer import (
 )
 from napari_embedding_game.core.dynamics.state import Problem, State, in_the_plane
 from napari_embedding_game.core.energy.methods import Method, check_numbers, strength_of
-from napari_embedding_game.core.energy.objective import Objective, make_objective
+from napari_embedding_game.core.energy.objective import (
+    Objective,
+    Sums,
+    make_objective,
+)
 from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.energy.valid_combinations import check_size, choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.threads import Loops
 from napari_embedding_game.core.types import GameSettings, HandForces, LandmarkEdit
 
 _FIRM = 0.3
@@ -80,7 +85,8 @@ class Game:
         landmarks = in_the_plane(np.asarray(landmarks, layout.dtype))
         self._z = torch.nn.Parameter(torch.tensor(landmarks, device=self._device))
         self._iterations_left = None if not warm_start else warm_start.iterations_left
-        self._optimizer = PlayerRMS([{"params": [self._y]}])
+        loops = Loops(problem.n_jobs)
+        self._optimizer = PlayerRMS([{"params": [self._y]}], loops=loops)
         self._optimizer.add_param_group({"params": [self._z], "maximize": True})
         self._iteration = 0
         self._position = 0
@@ -88,6 +94,7 @@ class Game:
         self._stiffness = torch.as_tensor(stiffness(self._edges), device=self._device)
         self._hand: AppliedForces | None = None
         self._adaptive: AdaptiveRates | None = None
+        self._sums: Sums | None = None
 
     # --- Settings
 
@@ -99,6 +106,7 @@ class Game:
         InputError
             They are not of points and places of this map.
         """
+        self._sums = None
         n_left = self._schedule.n_iter - self._schedule.n_iter // 2
         applied = AppliedForces(forces, self._y.detach(), self.places, n_left)
         self._hand = applied if forces else None
@@ -128,6 +136,7 @@ class Game:
         schedule = resolve_schedule(settings)
         check_numbers(settings)
         check_size(settings, *self._y.shape)
+        self._sums = None
         self._settings = settings
         self._schedule: Schedule = schedule
         self._choose_rates()
@@ -206,13 +215,22 @@ class Game:
 
     # --- Play
 
+    def energy(self) -> float:
+        """Return the energy of the present points and landmarks.
+
+        Its sums are those that the next step begins with, and are kept for it: all
+        that the number costs beyond the game is a logarithm for each edge.
+        """
+        if self._sums is None:
+            self._sums = self.objective.pairs.sums(self._y, self._z)
+        return self.objective.energy(self._y, self._z, self._sums)
+
     def _step(self) -> None:
         done = self._position / self._schedule.n_iter
         self._set_rates(done)
         self.objective.repulsion = self._repulsion * self._schedule.repulsion(done)
-        self._optimizer.zero_grad()
-        energy = self.objective(self._y, self._z)
-        energy.backward()  # type: ignore[no-untyped-call]
+        self.objective.set_gradients(self._y, self._z, self._sums)
+        self._sums = None
         self.objective.repulsion = self._repulsion
         self._optimizer.step()
         if self._hand is not None:

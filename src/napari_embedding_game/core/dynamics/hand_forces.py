@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from napari_embedding_game.core.energy.torch_mesh import finest_type
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import (
     HandForces,
@@ -175,7 +176,7 @@ class AppliedForces:
 
     def _spring(self, spring: Spring, y: Tensor) -> tuple[Tensor, Tensor, float]:
         rows = self._rows(spring.rows)
-        target = self._positions([spring.place], 1)[0].double()
+        target = _finest(self._positions([spring.place], 1)[0])
         return rows, target, self._fastest(_length(target - _middle(y, rows)))
 
     def _positions(self, places: Iterable[Iterable[float]], n: int) -> Tensor:
@@ -218,7 +219,7 @@ def radius(y: Tensor, rows: Tensor | None = None) -> float:
 
     A millionth keeps points of one place from dividing by 0.
     """
-    points = (y if rows is None else y[rows]).detach().double()
+    points = _finest((y if rows is None else y[rows]).detach())
     away = points - points.mean(dim=0)
     return max(1e-6, math.sqrt(float((away * away).sum()) / len(points)))
 
@@ -228,5 +229,9 @@ def _length(way: Tensor) -> float:
 
 
 def _middle(y: Tensor, rows: Tensor) -> Tensor:
-    """Return the mean of some points, (d,), in double precision."""
-    return y[rows].double().mean(dim=0)
+    """Return the mean of some points, (d,), as precisely as the device can."""
+    return _finest(y[rows]).mean(dim=0)
+
+
+def _finest(tensor: Tensor) -> Tensor:
+    return tensor.to(finest_type(tensor.device))

@@ -12,13 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from napari_embedding_game.core.dynamics import update_loops
+from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.valid_combinations import choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import SCHEDULES, UPDATES, ScheduleName, Update
+from napari_embedding_game.core.threads import Loops
 from napari_embedding_game.core.types import GameSettings
 
 _MOST_RATE = 1e30
 """Far beyond use, but a number that single precision can hold."""
+_COMPILED = (torch.float32, torch.float64)
 _REMEMBERED = 0.9
 """Share of the average direction that goes into the next one."""
 
@@ -48,6 +52,10 @@ class PlayerRMS(torch.optim.Optimizer):
     root mean square length of a step per coordinate, in units of the map.  A map of
     one dimension is played in the plane: its second column, of zeros, counts too, so
     that its steps are sqrt(2) times as long.
+
+    Rows of floats in the processor's memory are moved in place by one compiled loop
+    (:mod:`update_loops`), on the threads of ``loops``; whatever else, and what is
+    followed, by torch.
     """
 
     # Without the wrappers torch puts around them: those load its compiler at the
@@ -62,6 +70,7 @@ class PlayerRMS(torch.optim.Optimizer):
         momentum: float = 0.0,
         maximize: bool = False,
         update: Update = "momentum",
+        loops: Loops | None = None,
     ) -> None:
         if lr < 0 or not 0 <= momentum < 1:
             raise ValueError(f"need lr >= 0 and 0 <= momentum < 1: {lr}, {momentum}")
@@ -69,6 +78,7 @@ class PlayerRMS(torch.optim.Optimizer):
         defaults |= {"maximize": maximize, "update": update}
         defaults |= {"scale": None, "followed": False}
         super().__init__(params, defaults)
+        self._loops = loops or Loops(1)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -86,29 +96,34 @@ class PlayerRMS(torch.optim.Optimizer):
     def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
         gradient = parameter.grad
         assert gradient is not None
-        if group["scale"] is not None:
-            gradient = gradient / group["scale"]
-        rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
-        direction = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
-        if group["followed"]:
-            self._follow(parameter, direction)
-        if group["update"] == "optimistic":
-            direction = self._expect(parameter, direction)
-        if group["momentum"] and group["update"] != "omd":
-            state = self.state[parameter]
-            if "velocity" not in state:
-                state["velocity"] = torch.zeros_like(parameter)
-            direction = state["velocity"].lerp_(direction, 1 - group["momentum"])
-        sign = 1 if group["maximize"] else -1
-        parameter.add_(direction, alpha=sign * group["lr"])
+        has_velocity = group["momentum"] and group["update"] != "omd"
+        velocity = self._kept(parameter, "velocity") if has_velocity else None
+        # The first of all directions has nothing to have changed from.
+        is_first = "last" not in self.state[parameter]
+        looks_back = group["update"] == "optimistic"
+        last = self._kept(parameter, "last") if looks_back else None
+        length = group["lr"] if group["maximize"] else -group["lr"]
+        rates = float(length), 1.0 - group["momentum"], 0.0 if is_first else 1.0
+        given = parameter, gradient, group["scale"], rates, velocity, last
+        path = self._followed(parameter) if group["followed"] else None
+        if path is None and _is_compiled(parameter, gradient):
+            _move_compiled(*given, self._loops)
+        else:
+            _move_by_torch(*given, path)
 
-    def _follow(self, parameter: Tensor, direction: Tensor) -> None:
+    def _kept(self, parameter: Tensor, name: str) -> Tensor:
+        """Return what the player keeps from step to step under a name; 0 at first."""
         state = self.state[parameter]
-        if "path" not in state:
-            state["path"] = torch.zeros_like(parameter)
-            state["n_followed"] = 0
-        state["path"].lerp_(direction, 1 - _REMEMBERED)
-        state["n_followed"] += 1
+        if name not in state:
+            state[name] = torch.zeros_like(parameter)
+        kept: Tensor = state[name]
+        return kept
+
+    def _followed(self, parameter: Tensor) -> Tensor:
+        """Return the average direction, which is about to have one more."""
+        state = self.state[parameter]
+        state["n_followed"] = state.get("n_followed", 0) + 1
+        return self._kept(parameter, "path")
 
     def length(self, parameter: Tensor) -> float | None:
         """Return the root mean square of the average direction, 0 to 1.
@@ -124,12 +139,71 @@ class PlayerRMS(torch.optim.Optimizer):
         # It began at 0.
         return rms / (1 - math.pow(_REMEMBERED, state["n_followed"]))
 
-    def _expect(self, parameter: Tensor, direction: Tensor) -> Tensor:
-        """Return the direction, and once more what it has changed by."""
-        state = self.state[parameter]
-        last: Tensor = state.get("last", direction)
-        state["last"] = direction
-        return 2 * direction - last
+
+Rates = tuple[float, float, float]
+"""Signed length of a step; 1 - momentum; share of the last change that is expected."""
+
+
+def _is_compiled(parameter: Tensor, gradient: Tensor) -> bool:
+    """Return whether the loop can move these: rows of floats in the processor."""
+    return (
+        parameter.ndim == 2
+        and parameter.device.type == "cpu"
+        and parameter.dtype in _COMPILED
+        and parameter.is_contiguous()
+        and gradient.is_contiguous()
+    )
+
+
+def _move_compiled(
+    parameter: Tensor,
+    gradient: Tensor,
+    scale: Tensor | None,
+    rates: Rates,
+    velocity: Tensor | None,
+    last: Tensor | None,
+    loops: Loops,
+) -> None:
+    points = parameter.detach().numpy()
+    none = points[:0]
+    divisor = none[:, :1] if scale is None else scale.numpy()
+    loops.run(
+        update_loops,
+        "move",
+        points.size,
+        np.empty(pair_loops.n_chunks(len(points))),
+        gradient.numpy(),
+        np.ascontiguousarray(divisor, points.dtype),
+        rates,
+        none if velocity is None else velocity.numpy(),
+        none if last is None else last.numpy(),
+        points,
+    )
+
+
+def _move_by_torch(
+    parameter: Tensor,
+    gradient: Tensor,
+    scale: Tensor | None,
+    rates: Rates,
+    velocity: Tensor | None,
+    last: Tensor | None,
+    path: Tensor | None,
+) -> None:
+    length, gain, share = rates
+    if scale is not None:
+        gradient = gradient / scale
+    rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
+    direction = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
+    if path is not None:
+        path.lerp_(direction, 1 - _REMEMBERED)
+    if last is not None:
+        expected = direction + share * (direction - last)
+        last.copy_(direction)
+        direction = expected
+    if velocity is not None:
+        direction = velocity.lerp_(direction, gain)
+    parameter.add_(direction, alpha=length)
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,7 +248,7 @@ class Mesh:
         if self._held is not None:
             y, low, high = y.astype(np.float64), low.astype(float), high.astype(float)
             origin = self._held * np.floor(low / self._held)
-        grid = self._grid = self.grid_for((high - origin).astype(float), y.dtype)
+        grid = self.grid_for((high - origin).astype(float), y.dtype)
         x = np.zeros((n, 3), grid.dtype)
         x[:, AXES[d - 1]] = (y - origin) / grid.dtype.type(grid.spacing)
         starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
@@ -291,7 +291,10 @@ class Mesh:
     def grid_for(
         self, spans: NDArray[np.floating], dtype: np.dtype[np.floating]
     ) -> Grid:
-        """Return a grid for points that span so much; the last one if it is right."""
+        """Return a grid for points that span so much; the last one if it is right.
+
+        It is kept as the last one.
+        """
         span = float(spans.max())
         most = MOST_IN_SPACE if len(spans) == 3 else MOST
         usual = min(max(SPACING, span / MANY), WIDER)
@@ -309,4 +312,5 @@ class Mesh:
         known = self._grid
         if known is not None and (known.spacing, known.sides, known.dtype) == wanted:
             return known
-        return make_grid(self._kernel, *wanted)
+        self._grid = make_grid(self._kernel, *wanted)
+        return self._grid

@@ -175,47 +175,124 @@ def _both_ways(weights, steep):
 
 
 @njit(**OPTIONS)
+def _field(point, corner, potential):
+    """Return the potential and its slopes along three axes; see :func:`_read`."""
+    (down, steep_down), (deep, steep_deep), (across, steep_across) = point
+    row, layer, column = corner
+    zero = potential.dtype.type(0)
+    n_deep = WIDTH if potential.shape[1] > 1 else 1
+    value, g0, g1, g2 = zero, zero, zero, zero
+    for a in range(WIDTH):
+        flat, upward, along = zero, zero, zero
+        for c in range(n_deep):
+            here, steep = zero, zero
+            for b in range(WIDTH):
+                field = potential[row + a, layer + c, column + b]
+                here += across[b] * field
+                steep += steep_across[b] * field
+            flat += deep[c] * here
+            upward += steep_deep[c] * here
+            along += deep[c] * steep
+        value += down[a] * flat
+        g0 += steep_down[a] * flat
+        g1 += down[a] * upward
+        g2 += down[a] * along
+    return value, g0, g1, g2
+
+
+@njit(**OPTIONS)
+def _plane_field(point, corner, potential):
+    """Like :func:`_field` with one layer: the same operations on what is not 0."""
+    (down, steep_down), _, (across, steep_across) = point
+    row, _, column = corner
+    zero = potential.dtype.type(0)
+    value, g0, g2 = zero, zero, zero
+    for a in range(WIDTH):
+        here, steep = zero, zero
+        for b in range(WIDTH):
+            field = potential[row + a, 0, column + b]
+            here += across[b] * field
+            steep += steep_across[b] * field
+        value += down[a] * here
+        g0 += steep_down[a] * here
+        g2 += down[a] * steep
+    return value, g0, zero, g2
+
+
+@njit(**OPTIONS)
+def _own_field(point, near):
+    """Return what a point adds to its own potential, and the slopes of that.
+
+    By how far apart two of its nodes are.
+    """
+    (down, steep_down), (deep, steep_deep), (across, steep_across) = point
+    rows, depths, columns = (
+        _overlap(down, down),
+        _overlap(deep, deep),
+        _overlap(across, across),
+    )
+    of_rows, of_columns = _both_ways(down, steep_down), _both_ways(across, steep_across)
+    of_depths = _both_ways(deep, steep_deep)
+    zero = near.dtype.type(0)
+    value, g0, g1, g2 = zero, zero, zero, zero
+    for a in range(WIDTH):
+        for c in range(near.shape[1]):
+            row, steep = zero, zero
+            for b in range(WIDTH):
+                row += columns[b] * near[a, c, b]
+                steep += of_columns[b] * near[a, c, b]
+            value += rows[a] * depths[c] * row
+            g0 += of_rows[a] * depths[c] * row
+            g1 += rows[a] * of_depths[c] * row
+            g2 += rows[a] * depths[c] * steep
+    return value, g0, g1, g2
+
+
+@njit(**OPTIONS)
+def _own_plane_field(point, near):
+    """Like :func:`_own_field` with one layer."""
+    (down, steep_down), _, (across, steep_across) = point
+    rows, columns = _overlap(down, down), _overlap(across, across)
+    of_rows, of_columns = _both_ways(down, steep_down), _both_ways(across, steep_across)
+    zero = near.dtype.type(0)
+    value, g0, g2 = zero, zero, zero
+    for a in range(WIDTH):
+        row, steep = zero, zero
+        for b in range(WIDTH):
+            row += columns[b] * near[a, 0, b]
+            steep += of_columns[b] * near[a, 0, b]
+        value += rows[a] * row
+        g0 += of_rows[a] * row
+        g2 += rows[a] * steep
+    return value, g0, zero, g2
+
+
+@njit(**OPTIONS)
 def _read(band, x, order, starts, potential, near, gradient, sums):
     first = band * BAND
     last = min(first + BAND, starts.shape[0] - 1)
     layers = potential.shape[1]
-    zero = x.dtype.type(0)
+    in_plane = layers == 1
     total = 0.0
     for p in range(starts[first], starts[last]):
         i = order[p]
-        row, layer, column = np.int64(x[i, 0]), np.int64(x[i, 1]), np.int64(x[i, 2])
-        t0, t2 = x[i, 0] - x.dtype.type(row), x[i, 2] - x.dtype.type(column)
-        t1 = x[i, 1] - x.dtype.type(layer)
-        down, across = _spline(t0), _spline(t2)
-        deep, n_deep = _on_layers(t1, layers)
-        steep_down, steep_across = _spline_slope(t0), _spline_slope(t2)
-        steep_deep = _on_layers_slope(t1, layers)
-        value, g0, g1, g2 = zero, zero, zero, zero
-        for a in range(WIDTH):
-            flat, upward, along = zero, zero, zero
-            for c in range(n_deep):
-                here, steep = zero, zero
-                for b in range(WIDTH):
-                    field = potential[row + a, layer + c, column + b]
-                    here += across[b] * field
-                    steep += steep_across[b] * field
-                flat += deep[c] * here
-                upward += steep_deep[c] * here
-                along += deep[c] * steep
-            value += down[a] * flat
-            g0 += steep_down[a] * flat
-            g1 += down[a] * upward
-            g2 += down[a] * along
-        # What it adds to its own potential, by how far apart two of its nodes are.
-        rows, columns = _overlap(down, down), _overlap(across, across)
-        depths = _overlap(deep, deep)
-        value -= _product(rows, depths, columns, near)
-        g0 -= _product(_both_ways(down, steep_down), depths, columns, near)
-        g2 -= _product(rows, depths, _both_ways(across, steep_across), near)
-        if layers > 1:
-            g1 -= _product(rows, _both_ways(deep, steep_deep), columns, near)
-        total += value
+        corner = np.int64(x[i, 0]), np.int64(x[i, 1]), np.int64(x[i, 2])
+        t0, t2 = x[i, 0] - x.dtype.type(corner[0]), x[i, 2] - x.dtype.type(corner[2])
+        t1 = x[i, 1] - x.dtype.type(corner[1])
+        point = (
+            (_spline(t0), _spline_slope(t0)),
+            (_on_layers(t1, layers)[0], _on_layers_slope(t1, layers)),
+            (_spline(t2), _spline_slope(t2)),
+        )
+        if in_plane:
+            value, g0, g1, g2 = _plane_field(point, corner, potential)
+            own = _own_plane_field(point, near)
+        else:
+            value, g0, g1, g2 = _field(point, corner, potential)
+            own = _own_field(point, near)
+        total += value - own[0]
         # The point is at both ends of each pair.
+        g0, g1, g2 = g0 - own[1], g1 - own[2], g2 - own[3]
         gradient[i, 0] = g0 + g0
         gradient[i, 1] = g1 + g1
         gradient[i, 2] = g2 + g2

@@ -20,7 +20,8 @@ line of paper 1's Alg. 1 squares before it sums and lets the points fall onto
 one spot; Eq. 3, which sums before it squares, is right.
 
 Calling an objective gives a torch scalar whose ``backward()`` fills both
-gradients.  Its *number* takes a logarithm per edge that the gradients do not
+gradients; :meth:`Objective.set_gradients` fills them at once, for who needs no graph.
+Its *number* takes a logarithm per edge that the gradients do not
 need, so it is NaN unless asked for with ``value=True``.
 """
 
@@ -39,6 +40,7 @@ from napari_embedding_game.core.energy.methods import Aggregate
 from napari_embedding_game.core.energy.pair_sums import (
     Forces,
     LandmarkForces,
+    Number,
     make_forces,
 )
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
@@ -50,7 +52,7 @@ FEWEST_SEEN, SEEN_BY_EACH = 4_096, 16
 """Points that landmarks beside a grid look at in a step, and those for each of them."""
 CPU = torch.device("cpu")
 COME_BACK = 20
-"""Steps after which landmarks beside a grid that hold no point come back."""
+"""Steps after which landmarks that have no say and hold no point come back."""
 MOST_ONE_BY_ONE = 5_000
 """Points beside a grid whose pressure is still found from all pairs one by one."""
 
@@ -76,11 +78,11 @@ class Sums:
 
     attraction: Tensor
     """(N, d) gradient of the attraction."""
-    total: float
+    total: Number
     """S, or what stands for it."""
     repulsion: Tensor
     """(N, d) gradient of ``total`` in the points, divided by ``scale``."""
-    scale: float
+    scale: Number
     landmark_gradient: Tensor
     """(L, d): where the landmarks climb."""
 
@@ -137,7 +139,7 @@ class Repulsion:
 
     def total(self, y: Tensor, z: Tensor) -> float:
         """Return the sum alone."""
-        return self.sums(y, z).total
+        return float(self.sums(y, z).total)
 
     def follow(self, y: Tensor, z: Tensor) -> None:
         """Move the landmarks that are not free to move themselves.
@@ -186,17 +188,36 @@ class Landmarks(Repulsion):
 
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
         forces = self.forces.landmark_forces(y, z)
-        r = forces.ratio
+        r = float(forces.ratio)
+        total = r**2 * float(forces.s_zz)
         # A landmark stands for r points, and the nearest one also for the point itself.
         own_share = min(1.0, 1 / r)
-        return RepulsionSources(2 * r, r**2 * forces.s_zz, landmarks=z, own=own_share)
+        return RepulsionSources(2 * r, total, landmarks=z, own=own_share)
 
 
-class SampledEdges(Repulsion):
+class WithoutLandmarks(Repulsion):
+    """A sum in which landmarks have no say: they only tile the map.
+
+    Those that no point is nearest to come back now and then, onto points at random.
+    """
+
+    def __init__(self, forces: Forces, random_state: int) -> None:
+        super().__init__(forces)
+        self._rng = np.random.default_rng(random_state)
+        self._turn = 0
+
+    def follow(self, y: Tensor, z: Tensor) -> None:
+        self._turn += 1
+        if self._turn % COME_BACK == 0:
+            every = max(1, len(y) // max(FEWEST_SEEN, SEEN_BY_EACH * len(z)))
+            bring_back(y.detach()[::every], z, self._rng)
+
+
+class SampledEdges(WithoutLandmarks):
     """Eq. 8: L random partners for every point, drawn once."""
 
     def __init__(self, forces: Forces, n_samples: int, random_state: int) -> None:
-        super().__init__(forces)
+        super().__init__(forces, random_state)
         n = forces.edges.n_points
         self._pairs = SampledPairs.draw(n, n_samples, random_state)
         # As many pairs of two different points as there are, for those drawn.
@@ -210,7 +231,8 @@ class SampledEdges(Repulsion):
 
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
         total, _ = self.forces.pair_repulsion(y, self._pairs)
-        return RepulsionSources(self._weight, self._weight * total, pairs=self._pairs)
+        total = self._weight * float(total)
+        return RepulsionSources(self._weight, total, pairs=self._pairs)
 
 
 class SampledLandmarks(Repulsion):
@@ -222,11 +244,11 @@ class SampledLandmarks(Repulsion):
         rng = np.random.default_rng(random_state)
         self._members = np.sort(rng.choice(n, size=min(n_samples, n), replace=False))
         self._weight = n / len(self._members)
+        self._rows = torch.as_tensor(self._members, device=forces.device)
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
-        members = torch.as_tensor(self._members, device=y.device)
-        forces = self.forces.landmark_forces(y, y.detach()[members])
-        forces.repulsion.index_add_(0, members, forces.pull)
+        forces = self.forces.landmark_forces(y, y.detach()[self._rows])
+        forces.repulsion.index_add_(0, self._rows, forces.pull)
         weight = self._weight
         total = weight * forces.s_yz
         still = torch.zeros_like(z)
@@ -234,11 +256,11 @@ class SampledLandmarks(Repulsion):
 
     def follow(self, y: Tensor, z: Tensor) -> None:
         with torch.no_grad():
-            z.copy_(y[torch.as_tensor(self._members, device=y.device)])
+            z.copy_(y[self._rows])
 
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
-        members = y.detach()[torch.as_tensor(self._members, device=y.device)]
-        total = self._weight * self.forces.landmark_forces(y, members).s_yz
+        members = y.detach()[self._rows]
+        total = self._weight * float(self.forces.landmark_forces(y, members).s_yz)
         return RepulsionSources(self._weight, total, members, members=self._members)
 
 
@@ -280,7 +302,7 @@ class MeshSum(Repulsion):
         return Sums(self.forces.attract(y), total, repulsion, 1.0, climb)
 
     def total(self, y: Tensor, z: Tensor) -> float:
-        return self.forces.mesh(y)[0]
+        return float(self.forces.mesh(y)[0])
 
     def hold(self, y: Tensor) -> bool:
         return self.forces.grid.hold(y.detach().numpy())
@@ -290,17 +312,8 @@ class MeshSum(Repulsion):
 
     def follow(self, y: Tensor, z: Tensor) -> None:
         self._turn += 1
-        if self._turn % COME_BACK:
-            return
-        with torch.no_grad():
-            seen = self._seen(y)
-            nearest = torch.cdist(seen, z).argmin(dim=1)
-            n_held = torch.bincount(nearest, minlength=len(z)).cpu().numpy()
-            lost = np.flatnonzero(n_held == 0)
-            places = self._rng.choice(len(seen), len(lost), replace=False)
-            z[torch.as_tensor(lost, device=z.device)] = seen[
-                torch.as_tensor(places, device=z.device)
-            ]
+        if self._turn % COME_BACK == 0:
+            bring_back(self._seen(y), z, self._rng)
 
     def _seen(self, y: Tensor) -> Tensor:
         """Return the points that landmarks look at in this step."""
@@ -308,20 +321,23 @@ class MeshSum(Repulsion):
         return part[: self._n_seen].contiguous()
 
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
-        total, _ = self.forces.mesh(y)
+        total = float(self.forces.mesh(y)[0])
         return RepulsionSources(2.0, total, on_grid=len(y) > self._most_one_by_one)
 
 
-class AllPairs(Repulsion):
+class AllPairs(WithoutLandmarks):
     """The sum itself, over all pairs of different points: N^2 terms.
 
     ``weights``: (N, N), symmetric, of each pair, as EE may have; 1 if None.
     """
 
     def __init__(
-        self, forces: Forces, weights: NDArray[np.floating] | None = None
+        self,
+        forces: Forces,
+        weights: NDArray[np.floating] | None = None,
+        random_state: int = 0,
     ) -> None:
-        super().__init__(forces)
+        super().__init__(forces, random_state)
         self.weights = weights
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
@@ -330,7 +346,7 @@ class AllPairs(Repulsion):
         return Sums(attraction, total, repulsion, 1.0, landmark_gradient)
 
     def repulsion_sources(self, y: Tensor, z: Tensor) -> RepulsionSources:
-        total, _ = self.forces.all_pairs(y, self.weights)
+        total = float(self.forces.all_pairs(y, self.weights)[0])
         return RepulsionSources(2.0, total, weights=self.weights)
 
 
@@ -366,17 +382,32 @@ class Objective:
     ) -> tuple[float, Tensor, Tensor]:
         """Return the energy (NaN unless ``value``) and its gradients in y and z."""
         sums = self.pairs.sums(y, z)
-        slope = self.repulsion * self._slope(sums.total)
-        y_gradient = sums.attraction.add_(sums.repulsion, alpha=slope * sums.scale)
-        return (
-            self._energy(y, sums.total) if value else math.nan,
-            y_gradient,
-            slope * sums.landmark_gradient,
-        )
+        energy = self._energy(y, float(sums.total)) if value else math.nan
+        return energy, *self._gradients(sums)
 
-    def energy(self, y: Tensor, z: Tensor) -> float:
-        """Return the energy alone."""
-        return self._energy(y, self.pairs.total(y, z))
+    def set_gradients(self, y: Tensor, z: Tensor, sums: Sums | None = None) -> None:
+        """Write the gradients into ``y.grad`` and ``z.grad``, in place of others.
+
+        What ``self(y, z).backward()`` does where they were None before.
+
+        Parameters
+        ----------
+        y, z : Tensor
+        sums : Sums, optional
+            ``pairs.sums(y, z)``, if it is there already; used up.
+        """
+        y.grad, z.grad = self._gradients(sums or self.pairs.sums(y, z))
+
+    def energy(self, y: Tensor, z: Tensor, sums: Sums | None = None) -> float:
+        """Return the energy alone; ``sums``: ``pairs.sums(y, z)``, if it is there."""
+        total = self.pairs.total(y, z) if sums is None else float(sums.total)
+        return self._energy(y, total)
+
+    def _gradients(self, sums: Sums) -> tuple[Tensor, Tensor]:
+        """Return the gradients in y and z; the sums are written over."""
+        slope = self.repulsion * self._slope(sums.total)
+        y_gradient = _add(sums.attraction, sums.repulsion, slope * sums.scale)
+        return y_gradient, slope * sums.landmark_gradient
 
     def follow(self, y: Tensor, z: Tensor) -> None:
         """Move the landmarks that are not free to move themselves."""
@@ -394,9 +425,11 @@ class Objective:
         """Say what pushes the points, for :mod:`pressure`."""
         return self.pairs.repulsion_sources(y, z)
 
-    def _slope(self, total: float) -> float:
+    def _slope(self, total: Number) -> Number:
         if self.aggregate == "sum":
             return 1.0
+        if isinstance(total, Tensor):
+            return torch.where(total > 0, 1 / total, 0.0)
         return 1 / total if total > 0 else 0.0
 
     def _energy(self, y: Tensor, total: float) -> float:
@@ -438,16 +471,44 @@ def _make_pairs(
     if approximation == "mesh":
         return MeshSum(forces, n_landmarks=n_landmarks, random_state=random_state)
     if approximation == "exact":
-        return AllPairs(forces)
+        return AllPairs(forces, random_state=random_state)
     raise InputError(
         f"The approximation must be one of {APPROXIMATIONS}, not {approximation!r}."
     )
 
 
+def bring_back(seen: Tensor, z: Tensor, rng: np.random.Generator) -> None:
+    """Put landmarks that are nearest to none of some points onto points among them.
+
+    Parameters
+    ----------
+    seen : (n, d) Tensor
+    z : (L, d) Tensor
+        Changed in place.
+    rng : Generator
+        Draws the points.
+    """
+    with torch.no_grad():
+        nearest = torch.cdist(seen, z).argmin(dim=1)
+        n_held = torch.bincount(nearest, minlength=len(z)).cpu().numpy()
+        lost = np.flatnonzero(n_held == 0)[: len(seen)]
+        places = rng.choice(len(seen), len(lost), replace=False)
+        z[torch.as_tensor(lost, device=z.device)] = seen[
+            torch.as_tensor(places, device=z.device)
+        ]
+
+
 def _climb(forces: LandmarkForces) -> Tensor:
     """Return the gradient of Eq. 3's bound in the landmarks, (L, d)."""
     r = forces.ratio
-    return (2 * r * forces.pull).sub_(forces.push, alpha=r**2)
+    return _add(2 * r * forces.pull, forces.push, -(r**2))
+
+
+def _add(to: Tensor, other: Tensor, factor: Number) -> Tensor:
+    """Add ``factor`` times another tensor in place; one on a device stays there."""
+    if isinstance(factor, Tensor):
+        return to.add_(factor * other)
+    return to.add_(other, alpha=factor)
 
 
 def _tiling(forces: Forces) -> Forces:

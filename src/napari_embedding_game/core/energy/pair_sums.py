@@ -20,10 +20,12 @@ from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
-from napari_embedding_game.core.energy.torch_mesh import TorchMesh
+from napari_embedding_game.core.energy.torch_mesh import TorchMesh, finest_type
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.threads import Loops
 
+Number = float | Tensor
+"""A number, or a tensor of one on a device that is not to be waited for."""
 _LOGARITHM = 4
 """What an edge with a logarithm costs, in edges without."""
 
@@ -40,13 +42,13 @@ class LandmarkForces:
     """(L, d) gradient of S_yz in the landmarks."""
     push: Tensor
     """(L, d) gradient of S_zz."""
-    s_yz: float
+    s_yz: Number
     """Sum over points and landmarks of k."""
-    s_zz: float
+    s_zz: Number
     """Sum over landmarks and landmarks of k, the diagonal included."""
 
     @property
-    def ratio(self) -> float:
+    def ratio(self) -> Number:
         """S_yz / S_zz, the repulsion that one unit of landmark exerts."""
         return self.s_yz / self.s_zz
 
@@ -71,15 +73,15 @@ class Forces(Protocol):
     def attraction_energy(self, y: Tensor) -> float:
         """Return the sum of w f over the directed edges: half of that over entries."""
 
-    def pair_repulsion(self, y: Tensor, pairs: SampledPairs) -> tuple[float, Tensor]:
+    def pair_repulsion(self, y: Tensor, pairs: SampledPairs) -> tuple[Number, Tensor]:
         """Return the sum of k over random pairs, each once, and its gradient (N, d)."""
 
-    def mesh(self, y: Tensor) -> tuple[float, Tensor]:
+    def mesh(self, y: Tensor) -> tuple[Number, Tensor]:
         """Return the sum of k over all pairs i != j by a grid, its gradient (N, d)."""
 
     def all_pairs(
         self, y: Tensor, weights: NDArray[np.floating] | None = None
-    ) -> tuple[float, Tensor]:
+    ) -> tuple[Number, Tensor]:
         """Return the sum of k over all pairs i != j and its gradient, (N, d).
 
         ``weights``: (N, N), symmetric, of each pair; 1 if there are none.
@@ -192,6 +194,7 @@ class CompiledForces:
 class TorchForces:
     """The same sums in torch operations, for CUDA and MPS devices.
 
+    Sums stay on the device, so that no step waits for a number.
     Points go through in blocks, so that the (block, L, d) differences stay
     within ``block_elements`` numbers whatever N is.  CUDA adds the forces along
     edges in any order (``index_add_``), so that there the last digits of a map, and
@@ -221,6 +224,9 @@ class TorchForces:
         self._heads = torch.as_tensor(heads, device=device)
         self._tails = torch.as_tensor(edges.indices.astype(np.int64), device=device)
         self._weights = torch.as_tensor(edges.weights, device=device)
+        self._sum_type = finest_type(device)
+        self._pairs: SampledPairs | None = None
+        self._order = self._shifts = self._tails
 
     def landmark_forces(self, y: Tensor, z: Tensor) -> LandmarkForces:
         s_yz, repulsion = self._field(y, z)
@@ -238,14 +244,13 @@ class TorchForces:
     def attraction_energy(self, y: Tensor) -> float:
         y = y.detach()
         squared = (y[self._heads] - y[self._tails]).square().sum(dim=1)
-        return float(0.5 * (self._weights * self._f.value(squared)).sum())
+        energies = self._weights * self._f.value(squared)
+        return float(0.5 * energies.sum(dtype=self._sum_type))
 
-    def pair_repulsion(self, y: Tensor, pairs: SampledPairs) -> tuple[float, Tensor]:
+    def pair_repulsion(self, y: Tensor, pairs: SampledPairs) -> tuple[Number, Tensor]:
         y = y.detach()
-        order = torch.as_tensor(pairs.order, device=self.device)
-        shifts = torch.as_tensor(pairs.shifts, device=self.device)
-        shifts = torch.cat([shifts, -shifts])
-        points, gradient, total = y[order], torch.empty_like(y), 0.0
+        order, shifts = self._drawn(pairs)
+        points, gradient, total = y[order], torch.empty_like(y), self._zero()
         size = max(1, self._block_elements // max(1, len(shifts) * y.shape[1]))
         for begin in range(0, len(y), size):
             end = min(begin + size, len(y))
@@ -253,29 +258,38 @@ class TorchForces:
             partners = (part[:, None] + shifts) % len(y)
             apart = points[part, None, :] - points[partners]
             squared = apart.square().sum(dim=2)
-            total += 0.5 * float(self._k.value(squared).sum())
+            total += 0.5 * self._k.value(squared).sum(dtype=self._sum_type)
             slope = 2 * self._k.slope(squared)
             gradient[order[part]] = (slope[:, :, None] * apart).sum(dim=1)
         return total, gradient
 
-    def mesh(self, y: Tensor) -> tuple[float, Tensor]:
+    def _drawn(self, pairs: SampledPairs) -> tuple[Tensor, Tensor]:
+        """Return the order and the shifts of pairs, kept on the device."""
+        if pairs is not self._pairs:
+            self._order = torch.as_tensor(pairs.order, device=self.device)
+            shifts = torch.as_tensor(pairs.shifts, device=self.device)
+            self._shifts = torch.cat([shifts, -shifts])
+            self._pairs = pairs
+        return self._order, self._shifts
+
+    def mesh(self, y: Tensor) -> tuple[Number, Tensor]:
         return self._mesh(y.detach())
 
     def all_pairs(
         self, y: Tensor, weights: NDArray[np.floating] | None = None
-    ) -> tuple[float, Tensor]:
+    ) -> tuple[Number, Tensor]:
         total, gradient = self._field(y, y, weights)
         if weights is None:
-            total -= len(y) * float(self._k.value(y.new_zeros(())))
+            total -= len(y) * float(self._k.value(torch.zeros((), dtype=y.dtype)))
         return total, 2 * gradient
 
     def _field(
         self, targets: Tensor, others: Tensor, far: NDArray[np.floating] | None = None
-    ) -> tuple[float, Tensor]:
+    ) -> tuple[Tensor, Tensor]:
         """Return the sum of k over targets and others, its gradient in the targets."""
         targets, others = targets.detach(), others.detach()
         gradient = torch.empty_like(targets)
-        total = 0.0
+        total = self._zero()
         block = max(1, self._block_elements // max(1, others.numel()))
         for begin in range(0, len(targets), block):
             part = slice(begin, begin + block)
@@ -285,9 +299,12 @@ class TorchForces:
             if far is not None:
                 weights = torch.as_tensor(far[part], device=self.device)
                 value, slope = weights * value, weights * slope
-            total += float(value.sum())
+            total += value.sum(dtype=self._sum_type)
             gradient[part] = (slope[:, :, None] * apart).sum(dim=1)
         return total, gradient
+
+    def _zero(self) -> Tensor:
+        return torch.zeros((), dtype=self._sum_type, device=self.device)
 
 
 def make_forces(

@@ -1,6 +1,7 @@
 """The same sum by a grid as :mod:`mesh`, in torch operations, for any torch device.
 
 A device may add the points to the grid in any order, and so end in other last digits.
+In a step it is waited for once: for the span of the points, which chooses the grid.
 """
 
 from __future__ import annotations
@@ -10,6 +11,11 @@ import torch
 from torch import Tensor
 
 from napari_embedding_game.core.energy.mesh import AXES, Grid, Mesh
+
+
+def finest_type(device: torch.device) -> torch.dtype:
+    """Return the most precise floating-point type that a device has."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 class TorchMesh:
@@ -25,13 +31,15 @@ class TorchMesh:
     def __init__(self, mesh: Mesh, device: torch.device) -> None:
         self._mesh = mesh
         self._device = device
+        self._grid: Grid | None = None
+        self._near = self._transfer = torch.empty(0)
 
-    def __call__(self, y: Tensor) -> tuple[float, Tensor]:
+    def __call__(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the sum of k over all pairs i != j and its (N, d) gradient."""
         low, high = y.amin(dim=0), y.amax(dim=0)
         spans = (high - low).cpu().numpy().astype(float)
         grid = self._mesh.grid_for(spans, np.dtype(str(y.dtype).removeprefix("torch.")))
-        near = torch.as_tensor(grid.near, device=self._device)
+        near = self._hold(grid)
         axes = list(AXES[y.shape[1] - 1])
         x = near.new_zeros((len(y), 3))
         x[:, axes] = (y - low).to(near.dtype) / grid.spacing
@@ -44,7 +52,7 @@ class TorchMesh:
         potential = self._convolved(mass.reshape(grid.shape), grid)
         here = potential.flatten()[places]
         overlaps = [_overlap(one, one) for one in weights]
-        total = (spread * here).sum() - _self_energy(overlaps, near).sum()
+        by_point = (spread * here).sum(dim=(1, 2, 3)) - _self_energy(overlaps, near)
         gradient = torch.zeros_like(x)
         for axis in axes:
             steep = [*weights]
@@ -55,11 +63,23 @@ class TorchMesh:
             own[axis] = 0.5 * (ahead + _overlap(slopes[axis], weights[axis]))
             gradient[:, axis] -= _self_energy(own, near)
         by_axis = 2 * gradient[:, axes] / grid.spacing
-        return float(total), by_axis.to(y.dtype)
+        total = by_point.sum(dtype=finest_type(self._device))
+        return total, by_axis.to(y.dtype)
+
+    def _hold(self, grid: Grid) -> Tensor:
+        """Bring a grid to the device unless it is there; return its ``near``."""
+        if grid is not self._grid:
+            is_single = grid.dtype == np.float32
+            kind = torch.float32 if is_single else finest_type(self._device)
+            self._near, self._transfer = (
+                torch.from_numpy(each).to(kind).to(self._device)
+                for each in (grid.near, grid.transfer)
+            )
+            self._grid = grid
+        return self._near
 
     def _convolved(self, mass: Tensor, grid: Grid) -> Tensor:
-        transfer = torch.as_tensor(grid.transfer, device=self._device)
-        spectrum = torch.fft.rfftn(mass) * transfer
+        spectrum = torch.fft.rfftn(mass) * self._transfer
         potential: Tensor = torch.fft.irfftn(spectrum, s=grid.shape)
         return potential
 

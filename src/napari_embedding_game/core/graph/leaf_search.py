@@ -8,7 +8,9 @@
    (Dong, Moses and Li, 2011).  After each round the neighbours of some rows are
    compared with their true ones, and when nearly all were found, that was the last.
 
-Rows are kept in the order of the lists, so that what is compared lies together.  No
+A copy of the rows is kept in the order of the lists, so that what is compared lies
+together: in the order of the data a round of neighbours of neighbours takes four times
+as long (250,000 x 50, 7.8 for 1.9 processor seconds).  No
 list is longer than ``_LONGEST`` whatever the data, copies of one row among them.  The
 result does not depend on the number of threads.
 """
@@ -85,20 +87,7 @@ class Check:
         self._own = source.take(self.rows)
         self._k = k
         # By a product first, then what is near by differences.
-        kept = min(2 * k, n - 1)
-
-        def nearest(block: slice) -> tuple[NDArray[Any], NDArray[Any]]:
-            rows = source.take(block)
-            scores = np.einsum("ij,ij->i", rows, rows) - 2 * (self._own @ rows.T)
-            numbers = np.arange(block.start, block.stop)
-            scores[self.rows[:, None] == numbers] = np.inf
-            return _smallest(scores, np.broadcast_to(numbers, scores.shape), kept)
-
-        parts = _each(pool, nearest, _blocks(n))
-        scores, numbers = (
-            np.concatenate(part, axis=1) for part in zip(*parts, strict=True)
-        )
-        _, near = _smallest(scores, numbers, kept)
+        near = nearest_by_product(source, self.rows, min(2 * k, n - 1), pool)
         self._farthest = np.sort(self._squared(near), axis=1)[:, k - 1 : k]
 
     def _squared(self, others: NDArray[Any]) -> NDArray[np.float32]:
@@ -114,17 +103,32 @@ class Check:
         return float(np.minimum(is_near.sum(axis=1), self._k).mean() / self._k)
 
 
-def _smallest(
-    scores: NDArray[Any], numbers: NDArray[Any], count: int
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the ``count`` smallest scores of each row, and their numbers."""
-    if scores.shape[1] <= count:
-        return scores, numbers
-    best = np.argpartition(scores, count - 1, axis=1)[:, :count]
-    return (
-        np.take_along_axis(scores, best, axis=1),
-        np.take_along_axis(numbers, best, axis=1),
-    )
+def nearest_by_product(
+    source: Source, rows: NDArray[Any], count: int, pool: ThreadPoolExecutor
+) -> NDArray[np.int32]:
+    """Return the ``count`` nearest others (S, count) of some rows, nearest first.
+
+    Of all rows, by |x|^2 - 2 x y, which rounds more than differences do.
+    """
+    own = -2 * source.take(rows)
+
+    def nearest(block: slice) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+        others = source.take(block)
+        scores = own @ others.T
+        scores += np.einsum("ij,ij->i", others, others)
+        best = np.full((len(own), count), np.inf, np.float32)
+        numbers = np.full(best.shape, -1, np.int32)
+        neighbor_loops.smallest(scores, rows, block.start, numbers, best)
+        return best, numbers
+
+    parts = _each(pool, nearest, _blocks(source.shape[0]))
+    best, numbers = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
+    if best.shape[1] > count:
+        some = np.argpartition(best, count - 1, axis=1)[:, :count]
+        best = np.take_along_axis(best, some, axis=1)
+        numbers = np.take_along_axis(numbers, some, axis=1)
+    ranked = best.argsort(axis=1, kind="stable")
+    return np.take_along_axis(numbers, ranked, axis=1)
 
 
 def leaf_search(

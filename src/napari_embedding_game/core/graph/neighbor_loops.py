@@ -62,6 +62,20 @@ def nearest_candidates(scores, candidates, rows, begin, indices, squared):
 
 
 @njit(nogil=True, cache=True)
+def smallest(scores, own, begin, numbers, best):
+    """Keep of each row of scores (S, M) the smallest, in order, and their numbers.
+
+    The scores are of rows ``begin`` and on; that of the row ``own`` (S,) itself is left
+    out.  ``best`` (S, k) float32 is infinite before, ``numbers`` (S, k) int32.
+    """
+    last = best.shape[1] - 1
+    for s in range(scores.shape[0]):
+        for c in range(scores.shape[1]):
+            if scores[s, c] < best[s, last] and begin + c != own[s]:
+                _insert(numbers[s], best[s], begin + c, scores[s, c])
+
+
+@njit(nogil=True, cache=True)
 def reverse_neighbors(indices, squared, is_new, width):
     """Return who has each row in its list: the nearest ``width`` of them, (N, width).
 

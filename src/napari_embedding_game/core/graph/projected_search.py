@@ -15,7 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph import neighbor_loops
-from napari_embedding_game.core.graph.leaf_search import Check, leaf_search
+from napari_embedding_game.core.graph.leaf_search import (
+    Check,
+    leaf_search,
+    nearest_by_product,
+)
 from napari_embedding_game.core.graph.rows import Rows
 
 N_PRINCIPAL = 100
@@ -49,8 +53,14 @@ class Principal:
         mean = sample.mean(axis=0)
         sample -= mean
         basis = rng.normal(size=(n_dims, n_principal)).astype(np.float32)
+
+        def powers(begin: int) -> NDArray[np.float32]:
+            block = sample[begin : begin + _BLOCK]
+            return block.T @ (block @ basis)
+
         for _ in range(_POWERS):
-            basis, _ = np.linalg.qr(sample.T @ (sample @ basis))
+            # Added in the order of the blocks, whoever was first.
+            basis, _ = np.linalg.qr(sum(pool.map(powers, range(0, count, _BLOCK))))
         self.shape: tuple[int, int] = (n, n_principal)
         self._values = np.empty(self.shape, np.float32)
 
@@ -63,18 +73,6 @@ class Principal:
     def take(self, rows: NDArray[Any] | slice) -> NDArray[np.float32]:
         """Return the components of the rows of these numbers."""
         return self._values[rows]
-
-    def nearest(self, rows: NDArray[Any], count: int) -> NDArray[np.intp]:
-        """Return the ``count`` nearest others of each of some rows, exactly, sorted."""
-        own = self._values[rows]
-        size = np.einsum("ij,ij->i", self._values, self._values)
-        nearest = np.empty((len(rows), count), np.intp)
-        for at, row in enumerate(rows):
-            scores = size - 2 * (self._values @ own[at])
-            scores[row] = np.inf
-            best = np.argpartition(scores, count - 1)[:count]
-            nearest[at] = best[scores[best].argsort(kind="stable")]
-        return nearest
 
 
 def projected_search(
@@ -98,7 +96,7 @@ def projected_search(
     n = source.shape[0]
     check = Check(source, k, random_state, pool)
     principal = Principal(source, N_PRINCIPAL, random_state, pool)
-    count = _candidates(principal, check, k)
+    count = _candidates(principal, check, k, pool)
     if count is None:
         return None
     order, candidates, _, recall = leaf_search(
@@ -126,10 +124,13 @@ def projected_search(
     return indices[back], squared[back], recall
 
 
-def _candidates(principal: Principal, check: Check, k: int) -> int | None:
+def _candidates(
+    principal: Principal, check: Check, k: int, pool: ThreadPoolExecutor
+) -> int | None:
     """Return how many candidates it takes, or None where more than are tried."""
     counts = [int(share * k) for share in _SHARES]
-    nearest = principal.nearest(check.rows, min(counts[-1], principal.shape[0] - 1))
+    most = min(counts[-1], principal.shape[0] - 1)
+    nearest = nearest_by_product(principal, check.rows, most, pool)
     for count in counts:
         if check.recall(nearest[:, :count]) >= _ENOUGH:
             return count

@@ -1,6 +1,7 @@
 """Dense rows as a search in float32 needs them: centred or of length 1, some at a time.
 
-So no search has to keep a second copy of the data.
+So a search may go without a second copy of the data.  :mod:`leaf_search` keeps one all
+the same, in float32 and in the order of its lists.
 """
 
 from __future__ import annotations

@@ -7,16 +7,16 @@ landmarks only where these lie among the points and are enough of them.
 from __future__ import annotations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 
 OUTSIDE = 2.0
 """Distance to its nearest point from which a landmark pushes a fifth, at most, of what
 it pushes a point beside it (the kernel 1 / (1 + u^2))."""
-_MOST_PAIRS, _AT_ONCE = 10_000_000, 4_000_000
+_MOST_PAIRS = 10_000_000
 _FEWEST_ROWS, _MOST_ROWS = 8, 2_000
 
 
@@ -43,21 +43,24 @@ def bound_share(
     kernel : str
         A key of ``pair_functions.KERNELS``.
     """
-    y, z = (torch.as_tensor(np.ascontiguousarray(a)) for a in (embedding, landmarks))
+    y, z = (np.ascontiguousarray(places) for places in (embedding, landmarks))
     n_rows = max(_FEWEST_ROWS, min(len(y), _MOST_ROWS, _MOST_PAIRS // len(y)))
-    some = y[:: max(1, len(y) // n_rows)]
+    some = np.ascontiguousarray(y[:: max(1, len(y) // n_rows)])
     drawn = len(y) / len(some)
     of_pairs = drawn * kernel_sum(kernel, some, y)
     to_landmarks = drawn * kernel_sum(kernel, some, z)
     return to_landmarks**2 / kernel_sum(kernel, z, z) / of_pairs
 
 
-def kernel_sum(kernel: str, a: torch.Tensor, b: torch.Tensor) -> float:
-    """Return the sum of a kernel over all pairs of points of (m, d) and of (n, d)."""
-    rows = max(1, _AT_ONCE // max(len(b), 1))
-    return sum(_sum(kernel, a[i : i + rows], b) for i in range(0, len(a), rows))
+def kernel_sum(kernel: str, a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
+    """Return the sum of a kernel over all pairs of points of (m, d) and of (n, d).
 
-
-def _sum(kernel: str, a: torch.Tensor, b: torch.Tensor) -> float:
-    squared = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist") ** 2
-    return float(KERNELS[kernel].value(squared).sum(dtype=torch.float64))
+    ``a`` and ``b``: C-contiguous, of one type, d at most 3.
+    """
+    columns = np.ascontiguousarray(b.T)
+    chunks = pair_loops.n_chunks(len(a))
+    # The loop of the game, which is there: it also writes gradients, of no use here.
+    gradient, pull = np.empty_like(a), np.zeros((chunks, *columns.shape), a.dtype)
+    sums = np.empty(chunks)
+    pair_loops.repel_serial(KERNELS[kernel], a, columns, gradient, pull, sums)
+    return float(sums.sum())

@@ -88,9 +88,9 @@ def repulsion_bound(
     z = torch.from_numpy(np.ascontiguousarray(snapshot.landmarks))
     bound = Landmarks(forces).total(y, z)
     if n_points <= MOST_ONE_BY_ONE or "mesh" not in method.approximations:
-        total = kernel_sum(method.kernel, y, y)
+        total = kernel_sum(method.kernel, y.numpy(), y.numpy())
     else:
-        total = forces.mesh(y)[0] + n_points
+        total = float(forces.mesh(y)[0]) + n_points
     is_known = method.lambda_scale is per_point
     repulsion = strength_of(settings) / n_points if is_known else math.nan
     return RepulsionBound(bound, total, n_points, repulsion)

@@ -374,17 +374,19 @@ class StoredSpace:
 def stored_space(path: Path, space: str) -> StoredSpace | None:
     """Return how a space is stored; None where the file is of an old format or gone.
 
+    Of tables of SpatialData nothing is told either.
+
     Parameters
     ----------
     path : Path
-        An .h5ad file.
+        An .h5ad file or .zarr folder.
     space : str
         As ``Dataset.space``: ``X``, or a key of ``obsm``, ``layers`` or ``obsp``.
     """
-    if not path.is_file():
+    if not path.exists():
         return None
     with explain_damage(path, _kind(path)), open_store(path) as root:
-        if is_legacy(root, path.name):
+        if table_names(root) or is_legacy(root, path.name):
             return None
         place = _split(space)
         item = root[place[0]][place[1]] if place else root["X"]

@@ -39,6 +39,8 @@ from napari_embedding_game.data.validation import (
 OF_DISTANCES = (
     "Laid out by the neighbours of the file, as scanpy's pp.neighbors found them."
 )
+GENES_OF_RAW = "Genes: "
+"""Begins the note that genes are compared by .raw."""
 RAW_HOLDS_COUNTS = "Genes are not compared by .raw, because it holds counts."
 
 
@@ -187,7 +189,7 @@ def _compared(
         x is None or goes_below_0(x) or not are_counts(seen_values(raw.values))
     ):
         names, notes = numbered_names(raw.names)
-        told = f"Genes: {len(names):,} from .raw."
+        told = f"{GENES_OF_RAW}{len(names):,} from .raw."
         values = _in_single_precision(raw.values)
         return values, names, [told, *notes, *_counts_notes(values)]
     if x is None:

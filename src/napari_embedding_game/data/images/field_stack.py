@@ -254,10 +254,6 @@ class LabelStack(FieldStack):
         """Return the fields whose labels were edited since they were measured."""
         return [i for i in range(len(self)) if self.state(i) != self._measured[i]]
 
-    def changed_names(self) -> list[str]:
-        """Return the names of the files of those fields, without their endings."""
-        return [self._paths[i].stem for i in self.changed()]
-
     def _edit(self, i: int) -> NDArray[Any]:
         if i not in self._edited:
             self._edited[i] = np.array(self.plane(i))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from napari_embedding_game.core.inspect.markers import MarkerMethod
 from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.data.predicted import By
 from napari_embedding_game.session.clusters.clustering import (
     ClusterAnnotation,
     Grouping,
@@ -17,6 +18,7 @@ from napari_embedding_game.session.file.array_pool import PooledText
 from napari_embedding_game.session.file.forces_text import ForcedText
 from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.shown_figures import ShownFigure
 from napari_embedding_game.session.timeline import Kind
 
 FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
@@ -124,6 +126,16 @@ class PredictedText:
     label: str
     correct_batch: bool
     names: tuple[str, ...]
+    by: By = "reference"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedOnText:
+    """The map of a reference that points were placed on; its places are in arrays."""
+
+    reference: str
+    label: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,3 +174,6 @@ class MapText(MomentText):
     timeline: TimelineText | None = None
     comparisons: tuple[ComparisonText, ...] = ()
     """Those that were looked at, the oldest first."""
+    figures: tuple[ShownFigure, ...] = ()
+    """As ``comparisons``."""
+    placed_on: PlacedOnText | None = None

@@ -27,6 +27,7 @@ from napari_embedding_game.session.file.stored_table import read_table
 from napari_embedding_game.session.file.timeline_reader import read_timeline
 from napari_embedding_game.session.file.zip_container import Container
 from napari_embedding_game.session.json_codec import loads
+from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run import replay
 from napari_embedding_game.session.shown_comparisons import ShownComparison
 from napari_embedding_game.session.timeline import TimelineState
@@ -112,6 +113,8 @@ class MapReader:
             timeline=self._timeline(snapshot),
             comparisons=tuple(self._comparisons()),
             boxes=self._boxes(),
+            figures=text.figures,
+            placed_on=self._placed_on(),
         )
 
     def _comparisons(self) -> Iterator[ShownComparison]:
@@ -193,7 +196,21 @@ class MapReader:
                 shares[place, 1],
                 shares[place, 2],
                 unlike[place],
+                text.by,
             )
+
+    def _placed_on(self) -> PlacedOn | None:
+        text = self._text.placed_on
+        if text is None:
+            return None
+        placed = self._arrays("placed", "<f4", self._n, None)
+        cells = self._arrays("reference_cells", "<f4", None, placed.shape[1])
+        codes = self._arrays("reference_codes", "<i4", len(cells))
+        is_map = placed.shape[1] in (1, 2, 3) and len(cells) > 0
+        is_known = within(codes, -1, len(text.names))
+        are_finite = all(bool(np.isfinite(places).all()) for places in (placed, cells))
+        self._expect(is_map and is_known and are_finite, "the map of its reference")
+        return PlacedOn(text.reference, text.label, text.names, codes, cells, placed)
 
     def _objects(self) -> Objects | None:
         n_axes, n_rows = self._text.n_axes, self._text.origin.n_source_rows

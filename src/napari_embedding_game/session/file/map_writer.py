@@ -11,6 +11,7 @@ from napari_embedding_game.session.file.json_schema import (
     ColumnText,
     ComparisonText,
     MapText,
+    PlacedOnText,
     PredictedText,
 )
 from napari_embedding_game.session.file.moment_writer import (
@@ -22,6 +23,7 @@ from napari_embedding_game.session.file.origin import SAMPLES, origin_of
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.file.stored_table import write_table
 from napari_embedding_game.session.file.timeline_writer import write_timeline
+from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.shown_comparisons import ShownComparison
 
 LARGEST_X = 64_000_000
@@ -64,6 +66,8 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
         view=one.view,
         timeline=timeline,
         comparisons=tuple(map(_comparison_text, one.comparisons)),
+        figures=one.figures,
+        placed_on=_placed_on_text(one.placed_on),
     )
     return text, arrays | moment_arrays(one) | own | table
 
@@ -84,7 +88,14 @@ def _predicted_text(one: PredictedLabels) -> PredictedText:
         label=one.label,
         correct_batch=one.correct_batch,
         names=one.names,
+        by=one.by,
     )
+
+
+def _placed_on_text(one: PlacedOn | None) -> PlacedOnText | None:
+    if one is None:
+        return None
+    return PlacedOnText(reference=one.reference, label=one.label, names=one.names)
 
 
 def _comparison_text(one: ShownComparison) -> ComparisonText:
@@ -138,6 +149,10 @@ def _own_arrays(one: SavedMap) -> Arrays:
     known = [group for group in groups if group is not None]
     if known:
         arrays["compared"] = np.stack(known)
+    if one.placed_on is not None:
+        arrays["reference_cells"] = one.placed_on.cells.astype("<f4", copy=False)
+        arrays["reference_codes"] = one.placed_on.codes.astype("<i4", copy=False)
+        arrays["placed"] = one.placed_on.placed.astype("<f4", copy=False)
     predicted = list(one.dataset.predicted.values())
     if predicted:
         arrays["predicted"] = np.stack([p.codes for p in predicted]).astype("<i4")

@@ -19,8 +19,10 @@ from napari_embedding_game.session.clusters.clustering import resolve_n_clusters
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.file.origin import Origin
+from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.shown_comparisons import ShownComparison
+from napari_embedding_game.session.shown_figures import ShownFigure
 from napari_embedding_game.session.timeline import TimelineState
 
 
@@ -57,8 +59,19 @@ class SavedMap:
     boxes: Examples = field(default_factory=dict)
     """Rows of the source that are sorted into boxes to teach by, the same in all maps
     of a session."""
+    figures: tuple[ShownFigure, ...] = ()
+    """Dot plots and their like that were looked at, the oldest first."""
     timeline: TimelineState | None = None
     """Its marks; None where they are not known, as in older files."""
+    placed_on: PlacedOn | None = None
+    """The map of a reference that the points were placed on, where they were."""
+
+    @property
+    def behind(self) -> PlacedOn | None:
+        """The map of a reference, while the points lie where they were placed on it."""
+        on, shown = self.placed_on, self.snapshot
+        is_there = on is not None and shown is not None and on.holds(shown.embedding)
+        return on if is_there else None
 
     @property
     def landmark_labels(self) -> tuple[NDArray[np.int32], int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,21 +20,24 @@ from napari_embedding_game.session.clusters.clustering import (
     resolve_n_clusters,
 )
 from napari_embedding_game.session.file.saved_map import SavedMap
-from napari_embedding_game.session.notebook.data_cells import (
-    PANDAS,
-    SCANPY,
-    Loaded,
-)
+from napari_embedding_game.session.notebook.column_cells import known_columns
+from napari_embedding_game.session.notebook.data_cells import Loaded
 from napari_embedding_game.session.notebook.draft import (
+    PANDAS,
+    PYPLOT,
+    SCANPY,
     Code,
     Draft,
     call,
     code_of,
     listed,
 )
+from napari_embedding_game.session.splitting import split_columns
 
 LABELS = f"{KEY}_cluster"
 MAP = f"X_{KEY}"
+STRETCH, PRESSURE = f"{KEY}_stretch", f"{KEY}_pressure"
+ISOLATION = f"{KEY}_isolation"
 MOST_LANDMARKS = 40
 """Landmarks above which their clusters are in a table of their own."""
 
@@ -245,7 +249,7 @@ def _figure(
             f"rows = adata.obs[{code_of(column)}].cat.codes",
             f'plt.scatter(adata.obsm["{MAP}"][:, 0], rows, s=4)',
             "plt.show()",
-            imports=["import matplotlib.pyplot as plt"],
+            imports=[PYPLOT],
         )
         return
     if n_components == 3:
@@ -254,7 +258,8 @@ def _figure(
         call("sc.pl.embedding", "adata", f'"{MAP}"', color=column, **options),
         imports=[SCANPY],
     )
-    besides = _shown_besides(saved, loaded)
+    columns = known_columns(saved.dataset, loaded)
+    besides = _shown_besides(saved, loaded, columns)
     if besides is not None:
         options.pop("palette", None)
         if besides not in saved.dataset.obs and loaded.use_raw is not None:
@@ -262,21 +267,99 @@ def _figure(
         draft.code(
             call("sc.pl.embedding", "adata", f'"{MAP}"', color=besides, **options)
         )
+    by = saved.look.split_by
+    if n_components == 2 and by in columns and by in split_columns(saved.dataset):
+        options.pop("palette", None)
+        _split(draft, saved, by, besides or column, options)
 
 
-def _shown_besides(saved: SavedMap, loaded: Loaded) -> str | None:
+def _split(
+    draft: Draft, saved: SavedMap, by: str, color: str, options: dict[str, Any]
+) -> None:
+    """Draw the groups of a column side by side, in the same places and colours."""
+    levels = saved.dataset.obs[by].cat.remove_unused_categories()
+    groups = [*map(str, levels.cat.categories)]
+    draft.text(f"The groups of `{by}` side by side.")
+    lines = [f"groups = {code_of(groups)}"]
+    values = f"adata.obs[{code_of(by)}].astype(str)"
+    if levels.hasnans:  # those are "nan" in values
+        lines.append(f"groups.append({code_of(str(np.nan))})  # of no group")
+    limits = _limits(saved, color)
+    if limits is not None:
+        options |= {"vmin": limits[0], "vmax": limits[1]}
+    n_columns = math.ceil(math.sqrt(len(groups) + levels.hasnans))
+    drawn = call(
+        "sc.pl.embedding",
+        f"adata[{values} == group]",
+        f'"{MAP}"',
+        color=color,
+        title=Code("group"),
+        ax=Code("panel"),
+        show=False,
+        **options,
+    )
+    draft.code(
+        *lines,
+        f"n_columns = {n_columns}",
+        "n_rows = -(-len(groups) // n_columns)",
+        "figure, axes = plt.subplots(",
+        "    n_rows,",
+        "    n_columns,",
+        "    figsize=(6 * n_columns, 4.5 * n_rows),",
+        "    sharex=True,",
+        "    sharey=True,",
+        "    squeeze=False,",
+        ")",
+        "for panel in axes.flat[len(groups) :]:",
+        "    panel.remove()",
+        "for group, panel in zip(groups, axes.flat):",
+        *(f"    {line}" for line in drawn.splitlines()),
+        "plt.show()",
+        imports=[PYPLOT, SCANPY],
+    )
+
+
+def _limits(saved: SavedMap, color: str) -> tuple[float, float] | None:
+    """Return the values between which all panels have their colours, if numbers."""
+    dataset, snapshot = saved.dataset, saved.snapshot
+    assert snapshot is not None
+    if saved.look.limits is not None:
+        return saved.look.limits
+    values: Any
+    if color == STRETCH:
+        values = snapshot.stretch
+    elif color == ISOLATION:
+        values = snapshot.isolation
+    elif color == PRESSURE:
+        values = snapshot.pressure
+    elif color in dataset.obs:
+        values = dataset.obs[color]
+        if not pd.api.types.is_numeric_dtype(values) or values.dtype == bool:
+            return None
+    elif color in dataset.profile_names:
+        values = dataset.expression.column(dataset.profile_names.index(color))
+    else:
+        return None
+    if values is None:  # nobody knows it, as of older files
+        return None
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    return (float(f"{low:.4g}"), float(f"{high:.4g}")) if high > low else None
+
+
+def _shown_besides(
+    saved: SavedMap, loaded: Loaded, columns: Collection[str]
+) -> str | None:
     """Return what the map was coloured by on the screen, if not by cluster."""
     by, dataset = saved.look.color_by, saved.dataset
     if by == "Stretch":
-        return f"{KEY}_stretch"
+        return STRETCH
     if by == "Isolation":
         is_known = saved.snapshot is not None and saved.snapshot.isolation is not None
-        return f"{KEY}_isolation" if is_known else None
+        return ISOLATION if is_known else None
     if by == "Pressure":
         has_pressure = saved.snapshot is not None and saved.snapshot.has_pressure
-        return f"{KEY}_pressure" if has_pressure else None
+        return PRESSURE if has_pressure else None
     has_values = loaded.has_genes and not loaded.is_counts
-    is_column = by in dataset.obs and by not in dataset.worked_out
-    if is_column or (has_values and by in dataset.profile_names):
+    if by in columns or (has_values and by in dataset.profile_names):
         return by
     return None

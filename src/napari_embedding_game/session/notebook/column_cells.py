@@ -11,17 +11,26 @@ from napari_embedding_game.data.dataset import CONFIDENCE, Dataset, Examples
 from napari_embedding_game.data.expression import TARGET_SUM
 from napari_embedding_game.data.gene_names import find_names
 from napari_embedding_game.data.gene_sets import SEED
-from napari_embedding_game.data.predicted import LIKE, UNLIKE, PredictedLabels
-from napari_embedding_game.session.notebook.data_cells import (
+from napari_embedding_game.data.predicted import (
+    CELLTYPIST,
+    LIKE,
+    OR_UNLIKE,
+    UNLIKE,
+    PredictedLabels,
+)
+from napari_embedding_game.session.notebook.data_cells import Loaded
+from napari_embedding_game.session.notebook.draft import (
     NUMPY,
     PANDAS,
     SCANPY,
-    Loaded,
+    Draft,
+    call,
+    code_of,
 )
-from napari_embedding_game.session.notebook.draft import Draft, call, code_of
 from napari_embedding_game.session.taught_classes import has_unit, rows_of
 
 TL = "from napari_embedding_game import tl"
+NORMALISED = "from napari_embedding_game.data.projection import normalised"
 LEARN = "from napari_embedding_game.core.inspect.teaching import learn"
 FINISH = "from napari_embedding_game.data.stages import finish"
 
@@ -34,10 +43,23 @@ def column_cells(draft: Draft, dataset: Dataset, loaded: Loaded) -> None:
     if dataset.scores and loaded.has_genes:
         _scores(draft, dataset, loaded)
     for column, predicted in dataset.predicted.items():
-        _predicted(draft, column, predicted)
+        if predicted.by == CELLTYPIST:
+            _by_celltypist(draft, column, predicted, loaded)
+        else:
+            _predicted(draft, column, predicted)
     for column, examples in dataset.taught.items():
         if column in dataset.obs and "use_rep" in loaded.where:
             _taught(draft, dataset, loaded, column, examples)
+
+
+def known_columns(dataset: Dataset, loaded: Loaded) -> set[str]:
+    """Return the columns of the metadata that the code has."""
+    unknown = set(dataset.worked_out)
+    if not loaded.has_genes:
+        unknown |= set(dataset.scores)
+    if "use_rep" not in loaded.where:
+        unknown |= {name + end for name in dataset.taught for end in ("", CONFIDENCE)}
+    return set(map(str, dataset.obs.columns)) - unknown
 
 
 def _scores(draft: Draft, dataset: Dataset, loaded: Loaded) -> None:
@@ -105,7 +127,34 @@ def _predicted(draft: Draft, column: str, predicted: PredictedLabels) -> None:
         '    np.where(mapped.obs["unlike_reference"], '
         f"{code_of(UNLIKE)}, {code_of(LIKE)})",
         ")",
+        f"adata.obs[{code_of(column + OR_UNLIKE)}] = pd.Categorical(",
+        '    np.where(mapped.obs["unlike_reference"], '
+        f"{code_of(UNLIKE)}, mapped.obs[{code_of(given[''])}])",
+        ")",
         imports=[TL, NUMPY, PANDAS],
+    )
+
+
+def _by_celltypist(
+    draft: Draft, column: str, predicted: PredictedLabels, loaded: Loaded
+) -> None:
+    path = Path(predicted.reference)
+    draft.text(
+        f"## Labels by CellTypist, {path.name}",
+        "The likeliest label of each cell, from logarithms of counts normalised to "
+        f"{TARGET_SUM:,.0f} a cell.",
+    )
+    cells = "adata.raw.to_adata()" if loaded.use_raw else "adata.copy()"
+    draft.code(
+        f"cells = {cells}",
+        f'cells.X = normalised(cells.X, {TARGET_SUM:.0f}, "the cells")',
+        f"model = Path({code_of(draft.path_to(path))}).resolve().as_posix()",
+        "annotated = celltypist.annotate(cells, model=model)",
+        f"adata.obs[{code_of(column)}] = "
+        'annotated.predicted_labels["predicted_labels"]',
+        f"adata.obs[{code_of(column + CONFIDENCE)}] = "
+        "annotated.probability_matrix.max(axis=1)",
+        imports=["import celltypist", "from pathlib import Path", NORMALISED],
     )
 
 

@@ -12,22 +12,44 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.expression import TARGET_SUM
+from napari_embedding_game.session.cluster_report import MISSING
 from napari_embedding_game.session.notebook.cluster_cells import (
     Clusters,
     row_names,
 )
-from napari_embedding_game.session.notebook.data_cells import (
+from napari_embedding_game.session.notebook.draft import (
     NUMPY,
     PANDAS,
+    PYPLOT,
     SCANPY,
-    Loaded,
+    Draft,
+    call,
+    code_of,
 )
-from napari_embedding_game.session.notebook.draft import Draft, call, code_of
+from napari_embedding_game.session.notebook.expression_code import ExpressionCode
+from napari_embedding_game.session.notebook.run_cells import TL
 from napari_embedding_game.session.shown_comparisons import ShownComparison
 
 N_SHOWN = 20
 """Genes of a figure."""
+VOLCANO = (
+    "def volcano(table, title):",
+    '    """Draw the change of each gene across, its certainty upwards."""',
+    '    change = table["logfoldchanges"].clip(-10, 10)',
+    '    certainty = -np.log10(table["pvals_adj"].clip(lower=1e-300))',
+    "    stands_out = (change.abs() > 1) & (certainty > -np.log10(0.05))",
+    "    _, axes = plt.subplots()",
+    '    colors = np.where(stands_out, "tab:red", "lightgrey")',
+    "    axes.scatter(change, certainty, s=6, c=colors)",
+    "    leading = table.index[stands_out]",
+    "    for row in {*leading[:6], *leading[-6:]}:",
+    "        place = change[row], certainty[row]",
+    '        axes.annotate(table["names"][row], place, fontsize=8, rotation=30)',
+    '    axes.set(xlabel="log2 fold change", ylabel="-log10 of adjusted p")',
+    "    axes.set_title(title)",
+    "    plt.show()",
+)
+"""A function of the code, called for each comparison."""
 
 
 @dataclass(frozen=True)
@@ -47,32 +69,37 @@ class ComparisonCells:
     ----------
     draft : Draft
     dataset : Dataset
-    loaded : Loaded
+    expression : ExpressionCode
+        What is compared.
     clusters : Clusters
     """
 
     def __init__(
-        self, draft: Draft, dataset: Dataset, loaded: Loaded, clusters: Clusters
+        self,
+        draft: Draft,
+        dataset: Dataset,
+        expression: ExpressionCode,
+        clusters: Clusters,
     ) -> None:
         self._draft, self._dataset = draft, dataset
-        self._loaded, self._clusters = loaded, clusters
+        self._expression, self._clusters = expression, clusters
         self._points: dict[str, NDArray[np.bool_]] = {}
 
     def add(self, comparisons: Iterable[ShownComparison]) -> None:
         """Add all: clusters against the rest together, every other one by itself."""
         comparisons = list(comparisons)
-        if not comparisons or not self._dataset.profile.shape[1]:
+        if not comparisons:
             return
         self._draft.text(
             "## What sets groups apart",
             "The comparisons that were looked at in the window.",
         )
-        self._prepare()
+        self._draft.code(*VOLCANO, imports=[NUMPY, PYPLOT])
         against_rest: dict[str, list[str]] = {}
         others = []
         for one in comparisons:
             cluster = "" if one.column else self._points_of(one.inside).cluster
-            is_of_rows = self._by_scanpy and not one.samples
+            is_of_rows = self._expression.is_log1p and not one.samples
             if is_of_rows and cluster and one.outside is None:
                 against_rest.setdefault(one.method, []).append(cluster)
             else:
@@ -82,49 +109,21 @@ class ComparisonCells:
         for one in others:
             self._compare(one)
 
-    @property
-    def _by_scanpy(self) -> bool:
-        """Whether these are genes: scanpy's fold change asks for logarithms."""
-        return self._loaded.has_genes and self._dataset.expression.is_log1p
-
-    @property
-    def _genes(self) -> str:
-        return "genes" if self._loaded.is_counts else "adata"
-
-    @property
-    def _values(self) -> str:
-        """The code of the AnnData whose ``X`` is compared."""
-        is_of_raw = self._loaded.has_genes and self._loaded.use_raw
-        if is_of_raw and not self._loaded.is_counts:
-            return "adata.raw.to_adata()"
-        return self._genes
-
-    def _prepare(self) -> None:
-        if self._loaded.is_counts:
-            use = "adata.raw.to_adata()" if self._loaded.use_raw else "adata.copy()"
-            self._draft.code(
-                f"genes = {use}",
-                f"sc.pp.normalize_total(genes, target_sum={TARGET_SUM:g})",
-                "sc.pp.log1p(genes)",
-                imports=[SCANPY],
-            )
-
-    def _raw(self) -> dict[str, bool]:
-        use_raw = self._loaded.use_raw
-        if self._loaded.is_counts:
-            return {"use_raw": False}
-        return {} if use_raw is None else {"use_raw": use_raw}
-
     def _against_rest(self, names: list[str], method: str) -> None:
         column = self._clusters.column
         groups = list(dict.fromkeys(names))
         self._rank(column, groups, "rest", method)
 
     def _rank(
-        self, column: str, groups: list[str], reference: str, method: str
+        self,
+        column: str,
+        groups: list[str],
+        reference: str,
+        method: str,
+        within: str = "",
     ) -> None:
         options = {} if reference == "rest" else {"reference": reference}
-        genes = self._genes
+        genes = self._expression.adata
         self._draft.code(
             call(
                 "sc.tl.rank_genes_groups",
@@ -133,11 +132,22 @@ class ComparisonCells:
                 groups=groups,
                 **options,
                 method=method,
-                **self._raw(),
+                **self._expression.options,
             ),
             f"sc.pl.rank_genes_groups({genes}, n_genes={N_SHOWN}, sharey=False)",
             imports=[SCANPY],
         )
+        against = "the rest" if reference == "rest" else reference
+        if len(groups) > 1:
+            self._draft.code(
+                f"for group in {code_of(groups)}:",
+                f"    table = sc.get.rank_genes_groups_df({genes}, group=group)",
+                '    volcano(table, f"{group} against the rest")',
+            )
+        else:
+            table = f"sc.get.rank_genes_groups_df({genes}, group={code_of(groups[0])})"
+            title = code_of(f"{groups[0]} against {against}{within}")
+            self._draft.code(f"table = {table}", f"volcano(table, {title})")
         shown = code_of(groups if len(groups) > 1 else groups[0])
         self._draft.code(f"sc.get.rank_genes_groups_df({genes}, group={shown})")
 
@@ -145,10 +155,13 @@ class ComparisonCells:
         inside = self._group(one, is_inside=True)
         outside = self._group(one, is_inside=False)
         name = inside.name if inside.name != outside.name else f"{inside.name} (1)"
-        self._draft.text(f"**{name}** against **{outside.name}**")
+        within = ""
+        if one.column and one.selected is not None:
+            within = f" in {self._points_of(one.selected).name}"
+        self._draft.text(f"**{name}** against **{outside.name}**{within}")
         code = [f"inside = {inside.code}"]
         code.append(f"outside = {outside.code}")
-        if not self._by_scanpy or one.samples:
+        if not self._expression.is_log1p or one.samples:
             method: dict[str, Any] = {}
             if one.samples:
                 method["samples"] = one.samples
@@ -156,15 +169,28 @@ class ComparisonCells:
                 method["method"] = one.method
             if self._dataset.expression.is_log1p:
                 method["log1p"] = True
-            values = self._values
+            values, title = (
+                self._expression.values,
+                f"{name} against {outside.name}{within}",
+            )
             self._draft.code(
                 *code,
-                call("found = tl.compare", values, "inside", "outside", **method),
-                'found.plot.barh(x="names", y="scores", legend=False).invert_yaxis()',
-                "found",
+                call(
+                    "found = tl.compare",
+                    values,
+                    "inside",
+                    "outside",
+                    **method,
+                    n_top=None,
+                ),
+                f"top = found.head({N_SHOWN})",
+                'top.plot.barh(x="names", y="scores", legend=False).invert_yaxis()',
+                f"volcano(found, {code_of(title)})",
+                "top",
+                imports=[TL],
             )
             return
-        genes = self._genes
+        genes = self._expression.adata
         picked: tuple[str, ...]
         if one.outside is None and not one.column:
             picked = "np.where", "inside", code_of(name), code_of(outside.name)
@@ -175,7 +201,7 @@ class ComparisonCells:
             reference = outside.name
         code.append(call(f'{genes}.obs["group"] = {picked[0]}', *picked[1:]))
         self._draft.code(*code, imports=[NUMPY])
-        self._rank("group", [name], reference, one.method)
+        self._rank("group", [name], reference, one.method, within)
 
     def _group(self, one: ShownComparison, *, is_inside: bool) -> _Group:
         if one.column and one.selected is not None:
@@ -191,14 +217,11 @@ class ComparisonCells:
         assert one.selected is not None
         selected = self._points_of(one.selected)
         level, other = one.levels
-        column = f"adata.obs[{code_of(one.column)}].astype(str)"
         if is_inside:
-            return _Group(level, f"({selected.code}) & ({column} == {code_of(level)})")
+            return _Group(level, f"({selected.code}) & {_has(one.column, level)}")
         if other:
-            return _Group(other, f"({selected.code}) & ({column} == {code_of(other)})")
-        return _Group(
-            "the others", f"({selected.code}) & ({column} != {code_of(level)})"
-        )
+            return _Group(other, f"({selected.code}) & {_has(one.column, other)}")
+        return _Group("the others", f"({selected.code}) & ~{_has(one.column, level)}")
 
     def _points_of(self, points: NDArray[np.bool_]) -> _Group:
         """Return clusters, where the points are all of theirs, or single points."""
@@ -242,3 +265,11 @@ class ComparisonCells:
             for group, points in self._points.items()
         ]
         pd.concat(parts).to_csv(path, index=False)
+
+
+def _has(column: str, level: str) -> str:
+    """Return the code that tells which rows have a level of a column."""
+    values = f"adata.obs[{code_of(column)}]"
+    if level == MISSING:
+        return f"{values}.isna()"
+    return f"({values}.astype(str) == {code_of(level)})"

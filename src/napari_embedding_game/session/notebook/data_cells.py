@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +10,32 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.data.as_anndata import FEATURES, SAMPLES, as_anndata
-from napari_embedding_game.data.columns import unique_names
+from napari_embedding_game.data.columns import NUMBERED, unique_names
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import stored_space
 from napari_embedding_game.data.formats.anndata_contents import OBS, split_space
-from napari_embedding_game.data.formats.anndata_parts import RAW_HOLDS_COUNTS
+from napari_embedding_game.data.formats.anndata_parts import (
+    GENES_OF_RAW,
+    RAW_HOLDS_COUNTS,
+)
+from napari_embedding_game.data.readers import is_table
 from napari_embedding_game.session.maps import PART
-from napari_embedding_game.session.notebook.draft import Draft, call, code_of
+from napari_embedding_game.session.notebook.draft import (
+    NUMPY,
+    PANDAS,
+    SCANPY,
+    Draft,
+    call,
+    code_of,
+)
+from napari_embedding_game.session.notebook.recipe_cells import (
+    harmony_cells,
+    recipe_cells,
+)
 
-SCANPY = "import scanpy as sc"
-PANDAS = "import pandas as pd"
-NUMPY = "import numpy as np"
 READ = "from napari_embedding_game import read"
-HARMONY = "X_pca_harmony"
+READ_ZARR = "from anndata.io import read_zarr"
 _SINGLE = "Single precision, as the window computes in it:"
 
 
@@ -64,41 +75,93 @@ def load_cells(draft: Draft, dataset: Dataset, *, of_part: bool) -> Loaded:
     is_plain = dataset.source is not None and _is_plain(dataset, recipe)
     if is_plain:
         loaded = _by_scanpy(draft, dataset, recipe)
-    elif dataset.source is not None or dataset.name.lower() in SAMPLES:
+    elif _is_read_again(dataset, recipe):
         loaded = _by_our_reader(draft, dataset, recipe)
     else:
         return _from_beside(draft, dataset)
-    is_cut = of_part or (recipe is None and is_plain and not dataset.kept.all())
-    if is_cut:
-        _keep_rows(draft, dataset, of_part)
+    is_whole = bool(dataset.kept.all())
+    mixed = dataset.provenance.get("harmony")
+    if mixed is not None:
+        if is_plain and not is_whole:
+            _keep_finite_rows(draft, dataset)
+        rep = harmony_cells(draft, mixed, loaded.where["use_rep"])
+        loaded = replace(loaded, where={"use_rep": rep})
+    # Rows that were joined with label images leave out those about the background.
+    if of_part or (dataset.source_objects is not None and not is_whole):
+        _keep_named_rows(draft, dataset, of_part)
+    elif recipe is None and mixed is None and is_plain and not is_whole:
+        _keep_finite_rows(draft, dataset)
     return loaded
 
 
 def _is_plain(dataset: Dataset, recipe: Any) -> bool:
-    """Return whether scanpy reads the same numbers as the window."""
+    """Return whether anndata reads the same numbers as the window."""
     source = dataset.source
     assert source is not None
-    space = dataset.space if recipe is None else str(recipe["space"])
-    if source.suffix.lower() != ".h5ad" or space == OBS or space.startswith("tables"):
+    space = _space_read(dataset)
+    is_anndata = source.suffix.lower() in (".h5ad", ".zarr")
+    if not is_anndata or space == OBS or space.startswith("tables"):
+        return False
+    if recipe is not None and (space.startswith("obsm") or _lacks_values(dataset)):
         return False
     stored = stored_space(source, space)
     if stored is None:
         return not source.exists()
-    n_columns = dataset.X.shape[1] if recipe is None else stored.n_columns
+    n_columns = dataset.X.shape[1] if recipe is None else _n_genes(dataset, recipe)
     is_whole = dataset.is_distances or stored.n_columns == n_columns
     return stored.form in ("dense", "csr", "csc") and is_whole
 
 
+def _is_read_again(dataset: Dataset, recipe: Any) -> bool:
+    """Return whether our reader gives the same numbers as the window had."""
+    source = dataset.source
+    if source is None:
+        return dataset.name.lower() in SAMPLES
+    is_whole = dataset.source_objects is None or bool(dataset.kept.all())
+    if is_table(source) and not is_whole:
+        return False  # columns were standardised without the rows of the background
+    if recipe is None or not source.exists():
+        return True
+    from napari_embedding_game.data.readers import columns
+
+    space = str(recipe["space"])
+    is_of_raw = any(note.startswith(GENES_OF_RAW) for note in dataset.notes)
+    has_genes = not space.startswith("obsm") and not is_of_raw
+    return has_genes and len(columns(source, space)) == _n_genes(dataset, recipe)
+
+
+def _space_read(dataset: Dataset) -> str:
+    """Return the space of the file, which the recipe or Harmony has made another of."""
+    noted = (dataset.provenance.get(step) for step in ("recipe", "harmony"))
+    return next((str(one["space"]) for one in noted if one is not None), dataset.space)
+
+
+def _n_genes(dataset: Dataset, recipe: Any) -> int:
+    """Return how many genes the recipe was given."""
+    n_left = int(dataset.profile.shape[1])
+    return n_left + int(recipe["genes_left_out"])
+
+
+def _lacks_values(dataset: Dataset) -> bool:
+    """Return whether rows were left out when they were read."""
+    return any("missing or infinite" in note for note in dataset.notes)
+
+
 def _by_scanpy(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
     assert dataset.source is not None
-    space = dataset.space if recipe is None else str(recipe["space"])
+    space = _space_read(dataset)
     stored = stored_space(dataset.source, space)
     draft.text("## Data")
-    lines = [f"adata = sc.read_h5ad({code_of(draft.path_to(dataset.source))})"]
+    is_zarr = dataset.source.suffix.lower() == ".zarr"
+    reads, reader = ("read_zarr", READ_ZARR) if is_zarr else ("sc.read_h5ad", SCANPY)
+    lines = [f"adata = {reads}({code_of(draft.path_to(dataset.source))})"]
     if not dataset.source_obs_names.is_unique:
         lines.append("adata.obs_names_make_unique()")
     place = split_space(space)
     has_raw = stored is not None and stored.has_raw
+    uses_raw = has_raw and recipe is None and RAW_HOLDS_COUNTS not in dataset.notes
+    if any(note.startswith(NUMBERED) for note in dataset.notes):
+        lines += _numbered(uses_raw=uses_raw)
     if recipe is not None:
         target = (
             "adata.X" if place is None else f"adata.{place[0]}[{code_of(place[1])}]"
@@ -109,21 +172,20 @@ def _by_scanpy(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
         )
         if not is_ready:
             lines.append(f'adata.X = csr_matrix({target}, dtype="float32")')
-            imports = [SCANPY, "from scipy.sparse import csr_matrix"]
+            imports = [reader, "from scipy.sparse import csr_matrix"]
         else:
-            imports = [SCANPY]
+            imports = [reader]
             if place is not None:
                 lines.append(f"adata.X = {target}")
         draft.code(*lines, "adata", imports=imports)
-        where = _recipe_cells(draft, dataset, recipe)
+        where = recipe_cells(draft, dataset, recipe)
         use_raw = False if has_raw else None
         return Loaded({"use_rep": where}, use_raw, True, False)
     is_single = stored is not None and stored.dtype == "float32"
     target = "adata.X" if place is None else f"adata.{place[0]}[{code_of(place[1])}]"
     if not is_single:
         lines += [f"# {_SINGLE}", f'{target} = {target}.astype("float32")']
-    draft.code(*lines, "adata", imports=[SCANPY])
-    uses_raw = has_raw and RAW_HOLDS_COUNTS not in dataset.notes
+    draft.code(*lines, "adata", imports=[reader, SCANPY])
     kind = dataset.expression.kind if dataset.profile.shape[1] else "values"
     return Loaded(
         _where(dataset, place),
@@ -133,11 +195,22 @@ def _by_scanpy(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
     )
 
 
+def _numbered(*, uses_raw: bool) -> list[str]:
+    """Return the code that gives genes of one name a number, as the window does."""
+    if not uses_raw:
+        return ["adata.var_names_make_unique()"]
+    return [
+        "genes = adata.raw.to_adata()",
+        "genes.var_names_make_unique()",
+        "adata.raw = genes",
+    ]
+
+
 def _where(dataset: Dataset, place: tuple[str, str] | None) -> dict[str, str]:
     if place is None:
         return {"use_rep": "X"}
     if not dataset.is_distances:
-        return {"use_rep": place[1] if place[0] == "obsm" else dataset.space}
+        return {"use_rep": place[1] if place[0] == "obsm" else _space_read(dataset)}
     key = place[1].removesuffix("distances").rstrip("_")
     return {"neighbors_key": key or "neighbors"}
 
@@ -166,7 +239,7 @@ def _by_our_reader(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
     lines += [f'adata.X = csr_matrix(adata.obsm["{FEATURES}"])  # the counts']
     imports = [READ, SCANPY, "from scipy.sparse import csr_matrix"]
     draft.code(*lines, "adata", imports=imports)
-    where = _recipe_cells(draft, dataset, recipe)
+    where = recipe_cells(draft, dataset, recipe)
     return Loaded({"use_rep": where}, None, True, False)
 
 
@@ -175,7 +248,7 @@ def _options(dataset: Dataset, recipe: Any) -> dict[str, Any]:
     from napari_embedding_game.data.readers import columns, spaces
 
     assert dataset.source is not None
-    space = dataset.space if recipe is None else str(recipe["space"])
+    space = _space_read(dataset)
     options: dict[str, Any] = {}
     known = spaces(dataset.source) if dataset.source.exists() else []
     if space in known[1:] or space == OBS:
@@ -184,11 +257,11 @@ def _options(dataset: Dataset, recipe: Any) -> dict[str, Any]:
     if recipe is None and offered and not dataset.is_distances:
         left_out = set(offered) - set(dataset.var_names)
         repeats = any("that repeat" in n and "Left out" in n for n in dataset.notes)
-        if left_out and repeats:
+        if left_out and repeats and dataset.source_objects is None:
             options["duplicates"] = "drop"
         elif left_out:
             options["columns"] = list(dataset.var_names)
-    if any("missing or infinite" in note for note in dataset.notes):
+    if _lacks_values(dataset):
         options["missing"] = "drop"
     return options
 
@@ -202,26 +275,32 @@ def _from_beside(draft: Draft, dataset: Dataset) -> Loaded:
         as_anndata(dataset).write_h5ad(path, compression="gzip")
 
     name = draft.beside("features.h5ad", write)
+    why = "were not read from a file" if dataset.source is None else "are no file's"
     draft.text(
         "## Data",
-        f"The numbers were not read from a file: they are those of **{dataset.name}**, "
-        f"as they were in napari. They were saved beside this notebook, in `{name}`.",
+        f"The numbers {why}: they are those of **{dataset.name}**, as they were in "
+        f"napari. They were saved beside this notebook, in `{name}`.",
     )
     draft.code(f"adata = sc.read_h5ad({code_of(name)})", "adata", imports=[SCANPY])
     return Loaded({"use_rep": FEATURES}, None, bool(dataset.profile.shape[1]), False)
 
 
-def _keep_rows(draft: Draft, dataset: Dataset, of_part: bool) -> None:
-    """Keep only the rows that are on the map."""
-    if not of_part and dataset.space.startswith("obsm["):
-        key = dataset.space.split("'")[1]
-        draft.text("Rows with missing values were left out.")
-        draft.code(
-            f"is_finite = np.isfinite(adata.obsm[{code_of(key)}]).all(axis=1)",
-            "adata = adata[is_finite].copy()",
-            imports=[NUMPY],
-        )
+def _keep_finite_rows(draft: Draft, dataset: Dataset) -> None:
+    """Leave out the rows of which the space lacks values."""
+    place = split_space(_space_read(dataset))
+    if place is None or place[0] != "obsm":
+        _keep_named_rows(draft, dataset, of_part=False)
         return
+    draft.text("Rows with missing values were left out.")
+    draft.code(
+        f"is_finite = np.isfinite(adata.obsm[{code_of(place[1])}]).all(axis=1)",
+        "adata = adata[is_finite].copy()",
+        imports=[NUMPY],
+    )
+
+
+def _keep_named_rows(draft: Draft, dataset: Dataset, of_part: bool) -> None:
+    """Keep only the rows that are on the map, by their names."""
     names = pd.Index(unique_names(dataset.source_obs_names))[dataset.kept]
 
     def write(path: Path) -> None:
@@ -237,47 +316,3 @@ def _keep_rows(draft: Draft, dataset: Dataset, of_part: bool) -> None:
         "adata = adata[rows.index].copy()",
         imports=[PANDAS],
     )
-
-
-def _recipe_cells(draft: Draft, dataset: Dataset, recipe: Mapping[str, Any]) -> str:
-    """Add the recipe for raw counts, step by step; return the space that it makes."""
-    draft.text(
-        "## From raw counts to principal components",
-        "Cells with few genes and genes in few cells are left out; the counts of each "
-        "cell are normalised, and logarithms taken. Of the genes that vary most, "
-        "scaled, principal components are computed.",
-    )
-    draft.code(
-        f"sc.pp.filter_cells(adata, min_genes={max(1, recipe['min_genes'])})",
-        f"sc.pp.filter_genes(adata, min_cells={max(1, recipe['min_cells'])})",
-        f"sc.pp.normalize_total(adata, target_sum={recipe['target_sum']:g})",
-        "sc.pp.log1p(adata)",
-        "",
-        "sc.pp.highly_variable_genes(adata, "
-        f"n_top_genes={min(recipe['n_top_genes'], dataset.profile.shape[1])})",
-        'variable = adata[:, adata.var["highly_variable"]].copy()',
-        "variable.X = variable.X.toarray()",
-        f"sc.pp.scale(variable, max_value={recipe['max_value']:g})",
-        f"sc.pp.pca(variable, n_comps={recipe['components']}, "
-        f"random_state={recipe['random_state']})",
-        'adata.obsm["X_pca"] = variable.obsm["X_pca"]',
-        imports=[SCANPY],
-    )
-    draft.code("sc.pl.pca_variance_ratio(variable)")
-    key = recipe.get("batch_key")
-    if key is None:
-        return "X_pca"
-    draft.text(f"Harmony mixes the levels of `{key}` in the components.")
-    draft.code(
-        "harmony = harmonypy.run_harmony(",
-        '    adata.obsm["X_pca"].astype("float64"),',
-        f"    adata.obs[[{code_of(key)}]],",
-        f"    [{code_of(key)}],",
-        f"    random_state={recipe['random_state']},",
-        "    verbose=False,",
-        ")",
-        f'adata.obsm["{HARMONY}"] = harmony.Z_corr.astype("float32")',
-        imports=["import harmonypy"],
-    )
-    draft.code(f'sc.pl.embedding(adata, "{HARMONY}", color={code_of(key)})')
-    return HARMONY

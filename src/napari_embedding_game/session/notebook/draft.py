@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+SCANPY = "import scanpy as sc"
+PANDAS = "import pandas as pd"
+NUMPY = "import numpy as np"
+PYPLOT = "import matplotlib.pyplot as plt"
 WIDTH = 88
 """Most characters of a line of code, where it can be broken."""
 

@@ -13,18 +13,28 @@ from napari_embedding_game.data.export.atomic import is_same_file, whole_or_noth
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.notebook.cluster_cells import (
+    Clusters,
     cluster_cells,
     clusters_of,
 )
-from napari_embedding_game.session.notebook.column_cells import column_cells
+from napari_embedding_game.session.notebook.column_cells import (
+    column_cells,
+    known_columns,
+)
 from napari_embedding_game.session.notebook.comparison_cells import ComparisonCells
-from napari_embedding_game.session.notebook.data_cells import is_part, load_cells
+from napari_embedding_game.session.notebook.data_cells import (
+    Loaded,
+    is_part,
+    load_cells,
+)
 from napari_embedding_game.session.notebook.draft import (
     Draft,
     as_notebook,
     as_script,
     code_of,
 )
+from napari_embedding_game.session.notebook.expression_code import expression_cells
+from napari_embedding_game.session.notebook.figure_cells import FigureCells, drawable
 from napari_embedding_game.session.notebook.methods_text import methods_text
 from napari_embedding_game.session.notebook.run_cells import NOTHING_PLAYED, run_cells
 from napari_embedding_game.session.shown_comparisons import ShownComparison
@@ -122,12 +132,30 @@ def drafted(
     column_cells(draft, saved.dataset, loaded)
     cluster_cells(draft, saved, loaded, clusters, colors)
     comparisons = list(comparisons)
-    ComparisonCells(draft, saved.dataset, loaded, clusters).add(comparisons)
+    _expression(draft, saved, loaded, clusters, comparisons)
     name = f"{path.stem}_clusters.csv"
     draft.text("## Result", f"The cluster of each row is written to `{name}`.")
     draft.code(f"adata.obs[[{code_of(clusters.column)}]].to_csv({code_of(name)})")
     draft.text("## Methods, for a paper", methods_text(saved, comparisons))
     return draft
+
+
+def _expression(
+    draft: Draft,
+    saved: SavedMap,
+    loaded: Loaded,
+    clusters: Clusters,
+    comparisons: list[ShownComparison],
+) -> None:
+    """Add what was looked at of genes, or of other columns, in groups."""
+    dataset = saved.dataset
+    figures = drawable(saved.figures, dataset, known_columns(dataset, loaded))
+    if not (comparisons or figures) or not dataset.profile.shape[1]:
+        return
+    expression = expression_cells(draft, dataset, loaded)
+    ComparisonCells(draft, dataset, expression, clusters).add(comparisons)
+    if figures:
+        FigureCells(draft, dataset, expression, clusters.column).add(figures)
 
 
 def _is_of_part(session: SavedSession, saved: SavedMap) -> bool:
@@ -148,8 +176,8 @@ def _title(draft: Draft, saved: SavedMap) -> None:
         f"# {saved.title}",
         f"The map that was on show in napari on {date.today():%d %B %Y}, as code: "
         f"written by napari-embedding-game {version}. With the same versions of all "
-        "packages, on the same machine, the map is the same bit for bit; elsewhere "
-        "sums may be rounded otherwise, and it then differs in detail.",
+        "packages, on the same machine, the map is the same bit for bit; elsewhere, or "
+        "on a GPU, sums may be rounded otherwise, and it then differs in detail.",
         f"Versions: {', '.join(used)}.",
     )
 

@@ -140,10 +140,17 @@ def _dataset(noted: _Noted, path: Path) -> Dataset:
         if not str(told["name"]).lower().endswith(_WHOLE):
             raise DataError(f"{told['name']} is missing: put it beside {path.name}.")
         source = path
-    recipe = noted.uns.get("provenance", {}).get("recipe")
-    space = str(told["space"] if recipe is None else recipe["space"])
-    steps = None if recipe is None else _recipe(recipe)
-    return finish(load(source, space=_asked(space), missing="drop", recipe=steps))
+    steps = noted.uns.get("provenance", {})
+    recipe, mixed = steps.get("recipe"), steps.get("harmony")
+    space = str((recipe or mixed or told)["space"])
+    reading = load(
+        source,
+        space=_asked(space),
+        missing="drop",
+        recipe=None if recipe is None else _recipe(recipe),
+        batch_key=None if mixed is None else str(mixed["batch_key"]),
+    )
+    return finish(reading)
 
 
 def _asked(space: str) -> str | None:

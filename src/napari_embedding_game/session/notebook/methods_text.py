@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,16 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.names import Init
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.predicted import CELLTYPIST
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.notebook.cluster_cells import clusters_of
 from napari_embedding_game.session.notebook.draft import times
+from napari_embedding_game.session.notebook.recipe_cells import (
+    limits_in_words,
+    listed_in_words,
+)
 from napari_embedding_game.session.notebook.run_cells import NOTHING_PLAYED
+from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
 from napari_embedding_game.session.shown_comparisons import ShownComparison
@@ -55,10 +61,20 @@ REFERENCES = {
         "Zheng GXY et al. Massively parallel digital transcriptional profiling of "
         "single cells. Nature Communications 8, 14049 (2017).",
     ),
+    "celltypist": (
+        "Dominguez Conde et al. 2022",
+        "Domínguez Conde C et al. Cross-tissue immune cell analysis reveals "
+        "tissue-specific features in humans. Science 376, eabl5197 (2022).",
+    ),
     "harmony": (
         "Korsunsky et al. 2019",
         "Korsunsky I et al. Fast, sensitive and accurate integration of single-cell "
         "data with Harmony. Nature Methods 16, 1289-1296 (2019).",
+    ),
+    "scrublet": (
+        "Wolock et al. 2019",
+        "Wolock SL, Lopez R, Klein AM. Scrublet: computational identification of cell "
+        "doublets in single-cell transcriptomic data. Cell Systems 8, 281-291 (2019).",
     ),
     "tsne": (
         "van der Maaten and Hinton 2008",
@@ -168,30 +184,55 @@ def _of_data(dataset: Dataset, paper: _Paper) -> list[str]:
         if dataset.is_distances:
             return [f"The neighbours of {rows} were those of its {dataset.space}."]
         columns = f"{n_columns:,} column{'' if n_columns == 1 else 's'}"
-        return [f"The map shows {rows} ({dataset.space}, {columns})."]
+        mixed = dataset.provenance.get("harmony")
+        space = dataset.space if mixed is None else mixed["space"]
+        told = [f"The map shows {rows} ({space}, {columns})."]
+        return told if mixed is None else [*told, _of_harmony(mixed, paper)]
     cite = paper.cite("scanpy", "zheng")
-    numbers = (
-        f"Raw counts of {n:,}{of_all} cells of {dataset.name} were prepared with "
-        f"scanpy {recipe['scanpy']} {cite}: cells with fewer than "
-        f"{recipe['min_genes']} genes and genes in fewer than {recipe['min_cells']} "
-        f"cells were left out, counts were normalised to {recipe['target_sum']:,.0f} "
-        f"per cell and ln(1 + x) was taken, the {recipe['genes_used']:,} most variable "
-        f"genes were scaled to unit variance (at most {recipe['max_value']:g}), and "
+    used = recipe.get("cells_used", n)
+    of_all = "" if used == n_all else f" of {n_all:,}"
+    sentences = [
+        f"Raw counts of {used:,}{of_all} cells of {dataset.name} were prepared with "
+        f"scanpy {recipe['scanpy']} {cite}: "
+        f"{_of_cells_left_out(recipe, paper)}, and genes in fewer than "
+        f"{max(1, recipe['min_cells']):,} cells ({recipe['genes_left_out']:,}) were "
+        f"left out, counts were normalised to {recipe['target_sum']:,.10g} per cell "
+        f"and ln(1 + x) was taken, the {recipe['genes_used']:,} most variable genes "
+        f"were scaled to unit variance (at most {recipe['max_value']:g}), and "
         f"{recipe['components']} principal components were computed."
-    )
-    sentences = [numbers]
-    key = recipe.get("batch_key")
-    if key is not None:
-        sentences.append(
-            f'The levels of "{key}" were mixed in the components by Harmony '
-            f"{paper.cite('harmony')[:-1]}; harmonypy {recipe['harmonypy']})."
-        )
+    ]
+    if recipe.get("batch_key") is not None:
+        sentences.append(_of_harmony(recipe, paper))
+    if n != used:
+        sentences.append(f"The map shows {n:,} of these cells.")
     return sentences
+
+
+def _of_harmony(noted: Mapping[str, Any], paper: _Paper) -> str:
+    return (
+        f'The levels of "{noted["batch_key"]}" were mixed in the components by Harmony '
+        f"{paper.cite('harmony')[:-1]}; harmonypy {noted['harmonypy']})."
+    )
+
+
+def _of_cells_left_out(recipe: Mapping[str, Any], paper: _Paper) -> str:
+    """Return which cells were left out, with how many they were."""
+    told = f"cells with {listed_in_words(limits_in_words(recipe))}"
+    if not recipe.get("doublets"):
+        return told
+    key, n = recipe["batch_key"], recipe["left_out"]["doublets"]
+    among = "" if key is None else f' in each level of "{key}"'
+    return (
+        f"{told}, then doublets that scrublet {paper.cite('scrublet')[:-1]}; scanpy's, "
+        f"with exact neighbours) finds{among} ({n:,})"
+    )
 
 
 def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
     game, start, snapshot = record.game, record.start, saved.snapshot
     assert snapshot is not None
+    if saved.behind is not None:
+        return [_placed_told(saved.behind)]
     method, n = get_method(game.method), len(snapshot.embedding)
     library = _LIBRARIES.get(game.method)
     by = _named(game.method, paper)
@@ -242,6 +283,16 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
             f"{paper.cite('pressure')}."
         )
     return [*sentences, *_of_steering(record, paper)]
+
+
+def _placed_told(on: PlacedOn) -> str:
+    n, name = len(on.cells), Path(on.reference).name
+    return (
+        f"The cells were placed on the map of a reference ({name}, {n:,} cells) with "
+        f"napari-embedding-game {metadata.version('napari-embedding-game')}: each "
+        "where its edges to the cells of the reference that are nearest to it, which "
+        "stayed where they were, and their repulsion have it."
+    )
 
 
 def _named(method: str, paper: _Paper) -> str:
@@ -340,6 +391,12 @@ def _of_columns(dataset: Dataset, paper: _Paper) -> list[str]:
             f"Gene sets ({names}) were scored by scanpy's score_genes {scanpy}."
         )
     for one in dataset.predicted.values():
+        if one.by == CELLTYPIST:
+            told.append(
+                f"Labels were predicted by CellTypist {paper.cite('celltypist')} with "
+                f"the model {Path(one.reference).name}, without majority voting."
+            )
+            continue
         batch = " after a batch effect was taken away" if one.correct_batch else ""
         told.append(
             f'Labels of "{one.label}" were predicted{batch} by the votes of the cells '

@@ -62,14 +62,19 @@ def run_cells(
     check(record)
     n_points = len(snapshot.embedding)
     merged = {} if n_clusters is None else {"n_clusters": n_clusters}
-    title = get_method(record.game.method).title
-    draft.text(f"## Map: {title}", *_told(record, snapshot.finished, loaded))
+    if saved.behind is not None:
+        name = Path(saved.behind.reference).name
+        told = f"The cells lie where they were placed on the map of `{name}`."
+        draft.text("## Map: placed on a reference", told)
+    else:
+        title = get_method(record.game.method).title
+        draft.text(f"## Map: {title}", *_told(record, snapshot.finished, loaded))
     if record.is_branch or record.forced or not _is_exact(record, n_points):
         name = draft.beside("run.zip", _writer_of_session(saved))
-        draft.text(
-            f"What was done by hand, or from an earlier map on, is in `{name}`, a "
-            "session file, and is repeated from there."
-        )
+        what = "What was done by hand, or from an earlier map on, is"
+        if saved.behind is not None:
+            what = "These places are"
+        draft.text(f"{what} in `{name}`, a session file, and repeated from there.")
         where = _with_quotes(loaded.where)
         draft.code(
             call("tl.replay", "adata", code_of(name), **where, **merged), imports=[TL]

@@ -13,7 +13,7 @@ from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session.reference.mapping import map_cells
+from napari_embedding_game.session.reference.mapping import MappedCells, map_cells
 from napari_embedding_game.session.reference.new_cells import NewCells
 from napari_embedding_game.session.reference.reference_map import (
     ReferenceMap,
@@ -73,9 +73,17 @@ def predict_labels(
     mapped = yield from map_cells(
         reference, cells, [label], correct_batch=correct_batch
     )
+    found = labels_of(mapped, path, label, correct_batch=correct_batch)
+    return found, mapped.notes
+
+
+def labels_of(
+    mapped: MappedCells, path: Path, label: str, *, correct_batch: bool
+) -> PredictedLabels:
+    """Return the labels of new cells that were mapped onto the reference of a file."""
     texts = pd.Categorical(mapped.labels[label])
     told = texts.remove_categories([one for one in texts.categories if one == ""])
-    found = PredictedLabels(
+    return PredictedLabels(
         reference=str(path),
         label=label,
         correct_batch=correct_batch,
@@ -86,7 +94,6 @@ def predict_labels(
         distance=mapped.distance.astype(np.float32),
         unlike=mapped.unlike,
     )
-    return found, mapped.notes
 
 
 def first_label(reference: ReferenceMap) -> str | None:

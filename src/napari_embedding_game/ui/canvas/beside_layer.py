@@ -1,4 +1,4 @@
-"""The layer of the maps that are seen side by side with the one on show."""
+"""The layer of other points: maps side by side with the one on show, or behind it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,32 @@ from napari_embedding_game.ui.connections import Connections
 if TYPE_CHECKING:
     import napari
 
-NAME = "compared maps"
+NAME, BEHIND = "compared maps", "cells of the reference"
 
 
 class BesideLayer:
     """Draws the same points once more for each other map, in the same looks.
+
+    Or the cells of a reference behind the points that were placed on its map.
 
     Parameters
     ----------
     viewer : napari.Viewer
     on_removed : callable
         Called when somebody deleted the layer.
+    name : str, optional
+        Of the layer.
     """
 
-    def __init__(self, viewer: napari.Viewer, on_removed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        on_removed: Callable[[], None],
+        name: str = NAME,
+    ) -> None:
         self._viewer = viewer
         self._on_removed = on_removed
+        self._name = name
         self.layer: Points | None = None
         self._picture: MapPicture | None = None
         self._n_maps = 0
@@ -50,22 +60,30 @@ class BesideLayer:
         if layer is not None and layer in self._viewer.layers:
             self._viewer.layers.remove(layer)
 
-    def show(self, world: NDArray[np.floating], axes: list[int], n_maps: int) -> None:
+    def show(
+        self,
+        world: NDArray[np.floating],
+        axes: list[int],
+        n_maps: int,
+        below: Points | None = None,
+    ) -> None:
         """Place the points; their looks come with :meth:`recolor`.
 
         Parameters
         ----------
-        world : (n_maps N, 2) array
-            Row and column of each point, map after map.
+        world : (n_maps N, 2) or (n_maps N, 3) array
+            [Depth,] row and column of each point, map after map.
         axes : list of int
-            Axes of the layer along rows and columns.
+            Axes of the layer along [depth,] rows and columns.
         n_maps : int
+        below : Points, optional
+            The layer that these points are drawn behind of.
         """
         self._n_maps = n_maps
-        if self.layer is None or len(self.layer.data) != len(world):
+        if self.layer is None or self.layer.data.shape != world.shape:
             self.clear()
             self._n_maps = n_maps
-            self._add(world)
+            self._add(world, below)
         assert self.layer is not None
         with in_place(self.layer, "data") as data:
             data[:, axes] = world
@@ -108,12 +126,16 @@ class BesideLayer:
 
     # Inside
 
-    def _add(self, world: NDArray[np.floating]) -> None:
-        active = self._viewer.layers.selection.active
+    def _add(self, world: NDArray[np.floating], below: Points | None) -> None:
+        layers = self._viewer.layers
+        active = layers.selection.active
         layer = points_layer(np.array(world, np.float32), 1.0)
-        layer.name = NAME
-        self._viewer.add_layer(layer)
-        self._viewer.layers.selection.active = active
+        layer.name = self._name
+        if below in layers:
+            layers.insert(layers.index(below), layer)
+        else:
+            self._viewer.add_layer(layer)
+        layers.selection.active = active
         self.layer = layer
         self._picture = MapPicture(self._viewer, layer)
 

@@ -16,7 +16,9 @@ from qtpy.QtCore import QObject, QTimer, Signal
 from napari_embedding_game.core.types import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.figure import Levels
+from napari_embedding_game.data.predicted import OR_UNLIKE
 from napari_embedding_game.session.hiding import CLUSTERS, Hiding
+from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.connections import Connections
@@ -49,6 +51,10 @@ MUTED, MUTED_VALUE = 0.88, 0.6
 Not by opacity: where many points lie on each other the faintest add up to full colour.
 """
 GREY_ON_DARK, GREY_ON_LIGHT = 0.24, 0.8
+BEHIND_ON_DARK, BEHIND_ON_LIGHT = 0.27, 0.82
+"""Grey of the cells of a reference that new cells were placed among."""
+PALE = 0.35
+"""Share of the colour of its label in such a cell, where the map shows labels."""
 TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""
 LEGEND_MS = 400
@@ -82,8 +88,14 @@ class Drawing(QObject):
         self._session = session = workspace.session
         self._on_lost = on_lost
         self.layers = MapLayers(
-            viewer, self._lose, workspace.kept_map, self._on_beside_removed
+            viewer,
+            self._lose,
+            workspace.kept_map,
+            self._on_beside_removed,
+            self._on_behind_removed,
         )
+        self._unwanted: PlacedOn | None = None
+        """A reference whose cells somebody has removed from behind the map."""
         workspace.kept_map = None
         self._show_landmarks()
         # A dock that is opened again finds the map of the former one.
@@ -123,6 +135,7 @@ class Drawing(QObject):
         ):
             self._connections.connect(signal, slot)
         self._choose_coloring()
+        self._draw_behind(self._behind(session.drawn))  # of a dock opened again
 
     def close(self) -> None:
         """Undo the connections to session and viewer; the layers stay."""
@@ -180,13 +193,16 @@ class Drawing(QObject):
         looks = self._colors(snapshot), self._magnification(snapshot), self._above()
         hidden = session.hiding.mask
         self.layers.hide(hidden)
+        behind = self._behind(snapshot)
+        within = None if behind is None else behind.corners
         drawn = self.layers.show(
             snapshot,
             *looks,
             follows=session.comparing.drawn is None or panels is not None,
-            within=None if panels is None else panels.corners,
+            within=within if panels is None else panels.corners,
         )
         if drawn:
+            self._draw_behind(behind)
             self.layers.show_beside(None if beside is None else beside.places)
             self.layers.beside.recolor(*looks, self.layers.unit, hidden)
         if drawn and self._session.state == "running":
@@ -204,6 +220,7 @@ class Drawing(QObject):
             self.layers.recolor(
                 self._colors(snapshot), self._magnification(snapshot), self._above()
             )
+            self._draw_behind(self._behind(self._session.drawn))
             self.layers.fade_landmarks(not self._session.selection.is_empty)
             self.tell_legend()
 
@@ -330,8 +347,11 @@ class Drawing(QObject):
     def _on_beside_removed(self) -> None:
         self._session.comparing.lay_side_by_side(False)
 
+    def _on_behind_removed(self) -> None:
+        self._unwanted = self._session.placed_on
+
     def _on_theme(self, event: object = None) -> None:
-        if not self._session.selection.is_empty:
+        if self.layers.behind.layer is not None or not self._session.selection.is_empty:
             self.redraw()
 
     def _on_state(self, state: str) -> None:
@@ -401,6 +421,41 @@ class Drawing(QObject):
         of_file = {name: f"{name} (file)" for name in table}
         obs = dataset.obs.rename(columns=of_file)
         self.layers.set_features(pd.concat([obs, table], axis=1))
+
+    # The cells of a reference
+
+    def _behind(self, snapshot: Snapshot | None) -> PlacedOn | None:
+        """Return the reference that is drawn behind a snapshot, None for none."""
+        session = self._session
+        if snapshot is not session.snapshot or session.panels is not None:
+            return None  # its cells lie where those of the map itself do
+        behind = session.behind
+        return None if behind is self._unwanted else behind
+
+    def _draw_behind(self, behind: PlacedOn | None) -> None:
+        if behind is None:
+            self.layers.show_behind(None, np.zeros((0, 4), np.float32))
+        else:
+            self.layers.show_behind(behind.cells, self._behind_colors(behind))
+
+    def _behind_colors(self, behind: PlacedOn) -> Colors:
+        """Return grey, or pale colours of the labels where the map shows those."""
+        grey = BEHIND_ON_LIGHT if self._viewer.theme == "light" else BEHIND_ON_DARK
+        names = [*behind.names, ""]
+        colors = np.array([[*3 * [grey], 1.0]] * len(names), np.float32)
+        legend, dataset = self.legend(), self._session.dataset
+        shown = dataset is not None and any(
+            one.label == behind.label
+            and self._session.look.color_by in (name, name + OR_UNLIKE)
+            for name, one in dataset.predicted.items()
+        )
+        if shown and legend.colors is not None:
+            known = {name: i for i, (name, _) in enumerate(legend.levels)}
+            for place, name in enumerate(names):
+                if name in known:
+                    mixed = PALE * legend.colors[known[name]][:3] + (1 - PALE) * grey
+                    colors[place, :3] = mixed
+        return colors[behind.codes]
 
     # Colours and sizes
 

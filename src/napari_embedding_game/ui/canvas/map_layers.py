@@ -20,7 +20,7 @@ from napari.layers import Layer, Points
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.types import Snapshot
-from napari_embedding_game.ui.canvas.beside_layer import BesideLayer
+from napari_embedding_game.ui.canvas.beside_layer import BEHIND, BesideLayer
 from napari_embedding_game.ui.canvas.map_picture import MapPicture
 from napari_embedding_game.ui.canvas.overlays.lasso_overlay import inside
 from napari_embedding_game.ui.canvas.placement import SIDE, Frame, free_box
@@ -89,6 +89,8 @@ class MapLayers:
         The map of a former dock, as it was ``kept``; none by default.
     on_beside_removed : callable, optional
         Called when somebody deleted the maps beside this one.
+    on_behind_removed : callable, optional
+        Called when somebody deleted the cells of a reference behind it.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class MapLayers:
         on_lost: Callable[[], None],
         kept: KeptMap | None = None,
         on_beside_removed: Callable[[], None] = lambda: None,
+        on_behind_removed: Callable[[], None] = lambda: None,
     ) -> None:
         self._viewer = viewer
         self._on_lost = on_lost
@@ -113,6 +116,8 @@ class MapLayers:
         """What many points are drawn as while they move."""
         self.beside = BesideLayer(viewer, on_beside_removed)
         """Other maps side by side with this one."""
+        self.behind = BesideLayer(viewer, on_behind_removed, BEHIND)
+        """The cells of a reference that the points were placed among."""
         self._is_blank = False
         """Whether the layers are hidden, as nothing was drawn in them so far."""
         self._landmarks_shown = True
@@ -126,6 +131,7 @@ class MapLayers:
     def close(self) -> None:
         """Leave the layers to the viewer."""
         self.beside.close()
+        self.behind.close()
         self._end_picture()
         self._connections.close()
         self.points = self.landmarks = None
@@ -236,6 +242,23 @@ class MapLayers:
             return
         world = self.to_world(places.reshape(-1, places.shape[-1]))
         self.beside.show(world, self._axes, len(places))
+
+    def show_behind(
+        self, places: NDArray[np.floating] | None, colors: NDArray[np.float32]
+    ) -> None:
+        """Draw other points, (M, d), behind those of the map; None for none.
+
+        Parameters
+        ----------
+        places : (M, d) array or None
+            In units of the embedding.
+        colors : (M, 4) array
+        """
+        if places is None or self.points is None:
+            self.behind.clear()
+            return
+        self.behind.show(self.to_world(places), self._axes, 1, self.points)
+        self.behind.recolor(colors, 1.0, None, self.unit)
 
     def recolor(
         self,
@@ -561,7 +584,13 @@ class MapLayers:
 
     def _extents(self) -> list[NDArray[np.floating]]:
         """Return where the other layers are displayed, each (2, 2)."""
-        map_layers = self.points, self.landmarks, self.beside.layer, *self._given_up
+        map_layers = (
+            self.points,
+            self.landmarks,
+            self.beside.layer,
+            self.behind.layer,
+            *self._given_up,
+        )
         others = [x for x in self._viewer.layers if all(x is not y for y in map_layers)]
         dims = self._viewer.dims
         return [
@@ -657,6 +686,7 @@ class MapLayers:
 
     def _remove_own(self) -> None:
         self.beside.clear()
+        self.behind.clear()
         map_layers = [self.points, self.landmarks, *self._given_up]
         kept = [x for x in self._viewer.layers if x.metadata == PLACEHOLDER]
         self._forget()

@@ -54,6 +54,8 @@ class DisplayControls(ControlsSection):
 
     answered = Signal()
     """A colouring that was chosen elsewhere, as a gene, has got its legend."""
+    placed = Signal(object)
+    """Cells that were placed on the map of a reference."""
     level_picked = Signal(int, bool)
     """The place of a level of the legend, and whether it is added to the selection."""
 
@@ -118,6 +120,7 @@ class DisplayControls(ControlsSection):
         self.column.addLayout(rows)
         self.gene_sets = GeneSetsPanel(session)
         self.reference = ReferencePanel(session)
+        self.reference.placed.connect(self.placed)
         self.column.addWidget(self.legend)
         self.column.addWidget(self.gene_sets)
         self.column.addWidget(self.reference)

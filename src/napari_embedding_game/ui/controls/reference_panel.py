@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -19,6 +20,12 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.session.reference.celltypist_labels import (
+    has_celltypist,
+    predict_by_celltypist,
+    told_of_model,
+)
+from napari_embedding_game.session.reference.placing import PlacedCells, place_cells
 from napari_embedding_game.session.reference.predicting import (
     first_label,
     load_reference,
@@ -37,10 +44,14 @@ from napari_embedding_game.ui.style.form_widgets import (
 )
 from napari_embedding_game.ui.tasks.worker import StageWorker
 
-FILES = "Saved maps (*.h5ad)"
+FILES, MODELS = "Saved maps (*.h5ad)", "CellTypist models (*.pkl)"
 HINT = (
-    "Choose a map that was saved as .h5ad: its cells vote on what those on show are. "
-    "These stay where they are."
+    "Choose a map that was saved as .h5ad: its cells vote on what those on show are, "
+    "and these can be placed on it."
+)
+PLACED = (
+    "Pale points are the cells of the reference; a click on the former map's name, at "
+    "the top, takes you back."
 )
 MUCH_UNLIKE = 0.05
 """Share of cells unlike the reference from which on that is a warning."""
@@ -50,12 +61,16 @@ class ReferencePanel(QWidget):
     """A fold with the reference, the column that is predicted, and a button.
 
     The labels, their confidence and how like the reference each cell is become columns
-    of the metadata; the map is coloured by the labels.
+    of the metadata; the map is coloured by the labels.  A second button places the
+    cells on the map of the reference, which is a map of its own.
 
     Parameters
     ----------
     session : Session
     """
+
+    placed = Signal(object)
+    """The :class:`~.session.reference.placing.PlacedCells` that are to be shown."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -64,9 +79,11 @@ class ReferencePanel(QWidget):
         self._reference: ReferenceMap | None = None
         self._path = Path()
         self.file = QPushButton("Open a reference…")
+        self.model = QPushButton("CellTypist model…")
         self.cancel = QPushButton("Cancel")
         self.label = QComboBox()
         self.predict = QPushButton("Predict")
+        self.place = QPushButton("Place on its map")
         self.correct = QCheckBox("Take a batch effect away")
         self.state = text_label()
         self.fold = Fold("Labels from a reference", self._inside())
@@ -74,8 +91,10 @@ class ReferencePanel(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.fold)
         self.file.clicked.connect(self._open)
+        self.model.clicked.connect(self._open_model)
         self.cancel.clicked.connect(self._cancel)
         self.predict.clicked.connect(self._predict)
+        self.place.clicked.connect(self._place)
         self._connections = Connections()
         self._connections.connect(session.dataset_changed, self._on_dataset)
         self._on_dataset(session.dataset)
@@ -92,6 +111,11 @@ class ReferencePanel(QWidget):
             "Choose an .h5ad file that this program has saved, with cells whose "
             "labels are known."
         )
+        self.model.setToolTip(
+            "Predict labels by a model of CellTypist (.pkl) on this computer; opening "
+            "one can run code that is in it, so take it from people you trust."
+        )
+        self.model.setVisible(has_celltypist())
         self.cancel.setToolTip("Stop; what was predicted before stays.")
         self.label.setToolTip("Column of the reference that is predicted.")
         let_be_narrow(self.label, 10)
@@ -99,6 +123,10 @@ class ReferencePanel(QWidget):
             "Predict the label of every cell on show, and colour the map by it. How "
             "sure each is, and whether it is like the reference at all, are columns, "
             "too."
+        )
+        self.place.setToolTip(
+            "Open a map with the reference's cells in pale colours and those on show "
+            "where they belong among them; the present map stays, one step back."
         )
         self.correct.setToolTip(
             "Take away first what these cells differ in from those of the reference "
@@ -111,11 +139,13 @@ class ReferencePanel(QWidget):
         column.setSpacing(4)
         top, below = QHBoxLayout(), QHBoxLayout()
         top.addWidget(self.file, 1)
+        top.addWidget(self.model)
         top.addWidget(self.cancel)
         below.addWidget(self.label, 1)
         below.addWidget(self.predict)
         column.addLayout(top)
         column.addLayout(below)
+        column.addWidget(self.place)
         column.addWidget(self.correct)
         column.addWidget(self.state)
         return inside
@@ -128,9 +158,10 @@ class ReferencePanel(QWidget):
 
     def _show(self) -> None:
         is_busy, has_labels = self._worker is not None, self.label.count() > 0
-        self.file.setEnabled(not is_busy)
+        for button in (self.file, self.model):
+            button.setEnabled(not is_busy)
         self.cancel.setVisible(is_busy)
-        for widget in (self.label, self.predict, self.correct):
+        for widget in (self.label, self.predict, self.place, self.correct):
             widget.setVisible(self._reference is not None)
             widget.setEnabled(has_labels and not is_busy)
 
@@ -160,6 +191,20 @@ class ReferencePanel(QWidget):
             path = Path(name)
             self._begin(lambda: load_reference(path), lambda ref: self._take(ref, path))
 
+    def _open_model(self) -> None:
+        dataset = self._session.dataset
+        name, _ = QFileDialog.getOpenFileName(self, "Open a model", "", MODELS)
+        if name and dataset is not None and self._worker is None:
+            path = Path(name)
+            self._begin(
+                lambda: predict_by_celltypist(dataset, path),
+                lambda made: self._on_by_model(*made),
+            )
+
+    def _on_by_model(self, found: PredictedLabels, notes: tuple[str, ...]) -> None:
+        self._color_by(found)
+        show_text(self.state, " ".join([told_of_model(found), *notes]), "note")
+
     def _take(self, reference: ReferenceMap, path: Path) -> None:
         self._reference, self._path = reference, path
         self.label.clear()
@@ -182,14 +227,44 @@ class ReferencePanel(QWidget):
             lambda made: self._on_predicted(reference, *made),
         )
 
+    def _place(self) -> None:
+        dataset, reference = self._session.dataset, self._reference
+        if dataset is None or reference is None or self._worker is not None:
+            return
+        path, label = self._path, self.label.currentText()
+        is_corrected = self.correct.isChecked()
+        self._begin(
+            lambda: place_cells(
+                dataset, reference, path, label, correct_batch=is_corrected
+            ),
+            lambda cells: self._on_placed(reference, cells),
+        )
+
+    def _on_placed(self, reference: ReferenceMap, cells: PlacedCells) -> None:
+        self.placed.emit(cells)
+        self._tell(reference, cells.predicted, cells.notes, PLACED)
+
     def _on_predicted(
         self, reference: ReferenceMap, found: PredictedLabels, notes: tuple[str, ...]
     ) -> None:
+        self._color_by(found)
+        self._tell(reference, found, notes)
+
+    def _color_by(self, found: PredictedLabels) -> None:
         name = self._session.add_predicted(found)
         assert self._session.dataset is not None
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
+
+    def _tell(
+        self,
+        reference: ReferenceMap,
+        found: PredictedLabels,
+        notes: tuple[str, ...],
+        more: str = "",
+    ) -> None:
         role = "warning" if found.unlike.mean() > MUCH_UNLIKE else "note"
-        show_text(self.state, " ".join([told_of(found, reference), *notes]), role)
+        told = [told_of(found, reference), more, *notes]
+        show_text(self.state, " ".join(filter(None, told)), role)
 
     # The worker
 

@@ -15,6 +15,7 @@ from qtpy.QtWidgets import QVBoxLayout, QWidget
 from napari_embedding_game.data.columns import listed
 from napari_embedding_game.data.images.field_stack import LabelStack
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.images.experiment_layers import FIELDS
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers, finest
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.tasks.throttle import debounced
@@ -205,7 +206,10 @@ class StaleLabels(QWidget):
 def _edited(layer: Labels) -> str:
     """Return which labels were edited, as a sentence names them."""
     pixels = finest(layer)
-    names = pixels.changed_names() if isinstance(pixels, LabelStack) else []
+    names: list[str] = []
+    if isinstance(pixels, LabelStack):
+        fields = layer.metadata.get(FIELDS, ())
+        names = [fields[i] for i in pixels.changed() if i < len(fields)]
     return f"of {listed(names, 3)}" if names else f"'{layer.name}'"
 
 

@@ -46,6 +46,8 @@ from napari_embedding_game.ui.style.theme import ThemeColors
 
 N_TEXTS = 200
 DOT_PLOT, SCATTER, PLATE, TEACH = "Dot plot", "Scatter", "Plate", "Teach"
+GENES, MEASURES = "Gene against gene", "Measure against measure"
+"""Words of the button that opens the scatter plot."""
 LEFT_NARROWEST, TABS_NARROWEST = 168, 210
 """Pixels in which names and numbers can still be read."""
 
@@ -157,6 +159,8 @@ class DetailsPane(QWidget):
             self.tabs.addTab(self.scatter, SCATTER)
         if dataset is not None:  # second, where it is not cut off in a small window
             self.tabs.insertTab(1, self.teach, TEACH)
+        what = GENES if dataset is None or dataset.has_expression else MEASURES
+        self.shortcuts[self.scatter].setText(what)
         if self.plate.has_plate:
             self.tabs.addTab(self.plate, PLATE)
         if present in self.shortcuts and self.tabs.indexOf(present) >= 0:
@@ -258,7 +262,7 @@ class DetailsPane(QWidget):
         buttons.addStretch(1)
         for view, words in (
             (self.dot_plot, "Dot plot"),
-            (self.scatter, "Gene against gene"),
+            (self.scatter, GENES),
             (self.plate, "Plate"),
             (self.teach, "Teach by example"),
         ):

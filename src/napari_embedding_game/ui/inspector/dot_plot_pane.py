@@ -38,6 +38,7 @@ from napari_embedding_game.session.expression_rows import (
     rows_of,
 )
 from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.shown_figures import ShownFigure
 from napari_embedding_game.ui.inspector.expression_key import ExpressionKey
 from napari_embedding_game.ui.inspector.expression_table import (
     ExpressionTable,
@@ -345,6 +346,22 @@ class DotPlotPane(QWidget):
         self.table.expression.show_expression(shown)
         self.key.explain(self._title(), shades.limits, has_dots=self._kind == "dots")
         self.mark()
+        self._remember(self.result)
+
+    def _remember(self, found: ClusterExpression) -> None:
+        """Have the figure that is on show told by a notebook."""
+        if not self.isVisible() or self._worker is not None:
+            return  # others are on their way
+        _, choice, _, wanted, *_ = self._asked
+        figure = ShownFigure(
+            kind=self._kind,
+            genes=found.genes,
+            column=choice.column,
+            splits_clusters=choice.splits_clusters,
+            are_leading=not wanted,
+            is_scaled=self.scaled.isChecked(),
+        )
+        self._session.figures.add(figure)
 
     def _title(self) -> str:
         if self._kind == "cells":

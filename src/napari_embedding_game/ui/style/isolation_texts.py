@@ -24,5 +24,5 @@ def unlike_text(snapshot: Snapshot) -> str:
         return ""
     share = share_text(count / len(snapshot.embedding))
     if count == 1:
-        return f"1 point ({share}) is unlike anything in the data"
-    return f"{count:,} points ({share}) are unlike anything in the data"
+        return f"1 point ({share}) is unlike all others"
+    return f"{count:,} points ({share}) are unlike all others"

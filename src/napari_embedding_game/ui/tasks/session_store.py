@@ -25,6 +25,7 @@ from napari_embedding_game.session.file.autosave import (
     find_recovery_files,
 )
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
+from napari_embedding_game.session.reference.placing import PlacedCells
 from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.late_errors import log_error, notify_error
@@ -127,6 +128,11 @@ class SessionStore(QObject):
         """
         self.maps.note_view(self._view())
         self.maps.embed(points, title, dataset)
+
+    def place(self, cells: PlacedCells) -> None:
+        """Open a map of cells on that of a reference; the way back is kept."""
+        self.maps.note_view(self._view())
+        self.maps.place(cells)
 
     def reload(self, dataset: Dataset) -> None:
         """Open the same data read in another way; the way back is kept."""

@@ -1,0 +1,119 @@
+"""The compiled loop by which a player moves: its step's length, momentum and the step.
+
+Like the other loops it runs in chunks of rows that own their part of the sum of
+squares, so that a step has the same bits for any number of threads, and stands here
+twice, see :mod:`pair_loops`.
+
+Arrays, all C-contiguous and of one type, float32 or float64: ``gradient`` and
+``points`` (N, d); ``scale`` (N, 1), or (0, 1) where the gradient is not divided;
+``velocity`` (N, d), or (0, d) without momentum; ``last`` (N, d) the directions of the
+step before, or (0, d) where the rule does not look back.
+"""
+
+# The compiler finds the types of these functions; annotations tell it nothing.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
+# mypy: disable-error-code="call-arg,var-annotated"
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, prange, types
+from numba.extending import intrinsic
+
+from napari_embedding_game.core.energy.lanes import fused, row_sums
+from napari_embedding_game.core.energy.pair_loops import (
+    CHUNK,
+    OPTIONS,
+    PARALLEL_OPTIONS,
+)
+
+
+@intrinsic
+def _sum_of_squares(context, row):
+    """Return the sum of the squares of a row, float64."""
+
+    def write(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+
+        def terms(place):
+            number = place.load(array.data).double()
+            return [number * number]
+
+        (total,) = row_sums(builder, array.nitems, ir.DoubleType(), 1, terms)
+        return total.value
+
+    return types.float64(row), write
+
+
+@njit(**OPTIONS)
+def _directions(c, gradient, scale):
+    """Return the chunk's part of the gradient, one number after the other."""
+    begin = c * CHUNK
+    end = min(begin + CHUNK, gradient.shape[0])
+    rows = gradient[begin:end]
+    if scale.shape[0] > 0:
+        rows = rows / scale[begin:end]
+    return rows.reshape(rows.size)
+
+
+@njit(**OPTIONS)
+def _add_squares(c, gradient, scale, sums):
+    sums[c] = _sum_of_squares(_directions(c, gradient, scale))
+
+
+@njit(**OPTIONS)
+def _root_mean_square(sums, gradient):
+    """Return that of the whole gradient; at least the least normal number."""
+    rms = gradient.dtype.type(math.sqrt(sums.sum() / gradient.size))
+    least = np.finfo(gradient.dtype).tiny
+    return least if rms < least else rms
+
+
+@njit(**OPTIONS)
+def _step(c, gradient, scale, rms, rates, velocity, last, points):
+    kind = points.dtype.type
+    length, gain, share = kind(rates[0]), kind(rates[1]), kind(rates[2])
+    directions = _directions(c, gradient, scale)
+    begin = c * CHUNK * points.shape[1]
+    places = points.reshape(points.size)[begin:]
+    speeds = velocity.reshape(velocity.size)[begin:]
+    before = last.reshape(last.size)[begin:]
+    looks_back, is_fast = last.size > 0, velocity.size > 0
+    for j in range(directions.size):
+        direction = directions[j] / rms
+        if looks_back:
+            change = direction - before[j]
+            before[j] = direction
+            direction = fused(share, change, direction)
+        if is_fast:
+            direction = fused(gain, direction - speeds[j], speeds[j])
+            speeds[j] = direction
+        places[j] = fused(length, direction, places[j])
+
+
+@njit(**OPTIONS)
+def move_serial(sums, gradient, scale, rates, velocity, last, points):
+    """Move ``points``, and change ``velocity`` and ``last``, all in place.
+
+    ``sums`` (chunks,) float64, to work in.  ``rates``: the length of the step, below 0
+    where it goes down; 1 - momentum; and the share of the direction's change since
+    ``last`` that is expected once more.
+    """
+    for c in range(sums.shape[0]):
+        _add_squares(c, gradient, scale, sums)
+    rms = _root_mean_square(sums, gradient)
+    for c in range(sums.shape[0]):
+        _step(c, gradient, scale, rms, rates, velocity, last, points)
+
+
+@njit(**PARALLEL_OPTIONS)
+def move_parallel(sums, gradient, scale, rates, velocity, last, points):
+    """Like :func:`move_serial`."""
+    for c in prange(sums.shape[0]):
+        _add_squares(c, gradient, scale, sums)
+    rms = _root_mean_square(sums, gradient)
+    for c in prange(sums.shape[0]):
+        _step(c, gradient, scale, rms, rates, velocity, last, points)

@@ -1,0 +1,38 @@
+"""A map on which new cells lie: where the cells of the reference are on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedOn:
+    """The map of a reference of M cells, and the places of n new cells on it."""
+
+    reference: str
+    """File of the reference: its path."""
+    label: str
+    """Column of the reference that was predicted."""
+    names: tuple[str, ...]
+    """(K,) the labels that its cells have."""
+    codes: NDArray[np.int32]
+    """(M,) place of the label among them, -1 for none."""
+    cells: NDArray[np.float32]
+    """(M, d) places of its cells."""
+    placed: NDArray[np.float32]
+    """(n, d) places of the new cells."""
+
+    @property
+    def corners(self) -> NDArray[np.float32]:
+        """(2, d) first and last corner of the box around all cells."""
+        both = np.concatenate([self.cells, self.placed])
+        return np.stack([both.min(axis=0), both.max(axis=0)])
+
+    def holds(self, embedding: NDArray[np.floating] | None) -> bool:
+        """Return whether points (n, d) lie where the new cells were placed."""
+        if embedding is None or embedding is self.placed:
+            return embedding is not None
+        return np.array_equal(embedding, self.placed)

@@ -1,0 +1,108 @@
+"""A plate of 12 small fields, from its folder to the wells, as a person goes."""
+
+import numpy as np
+import pytest
+import tifffile
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.ui.images.experiment_layers import FIELDS
+
+LEFT = Qt.MouseButton.LeftButton
+SHAPE = (60, 60)
+WELLS = [f"{row}{column:02d}" for row in "ABC" for column in range(1, 5)]
+
+
+def field(seed, n):
+    """Return an image and labels of n objects whose ids have gaps: 3, 6, 9 ..."""
+    rng = np.random.default_rng(seed)
+    labels = np.zeros(SHAPE, np.uint16)
+    for number in range(n):
+        row, column = divmod(number, 4)
+        height, width = rng.integers(5, 11, 2)
+        top, left = 14 * row + 2, 14 * column + 2
+        labels[top : top + height, left : left + width] = 3 * (number + 1)
+    image = rng.integers(300, 500, SHAPE) + (labels > 0) * rng.integers(500, 3000)
+    return image.astype(np.uint16), labels
+
+
+@pytest.fixture
+def plate(tmp_path):
+    """The folder of the fields, of 4 to 9 objects each."""
+    folder = tmp_path / "plate"
+    folder.mkdir()
+    for place, well in enumerate(WELLS):
+        image, labels = field(place, 4 + place % 6)
+        tifffile.imwrite(folder / f"{well}_s1.tif", image)
+        tifffile.imwrite(folder / f"{well}_s1_labels.tif", labels)
+    return folder
+
+
+@pytest.fixture
+def person(make_napari_viewer, person_at_the_window, monkeypatch):
+    """Somebody at a window with both docks."""
+    # The warm-up would outlive the test; the engine is loaded where it runs.
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
+    )
+    viewer = make_napari_viewer(show=True)
+    viewer.window.resize(1500, 950)
+    person = person_at_the_window.Person(viewer)
+    person.session._pace = UNPACED
+    person.session.settings.max_iter = 20
+    yield person
+    person.dock.close()
+    person.inspector.close()
+
+
+def click_well(person, view, well):
+    QTest.mouseClick(view, LEFT, pos=view.place(well).toPoint())
+    person.rest(0.1)
+
+
+def test_twelve_fields_from_the_folder_to_their_wells_and_back(person, plate):
+    session, viewer = person.session, person.viewer
+    person.open_images(plate)
+    dataset = session.dataset
+    assert dataset.notes[0] == "Measured 78 objects of 12 images in 1 channel."
+    counts = dataset.obs["well"].value_counts()
+    assert counts.to_dict() == {w: 4 + i % 6 for i, w in enumerate(WELLS)}
+    assert (dataset.obs["image"] == dataset.obs["well"].astype(str) + "_s1").all()
+    person.run()
+    # The plate: each well has as many points as its field has objects.
+    details = person.inspector.details
+    QTest.mouseClick(details.shortcuts[details.plate], LEFT)
+    person.rest(0.2)
+    pane = details.plate
+    assert pane.isVisible()
+    assert pane.format.currentText() == "12 wells"
+    for place, well in enumerate(WELLS):
+        text = pane.view._texts[divmod(place, 4)]
+        assert well in text
+        assert f"{counts[well]} points" in text
+    click_well(person, pane.view, (1, 1))
+    rows = session.selection.rows
+    assert dataset.obs["well"].iloc[rows].unique().tolist() == ["B02"]
+    assert len(rows) == 4 + 5 % 6
+    # A picture of one of them opens its image, and lights it there.
+    person.open_tab("Pictures")
+    grid = details.thumbnails
+    person.wait(lambda: grid.model().rowCount() == len(rows), "the pictures")
+    place = grid.visualRect(grid.model().index(2, 0)).center()
+    QTest.mouseClick(grid.viewport(), LEFT, pos=place)
+    person.wait(lambda: len(session.selection.rows) == 1, "the picture")
+    (row,) = session.selection.rows
+    linked = person.dock.controller.workspace.linked.current
+    names = linked.labels.metadata[FIELDS]
+    assert names[viewer.dims.current_step[0]] == dataset.obs["image"].iloc[row]
+    # A label that is painted on is told by the name of its image.
+    stale = person.dock.data.stale
+    assert not stale.is_stale
+    person.press_escape()
+    viewer.layers.selection.active = linked.labels
+    linked.labels.mode = "paint"
+    linked.labels.selected_label, linked.labels.brush_size = 90, 5
+    person.click_object(row)
+    person.wait(lambda: stale.is_stale, "the edit")
+    assert stale.text.text().startswith("The labels of B02_s1 were edited")
