@@ -5,11 +5,13 @@
 The docks are opened from napari's menus, samples and files by menus, dialogs and
 drops; then buttons, tabs, lists, sliders, fields, menus, the wheel, keys, the canvas
 in two and three dimensions, napari's layers, and docks that are closed, floated and
-opened again.  Dialogs are answered at random.
+opened again; and what takes several steps, see :mod:`purposes`.  Dialogs are answered
+at random.  At the end the docks are closed.
 
 It fails when an exception reaches Qt, napari or a thread, when the plugin logs an
-error, when the process dies or does not answer, and when what is on show contradicts
-itself.  The same seed does the same again, as far as threads let it.
+error, when the process dies or does not answer, when what is on show contradicts
+itself, and when a thread or a widget of the plugin outlives its docks.  The same seed
+does the same again, as far as threads let it.
 """
 
 from __future__ import annotations
@@ -32,14 +34,18 @@ import numpy as np
 from napari.settings import get_settings
 from napari.utils.notifications import notification_manager
 from qtpy import QtWidgets as W
-from qtpy.QtCore import QPoint, Qt, QTimer
+from qtpy.QtCore import QEvent, QPoint, Qt, QTimer
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.workspace import workspace_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from person import PLUGIN, drop_files, entries, turn_wheel
+from person import PLUGIN, drop_files, entries, own_objects, turn_wheel
+from purposes import Purposes
 
+LONGEST_END = 300.0
+"""Seconds until nothing is left of closed docks: loops may be compiled first."""
 STALL_SECONDS = 60.0
 SAMPLES = ("Handwritten", "Blood cells", "Nuclei of")
 TYPED = ("", "0", "7", "-3", "1e9", "abc", "CD3", "0.01", "%s", "30")
@@ -62,7 +68,7 @@ LAYER_ACTIONS = (
 )
 
 
-class RandomUser:
+class RandomUser(Purposes):
     """Does one random thing after another in a shown window.
 
     Parameters
@@ -92,6 +98,8 @@ class RandomUser:
         self._dialogs = QTimer()
         self._dialogs.timeout.connect(self.answer_dialogs)
         self._dialogs.start(150)
+        self._threads = set(threading.enumerate())
+        self._objects = own_objects()
 
     def walk(self, n_actions: int) -> None:
         """Open docks and a sample, and do so many random things, then close."""
@@ -104,6 +112,7 @@ class RandomUser:
             *[self.press_key, self.use_layer] * 2,
             *[self.use_menu_of_button] * 2,
             *(self.scroll, self.use_dock, self.open_sample, self.drop_file),
+            *[self.act_on_purpose] * 8,
         )
         for _ in range(n_actions):
             if self.errors:
@@ -116,9 +125,27 @@ class RandomUser:
                 self.errors.append(traceback.format_exc())
         self._dialogs.stop()
         self.answer_dialogs()
+        self.close_docks()
         self.note("closes the window")
         self.viewer.close()
         self.rest(1)
+
+    def act_on_purpose(self) -> None:
+        """Do steps that belong together."""
+        self.rng.choice(self.purposes())()
+
+    def close_docks(self) -> None:
+        """Close the docks, and look whether they leave nothing."""
+        for dock in self.window.findChildren(W.QDockWidget):
+            if PLUGIN in dock.windowTitle():
+                self.note(f"closes {dock.windowTitle()!r}")
+                dock.title.close_button.click()
+        dock = None  # who holds it keeps it alive
+        end = time.monotonic() + LONGEST_END
+        while (left := self._left()) and time.monotonic() < end:
+            self.rest(0.1)
+        if left:
+            self.errors.append(f"left of closed docks: {left}")
 
     # What is looked for
 
@@ -159,6 +186,21 @@ class RandomUser:
         assert len(session.selection.points) in (0, n)
         assert np.isfinite(session.snapshot.embedding).all()
 
+        for layer in self.viewer.layers:
+            if isinstance(layer, napari.layers.Points):
+                assert np.isfinite(layer.data).all(), layer.name
+
+    def _left(self) -> list[str]:
+        """Name the threads and the Qt objects that were not there at the beginning."""
+        threads = [
+            thread.name
+            for thread in set(threading.enumerate()) - self._threads
+            if not isinstance(thread, threading._DummyThread)  # Qt's, which may be over
+        ]
+        workers = [f"{running_workers()} workers"] if running_workers() else []
+        widgets = own_objects() - self._objects
+        return [*threads, *workers, *(f"{n} {name}" for name, n in widgets.items())]
+
     # Waiting and dialogs
 
     def rest(self, seconds: float) -> None:
@@ -166,6 +208,7 @@ class RandomUser:
         end = time.monotonic() + seconds
         while True:
             W.QApplication.processEvents()
+            W.QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
             if time.monotonic() >= end:
                 break
             time.sleep(0.005)

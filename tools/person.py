@@ -9,14 +9,16 @@ hand, as no test reaches into them.
 
 from __future__ import annotations
 
+import gc
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
+from qtpy.QtCore import QEvent, QMimeData, QObject, QPoint, QPointF, Qt, QTimer, QUrl
 from qtpy.QtGui import QDragEnterEvent, QDropEvent, QWheelEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import (
@@ -494,6 +496,22 @@ def turn_wheel(widget: QWidget, angle: int) -> None:
         False,
     )
     QApplication.sendEvent(widget, event)
+
+
+def own_objects() -> Counter[str]:
+    """Count the Qt objects of this package that are alive, by their class.
+
+    What a dock that is gone has frozen counts as well: it would else come to light
+    when a later one is closed.
+    """
+    gc.unfreeze()
+    gc.collect()
+    return Counter(
+        type(found).__name__
+        for found in gc.get_objects()
+        if issubclass(type(found), QObject)
+        and type(found).__module__.startswith("napari_embedding_game.")
+    )
 
 
 @contextmanager

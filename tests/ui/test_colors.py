@@ -85,6 +85,14 @@ def test_labels_newer_than_the_landmarks_still_have_a_colour(session, make_snaps
     assert len(np.unique(palette.of_points(), axis=0)) == 8
 
 
+@pytest.mark.parametrize("n_landmarks", [1, 2])
+def test_landmarks_that_are_not_known_yet_have_a_colour_each(session, n_landmarks):
+    palette = ClusterColors(session.clusters)
+    labels = np.arange(40, dtype=np.int32) % n_landmarks
+    session.clusters.receive(labels, n_landmarks)
+    assert len(np.unique(palette.of_points(), axis=0)) == n_landmarks
+
+
 def test_merged_clusters_keep_their_colours_while_the_slider_moves(
     session, make_snapshot
 ):

@@ -1,10 +1,9 @@
 """What is left of a dock that was closed: nothing that listens, nothing that lives."""
 
-import gc
 from collections import Counter
 
 import pytest
-from qtpy.QtCore import QObject, Qt
+from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget
 
@@ -16,20 +15,10 @@ TITLES = (f"{MENU} (Embedding Game)", f"{MENU} Inspector (Embedding Game)")
 DIGITS = "Handwritten digits (1,797 images)"
 
 
-def ours():
-    """Count the Qt objects of this package that are alive, by their class.
-
-    What a dock of another test has frozen counts as well: it would else come to light
-    when a dock of this one is closed.
-    """
-    gc.unfreeze()
-    gc.collect()
-    return Counter(
-        type(found).__name__
-        for found in gc.get_objects()
-        if issubclass(type(found), QObject)
-        and type(found).__module__.startswith("napari_embedding_game.")
-    )
+@pytest.fixture
+def ours(person_at_the_window):
+    """Counts the Qt objects of this package that are alive, by their class."""
+    return person_at_the_window.own_objects
 
 
 def listeners(session):
@@ -74,7 +63,7 @@ def boxes(window, qtbot, from_menu):
 
 
 def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
-    window, qtbot, boxes, from_menu
+    window, qtbot, boxes, from_menu, ours
 ):
     before, session = ours(), workspace_of(window).session
     palette = listeners(session)
@@ -99,7 +88,9 @@ def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
         assert listeners(session) == palette
 
 
-def test_a_window_closed_with_a_floating_dock_leaves_nothing(window, qtbot, boxes):
+def test_a_window_closed_with_a_floating_dock_leaves_nothing(
+    window, qtbot, boxes, ours
+):
     before = ours()
     game, _ = boxes()
     game.setFloating(True)

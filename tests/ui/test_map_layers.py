@@ -77,6 +77,16 @@ def test_a_deleted_points_layer_is_lost_and_not_resurrected(
     assert [layer.name for layer in viewer.layers] == ["landmarks"]
 
 
+def test_landmarks_left_of_a_map_in_space_still_tell_where_its_points_were(
+    viewer, layers, make_snapshot
+):
+    deep = make_snapshot(10, n_components=3)
+    layers.show(deep, GREY)
+    before = layers.to_world(deep.embedding)
+    viewer.layers.remove(layers.points)
+    np.testing.assert_array_equal(layers.to_world(deep.embedding), before)
+
+
 def test_hidden_landmarks_that_became_fewer_can_be_faded(layers, make_snapshot):
     layers.show(make_snapshot(10, n_landmarks=8), GREY)
     layers.landmarks.visible = False

@@ -103,6 +103,22 @@ def test_the_selection_is_put_into_a_box_and_told(pane, teaching):
     assert [box.examples.shown.data(box.examples.shown.index(0)) for box in pane.boxes]
 
 
+def test_fewer_rows_take_the_place_of_the_data_while_a_cluster_is_selected(
+    pane, session, dataset
+):
+    put(pane, 0, [38, 39])
+    session.selection.select(session.clusters.clusters[-1].id)
+    X, obs = dataset.X[:20], dataset.obs.iloc[:20]
+    fewer = replace(
+        dataset,
+        **{"X": X, "profile": X, "obs": obs, "source_obs_names": obs.index},
+        **{"kept": np.ones(20, bool), "n_source_rows": 20},
+        **dict.fromkeys(("images", "texts", "source_obs", "source_objects")),
+    )
+    session.load(fewer)
+    assert [box.count.text() for box in pane.boxes] == ["0", "0"]
+
+
 def test_learning_colours_the_map_and_tells_how_well(qtbot, pane, session):
     learn(qtbot, filled(pane))
     assert session.look.color_by == "taught"

@@ -136,6 +136,16 @@ class Teaching:
         return places
 
     @property
+    def is_of_present_data(self) -> bool:
+        """Whether the boxes are of the session's data: not while these are exchanged.
+
+        What hears of that earlier than the boxes do, as of a selection that ends, must
+        not look for their rows.
+        """
+        present = self._session.dataset
+        return self._dataset is present or _is_same_source(self._dataset, present)
+
+    @property
     def n_elsewhere(self) -> int:
         """Examples that are no points of this map, which may be one of a part."""
         n_examples = sum(len(box.rows) for box in self.boxes)

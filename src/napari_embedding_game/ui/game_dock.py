@@ -27,6 +27,7 @@ from napari_embedding_game.ui.controls.quality_panel import QualityPanel
 from napari_embedding_game.ui.controls.run import RunControls
 from napari_embedding_game.ui.controls.selection import SelectionControls
 from napari_embedding_game.ui.dock_corner import DockCorner
+from napari_embedding_game.ui.label_loops import mend_label_loops
 from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.main_window import main_window_of
 from napari_embedding_game.ui.napari_fixes import mend_napari
@@ -163,6 +164,7 @@ class GameDock(QWidget):
         super().__init__()
         mend_vispy()
         mend_napari()
+        mend_label_loops()
         self._viewer = viewer
         self.workspace = workspace
         workspace.docks.add(self)

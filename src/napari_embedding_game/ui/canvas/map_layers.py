@@ -318,7 +318,8 @@ class MapLayers:
         (..., 3) of a map in space; (..., 2) of a flat one, of one on a line, which is
         drawn as a row, and of one in space while napari displays two axes.
         """
-        n_axes = 2 if self.points is None else self.points.ndim
+        # Of points that somebody deleted there may be landmarks left, in space as well.
+        n_axes = self._frame.n_axes if self.points is None else self.points.ndim
         lacking = n_axes - positions.shape[-1]
         if lacking <= 0:
             return positions[..., :n_axes]

@@ -101,6 +101,11 @@ class Frame:
         """Whether a map has been followed: without, there is no scale."""
         return self._half > 0
 
+    @property
+    def n_axes(self) -> int:
+        """Axes of what is drawn: 2, or 3 in space."""
+        return len(self._center)
+
     def restart(self) -> None:
         """Fit the next snapshot at once: it starts another layout."""
         self._half = 0.0

@@ -57,6 +57,9 @@ class ClusterColors:
     def of(self, clusters: tuple[Cluster, ...]) -> Colors:
         """Return the colours of some of the present clusters: (C, 4)."""
         numbers = [self._number(cluster) for cluster in clusters]
+        # The landmark 0 has the number 0, for which there is no colour.
+        after = max(numbers, default=-1) + 1
+        numbers = [after if number < 0 else number for number in numbers]
         by_number = category_colors(max(numbers, default=0) + 1)
         colors = np.empty((len(clusters), 4), dtype=np.float32)
         for row, (cluster, number) in enumerate(zip(clusters, numbers, strict=True)):

@@ -1,0 +1,391 @@
+"""What people do in several steps, which random clicks hardly ever come to.
+
+A cluster dragged by its name, a landmark dragged, a way back in the timeline, another
+map compared, other settings for the map on show, a level hidden, points taught, others
+clustered again.  :class:`Purposes` gives :mod:`random_user` a method for each; one for
+which the window is not ready yet does a step towards it: a sample, a run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from qtpy import QtWidgets as W
+from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.controls.comparison_bar import ComparisonBar
+from napari_embedding_game.ui.controls.timeline_strip import Strip, TimelineStrip
+from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
+from napari_embedding_game.ui.inspector_dock import InspectorDock
+from napari_embedding_game.ui.style.legend import LegendView
+
+LEFT = Qt.MouseButton.LeftButton
+CONTROL = Qt.KeyboardModifier.ControlModifier
+PLAIN = Qt.KeyboardModifier.NoModifier
+OTHER_NEIGHBORS = (5, 10, 15, 30)
+STEPS_OF_A_DRAG = 6
+EDITS = ("merge", "split", "make", "release", "undo", "undo", "redo", "redo")
+
+
+class Purposes:
+    """Steps that belong together, for a user with a shown window."""
+
+    rng: random.Random
+    viewer: Any
+    window: Any
+    session: Session
+    note: Callable[[str], None]
+    rest: Callable[[float], None]
+    open_docks: Callable[[], None]
+    open_sample: Callable[[], None]
+    docks: Callable[[], list[W.QDockWidget]]
+
+    def purposes(self) -> tuple[Callable[[], None], ...]:
+        """Return all that can be done on purpose."""
+        return (
+            self.drag_name,
+            self.drag_landmark,
+            self.use_mark,
+            self.step_in_time,
+            self.compare_maps,
+            self.continue_with_settings,
+            self.hide_level,
+            self.teach,
+            self.cluster_again,
+            self.edit_clusters,
+            self.change_dimensions,
+            self.reopen_docks,
+            self.change_sample,
+        )
+
+    # Towards a map
+
+    def _dock(self, kind: type) -> Any:
+        """Return what is seen in a dock; open the docks and return None else."""
+        for box in self.docks():
+            found = box.findChildren(kind)
+            if found:
+                return found[0]
+        self.open_docks()
+        return None
+
+    def _map(self) -> GameDock | None:
+        """Return the dock of a map that can be used; else take a step towards it."""
+        dock = self._dock(GameDock)
+        if dock is None:
+            return None
+        if self.session.dataset is None:
+            self.open_sample()
+        elif self.session.snapshot is None and self.session.state != "preparing":
+            self._press(dock.run.run.native)
+        return None if self.session.snapshot is None else dock
+
+    def _inspector(self) -> InspectorDock | None:
+        return None if self._map() is None else self._dock(InspectorDock)
+
+    def _press(self, widget: W.QWidget) -> None:
+        """Scroll to a button, and click on it if it is to be had."""
+        self._scroll_to(widget)
+        if widget.isVisible() and widget.isEnabled():
+            text = getattr(widget, "text", lambda: "")() or widget.objectName()
+            self.note(f"    presses {text!r}")
+            QTest.mouseClick(widget, LEFT)
+            self.rest(0.05)
+
+    def _scroll_to(self, widget: W.QWidget) -> None:
+        for box in self.docks():
+            for area in box.findChildren(W.QScrollArea):
+                if area.isAncestorOf(widget):
+                    area.ensureWidgetVisible(widget)
+        self.rest(0.02)
+
+    # By hand
+
+    def drag_name(self) -> None:
+        """Drag a cluster by its name, at rest or while the map moves."""
+        dock = self._map()
+        if dock is None:
+            return
+        names, drawn = dock.names.names, dock.controller.layers.projection()
+        if names.places is None or drawn is None:
+            self.note("looks for a name to drag")
+            self._press(dock.run.stop.native)  # names are read on a map at rest
+            return
+        if names.places.shape[1] != drawn.matrix.shape[1] - 1:
+            return  # of a map that is drawn in space meanwhile
+        place = self.rng.randrange(len(names.clusters))
+        self.note(f"drags the name {names.texts[place]!r}")
+        self._drag(dock.names._middles(drawn)[place])
+
+    def drag_landmark(self) -> None:
+        """Drag a landmark, once its layer is chosen, or add one, or take it away."""
+        dock = self._map()
+        if dock is None:
+            return
+        layers, snapshot = dock.controller.layers, self.session.snapshot
+        drawn, layer = layers.projection(), layers.landmarks
+        if drawn is None or layer is None or snapshot is None:
+            return
+        if layer not in self.viewer.layers or not len(snapshot.landmarks):
+            return
+        if self.rng.random() < 0.3 and self.session.state in ("finished", "stopped"):
+            self._press(dock.run.timeline.go_on.native)
+        self.viewer.layers.selection.active = layer
+        layer.visible = True
+        number = self.rng.randrange(len(snapshot.landmarks))
+        self.note(f"drags the landmark {number}")
+        place = np.asarray(layers.to_world(snapshot.landmarks[number][None]))
+        if place.shape[1] != drawn.matrix.shape[1] - 1:
+            return
+        pixel = drawn.to_pixels(place)[0]
+        self._drag(pixel)
+        if self.rng.random() < 0.4:
+            key = self.rng.choice([Qt.Key.Key_A, Qt.Key.Key_Delete])
+            self.note(f"    presses {key} over it")
+            QTest.keyClick(self._canvas(), key)
+
+    def _canvas(self) -> W.QWidget:
+        native: W.QWidget = self.viewer.window._qt_viewer.canvas.native
+        return native
+
+    def _drag(self, pixel: Any) -> None:
+        """Drag from a pixel to anywhere; sometimes Escape is pressed in between."""
+        canvas = self._canvas()
+        if not np.isfinite(pixel).all():
+            return
+        begin = QPoint(*np.round(pixel).astype(int).tolist())
+        if not canvas.rect().contains(begin):
+            return
+        end = QPoint(
+            self.rng.randrange(canvas.width()), self.rng.randrange(canvas.height())
+        )
+        modifier = self.rng.choice([PLAIN, PLAIN, CONTROL])
+        QTest.mouseMove(canvas, begin)
+        QTest.mousePress(canvas, LEFT, modifier, begin)
+        for step in range(1, STEPS_OF_A_DRAG + 1):
+            QTest.mouseMove(canvas, begin + (end - begin) * step / STEPS_OF_A_DRAG)
+            self.rest(0.03)
+        if self.rng.random() < 0.2:
+            self.note("    presses Escape while it drags")
+            QTest.keyClick(canvas, Qt.Key.Key_Escape)
+        QTest.mouseRelease(canvas, LEFT, modifier, end)
+
+    # Timeline
+
+    def _strip(self) -> Strip | None:
+        """Return the strip where it has marks; a run or a pause makes some."""
+        dock = self._map()
+        if dock is None:
+            return None
+        strip = dock.run.timeline.strip
+        if not self.session.timeline.marks:
+            self.note("wants marks in the timeline")
+            running = self.session.state == "running"
+            self._press(dock.run.pause.native if running else dock.run.run.native)
+            return None
+        self._scroll_to(strip)
+        return strip
+
+    def use_mark(self) -> None:
+        """Look back to a mark, or choose something from its menu."""
+        strip = self._strip()
+        if strip is None:
+            return
+        mark = self.rng.choice(self.session.timeline.marks)
+        place = strip.place(mark.number).toPoint()
+        if self.rng.random() < 0.6:
+            self.note(f"looks back at mark {mark.number} {mark.label!r}")
+            QTest.mouseClick(strip, LEFT, pos=place)
+        else:
+            self._choose_of_mark(strip, place, self.rng.randrange(5))
+
+    def _choose_of_mark(self, strip: Strip, place: QPoint, number: int) -> None:
+        """Choose an entry of a mark's menu, which has an event loop of its own."""
+        mark = strip.mark_at(QPointF(place))
+        if mark is None:
+            return
+        menu = strip.menu(mark)
+        action = menu.actions()[number]
+        self.note(f"mark {mark.number} > {action.text()!r}")
+        action.trigger()
+        menu.deleteLater()
+
+    def step_in_time(self) -> None:
+        """Go back or forth in the timeline, and play on from there."""
+        strip = self._strip()
+        if strip is None:
+            return
+        timeline = strip.parentWidget()
+        assert isinstance(timeline, TimelineStrip)
+        self.note("steps in the timeline")
+        ways = (timeline.back.native, timeline.forward.native, timeline.go_on.native)
+        for _ in range(self.rng.randint(1, 4)):
+            self._press(self.rng.choice(ways))
+
+    def compare_maps(self) -> None:
+        """Compare with a mark, and use what is then offered."""
+        strip = self._strip()
+        if strip is None:
+            return
+        mark = self.rng.choice(self.session.timeline.marks)
+        self._choose_of_mark(strip, strip.place(mark.number).toPoint(), 1)
+        self.rest(0.3)
+        bar = self._dock(ComparisonBar)
+        if bar is None or not bar.isVisible():
+            return
+        for _ in range(self.rng.randint(1, 4)):
+            what = self.rng.randrange(4)
+            if what == 0 and bar.slider.isVisible():
+                bar.slider.setValue(self.rng.randint(0, 100))
+            elif what:
+                buttons = (bar.side_by_side, bar.by_movement, bar.close_button)
+                self._press(buttons[what - 1])
+            self.rest(0.1)
+
+    # Settings, colours
+
+    def continue_with_settings(self) -> None:
+        """Choose another number of neighbours, and play on with it or anew."""
+        dock = self._map()
+        if dock is None:
+            return
+        controls = dock.game.controls
+        number = self.rng.choice(OTHER_NEIGHBORS)
+        self.note(f"wants {number} neighbours, and goes on")
+        field = controls["n_neighbors"]
+        if field.visible and field.enabled:
+            field.value = number
+        if self.rng.random() < 0.3:
+            rates = controls["adaptive_rates"]
+            rates.value = not rates.value
+        both = (dock.game.continue_stale.native, dock.game.restart_stale.native)
+        self._press(self.rng.choice(both))
+
+    def hide_level(self) -> None:
+        """Hide a level by the legend's menu, or show it alone, or all."""
+        dock = self._map()
+        legend = None if dock is None else self._dock(LegendView)
+        levels = getattr(legend, "_body", None)
+        rows = [row for row in getattr(levels, "_rows", ()) if row[1].isVisible()]
+        if not rows:
+            return
+        self._scroll_to(levels)
+        self._choose_level(levels, self.rng.choice(rows)[1])
+        if self.rng.random() < 0.3:
+            self._press(legend.show_all)
+
+    def _choose_level(self, levels: Any, label: W.QLabel) -> None:
+        middle = label.mapTo(levels, label.rect().center())
+        if self.rng.random() < 0.3:
+            self.note(f"Alt+click on the level {label.text()!r}")
+            QTest.mouseClick(levels, LEFT, Qt.KeyboardModifier.AltModifier, middle)
+            return
+        QTest.mouseClick(levels, Qt.MouseButton.RightButton, pos=middle)
+        menu = W.QApplication.activePopupWidget()
+        if isinstance(menu, W.QMenu):
+            offered = [x for x in menu.actions() if x.isEnabled()]
+            action = self.rng.choice(offered)
+            self.note(f"level {label.text()!r} > {action.text()!r}")
+            action.trigger()
+            menu.close()
+
+    def change_dimensions(self) -> None:
+        """Ask for a map in the plane or in space, or have napari draw it so."""
+        dock = self._map()
+        if dock is None:
+            return
+        if self.rng.random() < 0.5:
+            buttons = self.viewer.window._qt_viewer.viewerButtons
+            self.note("napari's button for 2-D and 3-D")
+            QTest.mouseClick(buttons.ndisplayButton, LEFT)
+            return
+        widget = dock.game.controls["n_components"]
+        self.note(f"wants other dimensions than {widget.value}")
+        widget.value = self.rng.choice([x for x in widget.choices if x != widget.value])
+
+    # Clusters and classes
+
+    def _choose_clusters(self, inspector: InspectorDock, n: int) -> None:
+        """Click on rows of the table of clusters."""
+        table = inspector.clusters.table
+        n_rows = table.model().rowCount()
+        for turn in range(min(n, n_rows)):
+            index = table.model().index(self.rng.randrange(n_rows), 0)
+            table.scrollTo(index)
+            place = table.visualRect(index).center()
+            modifier = CONTROL if turn else PLAIN
+            QTest.mouseClick(table.viewport(), LEFT, modifier, place)
+        self.note(f"    chooses clusters {self.session.selection.clusters}")
+
+    def teach(self) -> None:
+        """Put two clusters into boxes, and learn from them, or stop learning."""
+        inspector = self._inspector()
+        if inspector is None:
+            return
+        tabs, pane = inspector.details.tabs, inspector.details.teach
+        self.note("teaches")
+        for turn in range(self.rng.randint(1, 3)):
+            self._choose_clusters(inspector, 1)
+            self.rest(0.1)
+            if tabs.indexOf(pane) < 0:
+                return
+            bar = tabs.tabBar()
+            place = bar.tabRect(tabs.indexOf(pane)).center()
+            QTest.mouseClick(bar, LEFT, pos=place)
+            if pane.boxes and pane.isVisible():
+                self._press(pane.boxes[turn % len(pane.boxes)].put)
+            if turn and len(pane.boxes) < 4 and self.rng.random() < 0.2:
+                self._press(pane.add)
+        self._press(pane.learn)
+        self.rest(self.rng.choice([0.05, 0.5]))
+        rest = (pane.learn, pane.doubtful, pane.random, pane.take_out)
+        self._press(self.rng.choice((*rest, pane.by_class, pane.by_sureness)))
+
+    def cluster_again(self) -> None:
+        """Find clusters among those of the table; what asks how is answered."""
+        inspector = self._inspector()
+        if inspector is None:
+            return
+        self._choose_clusters(inspector, self.rng.randint(1, 3))
+        action = inspector.clusters.edits.recluster
+        if action.isEnabled():
+            self.note(f"{action.text()!r}")
+            action.trigger()
+            self.rest(self.rng.choice([0.02, 0.5]))
+
+    def edit_clusters(self) -> None:
+        """Merge, split, take back, do again."""
+        inspector = self._inspector()
+        if inspector is None:
+            return
+        self._choose_clusters(inspector, self.rng.randint(1, 3))
+        edits: ClusterEdits = inspector.clusters.edits
+        for _ in range(self.rng.randint(1, 4)):
+            action = getattr(edits, self.rng.choice(EDITS))
+            if action.isEnabled():
+                self.note(f"edit {action.text()!r}")
+                action.trigger()
+                self.rest(0.05)
+
+    # Docks and data
+
+    def reopen_docks(self) -> None:
+        """Close both docks by the cross of their titles, and open them again."""
+        for box in self.docks():
+            self.note(f"closes {box.windowTitle()!r} by its cross")
+            box.title.close_button.click()
+        self.rest(self.rng.choice([0.0, 0.3]))
+        self.open_docks()
+
+    def change_sample(self) -> None:
+        """Open another sample in the midst of what is going on, and play."""
+        self.open_sample()
+        dock = self._dock(GameDock)
+        if dock is not None and self.session.dataset is not None:
+            self._press(dock.run.run.native)
