@@ -25,7 +25,7 @@ from napari_embedding_game.core.graph.rows import Rows
 from shared import arguments, load, report
 
 K = 15
-SIZES = (10_000, 30_000, 100_000, 300_000, 1_300_000)
+SIZES = (10_000, 30_000, 100_000, 300_000, 1_300_000, 10_000_000)
 QUICK_SIZES = (3_000, 10_000)
 COLD = """
 import json, resource, sys, time
@@ -94,10 +94,15 @@ def main() -> None:
     args = arguments(
         __doc__,
         repeats=1,
-        most={"type": int, "default": SIZES[-1], "help": "rows of the largest size"},
+        least={"type": int, "default": 0, "help": "rows of the smallest size"},
+        most={"type": int, "default": 1_300_000, "help": "rows of the largest size"},
         search={"default": "", "help": "this one instead of the one chosen"},
     )
-    sizes = QUICK_SIZES if args.quick else [n for n in SIZES if n <= args.most]
+    sizes = (
+        QUICK_SIZES
+        if args.quick
+        else [n for n in SIZES if args.least <= n <= args.most]
+    )
     rows = [measured(clouds(n), args.search, args.repeats) for n in sizes]
     report("Neighbours by number of rows, 200 clouds, 50 columns", rows, args)
     data = load("mnist", args)
