@@ -8,6 +8,8 @@ once: with the button whose click is under way.
 functions that the buttons of a title bar call while the bar is on the screen: the next
 click ends the process, in a function without its variables.  Two walks of random clicks
 showed it again and again, and no more since a title bar is held until Qt deletes it.
+The same may happen to its panel, of which Qt then knows no more than a plain one: a
+third walk closed it by its cross, which raised an AttributeError.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from qtpy.QtCore import QTimer
 
 from napari_embedding_game.ui.vispy_fixes import replace_method
 
-_held: set[Any] = set()
-"""Title bars that Qt has not deleted yet."""
+_held: dict[Any, Any] = {}
+"""Title bars that Qt has not deleted yet, each with its panel."""
 
 
 def mend_napari() -> None:
@@ -37,10 +39,10 @@ def mend_napari() -> None:
 
 def _hold(init: Any) -> Any:
     def hold(self: Any, *args: Any, **options: Any) -> None:
-        """Stay until Qt deletes it."""
+        """Stay until Qt deletes it, and so does the panel."""
         init(self, *args, **options)
-        _held.add(self)
-        self.destroyed.connect(lambda: _held.discard(self))
+        _held[self] = self.parent()
+        self.destroyed.connect(lambda: _held.pop(self, None))
 
     return hold
 
