@@ -119,7 +119,7 @@ def test_the_digits_sample_is_loaded_and_played(window, qtbot):
     points, world = window.layers["embedding"], dock.controller.layers.to_world
     shown = world(session.snapshot.embedding)
     np.testing.assert_allclose(points.data, shown, atol=1e-3)
-    known = ["label", "cluster", "pressure", "stretch"]
+    known = ["label", "cluster", "pressure", "stretch", "isolation"]
     qtbot.waitUntil(lambda: list(points.features.columns) == known)
     dock.controller.session_store.close()
 
