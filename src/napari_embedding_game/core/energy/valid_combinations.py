@@ -142,6 +142,17 @@ def is_played(settings: GameSettings) -> bool:
     return not (is_minimized or get_method(settings.method).moved_by)
 
 
+def is_pushed_by(settings: GameSettings, approximation: Approximation) -> bool:
+    """Return whether the game's own steps find the repulsion in this way.
+
+    False of settings that do not go together, as those of a window may not yet.
+    """
+    try:
+        return is_played(settings) and approximation_of(settings) == approximation
+    except InputError:
+        return False
+
+
 def optimizers(
     method: str, affinity: AffinityChoice = "auto"
 ) -> tuple[OptimizerName, ...]:

@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.pair_functions import KERNELS, PairFunction
-from napari_embedding_game.core.energy.valid_combinations import (
-    approximation_of,
-    is_played,
-)
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.energy.valid_combinations import is_pushed_by
 from napari_embedding_game.core.threads import Loops
 from napari_embedding_game.core.types import GameSettings, Snapshot
 
@@ -75,11 +71,9 @@ def grid_error_of(snapshot: Snapshot, settings: GameSettings) -> float:
         With which it was played.
     """
     method = get_method(settings.method)
-    try:
-        is_on_grid = is_played(settings) and approximation_of(settings) == "mesh"
-    except InputError:
-        is_on_grid = False  # settings of a window that do not go together yet
-    return grid_error(snapshot.embedding, method.kernel) if is_on_grid else math.nan
+    if not is_pushed_by(settings, "mesh"):
+        return math.nan
+    return grid_error(snapshot.embedding, method.kernel)
 
 
 def _one_by_one(

@@ -74,6 +74,18 @@ def _first_at_least(indices, low, high, column):
 
 
 @njit(**_OPTIONS)
+def _begins(count):
+    """Return where the values of each column and group begin, one after another."""
+    begin = np.empty(count.shape, np.int64)
+    at = 0
+    for column in range(count.shape[0]):
+        for group in range(count.shape[1]):
+            begin[column, group] = at
+            at += count[column, group]
+    return begin
+
+
+@njit(**_OPTIONS)
 def gather_rows(indptr, indices, data, groups, first, last):
     """Like :func:`gather_dense`, from the columns ``first`` to ``last`` (excluded).
 
@@ -91,14 +103,9 @@ def gather_rows(indptr, indices, data, groups, first, last):
         while e < indptr[row + 1] and indices[e] < last:
             count[indices[e] - first, group] += data[e] != 0
             e += 1
-    begin = np.empty((n_columns, 2), np.int64)
-    at = 0
-    for column in range(n_columns):
-        for group in range(2):
-            begin[column, group] = at
-            at += count[column, group]
+    begin = _begins(count)
     end = begin.copy()
-    values = np.empty(at, data.dtype)
+    values = np.empty(count.sum(), data.dtype)
     for row in range(groups.shape[0]):
         group = groups[row]
         if group == NEITHER:
@@ -126,14 +133,9 @@ def gather_columns(indptr, indices, data, groups):
             group = groups[indices[e]]
             if group != NEITHER:
                 count[column, group] += data[e] != 0
-    begin = np.empty((n_columns, 2), np.int64)
-    at = 0
-    for column in range(n_columns):
-        for group in range(2):
-            begin[column, group] = at
-            at += count[column, group]
+    begin = _begins(count)
     end = begin.copy()
-    values = np.empty(at, data.dtype)
+    values = np.empty(count.sum(), data.dtype)
     for column in range(n_columns):
         for e in range(indptr[column], indptr[column + 1]):
             group = groups[indices[e]]

@@ -21,11 +21,7 @@ from napari_embedding_game.core.energy.methods import (
     strength_of,
 )
 from napari_embedding_game.core.energy.objective import Landmarks, without_edges
-from napari_embedding_game.core.energy.valid_combinations import (
-    approximation_of,
-    is_played,
-)
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.energy.valid_combinations import is_pushed_by
 from napari_embedding_game.core.inspect.landmark_cover import kernel_sum
 from napari_embedding_game.core.types import GameSettings, Snapshot
 
@@ -76,10 +72,7 @@ def repulsion_bound(
         None where landmarks have no say in the repulsion.
     """
     method = get_method(settings.method)
-    try:
-        is_bounded = is_played(settings) and approximation_of(settings) == "landmarks"
-    except InputError:
-        return None  # settings of a window that do not go together yet
+    is_bounded = is_pushed_by(settings, "landmarks")
     if not is_bounded or method.aggregate != "sum" or not len(snapshot.landmarks):
         return None
     n_points = len(snapshot.embedding)
