@@ -59,6 +59,11 @@ TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""
 LEGEND_MS = 400
 """Least time between two legends while the game runs."""
+DENSITY = (
+    "More points than pixels: a colour is the mean of the points there, and the "
+    "stronger, the more they are. Zoom in to see single points."
+)
+"""What is told of a picture that shows no points."""
 RESTING = ("paused", "finished", "stopped", "failed")
 
 
@@ -93,6 +98,7 @@ class Drawing(QObject):
             workspace.kept_map,
             self._on_beside_removed,
             self._on_behind_removed,
+            self.tell_legend,
         )
         self._unwanted: PlacedOn | None = None
         """A reference whose cells somebody has removed from behind the map."""
@@ -231,6 +237,8 @@ class Drawing(QObject):
     def legend(self) -> Legend:
         """Return how to read the colours, and what is hidden."""
         legend, hiding = self._coloring.legend(), self._session.hiding
+        if self.layers.is_density:
+            legend = replace(legend, caption=DENSITY)
         if not hiding.n_points:
             return legend
         column, names = self.hideable()
