@@ -5,6 +5,7 @@ import pytest
 
 from napari_embedding_game.core.inspect.density import (
     FAINTEST,
+    FAINTEST_ABOVE,
     paint_density,
     points_inside,
 )
@@ -52,7 +53,7 @@ def test_chosen_points_are_not_lost_among_others():
     order = np.append(np.delete(np.arange(1000), 3), 3)
     drawn = paint_density(positions, colors, *SAME, order=order, n_above=1)
     assert drawn[0, 0, 0] == 0
-    assert drawn[0, 0, 2] >= FAINTEST * 255 - 1
+    assert drawn[0, 0, 2] >= FAINTEST_ABOVE * 255 - 1
     assert drawn[0, 1, 0] == 255
     only = paint_density(positions, colors, *SAME, order=order[-1:], n_above=1)
     assert only[0, 0, 2] == drawn[0, 0, 2]

@@ -163,7 +163,7 @@ def test_points_that_take_too_long_stay_a_picture(
 def slow(monkeypatch):
     """The window's thread paints one in two points, and napari never draws them."""
     monkeypatch.setattr(map_picture, "RESTING_SECONDS", 0.0)
-    monkeypatch.setattr(pace.Pace, "stride", lambda self, n_points: 2)
+    monkeypatch.setattr(pace.Pace, "stride", lambda self, n_points, n_pixels: 2)
 
 
 def red_but(some):
@@ -287,19 +287,20 @@ def test_more_points_than_pixels_are_a_density(
 
 
 def test_a_slow_machine_paints_fewer_points():
+    def stride_at(seconds, frames=30):
+        for _ in range(frames):
+            n_painted = 1_000_000 // one.stride(1_000_000, 0)
+            one.measured(n_painted, 0, seconds * n_painted)
+        return one.stride(1_000_000, 0)
+
     one = pace.Pace()
-    assert one.stride(100_000) == 1
-    for _ in range(20):
-        stride = one.stride(1_000_000)
-        one.measured(1_000_000 // stride, 1e-7 * 1_000_000 / stride)
-    assert one.stride(1_000_000) == 8  # 125,000 take 12.5 ms
-    one.measured(125_000, 60.0)  # has waited for something else
-    for _ in range(20):
-        one.measured(1_000_000, 4e-9 * 1_000_000)
-    assert one.stride(1_000_000) == 1
-    for _ in range(40):
-        one.measured(1_000_000, 10.0)
-    assert one.stride(1_000_000) == 32  # never fewer than some
+    assert one.stride(100_000, 0) == 1
+    assert stride_at(1e-7) == 8  # 125,000 take 12.5 ms
+    one.measured(125_000, 0, 60.0)  # has waited for something else
+    assert one.stride(1_000_000, 0) <= 16
+    assert stride_at(4e-9) == 1
+    assert stride_at(1e-3) == 64  # never fewer than some
+    assert one.stride(10_000, 10_000_000) == 1
 
 
 def in_three_dimensions(viewer, layers):

@@ -341,6 +341,8 @@ class MapPoints(LockedPoints):
     @property
     def _view_size(self) -> NDArray[np.floating]:
         sizes = super()._view_size
+        if self._is_left_out and has_views():
+            return sizes[:0]
         order = self._drawn
         is_whole = order is not None and self._n_ordered == len(sizes)
         return sizes.take(order) if is_whole and has_views() else sizes
@@ -358,7 +360,7 @@ class MapPoints(LockedPoints):
     @property
     def _is_whole(self) -> bool:
         slice_input = getattr(self, "_slice_input", None)
-        if slice_input is None or not has_views():
+        if slice_input is None or self._is_left_out or not has_views():
             return False
         in_order = list(slice_input.displayed) == list(range(self.ndim))
         is_whole = self._drawn is None or self._n_ordered == len(self.data)

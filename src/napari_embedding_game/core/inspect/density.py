@@ -19,6 +19,8 @@ from napari_embedding_game.core.inspect.density_loops import (
 
 FAINTEST = 0.35
 """Opacity of a pixel with one point."""
+FAINTEST_ABOVE = 0.65
+"""The same of points above the others: what was chosen is seen, be it one point."""
 BRIGHTEST_SHARE = 0.995
 """Share of the pixels with points that are below the full opacity.
 
@@ -104,8 +106,11 @@ def paint_density(
     n_below = n_drawn - n_above
     pixels = np.zeros((*shape, 4), np.uint8)
     brightest = LEAST_RANGE
-    parts = (0, n_below, weights[0]), (n_below, n_drawn, weights[1])
-    for first, last, weight in parts:
+    parts = (
+        (0, n_below, weights[0], FAINTEST),
+        (n_below, n_drawn, weights[1], FAINTEST_ABOVE),
+    )
+    for first, last, weight, faintest in parts:
         if first == last:
             continue
         cells = np.zeros((*shape, 5), np.uint32)
@@ -120,7 +125,7 @@ def paint_density(
             cells,
             np.float32(weight),
             np.float32(brightest),
-            np.float32(FAINTEST),
+            np.float32(faintest),
             np.float32(opacity),
         )
     return pixels

@@ -22,6 +22,7 @@ from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
@@ -419,16 +420,25 @@ class Drawing(QObject):
         dataset, snapshot = self._session.dataset, self._session.snapshot
         if dataset is None or snapshot is None:
             return
-        names = pd.Categorical(self._session.clusters.clustering.names)
-        columns = {"cluster": names, "pressure": snapshot.pressure}
+        columns = {"cluster": self._cluster_names(), "pressure": snapshot.pressure}
         if snapshot.stretch is not None:
             columns["stretch"] = snapshot.stretch
         if snapshot.isolation is not None:
             columns["isolation"] = snapshot.isolation
-        table = pd.DataFrame(columns, index=dataset.obs.index)
-        of_file = {name: f"{name} (file)" for name in table}
-        obs = dataset.obs.rename(columns=of_file)
-        self.layers.set_features(pd.concat([obs, table], axis=1))
+        of_file = {name: f"{name} (file)" for name in columns}
+        table = dataset.obs.rename(columns=of_file)
+        for name, values in columns.items():  # by place: no index is compared
+            table[name] = values
+        self.layers.set_features(table)
+
+    def _cluster_names(self) -> pd.Categorical:
+        """Return the name of each point's cluster, (N,), no name being looked at."""
+        book = self._session.clusters
+        clusters = sorted(book.clusters, key=lambda cluster: cluster.id)
+        names = sorted(cluster.name for cluster in clusters)
+        place = np.array([names.index(cluster.name) for cluster in clusters], np.int32)
+        codes = places([cluster.id for cluster in clusters], book.labels)
+        return pd.Categorical.from_codes(place.take(codes), names)
 
     # The cells of a reference
 

@@ -243,10 +243,11 @@ class MapPicture(QObject):
         if drawn.ahead is None and is_turned:
             return self._leave()
         painting = self._painting(scene, drawn)
-        stride = self._pace.stride(painting.looks.n_drawn)
+        stride = self._pace.stride(painting.looks.n_drawn, painting.looks.n_pixels)
         begun = time.perf_counter()
         painted = painting.paint(stride)
-        self._pace.measured(painted.n_painted, time.perf_counter() - begun)
+        spent, n_pixels = time.perf_counter() - begun, painted.picture[..., 0].size
+        self._pace.measured(painted.n_painted, n_pixels, spent)
         self._n_changes += 1
         self._show_painted(scene, painted, is_sample=stride > 1)
         if self._is_sample and not self._is_moving:

@@ -263,7 +263,7 @@ def _density(
 ) -> tuple[NDArray[np.uint8], int]:
     # Few points of a sample lie in a pixel: in several of them they are counted better.
     stride = looks.n_drawn / max(1, sample.n_points)
-    coarse = int(np.clip(math.sqrt(stride) / 2, 1, MOST_COARSE))
+    coarse = int(np.clip(math.sqrt(stride / 2), 1, MOST_COARSE))
     height, width = (math.ceil(n / coarse) for n in looks.shape)
     below, above = (weight / coarse**2 for weight in sample.weights)
     rows, columns = ((a / coarse, b / coarse) for a, b in (seen.rows, seen.columns))
