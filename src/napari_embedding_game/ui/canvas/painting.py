@@ -197,7 +197,7 @@ def sampled(looks: Looks, stride: int) -> Sample:
 
 @lru_cache(maxsize=8)
 def _one_in(n_points: int, stride: int) -> NDArray[np.intp]:
-    """Return one of each so many numbers below a number, always the same ones.
+    """Return one of each so many numbers below a number, always the same array.
 
     Which of them is drawn by lot: rows may be of two samples in turns.
     """
@@ -205,7 +205,6 @@ def _one_in(n_points: int, stride: int) -> NDArray[np.intp]:
     if stride > 1:
         first += np.random.default_rng(0).integers(0, stride, len(first))
         np.minimum(first, n_points - 1, out=first)
-    first.setflags(write=False)
     return first
 
 
