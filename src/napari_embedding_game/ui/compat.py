@@ -266,6 +266,8 @@ class MapPoints(LockedPoints):
         It prepares them for each drawing, whether they are seen or not.
         """
         was_left_out, self._is_left_out = self._is_left_out, is_left_out
+        if is_left_out:
+            self._some = None  # once they are drawn again these may be all
         return was_left_out
 
     def draw_some(self, most: int) -> None:
