@@ -11,6 +11,7 @@ from napari_embedding_game.ui.canvas import map_picture
 from napari_embedding_game.ui.canvas.drawing import (
     DENSITY,
     MAX_MAGNIFICATION,
+    PARTIAL,
     magnification,
 )
 from napari_embedding_game.ui.compat import camera_of
@@ -200,3 +201,8 @@ def test_the_legend_tells_of_a_picture_without_points(
     camera_of(window).zoom *= 60  # few points are seen
     qtbot.waitUntil(lambda: not caption.isVisibleTo(docked))
     assert caption.text() == ""
+    monkeypatch.setattr(map_picture, "LEAST_DRAWN", 10)
+    docked.controller.layers.points.blending = "additive"  # which no picture is
+    qtbot.waitUntil(lambda: caption.text() == PARTIAL)
+    docked.controller.layers.points.blending = "translucent"
+    qtbot.waitUntil(lambda: caption.text() == "")

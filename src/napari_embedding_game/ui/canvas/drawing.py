@@ -65,6 +65,11 @@ DENSITY = (
     "stronger, the more they are. Zoom in to see single points."
 )
 """What is told of a picture that shows no points."""
+PARTIAL = (
+    "Only some of the points are drawn: in this view, or blended in this way, all "
+    "would take too long."
+)
+"""What is told where napari draws points itself that are too many for it."""
 RESTING = ("paused", "finished", "stopped", "failed")
 
 
@@ -240,6 +245,8 @@ class Drawing(QObject):
         legend, hiding = self._coloring.legend(), self._session.hiding
         if self.layers.is_density:
             legend = replace(legend, caption=DENSITY)
+        elif self.layers.is_partial:
+            legend = replace(legend, caption=PARTIAL)
         if not hiding.n_points:
             return legend
         column, names = self.hideable()

@@ -92,7 +92,7 @@ class MapLayers:
     on_behind_removed : callable, optional
         Called when somebody deleted the cells of a reference behind it.
     on_kind : callable, optional
-        Called when ``is_density`` has changed.
+        Called when ``is_density`` or ``is_partial`` has changed.
     """
 
     def __init__(
@@ -282,6 +282,11 @@ class MapLayers:
     def is_density(self) -> bool:
         """Whether what is drawn tells how many points lie where, and shows none."""
         return self._picture is not None and self._picture.is_density
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether napari draws some of the points only, where no picture can be."""
+        return self._picture is not None and self._picture.is_partial
 
     def hide(self, hidden: NDArray[np.bool_] | None) -> None:
         """Leave points (N,) out of what is drawn from the next drawing on; None: none.

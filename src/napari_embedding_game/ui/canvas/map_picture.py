@@ -96,7 +96,7 @@ class MapPicture(QObject):
     """
 
     kind_changed = Signal()
-    """Whether it tells how many points lie where has changed."""
+    """``is_density`` or ``is_partial`` has changed."""
 
     def __init__(self, viewer: napari.Viewer, layer: Points) -> None:
         super().__init__()
@@ -110,6 +110,7 @@ class MapPicture(QObject):
         self._is_sample = False
         """Whether only some of the points are on the picture."""
         self._is_density = False
+        self._is_partial = False
         self._pace = Pace()
         self._worker: Worker | None = None
         """Paints all points while the picture has a sample of them."""
@@ -159,6 +160,14 @@ class MapPicture(QObject):
     def is_density(self) -> bool:
         """Whether it tells how many points lie where, and shows none of them."""
         return self.is_shown and self._is_density
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether napari draws the points, and not all of them: it would take too long.
+
+        A sample that is on a picture for a moment stands for all.
+        """
+        return self._is_partial
 
     def appear(self) -> None:
         """Make the layer visible, without many points being drawn one by one."""
@@ -309,12 +318,12 @@ class MapPicture(QObject):
         image = self._node_in(scene)
         image.set_data(painted.picture)
         image.transform.matrix = painted.matrix
-        was_density, self._is_sample = self.is_density, is_sample
-        self._is_density = painted.is_density
+        was, self._is_sample = (self.is_density, self._is_partial), is_sample
+        self._is_density, self._is_partial = painted.is_density, False
         image.visible = True
         scene.points.visible = False
         leave_out(self.layer, True)
-        if self.is_density is not was_density:
+        if (self.is_density, self._is_partial) != was:
             self.kind_changed.emit()
 
     def _node_in(self, scene: Scene) -> Any:
@@ -335,13 +344,18 @@ class MapPicture(QObject):
 
         Some of them, where all would keep the window from doing anything else.
         """
-        takes = self._takes()
-        some = self._hide()
+        takes, n_points = self._takes(), len(self.layer.data)
+        were_hidden, was_partial = self._hide(), self._is_partial
+        most = n_points
         if takes > RESTING_SECONDS:
-            most = int(RESTING_SECONDS / takes * len(self.layer.data))
-            draw_some(self.layer, max(LEAST_DRAWN, most))
-        if some:
+            most = max(LEAST_DRAWN, int(RESTING_SECONDS / takes * n_points))
+        self._is_partial = most < n_points
+        if self._is_partial:
+            draw_some(self.layer, most)
+        if were_hidden:
             draw(self._viewer, self.layer)
+        if self._is_partial is not was_partial:
+            self.kind_changed.emit()
         return False
 
     def _hide(self) -> bool:
