@@ -235,6 +235,11 @@ class DetailsPane(QWidget):
         self._left.setVisible(not is_of_all)
         self._stack.setCurrentIndex(int(self._is_told or is_of_all))
 
+    def _pages(self) -> tuple[QWidget, ...]:
+        """Return all that can have a tab, which depends on the data."""
+        of_members = self.thumbnails, self.texts, self.markers, self.differences
+        return *of_members, self.dot_plot, self.scatter, self.plate, self.teach
+
     def _build(self) -> None:
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
@@ -243,6 +248,9 @@ class DetailsPane(QWidget):
         self.tabs.tabBar().setChangeCurrentOnDrag(True)
         self.tabs.setMinimumWidth(TABS_NARROWEST)
         self.tabs.currentChanged.connect(lambda _: self._arrange())
+        for page in self._pages():  # a widget without a parent outlives the window
+            page.setParent(self.tabs)
+            page.hide()
         self._left = left = scrolled(self._left_pane())
         left.setMinimumWidth(LEFT_NARROWEST)
         inside = QWidget()
