@@ -368,7 +368,7 @@ def _trust(person: Person, shoot: Callable[[str], None]) -> None:
     shoot("looking_back")
     person.session.settings.n_neighbors = 30
     dock.game.show_settings()
-    person.show(dock.game.restart_stale.native)
+    person.show(dock.game.continue_stale.native)
     shoot("stale")
     person.session.settings.n_neighbors = 15
     dock.game.show_settings()

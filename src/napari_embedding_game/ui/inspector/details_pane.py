@@ -86,11 +86,11 @@ class DetailsPane(QWidget):
         self.note = text_label(role="plain")
         self.column = ComboBox(
             choices=[],
-            tooltip="Which metadata column composition and purity are told by; the "
-            "card beside the mouse tells it first.",
+            tooltip="Column that composition and purity are told by; the card beside "
+            "the mouse tells it first.",
         )
         self.another = PushButton(
-            text="Shuffle", tooltip="Show the members in another order."
+            text="Shuffle", tooltip="Show these pictures or texts in another order."
         )
         self.composition = CompositionBars()
         self.differences = DifferencesPane()
@@ -318,7 +318,7 @@ class DetailsPane(QWidget):
 def _numbers(report: ClusterReport) -> str:
     said = f"{_count(report.size)}, {report.share:.1%} of all"
     if report.stretched_share > 0:
-        said += f"  ·  {share_text(report.stretched_share)} far from points like them"
+        said += f"  ·  {share_text(report.stretched_share)} far from similar points"
     if report.unlike_count:
         said += f"  ·  {report.unlike_count:,} unlike all others"
     if report.has_pressure:
