@@ -286,6 +286,26 @@ def test_more_points_than_pixels_are_a_density(
     assert is_picture(viewer, layers)
 
 
+def test_few_chosen_points_are_found_on_a_density():
+    rng = np.random.default_rng(0)
+    positions = rng.uniform(0, 60, (9000, 2)).astype(np.float32)
+    positions[7] = 20.5, 30.5
+    colors = np.tile(np.float32([0.2, 0.2, 0.2, 1]), (9000, 1))
+    colors[7] = 1, 0, 0, 1
+    order = np.append(np.delete(np.arange(9000), 7), 7)
+    sizes = np.full(9000, 0.01)
+    looks = painting.Looks(sizes, colors, order, 1, 1.0, (60, 60), 3600)
+    flat = painting.FlatPainting(looks, positions, (1.0, 0.0), (1.0, 0.0))
+    for stride, n_red in ((1, 9), (8, 2)):  # pixels, of which a sample has fewer
+        painted = flat.paint(stride)
+        assert painted.is_density
+        red = painted.picture[..., 0].astype(int) - painted.picture[..., 1] > 150
+        assert red.sum() >= n_red
+        place = np.argwhere(red).mean(axis=0)[::-1] + 0.5
+        x, y = place * np.diag(painted.matrix)[:2] + painted.matrix[3, :2]
+        np.testing.assert_allclose([y, x], [20.5, 30.5], atol=1.0)
+
+
 def test_a_slow_machine_paints_fewer_points():
     def stride_at(seconds, frames=30):
         for _ in range(frames):

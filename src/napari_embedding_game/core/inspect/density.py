@@ -19,7 +19,7 @@ from napari_embedding_game.core.inspect.density_loops import (
 
 FAINTEST = 0.35
 """Opacity of a pixel with one point."""
-FAINTEST_ABOVE = 0.65
+FAINTEST_ABOVE = 0.8
 """The same of points above the others: what was chosen is seen, be it one point."""
 BRIGHTEST_SHARE = 0.995
 """Share of the pixels with points that are below the full opacity.

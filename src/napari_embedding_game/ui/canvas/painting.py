@@ -21,6 +21,11 @@ from napari_embedding_game.ui.canvas.projection import Projection
 
 MOST_COARSE = 3
 """Pixels along one side of those that a sample is counted in."""
+FEW_ABOVE, FEW_PIXELS = 1_000, 4.0
+"""So few points that were chosen are discs on a density, as wide as this on the canvas.
+
+A pixel among half a million is not found.
+"""
 SMALLEST_DEPTH = 1e-6
 """Of points in front of the eye, relative to what the camera looks at."""
 
@@ -277,7 +282,30 @@ def _density(
         weights=(below, above),
         opacity=looks.opacity,
     )
+    if 0 < sample.n_above <= FEW_ABOVE:
+        shown = seen._replace(rows=rows, columns=columns)
+        chosen = _chosen(looks, sample, shown, picture.shape[:2], FEW_PIXELS / coarse)
+        rest = 255 - chosen[..., 3:].astype(np.uint16)
+        picture = (picture * rest // 255).astype(np.uint8) + chosen
     return picture, coarse
+
+
+def _chosen(
+    looks: Looks, sample: Sample, seen: _Seen, shape: tuple[int, ...], least: float
+) -> NDArray[np.uint8]:
+    """Return a picture of the points above all others: discs of some pixels or more."""
+    order = np.arange(sample.n_points) if seen.order is None else seen.order
+    above = order[-sample.n_above :]
+    unit = math.sqrt(abs(seen.rows[0] * seen.columns[0]))
+    return paint_points(
+        seen.positions[above],
+        np.maximum(seen.sizes[above], least / unit),
+        seen.colors[above],
+        seen.rows,
+        seen.columns,
+        (shape[0], shape[1]),
+        opacity=looks.opacity,
+    )
 
 
 def _zoom(drawn: Projection) -> float:
