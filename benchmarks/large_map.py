@@ -28,6 +28,7 @@ import numpy as np
 from qtpy.QtCore import QTimer
 
 from interaction import Clock, Person
+from napari_embedding_game.ui.compat import camera_of
 from window import TimedApplication, Watch
 
 GAME, REST = "--game-in-this-process", "--rest-in-this-process"
@@ -113,14 +114,14 @@ class Visitor(Person):
 
     def zoom(self, factor: float) -> None:
         """Zoom in on one of the points."""
-        camera = self.viewer.camera
+        camera = camera_of(self.viewer)
         place = self.dock.controller.layers.points.data[5]
         camera.center = (0.0, *map(float, place))
         camera.zoom *= factor
 
     def pan(self) -> None:
         """Move the camera by a tenth of the map."""
-        camera = self.viewer.camera
+        camera = camera_of(self.viewer)
         camera.center = (0.0, camera.center[1], camera.center[2] + 100.0)
 
     def steps(self) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -61,8 +61,8 @@ TIDY_MS = 300
 LEGEND_MS = 400
 """Least time between two legends while the game runs."""
 DENSITY = (
-    "More points than pixels: a colour is the mean of the points there, and the "
-    "stronger, the more they are. Zoom in to see single points."
+    "More points than pixels: each pixel has the mean colour of its points, stronger "
+    "where more of them lie. Zoom in to see single points, and their sizes."
 )
 """What is told of a picture that shows no points."""
 PARTIAL = (
