@@ -28,7 +28,8 @@ from napari_embedding_game.session.sources import LoadResult, ReadOptions, Sourc
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
 from napari_embedding_game.ui.canvas.correction import ShownCorrection
-from napari_embedding_game.ui.canvas.drawing import Drawing
+from napari_embedding_game.ui.canvas.drawing import RESTING, Drawing
+from napari_embedding_game.ui.canvas.glide import Glide
 from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.experiment_layers import ShownField
@@ -99,6 +100,7 @@ class Controller(QObject):
         )
         self.drawing = Drawing(viewer, workspace, self._on_lost)
         self.correction = ShownCorrection(session, self.render)
+        self.glide = Glide(self.render, self.layers.move, self._can_glide)
         self.object_highlight = ObjectHighlight(viewer, session, linked)
         self.shown_field = ShownField(viewer, session, linked)
         self.pointing = ClickSelection(viewer, session, self.layers, linked)
@@ -184,11 +186,15 @@ class Controller(QObject):
             self.session.receive(run, progress)
         drawn = self.session.drawn
         if snapshot is not None and drawn is not None:
-            self.render(drawn)
+            self.glide.show(drawn)
 
     def render(self, snapshot: Snapshot) -> None:
         """Draw a snapshot of the session."""
         self.drawing.draw(snapshot)
+
+    def _can_glide(self) -> bool:
+        """Return whether more pictures than frames can be drawn, and show all."""
+        return self.layers.is_picture and self.session.behind is None
 
     def close(self) -> None:
         """End the run, its thread and every connection to the viewer, once."""
@@ -205,6 +211,7 @@ class Controller(QObject):
             self.session_store.close,
             self.pointing.close,
             self.correction.close,
+            self.glide.forget,
             self.drawing.close,
             self._end_run,
             self.reading.close,
@@ -350,6 +357,10 @@ class Controller(QObject):
         self.drawing.show_again(self.session.drawn or mark.snapshot)
 
     def _on_state(self, state: str) -> None:
+        if state in RESTING:
+            self.glide.settle()
+        elif state != "running":
+            self.glide.forget()
         if state in ("preparing", "running"):
             self._gc_guard.defer_full()
         else:

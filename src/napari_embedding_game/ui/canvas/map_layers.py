@@ -226,13 +226,21 @@ class MapLayers:
         if follows or not self._frame.is_fitted:
             seen = embedding if within is None else self.as_drawn(within)
             self._frame.follow(seen, settle=snapshot.finished or within is not None)
-        axes = self._axes
-        with in_place(self.points, "data") as data:
-            self._frame.write_world(embedding, data, axes)
+        self._write_places(self.points, embedding, snapshot.landmarks)
         self._write_looks(self.points, colors, magnification, above)
-        if self.landmarks is not None:
-            places = self.to_world(snapshot.landmarks)
-            write_landmarks(self.landmarks, places, axes, self._frame.unit)
+        self._draw_both()
+        return True
+
+    def move(
+        self, embedding: NDArray[np.floating], landmarks: NDArray[np.floating]
+    ) -> bool:
+        """Draw points (N, d) and landmarks (L, d) elsewhere; return whether it could.
+
+        They keep their looks, and the scale stays as it is.
+        """
+        if self.points is None or len(self.points.data) != len(embedding):
+            return False
+        self._write_places(self.points, self.as_drawn(embedding), landmarks)
         self._draw_both()
         return True
 
@@ -277,6 +285,11 @@ class MapLayers:
             if not self._picture_of(points).recolor():
                 self._draw(points)
             self.beside.recolor(colors, magnification, above, self.unit, self._hidden)
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether the points are drawn as one picture, which is quick."""
+        return self._picture is not None and self._picture.is_shown
 
     @property
     def is_density(self) -> bool:
@@ -669,6 +682,20 @@ class MapLayers:
         layer.help = LANDMARKS_HELP  # napari takes it away from a layer that comes
         self.landmarks = layer
         self._viewer.layers.selection.active = active
+
+    def _write_places(
+        self,
+        points: Points,
+        embedding: NDArray[np.floating],
+        landmarks: NDArray[np.floating],
+    ) -> None:
+        """Write where points, (N, d) as drawn, and landmarks (L, d) are."""
+        axes = self._axes
+        with in_place(points, "data") as data:
+            self._frame.write_world(embedding, data, axes)
+        if self.landmarks is not None:
+            places = self.to_world(landmarks)
+            write_landmarks(self.landmarks, places, axes, self._frame.unit)
 
     def _draw_both(self) -> None:
         for layer, shown in (
