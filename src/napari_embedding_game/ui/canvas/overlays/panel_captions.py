@@ -76,6 +76,7 @@ class PanelCaptions(QObject):
                 session.comparing.moved,
                 session.comparing.laid_out,
                 session.comparing.changed,
+                session.facing_changed,
                 session.state_changed,
                 session.looked_back,
                 session.restored,
@@ -114,7 +115,7 @@ class PanelCaptions(QObject):
         panels = found.panels
         places = np.array([panel.caption for panel in panels])
         pixels = drawn.to_pixels(np.asarray(self._layers.to_world(places)))
-        half = np.array([panels[0].width * (1 + GAP) / 2, 0])
+        half = panels[0].width * (1 + GAP) / 2 * found.facing[0]
         sides = np.array([places[0] - half, places[0] + half])
         ends = drawn.to_pixels(np.asarray(self._layers.to_world(sides)))
         width = float(np.abs(ends[1] - ends[0]).max())
