@@ -278,15 +278,30 @@ def side_by_side(
     room = Room.around(np.concatenate([base, *laid]))
     first = others[-1].qualities
     captions = [(THIS_MAP, "" if first is None else _figures(first[0]))]
-    for other in others:
+    for other, name in zip(others, _names(others), strict=True):
         found = other.qualities
         told = other.mark.origin if found is None else _figures(found[1])
         here, there = other.n_dimensions
         if here != there:
             told = f"{there} dimensions, {told}"
-        captions.append((other.mark.title, told))
+        captions.append((name, told))
     panels = lay_out(room, captions, facing)
     return SideBySide(panels, laid + panels.offsets[1:, None], laid, room)
+
+
+def _names(others: Sequence[Compared]) -> list[str]:
+    """Return the names of maps; of those that are called alike with what differs."""
+    names = []
+    for other in others:
+        title, parts = other.mark.title, _made_by(other)
+        alike = [o for o in others if o is not other and o.mark.title == title]
+        own = [p for p in parts if any(p not in _made_by(o) for o in alike)]
+        names.append(", ".join([title, *own]))
+    return names
+
+
+def _made_by(other: Compared) -> list[str]:
+    return other.mark.origin.split(", ")
 
 
 def _figures(quality: MapQuality) -> str:

@@ -48,7 +48,7 @@ class Panels:
     all panels from whichever side they are seen."""
     middle: NDArray[np.float64]
     """(d,) of the first panel; in space it is turned about that."""
-    facing: NDArray[np.float64]
+    facing: NDArray[np.floating]
     """(2, d) steps of length 1 that go right and up."""
 
     def is_turned_to(self, facing: NDArray[np.floating]) -> bool:

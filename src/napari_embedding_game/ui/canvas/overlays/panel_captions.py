@@ -25,11 +25,11 @@ ON_DARK = QColor("white"), QColor(0, 0, 0, 160)
 ON_LIGHT = QColor("black"), QColor(255, 255, 255, 190)
 
 
-def caption(panel: Panel, width: float) -> tuple[str, str]:
+def caption(panel: Panel, width: float) -> tuple[str, ...]:
     """Return the lines that stand above a panel that is so many pixels wide.
 
     Its name, cut where it is too long, with what is told of it behind or below, where
-    there is room.
+    there is room: in several lines where that has several parts.
     """
 
     def fits(text: str, is_given: bool = True) -> bool:
@@ -38,10 +38,17 @@ def caption(panel: Panel, width: float) -> tuple[str, str]:
     name, told = panel.name, panel.told
     whole = f"{name} · {told}" if told else name
     if fits(whole):
-        return whole, ""
+        return (whole,)
     cut = (f"{name[:n]}…" for n in range(len(name) - 1, 0, -1))
     first = next((text for text in (name, *cut) if fits(text)), "")
-    return first, told if fits(told, is_given=False) else ""
+    lines: list[str] = []
+    for part in told.split(", "):
+        longer = f"{lines[-1]}, {part}" if lines else part
+        if lines and fits(longer, is_given=False):
+            lines[-1] = longer
+        elif part and fits(part, is_given=False):
+            lines.append(part)
+    return (first, *lines)
 
 
 class PanelCaptions(QObject):
@@ -123,7 +130,8 @@ class PanelCaptions(QObject):
         for panel, (x, y) in zip(panels, pixels.tolist(), strict=True):
             if not np.isfinite(x + y):
                 continue
-            name, told = caption(panel, width)
+            name, *told = caption(panel, width)
             write(painter, QPointF(x, y), name, True, colors)
             line = 2 * half_size(name, is_given=True)[0]
-            write(painter, QPointF(x, y + line), told, False, colors)
+            for number, text in enumerate(told, 1):
+                write(painter, QPointF(x, y + number * line), text, False, colors)
