@@ -204,7 +204,7 @@ def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facin
     assert across[:n].max() < across[n:].min()
     np.testing.assert_allclose(panels.offsets @ up, 0, atol=1e-5)
     np.testing.assert_allclose(panels.offsets @ np.cross(right, up), 0, atol=1e-5)
-    assert panels.panels[1].told.startswith("2 dimensions, neighbours")
+    assert panels.panels[1].told.endswith("%, 2 dimensions")
     assert "as a sheet" in compared.told()
     # The scale goes by what is the same from all sides.
     np.testing.assert_allclose(panels.box.mean(axis=0), panels.middle, atol=1e-5)

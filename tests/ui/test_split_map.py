@@ -97,8 +97,6 @@ def test_a_caption_is_cut_to_its_panel():
     assert caption(panel, 3) == ("",)
     several = Panel("This map", "neighbours 53%, large picture 70%", (0.0, 0.0), 1.0)
     width = 2 * half_size("large picture 70%", is_given=False)[1]
-    assert caption(several, width) == (
-        "This map",
-        "neighbours 53%",
-        "large picture 70%",
-    )
+    lines = ("This map", "neighbours 53%", "large picture 70%")
+    assert caption(several, width, below=60) == lines
+    assert caption(several, width, below=30) == lines[:2]

@@ -17,7 +17,13 @@ from psygnal import Signal
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.panels import STRAIGHT, Panels, Room, lay_out
+from napari_embedding_game.session.panels import (
+    GAP_OF_FIGURES,
+    STRAIGHT,
+    Panels,
+    Room,
+    lay_out,
+)
 from napari_embedding_game.session.quality import is_comparable
 
 if TYPE_CHECKING:
@@ -96,7 +102,7 @@ class SideBySide:
     def turned(self, facing: NDArray[np.floating]) -> SideBySide:
         """Return the same maps as they stand where the camera has turned."""
         captions = [(panel.name, panel.told) for panel in self.panels.panels]
-        panels = lay_out(self.room, captions, facing)
+        panels = lay_out(self.room, captions, facing, GAP_OF_FIGURES)
         places = self.laid + panels.offsets[1:, None]
         return replace(self, panels=panels, places=places)
 
@@ -283,9 +289,9 @@ def side_by_side(
         told = other.mark.origin if found is None else _figures(found[1])
         here, there = other.n_dimensions
         if here != there:
-            told = f"{there} dimensions, {told}"
+            told = f"{told}, {there} dimensions"
         captions.append((name, told))
-    panels = lay_out(room, captions, facing)
+    panels = lay_out(room, captions, facing, GAP_OF_FIGURES)
     return SideBySide(panels, laid + panels.offsets[1:, None], laid, room)
 
 
@@ -293,10 +299,13 @@ def _names(others: Sequence[Compared]) -> list[str]:
     """Return the names of maps; of those that are called alike with what differs."""
     names = []
     for other in others:
-        title, parts = other.mark.title, _made_by(other)
-        alike = [o for o in others if o is not other and o.mark.title == title]
-        own = [p for p in parts if any(p not in _made_by(o) for o in alike)]
-        names.append(", ".join([title, *own]))
+        name = other.mark.title
+        alike = [o for o in others if o is not other and o.mark.title == name]
+        for part in _made_by(other):
+            fewer = [o for o in alike if part in _made_by(o)]
+            if len(fewer) < len(alike):
+                name, alike = f"{name}, {part}", fewer
+        names.append(name)
     return names
 
 

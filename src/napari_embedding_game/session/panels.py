@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 GAP = 0.12
 """Between two panels, as a share of one; captions stand in it."""
+GAP_OF_FIGURES = 0.34
+"""Above a panel whose caption has several lines."""
 STRAIGHT = np.eye(2, 3)
 """Facing of a camera that looks straight at x and y."""
 
@@ -30,6 +32,8 @@ class Panel:
     """Where its name stands: the middle of its upper edge, in units of the map."""
     width: float
     """Of all panels, without the gap, in units of the map."""
+    below: float = 0.0
+    """From there down to the panel, in units of the map."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,7 @@ def lay_out(
     room: Room,
     captions: Sequence[tuple[str, str]],
     facing: NDArray[np.floating] = STRAIGHT,
+    gap_above: float = GAP,
 ) -> Panels:
     """Lay panels beside each other.
 
@@ -98,23 +103,26 @@ def lay_out(
     facing : (2, 3) array
         Steps of length 1 that go right and up on the canvas, in units of the map.  Of
         flat maps these are always x and y.
+    gap_above : float
+        For the captions, as a share of the height.
     """
     n_axes = len(room.middle)
     facing = np.asarray(facing if n_axes > 2 else STRAIGHT[:, :n_axes], np.float64)
     size = room.size
-    pitch = size * (1 + GAP) + np.finfo(np.float32).tiny
+    pitch = size * [1 + GAP, 1 + gap_above] + np.finfo(np.float32).tiny
     n_columns = math.ceil(math.sqrt(len(captions)))
     numbers = np.arange(len(captions))
     # The first row is the upper one.
     places = np.column_stack([numbers % n_columns, -(numbers // n_columns)]) * pitch
     offsets = (places @ facing).astype(np.float32)
-    upper = room.middle + size[1] / 2 * (1 + GAP) * facing[1]
+    down = (gap_above - GAP / 2) * float(size[1])
+    upper = room.middle + (size[1] / 2 + down) * facing[1]
     panels = tuple(
-        Panel(name, told, tuple(map(float, place)), float(size[0]))
+        Panel(name, told, tuple(map(float, place)), float(size[0]), down)
         for (name, told), place in zip(captions, upper + offsets, strict=True)
     )
     below = places.min(axis=0) - size / 2
-    above = places.max(axis=0) + size / 2 + [0, GAP * size[1]]
+    above = places.max(axis=0) + size / 2 + [0, gap_above * size[1]]
     corners = room.middle + np.array([below, above]) @ facing
     box = corners
     if n_axes > 2:

@@ -25,11 +25,20 @@ ON_DARK = QColor("white"), QColor(0, 0, 0, 160)
 ON_LIGHT = QColor("black"), QColor(255, 255, 255, 190)
 
 
-def caption(panel: Panel, width: float) -> tuple[str, ...]:
-    """Return the lines that stand above a panel that is so many pixels wide.
+def caption(panel: Panel, width: float, below: float = 0.0) -> tuple[str, ...]:
+    """Return the lines that stand above a panel.
 
     Its name, cut where it is too long, with what is told of it behind or below, where
     there is room: in several lines where that has several parts.
+
+    Parameters
+    ----------
+    panel : Panel
+    width : float
+        Pixels of the panel.
+    below : float
+        Pixels from the middle of the name down to the panel.  One line comes below it
+        in any case.
     """
 
     def fits(text: str, is_given: bool = True) -> bool:
@@ -48,7 +57,8 @@ def caption(panel: Panel, width: float) -> tuple[str, ...]:
             lines[-1] = longer
         elif part and fits(part, is_given=False):
             lines.append(part)
-    return (first, *lines)
+    line = 2 * half_size(name, is_given=True)[0]
+    return (first, *lines[: max(1, int(below / line - 0.5))])
 
 
 class PanelCaptions(QObject):
@@ -130,7 +140,8 @@ class PanelCaptions(QObject):
         for panel, (x, y) in zip(panels, pixels.tolist(), strict=True):
             if not np.isfinite(x + y):
                 continue
-            name, *told = caption(panel, width)
+            below = panel.below / (panel.width * (1 + GAP)) * width
+            name, *told = caption(panel, width, below)
             write(painter, QPointF(x, y), name, True, colors)
             line = 2 * half_size(name, is_given=True)[0]
             for number, text in enumerate(told, 1):
