@@ -360,7 +360,7 @@ class Drawing(QObject):
         split = session.splitting.current
         if not self.layers.is_deep or self.layers.is_flattened_otherwise():
             return  # all is drawn anew as soon as napari has told its own widgets
-        self.layers.move(
+        self.layers.move_panels(
             None if split is None else split.snapshot.embedding,
             None if beside is None else beside.places,
         )

@@ -256,7 +256,7 @@ class MapLayers:
         world = self.to_world(places.reshape(-1, places.shape[-1]))
         self.beside.show(world, self._axes, len(places))
 
-    def move(
+    def move_panels(
         self,
         embedding: NDArray[np.floating] | None,
         beside: NDArray[np.floating] | None,
