@@ -26,6 +26,7 @@ from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
 from napari_embedding_game.session.timeline import Mark
+from napari_embedding_game.ui.canvas.brush import BrushKeys, MapBrush
 from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
 from napari_embedding_game.ui.canvas.correction import ShownCorrection
 from napari_embedding_game.ui.canvas.drawing import Drawing
@@ -63,8 +64,8 @@ class Controller(QObject):
 
     ``reading`` and ``writing`` are its background tasks, ``drawing`` renders the map,
     ``session_store`` saves by itself, ``relink`` finds layers again,
-    ``object_highlight`` marks selected objects in the image, ``shown_field`` goes to
-    the image of a selected one.
+    ``brush`` paints a selection, ``object_highlight`` marks selected objects in the
+    image, ``shown_field`` goes to the image of a selected one.
 
     Parameters
     ----------
@@ -102,6 +103,9 @@ class Controller(QObject):
         self.object_highlight = ObjectHighlight(viewer, session, linked)
         self.shown_field = ShownField(viewer, session, linked)
         self.pointing = ClickSelection(viewer, session, self.layers, linked)
+        self.brush = MapBrush(session, self.drawing)
+        self.pointing.paint_with(self.brush)
+        self.brush_keys = BrushKeys(viewer, self.brush)
         self.session_store.map_frame = self._map_frame
         self._worker: FrameWorker | None = None
         self._gc_guard = GcGuard()
@@ -204,6 +208,8 @@ class Controller(QObject):
             self.shown_field.close,
             self.session_store.close,
             self.pointing.close,
+            self.brush_keys.close,
+            self.brush.close,
             self.correction.close,
             self.drawing.close,
             self._end_run,

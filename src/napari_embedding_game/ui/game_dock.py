@@ -171,6 +171,7 @@ class GameDock(QWidget):
         self.controller = Controller(viewer, workspace)
         self.controller.replacing.parent_widget = self
         self.controller.pointing.draw_on(lambda: canvas_widget(self))
+        self.controller.brush.find_canvas = lambda: canvas_widget(self)
         session, maps, linked = workspace.session, workspace.maps, workspace.linked
         self.data = DataControls(viewer, session, maps, workspace.loading, linked)
         self.game = MethodControls(session)

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.mouse import CanvasClick, Handle, Picker
+from napari_embedding_game.ui.canvas.mouse import Brush, CanvasClick, Handle, Picker
 from napari_embedding_game.ui.canvas.nearest import row_near
 from napari_embedding_game.ui.canvas.projection import displayed_axes, projection_of
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers, clicked_row
@@ -53,6 +53,10 @@ class ClickSelection:
     def set_lasso(self, always: bool) -> None:
         """Let every drag on the canvas draw around points, or only with Shift."""
         self._picker.always_lasso = always
+
+    def paint_with(self, brush: Brush) -> None:
+        """Let a drag paint while the brush is on."""
+        self._picker.brush = brush
 
     def draw_on(self, find_canvas: Callable[[], QWidget | None]) -> None:
         """Draw the lasso's line on the canvas that is found when it is begun."""
