@@ -99,7 +99,7 @@ class Controller(QObject):
             self.replacing.is_allowed,
         )
         self.drawing = Drawing(viewer, workspace, self._on_lost)
-        self.correction = ShownCorrection(session, self.render)
+        self.correction = ShownCorrection(session, self.drawing)
         self.object_highlight = ObjectHighlight(viewer, session, linked)
         self.shown_field = ShownField(viewer, session, linked)
         self.pointing = ClickSelection(viewer, session, self.layers, linked)

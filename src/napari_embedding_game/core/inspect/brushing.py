@@ -193,10 +193,9 @@ class Brushing:
         within &= (y >= low[1]) & (y <= high[1])
         rows = np.flatnonzero(within)
         rows = rows[~self._fixed[rows]]
-        away: NDArray[np.floating] = _distances(
-            self.places[rows].astype(float), begin, end
-        )
-        return rows[away <= self.radius]
+        away = _distances(self.places[rows].astype(float), begin, end)
+        under: NDArray[np.intp] = rows[away <= self.radius]
+        return under
 
     def _put(self, rows: NDArray[np.intp], places: NDArray[np.floating]) -> None:
         self.places[rows] = places

@@ -14,7 +14,7 @@ from napari_embedding_game.ui.compat import in_place
 
 STEP_MS = 25
 """Between two pictures of points that glide."""
-EASE = 0.4
+EASE = 0.5
 """Share of its way that a point goes with each picture."""
 ARRIVED = 0.3
 """Thousandths of the map from its goal, from which on a point is there."""
