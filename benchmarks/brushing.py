@@ -19,6 +19,7 @@ the classes with 1 % of the points or more.  Neither brush knows the labels.  Ma
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ RADIUS = 20.0
 FEWEST = 0.01
 MOVED, EVEN = 0.1, 0.005
 """Share of points that are moved; gain of F1 that counts as none."""
+SIZES, N_GROUPS = (10_000, 70_000, 1_000_000), 20
 OPTIONS: dict[str, dict[str, Any]] = {
     "inputs": {"nargs": "+", "default": list(INPUTS)},
     "seeds": {"type": int, "default": 1},
@@ -166,9 +168,43 @@ def rows_of(data: Input, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
+def move_rows(n_points: int) -> dict[str, Any]:
+    """Return what a move costs on a synthetic map, one point in twenty moved."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, N_GROUPS, n_points)
+    middles = rng.random((N_GROUPS, 2)) * SIDE
+    places = middles[labels] + rng.normal(size=(n_points, 2)) * SIDE / N_GROUPS
+    rows = np.flatnonzero(rng.random(n_points) < MOVED / 2)
+    places[rows] = places[rng.permutation(rows)]
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    neighbors = np.empty((n_points, 15), np.int32)
+    for step in range(15):
+        neighbors[order, step] = np.roll(order, step - 15)
+    begun = time.process_time()
+    listed_by = ListedBy(neighbors)
+    lists = time.process_time() - begun
+    brush = Brushing(places, neighbors, RADIUS, listed_by)
+    spent = []
+    for turn in range(60):
+        away = turn * np.array([np.cos(turn / 2), np.sin(turn / 2)])
+        begun = time.process_time()
+        brush.paint(middles[0] + away)
+        spent.append(1e3 * (time.process_time() - begun))
+    return {
+        "points": f"{n_points:,}",
+        "brushed": int(brush.chosen.sum()),
+        "moved": len(brush.moved),
+        "lists, once, ms": round(1e3 * lists),
+        "a move, ms": round(float(np.median(spent)), 1),
+        "longest": round(max(spent), 1),
+    }
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     args = arguments(__doc__, repeats=1, **OPTIONS)
+    sizes = SIZES[:1] if args.quick else SIZES
+    report("Processor time of a move", [move_rows(n) for n in sizes], args)
     rows = []
     for data in load_all(args.inputs, args):
         some = data.some(MOST_ROWS)

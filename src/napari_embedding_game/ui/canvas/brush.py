@@ -21,11 +21,12 @@ from napari_embedding_game.core.inspect.brushing import Brushing, ListedBy
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.drawing import Drawing
+from napari_embedding_game.ui.canvas.drawing import RESTING, Drawing
 from napari_embedding_game.ui.canvas.gliding import STEP_MS, Glide
 from napari_embedding_game.ui.canvas.overlays.brush_ring import BrushRing
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.tasks.worker import Worker
 
 if TYPE_CHECKING:
     import napari
@@ -164,6 +165,7 @@ class MapBrush(QObject):
         self._stroke: Stroke | None = None
         self._glide = Glide(drawing.layers)
         self._lists: tuple[NDArray[np.int32], ListedBy] | None = None
+        self._worker: Worker | None = None
         self._ring: BrushRing | None = None
         self._timer = QTimer(self)
         self._timer.setInterval(STEP_MS)
@@ -181,12 +183,14 @@ class MapBrush(QObject):
             session.hiding.changed,
         )
         self._connections.connect_all(another_map, self._give_up)
-        self._connections.connect(session.state_changed, self._tell)
+        self._connections.connect(session.state_changed, self._on_state)
 
     def close(self) -> None:
         """End a stroke, and undo the connections to the session."""
         self.cancel()
         self._connections.close()
+        if self._worker is not None:
+            self._worker.close()
         if self._ring is not None:
             self._ring.close()
             self._ring = None
@@ -210,7 +214,7 @@ class MapBrush(QObject):
         if not is_on and self._ring is not None:
             self._ring.hide()
         self.switched.emit(is_on)
-        self._tell()
+        self._on_state()
 
     def set_radius(self, radius: float) -> None:
         """Set the radius of the next strokes, in pixels of the canvas."""
@@ -332,6 +336,25 @@ class MapBrush(QObject):
         if self._lists is None or self._lists[0] is not neighbors:
             self._lists = neighbors, ListedBy(neighbors)
         return self._lists[1]
+
+    def _on_state(self, event: object = None) -> None:
+        """Make the lists in the background, before they are needed."""
+        snapshot = self._session.drawn
+        neighbors = None if snapshot is None else snapshot.neighbors
+        is_made = self._lists is not None and self._lists[0] is neighbors
+        is_due = self.is_on and self._session.state in RESTING and not is_made
+        if is_due and neighbors is not None and self._worker is None:
+            self._worker = worker = Worker(lambda: (neighbors, ListedBy(neighbors)))
+            worker.returned.connect(self._take_lists)
+            worker.finished.connect(self._forget_worker)
+            worker.begin()
+        self._tell()
+
+    def _take_lists(self, made: tuple[NDArray[np.int32], ListedBy]) -> None:
+        self._lists = made
+
+    def _forget_worker(self) -> None:
+        self._worker = None
 
     def _go_on(self) -> None:
         """Draw what was painted since, and points that are still on their way."""
