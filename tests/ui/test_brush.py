@@ -126,8 +126,19 @@ def check_modifiers_and_keys(painter):
     painter.let_go(32)
     assert painter.selected == [10, 11, 12, 15, 16]
     assert np.array_equal(painter.layers.points.data, before)
-    painter.stroke(11, 12, ALT)
+    zoom, box = (
+        painter.viewer.scene.camera.zoom,
+        painter.viewer.canvas.overlays._zoom_box,
+    )
+    painter.press(11, ALT)
+    painter.move(range(11, 13))
+    assert not box.visible  # napari's own, which Alt brings
+    painter.let_go(12, ALT)
     assert painter.selected == [10, 15, 16]
+    far = painter.pixel(10) + QPoint(60, 60)
+    QTest.mouseDClick(painter.native, LEFT, NONE, far)
+    QTest.mouseRelease(painter.native, LEFT, NONE, far)
+    assert painter.viewer.scene.camera.zoom == zoom
     size = painter.dock.select.brush_size.slider
     painter.key(Qt.Key.Key_BracketRight)
     assert size.value() == painter.dock.controller.brush.radius == 10
@@ -144,6 +155,9 @@ def check_modifiers_and_keys(painter):
     assert painter.dock.select.brush.native.isChecked()
     painter.dock.select.lasso.native.click()
     assert not painter.dock.controller.brush.is_on
+    QTest.mouseDClick(painter.native, LEFT, NONE, far)
+    assert painter.viewer.scene.camera.zoom == 2 * zoom
+    QTest.mouseRelease(painter.native, LEFT, NONE, far)
 
 
 def test_where_nothing_can_be_corrected_the_brush_is_plain(painter, session, slow):

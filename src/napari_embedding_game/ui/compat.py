@@ -20,7 +20,7 @@ here                    takes of napari                   without it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -121,6 +121,33 @@ def _make_current(scene: Scene) -> bool:
         return False
     scene.canvas.makeCurrent()
     return True
+
+
+# The mouse
+
+ZOOMING = frozenset({"drag_to_zoom", "double_click_to_zoom"})
+"""Names of napari's callbacks that zoom, by a box with Alt held and by two clicks."""
+
+
+def pause_zooming(viewer: Any) -> Callable[[], None]:
+    """Have the mouse not zoom with its buttons; return what undoes that.
+
+    The lists are public, the functions in them are not: where they have other names,
+    napari goes on to zoom.
+    """
+    taken = []
+    for callbacks in (viewer.mouse_drag_callbacks, viewer.mouse_double_click_callbacks):
+        for callback in list(callbacks):
+            if getattr(callback, "__name__", "") in ZOOMING:
+                callbacks.remove(callback)
+                taken.append((callbacks, callback))
+
+    def undo() -> None:
+        for callbacks, callback in taken:
+            if callback not in callbacks:
+                callbacks.insert(0, callback)
+
+    return undo
 
 
 # Drawing what was written

@@ -25,6 +25,7 @@ from napari_embedding_game.ui.canvas.drawing import RESTING, Drawing
 from napari_embedding_game.ui.canvas.gliding import STEP_MS, Glide
 from napari_embedding_game.ui.canvas.overlays.brush_ring import BrushRing
 from napari_embedding_game.ui.canvas.projection import Projection
+from napari_embedding_game.ui.compat import pause_zooming
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.worker import Worker
 
@@ -45,9 +46,10 @@ PLAIN_WITHOUT = "This map keeps no neighbours: it is brushed as it is seen."
 
 
 class BrushKeys:
-    """Keys of the brush, on the canvas.
+    """Keys of the brush, on the canvas; napari's zooming is set aside while it is on.
 
-    A layer that has one of them for itself, such as Labels, takes it first.
+    A layer that has one of the keys for itself, such as Labels, takes it first.  With
+    Alt held napari would draw a box to zoom into, and a double click would zoom.
 
     Parameters
     ----------
@@ -65,11 +67,23 @@ class BrushKeys:
         self._former = {
             key: viewer.bind_key(key, job, overwrite=True) for key, job in jobs.items()
         }
+        self._zooms_again: Callable[[], None] | None = None
+        self._switched = brush.switched
+        self._switched.connect(self._on_switched)
 
     def close(self) -> None:
-        """Give the keys back."""
+        """Give the keys and the zooming back."""
+        self._switched.disconnect(self._on_switched)
+        self._on_switched(False)
         for key, job in self._former.items():
             self._viewer.bind_key(key, job, overwrite=True)
+
+    def _on_switched(self, is_on: bool) -> None:
+        if self._zooms_again is not None:
+            self._zooms_again()
+            self._zooms_again = None
+        if is_on:
+            self._zooms_again = pause_zooming(self._viewer)
 
 
 class Stroke:
