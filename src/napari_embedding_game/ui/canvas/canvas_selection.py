@@ -66,6 +66,12 @@ class ClickSelection:
         """Let a drag that begins on a handle move it, and not the picture."""
         self._picker.find_handle = find_handle
 
+    def drag_edited_by(
+        self, find_handle: Callable[[np.ndarray], Handle | None]
+    ) -> None:
+        """Let a drag on a handle move it while the active layer has another tool."""
+        self._picker.find_edited = find_handle
+
     def _on_click(self, pointed: CanvasClick, adds: bool) -> None:
         seen = self._session.seen
         if seen is None:

@@ -122,6 +122,10 @@ class Picker:
             lambda pixel: None
         )
         """Returns what can be dragged at a pixel of the canvas."""
+        self.find_edited: Callable[[NDArray[np.floating]], Handle | None] = (
+            lambda pixel: None
+        )
+        """The same, while the active layer has another tool of napari's."""
         self.brush: Brush | None = None
         self._held: Handle | None = None
         self._callback = self._drag  # one object, so that it can be taken out again
@@ -142,7 +146,12 @@ class Picker:
         self._viewer.bind_key("Escape", self._former, overwrite=True)
 
     def _drag(self, viewer: Any, event: Any) -> Iterator[None]:
-        if event.button != 1 or self._is_editing():
+        if event.button != 1:
+            return
+        if self._is_editing():
+            edited = self.find_edited(np.array(event.pos[:2], dtype=float))
+            if edited is not None:
+                yield from self._pull(viewer, event, edited, is_tool=True)
             return
         if self.brush is not None and self.brush.is_on:
             yield from self._paint(viewer, event, self.brush)
@@ -209,8 +218,13 @@ class Picker:
         elif self._on_lasso is not None:
             self._on_lasso(np.array(corners), _adds(event))
 
-    def _pull(self, viewer: Any, event: Any, handle: Handle) -> Iterator[None]:
-        """Drag a handle until the button is let go, or Escape pressed."""
+    def _pull(
+        self, viewer: Any, event: Any, handle: Handle, *, is_tool: bool = False
+    ) -> Iterator[None]:
+        """Drag a handle until the button is let go, or Escape pressed.
+
+        What is no drag is a click, unless it is one of a tool of napari's.
+        """
         camera = camera_of(viewer)
         before = camera.mouse_pan, camera.mouse_zoom
         begun = np.array(event.pos[:2], dtype=float)
@@ -234,7 +248,7 @@ class Picker:
         if is_held and is_drag:
             pixel = np.array(event.pos[:2], dtype=float)
             handle.drop(pixel, is_pinned=_adds(event))
-        elif is_held:
+        elif is_held and not is_tool:
             self._on_click(CanvasClick.of(event), _adds(event))
 
     def _hover(self, viewer: Any, event: Any) -> None:
@@ -246,7 +260,8 @@ class Picker:
             self._show_hand(Qt.CursorShape.CrossCursor)
             return
         is_free = not (self.always_lasso or is_editing)
-        is_over = is_free and self.find_handle(pixel) is not None
+        find = self.find_edited if is_editing else self.find_handle
+        is_over = (is_free or is_editing) and find(pixel) is not None
         self._show_hand(Qt.CursorShape.OpenHandCursor if is_over else None)
 
     def _show_hand(self, shape: Qt.CursorShape | None) -> None:
