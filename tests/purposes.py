@@ -293,7 +293,7 @@ class Purposes:
         if self.rng.random() < 0.3:
             rates = controls["adaptive_rates"]
             rates.value = not rates.value
-        both = (dock.game.continue_stale.native, dock.game.restart_stale.native)
+        both = (dock.game.continue_stale.native, dock.run.run.native)
         self._press(self.rng.choice(both))
 
     def hide_level(self) -> None:

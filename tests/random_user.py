@@ -196,6 +196,8 @@ class RandomUser(Purposes):
             thread.name
             for thread in set(threading.enumerate()) - self._threads
             if not isinstance(thread, threading._DummyThread)  # Qt's, which may be over
+            and thread.name
+            != "tqdm_monitor"  # one for the process, of any progress bar
         ]
         workers = [f"{running_workers()} workers"] if running_workers() else []
         widgets = own_objects() - self._objects

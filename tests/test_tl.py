@@ -224,7 +224,7 @@ def test_stability_is_that_of_the_next_seeds_and_leaves_the_map(cells):
         other = EmbeddingGame(random_state=seed, **QUICK).fit(cells.obsm["X_pca"])
         kept.append(neighbors_kept(before, other.embedding_))
     np.testing.assert_allclose(copied.obs["mine_stability"], np.mean(kept, axis=0))
-    assert "whichever of 2 other seeds" in copied.uns["mine"]["stability"]
+    assert "each of 2 maps from other seeds" in copied.uns["mine"]["stability"]
     assert "mine_stability" not in cells.obs
 
 

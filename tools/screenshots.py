@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
@@ -44,6 +45,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.status_label import StatusLabel
 from person import Person
@@ -331,10 +333,14 @@ def _run_states(person: Person, shoot: Callable[[str], None]) -> None:
     settings.landmark_learning_rate = 10.0
     person.dock.game.show_settings()
     person.press(run.run.native)
-    person.wait(lambda: person.session.state in ("failed", "finished"), "the failure")
-    shoot(person.session.state if person.session.state == "failed" else "diverged")
+    person.wait(lambda: person.session.state == "finished", "the end")
+    shoot("diverged")
     settings.learning_rate = settings.landmark_learning_rate = None
     person.dock.game.show_settings()
+    with patch.object(CoreEngine, "play", side_effect=MemoryError):
+        person.press(run.run.native)
+        person.wait(lambda: person.session.state == "failed", "the failure")
+    shoot("failed")
     person.run()
     shoot("finished")
 
@@ -368,7 +374,7 @@ def _trust(person: Person, shoot: Callable[[str], None]) -> None:
     shoot("looking_back")
     person.session.settings.n_neighbors = 30
     dock.game.show_settings()
-    person.show(dock.game.restart_stale.native)
+    person.show(dock.game.continue_stale.native)
     shoot("stale")
     person.session.settings.n_neighbors = 15
     dock.game.show_settings()

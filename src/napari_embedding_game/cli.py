@@ -682,7 +682,7 @@ def _plain(value: Any) -> Any:
 
 def _report(dataset: Dataset, snapshot: Snapshot, out: Path) -> None:
     """Tell what was written."""
-    far = f"{snapshot.stretched_share:.1%} far from points like them"
+    far = f"{snapshot.stretched_share:.1%} far from similar points"
     pressured = f"{snapshot.pressured_share:.0%} under pressure"
     typer.echo(
         f"{out}: {len(snapshot.embedding):,} points of {dataset.name} "

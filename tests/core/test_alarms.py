@@ -70,7 +70,7 @@ def test_a_collapse_is_told_with_a_way_that_leads_out(
     digits_start, settings, advice, followed
 ):
     last = play_digits(digits_start, **settings)
-    assert last.warning.startswith("The points are collapsing onto a few spots: ")
+    assert last.warning.startswith("The points have collapsed onto a few spots: ")
     assert advice in last.warning
     assert play_digits(digits_start, **followed).warning == ""
     mended = play_digits(digits_start, **{**settings, **last.remedy})

@@ -309,7 +309,7 @@ def test_what_fit_does_not_know_is_not_ignored(cloud, unknown):
     ("settings", "says"),
     [
         ({"landmark_learning_rate": 0.0}, "few spots: raise the landmarks' learning"),
-        ({"repulsion": 1e-6}, "collapsing onto a few spots: raise the repulsion"),
+        ({"repulsion": 1e-6}, "collapsed onto a few spots: raise the repulsion"),
         ({"learning_rate": 1e4}, r"far apart, up to \de\+\d+ from the middle"),
         ({"method": "pca", "max_iter": 3}, "still moving after 3 iterations"),
     ],

@@ -380,16 +380,16 @@ def test_markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
 
 def test_the_share_of_points_that_lie_far_is_told(docks):
     table, numbers = docks.inspector.clusters.table, docks.inspector.details.numbers
-    assert docks.game.run.far.text() == "5.0% of points lie far from points like them"
+    assert docks.game.run.far.text() == "5.0% of points lie far from similar points"
     model = table.model()
     far = {model.index(row, STRETCH).data() for row in range(model.rowCount())}
     assert far == {"10%", "0%"}
     table.sortByColumn(STRETCH, Qt.SortOrder.DescendingOrder)
     assert model.index(0, STRETCH).data() == "10%"
     docks.choose(0)
-    assert "10% far from points like them" in numbers.text()
+    assert "10% far from similar points" in numbers.text()
     across, tip = Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole
-    assert "lie far from points like them" in model.headerData(STRETCH, across, tip)
+    assert "lie far from similar points" in model.headerData(STRETCH, across, tip)
 
 
 def test_where_pressure_is_not_defined_nothing_shows_it(docks, qtbot):

@@ -332,11 +332,11 @@ def test_what_needs_a_restart_says_so(play, dock):
     assert dock.game.continue_stale.native.isVisibleTo(dock)
     dock.game.controls["method"].value = "pca"
     assert not dock.game.continue_stale.native.isVisibleTo(dock)
-    assert "begins anew" in dock.game.stale.text()
+    assert "Restart makes a new one" in dock.game.stale.text()
     dock.game.controls["method"].value = "game"
     play()
     assert dock.game.stale.isHidden()
-    assert not dock.game.restart_stale.native.isVisibleTo(dock)
+    assert not dock.game.continue_stale.native.isVisibleTo(dock)
 
 
 def test_other_neighbours_are_used_without_a_restart(play, qtbot, dock, session):

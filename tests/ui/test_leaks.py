@@ -5,12 +5,13 @@ from collections import Counter
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QDockWidget
+from qtpy.QtWidgets import QApplication, QDockWidget
 
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.workspace import workspace_of
 
 MENU = "Embedding Game"
+PACKAGE = "napari_embedding_game"
 TITLES = (f"{MENU} (Embedding Game)", f"{MENU} Inspector (Embedding Game)")
 DIGITS = "Handwritten digits (1,797 images)"
 
@@ -98,3 +99,16 @@ def test_a_window_closed_with_a_floating_dock_leaves_nothing(
     del game, _
     window.close()
     qtbot.waitUntil(lambda: ours() - before == Counter(), timeout=20_000)
+
+
+def test_no_part_of_a_dock_is_without_a_window(boxes):
+    """PyQt destroys those that are left at exit while it looks for more, and dies."""
+    boxes()
+
+    without = [
+        widget
+        for widget in QApplication.topLevelWidgets()
+        if widget.parent() is None and type(widget).__module__.startswith(PACKAGE)
+    ]
+
+    assert without == []

@@ -273,7 +273,7 @@ def test_stability_is_measured_beside_the_map_and_can_be_stopped(
     assert "Stopped" in stability.note.text()
     waiting.set()
     QTest.mouseClick(stability.button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "whichever of 2 other seeds" in stability.note.text())
+    qtbot.waitUntil(lambda: "each of 2 maps from other seeds" in stability.note.text())
     assert stability.button.text() == "Measure stability"
     assert stability.keep.text() == "Keep these 2 maps to compare"
     QTest.mouseClick(stability.keep, Qt.MouseButton.LeftButton)

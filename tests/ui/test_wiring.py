@@ -58,7 +58,6 @@ class GameView(Recorder):
     real = MethodControls
     dimensions_requested = Signal(int)
     continue_requested = Signal()
-    play_requested = Signal()
 
 
 class RunView(Recorder):
@@ -171,7 +170,6 @@ ASKED = [
     ("data.map_requested", ("map 2",), "session_store.open", call("map 2")),
     ("game.dimensions_requested", (3,), "change_dimensions", call(3)),
     ("game.continue_requested", (), "play_on", call()),
-    ("game.play_requested", (), "play", call()),
     ("run.play_requested", (), "play", call()),
     ("run.continue_requested", (), "play_on", call()),
     ("run.carried_requested", (), "play_carried", call()),

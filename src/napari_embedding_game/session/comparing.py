@@ -48,9 +48,9 @@ class Compared:
         """Return in words what differs."""
         half = float(np.median(self.maps.moved))
         text = (
-            f"Half of the points move by less than {half:.0%} of the map's radius. "
-            f"{self.maps.kept:.0%} of a point's nearest on this map are so on the "
-            "other."
+            f"{self.maps.kept:.0%} of a point's neighbours are the same on both maps. "
+            f"Half of the points move by less than {half:.0%} of the map's radius: "
+            "whole islands may have changed places."
         )
         if self.qualities is not None:
             here, there = self.qualities

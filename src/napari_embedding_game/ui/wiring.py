@@ -87,7 +87,6 @@ def _of_data(controller: Controller, data: DataControls) -> Pairs:
 def _of_game(controller: Controller, game: MethodControls) -> Pairs:
     yield game.dimensions_requested, controller.change_dimensions
     yield game.continue_requested, controller.play_on
-    yield game.play_requested, controller.play
 
 
 def _of_run(controller: Controller, run: RunControls) -> Pairs:

@@ -185,7 +185,7 @@ def collapse_alarm(embedding: NDArray[np.floating], settings: GameSettings) -> A
     if slow:
         return slow
     if occupancy(embedding) < LEAST_OCCUPANCY:
-        said = "The points are collapsing onto a few spots"
+        said = "The points have collapsed onto a few spots"
     elif _span(embedding) < _HEAP:
         said = "The points lie in one heap, too close to be told apart"
     else:

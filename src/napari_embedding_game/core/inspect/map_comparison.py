@@ -1,12 +1,15 @@
 """Two maps of the same rows: one laid on the other, and how far each point moves.
 
-The second map is shifted, rotated, reflected and scaled so that the sum of squared
-distances to the first is least (orthogonal Procrustes analysis, Schönemann 1966, by
-``scipy.linalg``): what is left is what the maps truly differ in.
+The second map is shifted, rotated and reflected so that the sum of squared distances
+to the first is least (orthogonal Procrustes analysis, Schönemann 1966, by
+``scipy.linalg``), and gets the first one's size, the root mean square of the distances
+to the middle: what is left is what the maps truly differ in.  The size of least squares
+would be the smaller the less the maps agree: another map would look like a small one.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,9 +61,9 @@ def compare_maps(
     a, b = _wide(first, second), _wide(second, first)
     a_middle, b_middle = a.mean(axis=0), b.mean(axis=0)
     a, b = a - a_middle, b - b_middle
-    rotation, size = orthogonal_procrustes(b, a)
+    rotation, _ = orthogonal_procrustes(b, a)
     squared = float((b**2).sum())
-    scale = size / squared if squared > 0 else 1.0
+    scale = math.sqrt(float((a**2).sum()) / squared) if squared > 0 else 1.0
     laid = (scale * b @ rotation + a_middle)[:, : first.shape[1]].astype(np.float32)
     kept_first = np.ascontiguousarray(first, dtype=np.float32)
     radius = float(np.sqrt((a**2).sum(axis=1).mean()))

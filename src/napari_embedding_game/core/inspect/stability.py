@@ -46,7 +46,8 @@ class Stability:
         """Return a sentence on all points."""
         return (
             f"{self.steady_share:.0%} of the {noun} keep at least half of their "
-            f"neighbours whichever of {len(self.kept)} other seeds is taken."
+            f"neighbours on each of {len(self.kept)} maps from other seeds. Do not "
+            "rely on what surrounds the others."
         )
 
 

@@ -31,7 +31,7 @@ SLIDER_TIP = (
 )
 COLOR_TIP = (
     "The brighter a point, the farther it lies from its place on the other map. Groups "
-    "that move as one keep their shape; scattered bright points have no firm place."
+    "that move as one keep their shape; single bright points have no stable place."
 )
 SIDE_TIP = (
     "Draw the maps beside each other, each laid on the first as well as it can, in the "

@@ -70,7 +70,7 @@ class DisplayControls(ControlsSection):
             choices=self._choices,
             value=self._look.color_by,
             tooltip="What the colour of a point tells: its cluster, how far it lies "
-            "from points like it, how unlike all others it is in the data, how "
+            "from similar points, how unlike all others it is in the data, how "
             "squeezed it is, how similar it is, in the data, to the selected points or "
             "to the one under the mouse, how far it moves to a map that this one is "
             "compared with, or what is known of it. For a gene, press / and type its "
@@ -93,7 +93,7 @@ class DisplayControls(ControlsSection):
         self.landmarks = CheckBox(
             text="Show landmarks",
             value=self._look.show_landmarks,
-            tooltip="Show the landmarks, the middle of each cluster, as dark dots. "
+            tooltip="Show the landmarks, the middle of each cluster, as pale rings. "
             "With their layer selected in napari's list they can be dragged while the "
             "game runs, and the points give way; A adds one under the mouse, Delete "
             "takes it away.",
@@ -105,10 +105,10 @@ class DisplayControls(ControlsSection):
             "more of them.",
         )
         self.far = CheckBox(
-            text="Lines to far neighbours",
+            text="Lines to neighbours",
             value=self._look.show_far,
             tooltip="From selected points to those of their nearest neighbours in the "
-            "data that lie far from them on the map: there the map is torn.",
+            "data that lie elsewhere on the map: there the map is torn.",
         )
         self.legend = LegendView()
         rows = form()

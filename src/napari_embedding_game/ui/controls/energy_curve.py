@@ -29,7 +29,8 @@ class EnergyCurve(QWidget):
         super().__init__(parent)
         self.setToolTip(
             "What the method lowers, its energy: while it falls steeply the map still "
-            "changes, flat it has settled. It compares no two methods or data sets."
+            "changes. Flat tells that it has come to rest, not that it is good. It "
+            "compares no two methods or data sets."
         )
         self._energy = StatusLabel(COST)
         self.plot = Plot()

@@ -67,9 +67,9 @@ class HandButtons(QWidget):
             row.addWidget(button.native)
         self.neighbors = PushButton(
             text="True neighbours (press and hold)",
-            tooltip="While you press: points that are like the selection but lie "
-            "elsewhere are drawn in, and strangers among it step out. Let go, and the "
-            "map is as before.",
+            tooltip="While you press: points that are like the selection in the data "
+            "but lie elsewhere come to it, and those within it that are not move out. "
+            "Let go, and the map is as before.",
         )
         self.neighbors.native.pressed.connect(
             lambda: self.correction_toggled.emit(True)

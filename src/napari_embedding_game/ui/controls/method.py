@@ -83,15 +83,10 @@ CHOOSERS: Mapping[str, Callable[[Settings, Any], None]] = {
 }
 """Settings that others depend on."""
 IN_SPACE = "Drag to turn it; Restart lays it out anew."
-STALE = "The map was not made with these settings: they hold from the next run on."
-STALE_FIXED = f"{STALE} This method always begins anew."
+STALE = "The map was not made with these settings: Restart makes a new one with them."
 CONTINUE_TIP = (
     "Work the neighbours out as they are set now, and play on from the map that you "
     "see: groups stay where they are as far as they can. The map as it is stays in the "
-    "timeline."
-)
-RESTART_TIP = (
-    "Lay the map out from its start with these settings. The map as it is stays in the "
     "timeline."
 )
 
@@ -103,8 +98,6 @@ class MethodControls(ControlsSection):
     """How many dimensions the map is to have from now on."""
     continue_requested = Signal()
     """A run with the settings as they are, from the map on show."""
-    play_requested = Signal()
-    """And one from its start."""
 
     def __init__(self, session: Session) -> None:
         super().__init__("Game")
@@ -159,12 +152,7 @@ class MethodControls(ControlsSection):
         self.continue_stale = PushButton(
             text="Continue with these settings", tooltip=CONTINUE_TIP
         )
-        self.restart_stale = PushButton(text="Restart", tooltip=RESTART_TIP)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(4)
-        buttons.addWidget(self.continue_stale.native, 2)
-        buttons.addWidget(self.restart_stale.native, 1)
-        self.column.addLayout(buttons)
+        self.column.addWidget(self.continue_stale.native)
 
     def _add_rows(self, rows: QFormLayout, names: Sequence[str]) -> None:
         for name in names:
@@ -193,7 +181,6 @@ class MethodControls(ControlsSection):
                 lambda value, widget=widget: self._set(widget, value)
             )
         self.continue_stale.changed.connect(self._continue)
-        self.restart_stale.changed.connect(self._restart)
         for signal, slot in (
             (self._session.staleness_changed, self._show_staleness),
             (self._session.state_changed, self._show_staleness),
@@ -327,22 +314,14 @@ class MethodControls(ControlsSection):
         self._tell_lambda()
 
     def _show_staleness(self, *event: object) -> None:
-        """Tell that the map is of other settings, and offer both ways to use these."""
+        """Tell that the map is of other settings, and offer to go on with these."""
         session = self._session
-        is_fixed = bool(get_method(self._settings.method).moved_by)
-        show_text(
-            self.stale, "" if not session.stale else STALE_FIXED if is_fixed else STALE
-        )
+        show_text(self.stale, STALE if session.stale else "")
         self.continue_stale.native.setVisible(session.stale and session.can_continue)
-        self.restart_stale.native.setVisible(session.stale)
 
     def _continue(self) -> None:
         finish_typing()
         self.continue_requested.emit()
-
-    def _restart(self) -> None:
-        finish_typing()
-        self.play_requested.emit()
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         self._show_method()  # of which some is left to the number of points

@@ -63,10 +63,9 @@ DEVICES = [
 ]
 AUTOMATIC = "automatic"
 REPELLED_BY = (
-    "What keeps points apart: landmarks that fit themselves to the map (the game, "
-    "Eq. 3), all other points, added up on a grid, pairs drawn at random (Eq. 8), "
-    "points drawn at random (Eq. 9), or all pairs of points one by one, for a few "
-    "thousand at most."
+    "What keeps points apart: landmarks that fit themselves to the map (the game), all "
+    "other points, added up on a grid, pairs drawn at random, points drawn at random, "
+    "or all pairs of points one by one, for a few thousand at most."
 )
 LABELS = {
     "method": "Method",
@@ -299,7 +298,7 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
         "random_state": {
             "min": 0,
             "max": 2**31 - 1,
-            "tooltip": "Start number of all chance: the same seed gives the same map.",
+            "tooltip": "Starts the random numbers: the same seed gives the same map.",
         },
         "device": {
             "choices": DEVICES,

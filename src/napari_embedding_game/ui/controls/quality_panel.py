@@ -61,7 +61,8 @@ FIGURES = (
         "trustworthiness",
         "Trustworthiness",
         "Whether points side by side on the map are alike in the data: 100 % if all "
-        "are, 50 % by chance. Low: groups on the map may not be groups.",
+        "are, 50 % by chance; maps of cells mostly have 80 % and more. Low: groups on "
+        "the map may not be groups in the data.",
     ),
     Figure(
         "continuity",
@@ -72,9 +73,9 @@ FIGURES = (
     Figure(
         "triplets",
         "Large picture",
-        "Of two random points, how often the one that is more alike in the data is "
-        "nearer on the map: 50 % by chance. Low: distances between far groups mean "
-        "nothing.",
+        "Of two random points, how often the one that is more like a third in the data "
+        "is also nearer to it on the map: 50 % by chance. Near that, distances between "
+        "far groups mean nothing.",
     ),
     Figure(
         "accuracy",
@@ -154,7 +155,7 @@ def told_columns(columns: tuple[ColumnAgreement, ...]) -> str:
     ]
     if not told:
         return ""
-    return f"Neighbours on the map of the same group: {', '.join(told)}."
+    return f"Neighbours of the same group, low where groups mix: {', '.join(told)}."
 
 
 def told_samples(
@@ -172,7 +173,10 @@ def told_samples(
     )
     if clusters is not None and column.agreement >= clusters.agreement:
         told += f", more than of its own cluster ({clusters.same:.0%})"
-    return f"{told}. Cells of one kind may lie apart only because their samples differ."
+    return (
+        f"{told}. That is a batch effect, or it is real: mix only what is not what you "
+        "study."
+    )
 
 
 class QualityPanel(Fold):

@@ -129,9 +129,9 @@ class ReferencePanel(QWidget):
             "where they belong among them; the present map stays, one step back."
         )
         self.correct.setToolTip(
-            "Take away first what these cells differ in from those of the reference "
-            "of the same kind, as of another batch. Only where both hold about the "
-            "same kinds of cells: others would be moved to what they are not."
+            "First take away the difference that another batch makes between these "
+            "cells and those of the same kind in the reference. Only where both hold "
+            "about the same kinds: others would be moved to what they are not."
         )
         inside = QWidget()
         column = QVBoxLayout(inside)

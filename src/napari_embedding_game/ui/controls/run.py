@@ -37,7 +37,8 @@ WORDS_MS = 250
 """Least time between two texts, and two curves, while the game runs: whatever
 changes in a window with a canvas has all of the window put together anew."""
 RESTORED = "The map as it was saved. Continue plays on, Restart anew."
-FINISHED = "Finished. Move Repulsion to play on."
+RUN_TIP = "Lay out the map from its start. A map that is there stays in the timeline."
+FINISHED = "Finished. Move Repulsion to go on."
 LAID_OUT = "Finished. The library has laid the map out."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
@@ -80,7 +81,7 @@ class RunControls(ControlsSection):
     def __init__(self, session: Session, linked: LinkedLayers) -> None:
         super().__init__("Run")
         self._session = session
-        self.run = PushButton(text="Run", tooltip="Lay out the map from its start.")
+        self.run = PushButton(text="Run", tooltip=RUN_TIP)
         self.carried = PushButton(text="", tooltip=CARRIED_TIP)
         WrappedText(self.carried.native)
         self.pause = PushButton(
@@ -357,7 +358,7 @@ def _status_text(snapshot: Snapshot) -> str:
 def _squeezed_text(snapshot: Snapshot) -> str:
     if not snapshot.has_pressure:
         return NO_PRESSURE
-    return f"{snapshot.pressured_share:.0%} of points squeezed (under pressure)"
+    return f"{snapshot.pressured_share:.0%} of points squeezed (crowded, not wrong)"
 
 
 def _stage_text(progress: Progress, state: State) -> str:

@@ -96,6 +96,7 @@ class ClusterEdits(QWidget):
         ):
             action.setEnabled(bool(label))
             key = action.shortcut().toString()
+            label = label or f"Nothing to {action.text().lower()}"
             action.setToolTip(f"{label} ({key})" if key else label)
 
     def let_have_keys(self, are_ours: bool) -> None:

@@ -22,7 +22,7 @@ TIPS = (
     "Name of the cluster, or its number. Double-click to rename it.",
     "How many points it has.",
     "Share of all points.",
-    f"Share of its points that lie far from points like them. By {STRETCH_MEANS}",
+    f"Share of its points that lie far from similar points. By {STRETCH_MEANS}",
     f"How squeezed its points are: mean {PRESSURE_MEANS}",
     "Share of its points that have its most frequent value of {}, the column chosen "
     "at the right.",

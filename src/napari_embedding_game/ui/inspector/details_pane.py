@@ -86,11 +86,11 @@ class DetailsPane(QWidget):
         self.note = text_label(role="plain")
         self.column = ComboBox(
             choices=[],
-            tooltip="Which metadata column composition and purity are told by; the "
-            "card beside the mouse tells it first.",
+            tooltip="Column that composition and purity are told by; the card beside "
+            "the mouse tells it first.",
         )
         self.another = PushButton(
-            text="Shuffle", tooltip="Show the members in another order."
+            text="Shuffle", tooltip="Show these pictures or texts in another order."
         )
         self.composition = CompositionBars()
         self.differences = DifferencesPane()
@@ -235,6 +235,11 @@ class DetailsPane(QWidget):
         self._left.setVisible(not is_of_all)
         self._stack.setCurrentIndex(int(self._is_told or is_of_all))
 
+    def _pages(self) -> tuple[QWidget, ...]:
+        """Return all that can have a tab, which depends on the data."""
+        of_members = self.thumbnails, self.texts, self.markers, self.differences
+        return *of_members, self.dot_plot, self.scatter, self.plate, self.teach
+
     def _build(self) -> None:
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
@@ -243,6 +248,9 @@ class DetailsPane(QWidget):
         self.tabs.tabBar().setChangeCurrentOnDrag(True)
         self.tabs.setMinimumWidth(TABS_NARROWEST)
         self.tabs.currentChanged.connect(lambda _: self._arrange())
+        for page in self._pages():  # a widget without a parent outlives the window
+            page.setParent(self.tabs)
+            page.hide()
         self._left = left = scrolled(self._left_pane())
         left.setMinimumWidth(LEFT_NARROWEST)
         inside = QWidget()
@@ -310,7 +318,7 @@ class DetailsPane(QWidget):
 def _numbers(report: ClusterReport) -> str:
     said = f"{_count(report.size)}, {report.share:.1%} of all"
     if report.stretched_share > 0:
-        said += f"  ·  {share_text(report.stretched_share)} far from points like them"
+        said += f"  ·  {share_text(report.stretched_share)} far from similar points"
     if report.unlike_count:
         said += f"  ·  {report.unlike_count:,} unlike all others"
     if report.has_pressure:

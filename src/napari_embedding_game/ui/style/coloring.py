@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -287,8 +288,8 @@ class ByIsolation:
         """Return None: these are numbers."""
 
 
-class BySimilarity:
-    """Viridis by how similar each point is to the selected ones in the data.
+class _BySession(ABC):
+    """Viridis by a number that the session knows of each point; grey where it does not.
 
     Parameters
     ----------
@@ -296,83 +297,8 @@ class BySimilarity:
     limits : (float, float), optional
     """
 
-    def __init__(
-        self, session: Session, limits: tuple[float, float] | None = None
-    ) -> None:
-        self._session = session
-        self._limits = limits or (0.5, 1.0)
-        self._rows: NDArray[np.integer] | None = None
-        self._found: NDArray[np.float32] | None = None
-
-    def colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colour of each point; all grey where nothing is selected."""
-        rows = self._session.selection.rows
-        if self._rows is None or not np.array_equal(rows, self._rows):
-            self._rows, self._found = rows, similarity(self._session)
-        if self._found is None or len(self._found) != len(snapshot.embedding):
-            return np.tile(MISSING, (len(snapshot.embedding), 1))
-        return value_colors(self._found, self._limits)
-
-    def legend(self) -> Legend:
-        """Return how to read the colours."""
-        if self._found is None:
-            return Legend(NOTHING_SIMILAR)
-        return Legend(
-            "Similarity to the selection: share of all points that are less similar",
-            limits=self._limits,
-            extent=(0.0, 1.0),
-        )
-
-    def levels(self) -> None:
-        """Return None: these are numbers."""
-
-
-class ByPointed:
-    """Viridis by how similar each row is to the one that the mouse was on last.
-
-    Parameters
-    ----------
-    session : Session
-    limits : (float, float), optional
-    """
-
-    def __init__(
-        self, session: Session, limits: tuple[float, float] | None = None
-    ) -> None:
-        self._session = session
-        self._limits = limits or (0.5, 1.0)
-
-    def colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colour of each point; all grey before any was pointed at."""
-        pointed = self._session.pointed
-        if pointed is None or len(pointed.similarity) != len(snapshot.embedding):
-            return np.tile(MISSING, (len(snapshot.embedding), 1))
-        return value_colors(pointed.similarity, self._limits)
-
-    def legend(self) -> Legend:
-        """Return how to read the colours."""
-        pointed, dataset = self._session.pointed, self._session.dataset
-        if pointed is None or dataset is None:
-            return Legend(NOTHING_POINTED)
-        return Legend(
-            f"Similarity to {dataset.obs.index[pointed.row]}: share of all points that "
-            "are less similar",
-            limits=self._limits,
-            extent=(0.0, 1.0),
-        )
-
-    def levels(self) -> None:
-        """Return None: these are numbers."""
-
-
-class ByMovement:
-    """Viridis by how far each point lies from its place on the map compared with.
-
-    Parameters
-    ----------
-    session : Session
-    limits : (float, float), optional
-    """
+    nothing: ClassVar[str]
+    """What the legend says where there are no numbers."""
 
     def __init__(
         self, session: Session, limits: tuple[float, float] | None = None
@@ -380,30 +306,112 @@ class ByMovement:
         self._session = session
         self._limits = limits
 
+    @abstractmethod
+    def values(self) -> NDArray[np.floating] | None:
+        """Return the number of each point, (N,); None where there are none."""
+
+    @abstractmethod
+    def title(self) -> str:
+        """Return what the numbers are."""
+
+    def limits_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
+        """Return the values of the darkest and the brightest colour."""
+        return self._limits or value_limits(values)
+
+    def extent_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
+        """Return how far these can be moved."""
+        return value_extent(values)
+
     def colors(self, snapshot: Snapshot) -> Colors:
-        """Return the colour of each point; all grey where nothing is compared."""
-        moved = self._moved()
-        if moved is None or len(moved) != len(snapshot.embedding):
+        """Return the colour of each point."""
+        values = self.values()
+        if values is None or len(values) != len(snapshot.embedding):
             return np.tile(MISSING, (len(snapshot.embedding), 1))
-        return value_colors(moved, self._limits or value_limits(moved))
+        return value_colors(values, self.limits_of(values))
 
     def legend(self) -> Legend:
         """Return how to read the colours."""
-        moved = self._moved()
-        if moved is None:
-            return Legend(NOTHING_COMPARED)
-        return Legend(
-            "Movement to the other map, in radii of this one",
-            limits=self._limits or value_limits(moved),
-            extent=value_extent(moved),
-        )
+        values = self.values()
+        if values is None:
+            return Legend(self.nothing)
+        limits, extent = self.limits_of(values), self.extent_of(values)
+        return Legend(self.title(), limits=limits, extent=extent)
 
-    def levels(self) -> None:
+    def levels(self) -> Levels | None:
         """Return None: these are numbers."""
+        return None
 
-    def _moved(self) -> NDArray[np.float32] | None:
+
+class _ByRank(_BySession):
+    """By the share of all points that are less similar to something."""
+
+    def limits_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
+        """Return those that leave the less similar half dark."""
+        return self._limits or (0.5, 1.0)
+
+    def extent_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
+        """Return all that a share can be."""
+        return 0.0, 1.0
+
+    @abstractmethod
+    def what(self) -> str:
+        """Return what the points are similar to."""
+
+    def title(self) -> str:
+        """Return what the numbers are."""
+        return f"Similarity to {self.what()}: share of all points that are less similar"
+
+
+class BySimilarity(_ByRank):
+    """By how similar each point is to the selected ones in the data."""
+
+    nothing = NOTHING_SIMILAR
+    _rows: NDArray[np.integer] | None = None
+    _found: NDArray[np.float32] | None = None
+
+    def values(self) -> NDArray[np.floating] | None:
+        """Return the similarities, worked out once for a selection."""
+        rows = self._session.selection.rows
+        if self._rows is None or not np.array_equal(rows, self._rows):
+            self._rows, self._found = rows, similarity(self._session)
+        return self._found
+
+    def what(self) -> str:
+        """Return what the points are similar to."""
+        return "the selection"
+
+
+class ByPointed(_ByRank):
+    """By how similar each row is to the one that the mouse was on last."""
+
+    nothing = NOTHING_POINTED
+
+    def values(self) -> NDArray[np.floating] | None:
+        """Return the similarities; None before any point was pointed at."""
+        pointed = self._session.pointed
+        return None if pointed is None else pointed.similarity
+
+    def what(self) -> str:
+        """Return the name of that row."""
+        pointed, dataset = self._session.pointed, self._session.dataset
+        if pointed is None or dataset is None:
+            return "the point under the mouse"
+        return str(dataset.obs.index[pointed.row])
+
+
+class ByMovement(_BySession):
+    """By how far each point lies from its place on the map compared with."""
+
+    nothing = NOTHING_COMPARED
+
+    def values(self) -> NDArray[np.floating] | None:
+        """Return the distances; None where no maps are compared."""
         current = self._session.comparing.current
         return None if current is None else current.maps.moved
+
+    def title(self) -> str:
+        """Return what the numbers are."""
+        return "Movement to the other map, in radii of this one"
 
 
 def choices(dataset: Dataset | None) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 PRESSURE_CHOICE = "Squeezed (pressure)"
 PRESSURE_MEANS = (
-    "pressure: how far the method would move a point out of the map if there were one "
-    "dimension more. High pressure tells that the map is crowded there, not that "
-    "a point is in a wrong place."
+    "pressure: how far a point would leave the map if there were one dimension more. "
+    "High pressure tells that the map is crowded there, not that a point is in a "
+    "wrong place."
 )
 NO_PRESSURE = "This method does not define pressure."

@@ -9,8 +9,9 @@ from napari_embedding_game.core.types import FAR, Snapshot
 STRETCH_CHOICE = "Stretched (far from its like)"
 STRETCH_MEANS = (
     "stretch: how far apart this map draws a point and the points most like it in the "
-    f"data, where 1 is usual. From {FAR:.0f} on it lies far from points like it: do "
-    "not believe where it lies, nor what it lies beside."
+    f"data, where 1 is usual. From {FAR:.0f} on it lies far from similar points: do "
+    "not believe its place nor its surroundings; True neighbours, under Selection, "
+    "shows where it belongs."
 )
 NO_STRETCH = (
     "The stretch of this map is not known: it is of an older file or other data."
@@ -21,7 +22,7 @@ def far_text(share: float) -> str:
     """Return what is told of a share of points that lie far; "" where it is unknown."""
     if math.isnan(share):
         return ""
-    return f"{share_text(share)} of points lie far from points like them"
+    return f"{share_text(share)} of points lie far from similar points"
 
 
 def share_text(share: float) -> str:
