@@ -42,8 +42,8 @@ RIM = 1.1
 """Radii from the way of the brush at which points that are drawn in stop."""
 CELLS = 4
 """Cells of the painted area to a radius."""
-MOST_CELLS = 1_000
-"""Along one axis."""
+MOST_CELLS = 2_000
+"""Of the painted area along one axis: 500 radii, twice the canvas for most brushes."""
 FARTHEST = 400
 """Cells that a point goes at most to get out of the painted area."""
 _GOLDEN = 0.6180339887
@@ -130,7 +130,7 @@ class Brushing:
         self._rows_passed = np.zeros(0, np.intp)
         self._touched: list[NDArray[np.intp]] = []
         self._at: NDArray[np.float64] | None = None
-        self._area = _PaintedArea(self._home, radius)
+        self._area = _PaintedArea(radius)
 
     @property
     def is_plain(self) -> bool:
@@ -297,30 +297,25 @@ class Brushing:
 
 
 class _PaintedArea:
-    """Where the brush has been, in cells.
+    """Where the brush has been, in cells around the place at which it began.
 
     Parameters
     ----------
-    places : (N, 2) array
-        Of all points: cells are where they are.
     radius : float
         Of the brush.
     """
 
-    def __init__(self, places: NDArray[np.floating], radius: float) -> None:
-        is_finite = np.isfinite(places).all(axis=1)
-        known = places[is_finite] if is_finite.any() else np.zeros((1, 2))
-        low, high = known.min(axis=0), known.max(axis=0)
+    def __init__(self, radius: float) -> None:
         self.radius = radius
-        side = float((high - low).max()) + 8 * radius
-        self.cell = max(radius / CELLS, side / MOST_CELLS)
-        self._low = low - 4 * radius
-        shape = np.ceil((high - low + 8 * radius) / self.cell).astype(int) + 1
-        self._is_painted = np.zeros(shape, bool)
+        self.cell = radius / CELLS
+        self._low: NDArray[np.float64] | None = None
+        self._is_painted = np.zeros((MOST_CELLS, MOST_CELLS), bool)
         self._centers: list[NDArray[np.float64]] = []
 
     def add(self, begin: NDArray[np.float64], end: NDArray[np.float64]) -> None:
         """Paint along a straight way."""
+        if self._low is None:
+            self._low = begin - self.cell * MOST_CELLS / 2
         reach = RIM * self.radius
         shape = np.array(self._is_painted.shape)
         first = np.floor((np.minimum(begin, end) - reach - self._low) / self.cell)
@@ -374,6 +369,7 @@ class _PaintedArea:
         return found + way * beyond[:, None]
 
     def _holds(self, places: NDArray[np.float64]) -> NDArray[np.bool_]:
+        assert self._low is not None
         cells = np.floor((places - self._low) / self.cell).astype(int)
         is_inside = np.all((cells >= 0) & (cells < self._is_painted.shape), axis=1)
         holds = np.zeros(len(places), bool)
