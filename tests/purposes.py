@@ -32,6 +32,7 @@ PLAIN = Qt.KeyboardModifier.NoModifier
 SHIFT, ALT = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.AltModifier
 OTHER_NEIGHBORS = (5, 10, 15, 30)
 STEPS_OF_A_DRAG = 6
+TOOLS = ("pan_zoom", "pan_zoom", "select", "add")
 EDITS = ("merge", "split", "make", "release", "undo", "undo", "redo", "redo")
 
 
@@ -142,7 +143,8 @@ class Purposes:
         self.viewer.layers.selection.active = layer
         layer.visible = True
         number = self.rng.randrange(len(snapshot.landmarks))
-        self.note(f"drags the landmark {number}")
+        layer.mode = self.rng.choice(TOOLS)  # napari's own, for this layer
+        self.note(f"drags the landmark {number} in mode {layer.mode}")
         place = np.asarray(layers.to_world(snapshot.landmarks[number][None]))
         if place.shape[1] != drawn.matrix.shape[1] - 1:
             return
@@ -152,6 +154,8 @@ class Purposes:
             key = self.rng.choice([Qt.Key.Key_A, Qt.Key.Key_Delete])
             self.note(f"    presses {key} over it")
             QTest.keyClick(self._canvas(), key)
+        if self.rng.random() < 0.8:
+            layer.mode = "pan_zoom"
 
     def paint(self) -> None:
         """Paint with the brush, at rest or while the map moves, and put it away."""
