@@ -154,6 +154,9 @@ class LandmarkHandles:
         """Have nobody follow the tools of the layer any more."""
         if isinstance(self._bound, LandmarkPoints):
             self._bound.add_requested = self._bound.removal_requested = None
+        if self._bound is not None:
+            for key in (ADD, *REMOVE):  # else the layer would hold all of the dock
+                self._bound.bind_key(key, None, overwrite=True)
         self._bound = None
 
     def _on_active(self, event: object = None) -> None:
