@@ -167,6 +167,7 @@ def test_points_are_readable_in_small_and_in_large_maps():
     assert point_size(100) == 16
     assert 6 < point_size(2_638) < 10
     assert point_size(70_000) == 2
+    assert 0.1 < point_size(20_000_000) < 0.2
 
 
 def test_closing_leaves_the_layers_to_the_viewer(viewer, layers):

@@ -1,12 +1,13 @@
 """Many points are one picture while they move, and it looks as napari's points do."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from napari_embedding_game.ui import compat
-from napari_embedding_game.ui.canvas import map_picture, points_layer
+from napari_embedding_game.ui.canvas import map_picture, pace, painting, points_layer
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 
 COLORS = np.random.default_rng(3).random((40, 4)).astype(np.float32)
@@ -158,39 +159,168 @@ def test_points_that_take_too_long_stay_a_picture(
     assert looks_as_napari_draws_it(viewer, layers, qtbot)
 
 
-def test_some_of_very_many_points_stand_for_all_while_they_move(
-    viewer, layers, make_snapshot, qtbot, monkeypatch
-):
+@pytest.fixture
+def slow(monkeypatch):
+    """The window's thread paints one in two points, and napari never draws them."""
     monkeypatch.setattr(map_picture, "RESTING_SECONDS", 0.0)
-    monkeypatch.setattr(map_picture, "MOST_MOVING", 20)
-    assert layers.show(make_snapshot(20), COLORS, MAGNIFICATION)
-    some = map_picture._sample(40, None)
-    layers.landmarks.visible = False
-    # Those outside of the sample are red: none is to be seen.
+    monkeypatch.setattr(pace.Pace, "stride", lambda self, n_points, n_pixels: 2)
+
+
+def red_but(some):
     colors = np.tile(np.float32([1, 0, 0, 1]), (40, 1))
     colors[some] = [0, 1, 0, 1]
-    layers.recolor(colors)
+    return colors
+
+
+def test_some_points_stand_for_all_while_they_move(
+    viewer, layers, make_snapshot, qtbot, slow
+):
+    # Those outside of the sample are red: none is to be seen.
+    colors = red_but(painting._one_in(40, 2))
+    assert layers.show(make_snapshot(20), colors)
+    layers.landmarks.visible = False
     moving = canvas(viewer, qtbot)
     assert moving[..., 1].max() > 200
     assert moving[..., 0].max() < 30
+    qtbot.wait(120)  # another thread paints nothing while they do
+    assert layers._picture._worker is None
     layers.finish()
-    rest = canvas(viewer, qtbot)
+    qtbot.waitUntil(lambda: not layers._picture._is_sample)
     assert is_picture(viewer, layers)
-    assert rest[..., 0].max() > 200
+    assert canvas(viewer, qtbot)[..., 0].max() > 200
+    # A move of the camera shows a sample at once, and all of them a little later.
+    compat.camera_of(viewer).zoom *= 1.2
+    qtbot.waitUntil(lambda: layers._picture._is_sample)
+    qtbot.waitUntil(lambda: not layers._picture._is_sample)
+    assert looks_as_napari_draws_it(viewer, layers, qtbot)
 
 
-@pytest.mark.parametrize("n_chosen", [0, 3, 60, 100])
-def test_a_sample_holds_what_was_chosen_and_few_others(n_chosen, monkeypatch):
-    monkeypatch.setattr(map_picture, "MOST_MOVING", 40)
-    rng = np.random.default_rng(0)
-    order = rng.permutation(100)
-    sample = map_picture._sample(100, order)
-    assert len(sample) <= 40
-    assert len(np.unique(sample)) == len(sample)
-    above = order[100 - n_chosen :]
-    assert np.isin(above[-20:], sample).all()
-    places = np.argsort(order)[sample]
+@pytest.fixture
+def held(monkeypatch):
+    """Paintings of all points in another thread wait for this event."""
+    event = threading.Event()
+    paint = painting.FlatPainting.paint
+
+    def wait(self, stride=1):
+        if stride == 1:
+            assert event.wait(20)
+        return paint(self, stride)
+
+    monkeypatch.setattr(painting.FlatPainting, "paint", wait)
+    yield event
+    event.set()
+
+
+def test_a_painting_that_comes_too_late_is_dropped(
+    viewer, layers, make_snapshot, qtbot, slow, held
+):
+    layers.show(make_snapshot(20), red_but(slice(None)))
+    layers.landmarks.visible = False
+    layers.finish()
+    qtbot.waitUntil(lambda: layers._picture._worker is not None)
+    layers.recolor(np.tile(np.float32([0, 0, 1, 1]), (40, 1)))
+    uploaded, show_painted = [], layers._picture._show_painted
+    layers._picture._show_painted = lambda scene, painted, *, is_sample: (
+        uploaded.append(is_sample) or show_painted(scene, painted, is_sample=is_sample)
+    )
+    held.set()
+    qtbot.waitUntil(lambda: not layers._picture._is_sample)
+    assert uploaded == [False]  # what was begun before that never came
+    drawn = canvas(viewer, qtbot)
+    assert drawn[..., 2].max() > 200
+    assert drawn[..., 1].max() < 30
+
+
+@pytest.mark.parametrize("end", ["removed", "closed"])
+def test_a_map_may_go_while_it_is_painted(
+    viewer, layers, make_snapshot, qtbot, slow, held, monkeypatch, end
+):
+    monkeypatch.setattr(map_picture, "LEAST_DRAWN", 10)
+    layers.show(make_snapshot(20), COLORS)
+    layers.finish()
+    qtbot.waitUntil(lambda: layers._picture._worker is not None)
+    worker, points = layers._picture._worker, layers.points
+    threading.Timer(0.1, held.set).start()
+    viewer.layers.remove(points) if end == "removed" else layers.close()
+    assert worker.isFinished()
+    qtbot.wait(30)
+    assert layers._picture is None
+    if end == "closed":  # napari draws some: all would hold it up
+        assert compat.scene_of(viewer, points).points.visible
+        assert len(points._view_indices) == 10
+
+
+@pytest.mark.parametrize("n_above", [0, 3, 60, 100])
+def test_a_sample_holds_what_was_chosen_and_few_others(n_above):
+    order = np.random.default_rng(0).permutation(100)
+    looks = painting.Looks(np.ones(100), None, order, n_above, 1.0, (9, 9), 81)
+    sample = painting.sampled(looks, 4)
+    assert sample.n_points <= 38
+    assert len(np.unique(sample.order)) == sample.n_points == len(sample.order)
+    chosen = order[100 - n_above :]
+    assert np.isin(sample.order[sample.n_points - sample.n_above :], chosen).all()
+    assert sample.n_above >= min(n_above, 12)
+    places = np.argsort(order)[sample.order]
     assert (np.diff(places) > 0).all()  # in the same order of drawing
+    n_below = sample.n_points - sample.n_above
+    stands_for = np.dot(sample.weights, [n_below, sample.n_above])
+    np.testing.assert_allclose(stands_for, 100)
+
+
+def test_more_points_than_pixels_are_a_density(
+    viewer, layers, make_snapshot, qtbot, monkeypatch
+):
+    monkeypatch.setattr(map_picture, "RESTING_SECONDS", 0.0)
+    kinds = []
+    layers._on_kind = lambda: kinds.append(layers.is_density)
+    layers._end_picture()  # so that the next one tells it there
+    counted = map_picture.Looks
+    monkeypatch.setattr(
+        map_picture, "Looks", lambda **given: counted(**{**given, "n_pixels": 30})
+    )
+    layers.show(make_snapshot(20), COLORS)
+    layers.finish()
+    assert kinds == [True]
+    compat.camera_of(viewer).zoom *= 40  # few of them are seen
+    qtbot.waitUntil(lambda: kinds == [True, False])
+    assert is_picture(viewer, layers)
+
+
+def test_few_chosen_points_are_found_on_a_density():
+    rng = np.random.default_rng(0)
+    positions = rng.uniform(0, 60, (9000, 2)).astype(np.float32)
+    positions[7] = 20.5, 30.5
+    colors = np.tile(np.float32([0.2, 0.2, 0.2, 1]), (9000, 1))
+    colors[7] = 1, 0, 0, 1
+    order = np.append(np.delete(np.arange(9000), 7), 7)
+    sizes = np.full(9000, 0.01)
+    looks = painting.Looks(sizes, colors, order, 1, 1.0, (60, 60), 3600)
+    flat = painting.FlatPainting(looks, positions, (1.0, 0.0), (1.0, 0.0))
+    for stride, n_red in ((1, 9), (8, 2)):  # pixels, of which a sample has fewer
+        painted = flat.paint(stride)
+        assert painted.is_density
+        red = painted.picture[..., 0].astype(int) - painted.picture[..., 1] > 150
+        assert red.sum() >= n_red
+        place = np.argwhere(red).mean(axis=0)[::-1] + 0.5
+        x, y = place * np.diag(painted.matrix)[:2] + painted.matrix[3, :2]
+        np.testing.assert_allclose([y, x], [20.5, 30.5], atol=1.0)
+
+
+def test_a_slow_machine_paints_fewer_points():
+    def stride_at(seconds, frames=30):
+        for _ in range(frames):
+            n_painted = 1_000_000 // one.stride(1_000_000, 0)
+            one.measured(n_painted, 0, seconds * n_painted)
+        return one.stride(1_000_000, 0)
+
+    one = pace.Pace()
+    assert one.stride(100_000, 0) == 1
+    assert stride_at(1e-7) == 8  # 125,000 take 12.5 ms
+    one.measured(125_000, 0, 60.0)  # has waited for something else
+    assert one.stride(1_000_000, 0) <= 16
+    assert stride_at(4e-9) == 1
+    assert stride_at(1e-3) == 64  # never fewer than some
+    assert one.stride(10_000, 10_000_000) == 1
 
 
 def in_three_dimensions(viewer, layers):

@@ -23,6 +23,7 @@ from napari_embedding_game.core.graph import affinity_kernels, neighbor_loops
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
+from napari_embedding_game.core.inspect.density import paint_density, points_inside
 from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.core.inspect.picture import paint_points
 from napari_embedding_game.core.inspect.stretch import stretch
@@ -67,7 +68,10 @@ def compile_inspection() -> None:
     _compile_clusters()
     _compile_markers()
     rows = np.zeros((1, 4), np.float32)
-    paint_points(rows[:, :2], rows[:, 0], rows, (1, 0), (1, 0), (1, 1))
+    where = (1, 0), (1, 0), (1, 1)
+    paint_points(rows[:, :2], rows[:, 0], rows, *where)
+    paint_density(rows[:, :2], rows, *where)
+    points_inside(rows[:, :2], *where)
 
 
 def compile_game() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 SEPARATOR = "\0"
 MOST_HITS = 50
@@ -55,9 +55,10 @@ class Names:
     def _places(self, part: str) -> Iterator[int]:
         position = self._text.find(part)
         while position >= 0:
-            place = bisect_left(self._ends, position + part.startswith(SEPARATOR))
+            begin = position + part.startswith(SEPARATOR)
+            place = int(np.searchsorted(self._ends, begin))
             yield place
-            position = self._text.find(part, self._ends[place])
+            position = self._text.find(part, int(self._ends[place]))
 
 
 class Search:
@@ -104,13 +105,12 @@ def _each_folded(names: Sequence[str]) -> str:
     return SEPARATOR + SEPARATOR.join([*map(_folded, names), ""])
 
 
-def _separators(text: str) -> list[int]:
+def _separators(text: str) -> NDArray[np.intp]:
     """Return the places of all separators."""
     is_ascii = text.isascii()
     coded = text.encode("ascii" if is_ascii else "utf-32-le")
     letters = np.frombuffer(coded, np.uint8 if is_ascii else np.dtype("<u4"))
-    places: list[int] = np.flatnonzero(letters == ord(SEPARATOR)).tolist()
-    return places
+    return np.flatnonzero(letters == ord(SEPARATOR))
 
 
 def _folded(query: str) -> str:

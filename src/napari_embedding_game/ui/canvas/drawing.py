@@ -22,6 +22,7 @@ from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
@@ -59,6 +60,16 @@ TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""
 LEGEND_MS = 400
 """Least time between two legends while the game runs."""
+DENSITY = (
+    "More points than pixels: each pixel has the mean colour of its points, stronger "
+    "where more of them lie. Zoom in to see single points, and their sizes."
+)
+"""What is told of a picture that shows no points."""
+PARTIAL = (
+    "Only some of the points are drawn: in this view, or blended in this way, all "
+    "would take too long."
+)
+"""What is told where napari draws points itself that are too many for it."""
 RESTING = ("paused", "finished", "stopped", "failed")
 
 
@@ -93,6 +104,7 @@ class Drawing(QObject):
             workspace.kept_map,
             self._on_beside_removed,
             self._on_behind_removed,
+            self.tell_legend,
         )
         self._unwanted: PlacedOn | None = None
         """A reference whose cells somebody has removed from behind the map."""
@@ -252,6 +264,10 @@ class Drawing(QObject):
     def legend(self) -> Legend:
         """Return how to read the colours, and what is hidden."""
         legend, hiding = self._coloring.legend(), self._session.hiding
+        if self.layers.is_density:
+            legend = replace(legend, caption=DENSITY)
+        elif self.layers.is_partial:
+            legend = replace(legend, caption=PARTIAL)
         if not hiding.n_points:
             return legend
         column, names = self.hideable()
@@ -432,16 +448,25 @@ class Drawing(QObject):
         dataset, snapshot = self._session.dataset, self._session.snapshot
         if dataset is None or snapshot is None:
             return
-        names = pd.Categorical(self._session.clusters.clustering.names)
-        columns = {"cluster": names, "pressure": snapshot.pressure}
+        columns = {"cluster": self._cluster_names(), "pressure": snapshot.pressure}
         if snapshot.stretch is not None:
             columns["stretch"] = snapshot.stretch
         if snapshot.isolation is not None:
             columns["isolation"] = snapshot.isolation
-        table = pd.DataFrame(columns, index=dataset.obs.index)
-        of_file = {name: f"{name} (file)" for name in table}
-        obs = dataset.obs.rename(columns=of_file)
-        self.layers.set_features(pd.concat([obs, table], axis=1))
+        of_file = {name: f"{name} (file)" for name in columns}
+        table = dataset.obs.rename(columns=of_file)
+        for name, values in columns.items():  # by place: no index is compared
+            table[name] = values
+        self.layers.set_features(table)
+
+    def _cluster_names(self) -> pd.Categorical:
+        """Return the name of each point's cluster, (N,), no name being looked at."""
+        book = self._session.clusters
+        clusters = sorted(book.clusters, key=lambda cluster: cluster.id)
+        names = sorted(cluster.name for cluster in clusters)
+        place = np.array([names.index(cluster.name) for cluster in clusters], np.int32)
+        codes = places([cluster.id for cluster in clusters], book.labels)
+        return pd.Categorical.from_codes(place.take(codes), names)
 
     # The cells of a reference
 

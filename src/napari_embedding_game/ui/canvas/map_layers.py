@@ -91,6 +91,8 @@ class MapLayers:
         Called when somebody deleted the maps beside this one.
     on_behind_removed : callable, optional
         Called when somebody deleted the cells of a reference behind it.
+    on_kind : callable, optional
+        Called when ``is_density`` or ``is_partial`` has changed.
     """
 
     def __init__(
@@ -100,8 +102,10 @@ class MapLayers:
         kept: KeptMap | None = None,
         on_beside_removed: Callable[[], None] = lambda: None,
         on_behind_removed: Callable[[], None] = lambda: None,
+        on_kind: Callable[[], None] = lambda: None,
     ) -> None:
         self._viewer = viewer
+        self._on_kind = on_kind
         self._on_lost = on_lost
         kept = kept or KeptMap(None, None, Frame(free_box([])))
         self._frame, self._n_points, self._faded = kept.frame, kept.n_points, kept.faded
@@ -295,6 +299,16 @@ class MapLayers:
         points = self._whole_points()
         if points is not None and not self._picture_of(points).show():
             self._draw(points)
+
+    @property
+    def is_density(self) -> bool:
+        """Whether what is drawn tells how many points lie where, and shows none."""
+        return self._picture is not None and self._picture.is_density
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether napari draws some of the points only, where no picture can be."""
+        return self._picture is not None and self._picture.is_partial
 
     def hide(self, hidden: NDArray[np.bool_] | None) -> None:
         """Leave points (N,) out of what is drawn from the next drawing on; None: none.
@@ -705,6 +719,7 @@ class MapLayers:
         if self._picture is None or self._picture.layer is not points:
             self._end_picture()
             self._picture = MapPicture(self._viewer, points)
+            self._picture.kind_changed.connect(self._on_kind)
         return self._picture
 
     def _end_picture(self) -> None:

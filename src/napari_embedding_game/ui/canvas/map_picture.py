@@ -4,25 +4,36 @@ napari prepares every point of a layer for each frame, and OpenGL without a grap
 card draws each as a picture of its own: half a second for 70,000 points.  The picture
 here is painted by :func:`~napari_embedding_game.core.inspect.picture.paint_points` and
 is drawn in the place of the points, with the same colours, sizes and order; points in
-space are painted as they are seen, the farthest first.  Once
-everything has come to rest the layer draws its points itself, if that does not take
-long; else the picture stays.
+space are painted as they are seen, the farthest first.  Of more points than pixels
+are seen it tells how many lie where.  Once everything has come to rest the layer draws
+its points itself, if that does not take long; else the picture stays.
+
+The window's thread paints as many points as it can in a third of a frame, which is
+measured (:mod:`~napari_embedding_game.ui.canvas.pace`).  Of more, all are painted by
+another thread as soon as nothing moves.
 """
 
 from __future__ import annotations
 
-import math
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
-from qtpy.QtCore import QObject
+from qtpy.QtCore import QObject, Signal
 from vispy.scene.visuals import Image
 from vispy.visuals.transforms import MatrixTransform
 
-from napari_embedding_game.core.inspect.picture import paint_points
+from napari_embedding_game.ui.canvas.pace import Pace
+from napari_embedding_game.ui.canvas.painting import (
+    FlatPainting,
+    Looks,
+    Painted,
+    Painting,
+    SpacePainting,
+)
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
     displayed_axes,
@@ -33,15 +44,21 @@ from napari_embedding_game.ui.compat import (
     Scene,
     draw,
     draw_now,
+    draw_some,
     drawing_order,
     is_drawn_in_software,
+    leave_out,
+    n_drawn_last,
     scene_of,
 )
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.throttle import debounced, throttled
+from napari_embedding_game.ui.tasks.worker import Worker
 
 if TYPE_CHECKING:
     import napari
+
+logger = logging.getLogger(__name__)
 
 MOVING_SECONDS = 0.03
 """Points that napari takes longer for are drawn as a picture while they move."""
@@ -49,12 +66,16 @@ RESTING_SECONDS = 0.5
 """Those that it takes longer for are drawn as a picture at rest, too."""
 SECONDS_IN_SOFTWARE, SECONDS_ON_A_CARD = 2e-6, 6e-7
 """napari's seconds for a point, until they have been measured."""
-MOST_MOVING = 300_000
-"""Of more points, as many as this are drawn of a flat map while they move."""
+LEAST_DRAWN = 20_000
+"""So many napari draws itself where no picture can be and all would take too long."""
 REST_MS = 300
 """Without a change, until the points are drawn themselves."""
+COMPLETE_MS = 80
+"""Without a change, until all points of a sample are painted."""
 FOLLOW_MS = 10
 """After a move of the camera; until then the picture moves with the map."""
+SMALLEST_PIXELS = 1.0
+"""Diameter of points that napari draws well: smaller ones fade."""
 OVER = {
     "depth_test": False,
     "blend": True,
@@ -62,8 +83,6 @@ OVER = {
 }
 """How a picture is laid over what is there when its opacity is already in it."""
 SMALLEST_SKEW = 1e-6
-SMALLEST_DEPTH = 1e-6
-"""Of points in front of the eye, relative to what the camera looks at."""
 
 
 class MapPicture(QObject):
@@ -76,6 +95,9 @@ class MapPicture(QObject):
         Its arrays may be written in place at any time.
     """
 
+    kind_changed = Signal()
+    """``is_density`` or ``is_partial`` has changed."""
+
     def __init__(self, viewer: napari.Viewer, layer: Points) -> None:
         super().__init__()
         self._viewer = viewer
@@ -87,10 +109,18 @@ class MapPicture(QObject):
         self._is_moving = False
         self._is_sample = False
         """Whether only some of the points are on the picture."""
+        self._is_density = False
+        self._is_partial = False
+        self._pace = Pace()
+        self._worker: Worker | None = None
+        """Paints all points while the picture has a sample of them."""
+        self._n_changes = 0
+        """Pictures that were asked for: one that was begun before the last is stale."""
+        self._complete = debounced(COMPLETE_MS, self._paint_all, self)
         self._settle = debounced(REST_MS, self._rest, self)
         self._repaint = throttled(FOLLOW_MS, self._follow, self)
         self._connections = Connections()
-        for turn in (self._settle, self._repaint):
+        for turn in (self._settle, self._repaint, self._complete):
             self._connections.call(turn.cancel)
         events = layer.events
         self._connections.connect_all(
@@ -110,7 +140,11 @@ class MapPicture(QObject):
 
     def close(self) -> None:
         """Leave the points to napari."""
+        self.blockSignals(True)
         self._connections.close()
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
         if self.layer in self._viewer.layers:
             self._leave()
         if self._image is not None:
@@ -121,6 +155,19 @@ class MapPicture(QObject):
     def is_shown(self) -> bool:
         """Whether the picture is drawn, and not the points themselves."""
         return self._image is not None and bool(self._image.visible)
+
+    @property
+    def is_density(self) -> bool:
+        """Whether it tells how many points lie where, and shows none of them."""
+        return self.is_shown and self._is_density
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether napari draws the points, and not all of them: it would take too long.
+
+        A sample that is on a picture for a moment stands for all.
+        """
+        return self._is_partial
 
     def appear(self) -> None:
         """Make the layer visible, without many points being drawn one by one."""
@@ -138,6 +185,7 @@ class MapPicture(QObject):
         """
         self._is_moving = True
         self._settle.cancel()
+        self._complete.cancel()
         return self._paint(MOVING_SECONDS)
 
     def recolor(self) -> bool:
@@ -158,9 +206,11 @@ class MapPicture(QObject):
 
     def _rest(self) -> None:
         """Draw the points themselves, or the picture if these take too long."""
-        if self._takes() > RESTING_SECONDS:
-            if not self.is_shown or self._is_sample:
+        if self._takes() > RESTING_SECONDS or self._are_too_small():
+            if not self.is_shown:
                 self._paint(RESTING_SECONDS)
+            elif self._is_sample:
+                self._complete.throttle()
             return
         self._hide()
         begun = time.perf_counter()
@@ -170,6 +220,14 @@ class MapPicture(QObject):
             draw_now(scene)  # so that it can be measured
             spent = time.perf_counter() - begun
             self._seconds = spent / max(len(self.layer.data), 1)
+
+    def _are_too_small(self) -> bool:
+        """Return whether the points take less than a pixel each."""
+        drawn = projection_of(self._viewer, self.layer)
+        if drawn is None or drawn.ahead is not None or not len(self.layer.size):
+            return False
+        zoom = drawn.zoom_at(np.asarray(self.layer.data[0], dtype=float))
+        return float(self.layer.size[0]) * zoom < SMALLEST_PIXELS
 
     def _takes(self) -> float:
         """Return the seconds that napari takes to draw the points."""
@@ -193,100 +251,80 @@ class MapPicture(QObject):
         is_turned = not _is_upright(drawn) or self._viewer.dims.ndisplay != 2
         if drawn.ahead is None and is_turned:
             return self._leave()
-        self._show_picture(scene, drawn)
+        painting = self._painting(scene, drawn)
+        stride = self._pace.stride(painting.looks.n_drawn, painting.looks.n_pixels)
+        begun = time.perf_counter()
+        painted = painting.paint(stride)
+        spent, n_pixels = time.perf_counter() - begun, painted.picture[..., 0].size
+        self._pace.measured(painted.n_painted, n_pixels, spent)
+        self._n_changes += 1
+        self._show_painted(scene, painted, is_sample=stride > 1)
+        if self._is_sample and not self._is_moving:
+            self._complete.throttle()
         return True
 
-    def _show_picture(self, scene: Scene, drawn: Projection) -> None:
+    def _paint_all(self) -> None:
+        """Have another thread paint all points, if only some of them are shown."""
+        if self._worker is not None or self._is_moving or not self._is_sample:
+            return  # the one that paints begins again if it comes too late
+        scene = scene_of(self._viewer, self.layer)
+        drawn = projection_of(self._viewer, self.layer)
+        if scene is None or drawn is None or not self.is_shown:
+            return
+        painting, n_changes = self._painting(scene, drawn), self._n_changes
+        self._worker = worker = Worker(painting.paint)
+        worker.returned.connect(lambda painted: self._on_all(n_changes, painted))
+        worker.failed.connect(self._on_failed)
+        worker.begin()
+
+    def _on_all(self, n_changes: int, painted: Painted) -> None:
+        self._worker = None
+        scene = scene_of(self._viewer, self.layer)
+        if scene is None or not self.is_shown:
+            return
+        if n_changes == self._n_changes:
+            self._show_painted(scene, painted, is_sample=False)
+        elif not self._is_moving:
+            self._complete.throttle()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._worker = None  # the sample stays
+        logger.error("The map could not be painted", exc_info=error)
+
+    def _painting(self, scene: Scene, drawn: Projection) -> Painting:
+        """Return what is to be painted, as it is now."""
+        layer = self.layer
         _, _, width, height = drawn.cell
         ratio = scene.canvas.devicePixelRatioF()
         shape = max(1, round(height * ratio)), max(1, round(width * ratio))
         pixels = np.array([width / shape[1], height / shape[0]])
-        paint = self._flat if drawn.ahead is None else self._spatial
-        picture, matrix = paint(drawn, shape, pixels)
+        looks = Looks(
+            sizes=layer.size,
+            colors=layer.face_color,
+            order=drawing_order(layer),
+            n_above=n_drawn_last(layer),
+            opacity=layer.opacity,
+            shape=shape,
+            n_pixels=round(height * width),
+        )
+        if drawn.ahead is not None:
+            axes = displayed_axes(self._viewer.dims, 3, 3)
+            return SpacePainting(looks, _along(layer.data, axes), drawn, pixels)
+        rows, columns = _lines(drawn, pixels)
+        positions = _along(layer.data, displayed_axes(self._viewer.dims))
+        return FlatPainting(looks, positions, rows, columns)
+
+    def _show_painted(self, scene: Scene, painted: Painted, *, is_sample: bool) -> None:
         image = self._node_in(scene)
-        image.set_data(picture)
-        image.transform.matrix = matrix
+        image.set_data(painted.picture)
+        image.transform.matrix = painted.matrix
+        was, self._is_sample = (self.is_density, self._is_partial), is_sample
+        self._is_density, self._is_partial = painted.is_density, False
         image.visible = True
         scene.points.visible = False
-
-    def _flat(
-        self, drawn: Projection, shape: tuple[int, int], pixels: NDArray[np.float64]
-    ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-        """Return a picture of an upright plane, and where it is in the layer.
-
-        Parameters
-        ----------
-        drawn : Projection
-        shape : (height, width)
-            Of the picture.
-        pixels : array, shape (2,)
-            Width and height of one of its pixels on the canvas.
-
-        Returns
-        -------
-        picture : array, shape (height, width, 4)
-        matrix : array, shape (4, 4)
-            From its pixels to the layer's coordinates, both as vispy has them.
-        """
-        layer, (x, y, *_) = self.layer, drawn.cell
-        matrix = drawn.matrix / drawn.matrix[2, 2]
-        rows = matrix[1, 0] / pixels[1], (matrix[1, 2] - y) / pixels[1]
-        columns = matrix[0, 1] / pixels[0], (matrix[0, 2] - x) / pixels[0]
-        positions: NDArray[Any] = layer.data
-        axes = displayed_axes(self._viewer.dims)
-        if axes != [0, 1]:
-            positions = positions[:, axes]
-        order = drawing_order(layer)
-        n_drawn = len(positions) if order is None else len(order)
-        self._is_sample = self._is_moving and n_drawn > MOST_MOVING
-        if self._is_sample:
-            order = _sample(len(positions), order)
-        picture = paint_points(
-            positions,
-            layer.size,
-            layer.face_color,
-            rows,
-            columns,
-            shape,
-            order=order,
-            opacity=layer.opacity,
-        )
-        to_layer = np.diag([1 / columns[0], 1 / rows[0], 1.0, 1.0])
-        to_layer[3, :2] = -columns[1] / columns[0], -rows[1] / rows[0]
-        return picture, to_layer
-
-    def _spatial(
-        self, drawn: Projection, shape: tuple[int, int], pixels: NDArray[np.float64]
-    ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-        """Return a picture of points in space; it stands in the middle of them.
-
-        Parameters and what is returned are those of :meth:`_flat`.
-        """
-        layer, corner = self.layer, np.array(drawn.cell[:2])
-        assert drawn.ahead is not None
-        places = layer.data[:, displayed_axes(self._viewer.dims, 3, 3)]
-        on_canvas = (drawn.to_pixels(places) - corner) / pixels
-        depths = places @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
-        zooms = _zoom(drawn) / np.maximum(depths, SMALLEST_DEPTH) / pixels[0]
-        picture = paint_points(
-            on_canvas[:, ::-1],
-            layer.size * zooms,
-            layer.face_color,
-            (1.0, 0.0),
-            (1.0, 0.0),
-            shape,
-            order=_farthest_first(places @ drawn.ahead, drawing_order(layer)),
-            opacity=layer.opacity,
-        )
-        middle = places.mean(axis=0, dtype=float)
-        steps = corner + np.array([[0.0, 0.0], [pixels[0], 0.0], [0.0, pixels[1]]])
-        found = [drawn.beside(middle, step) for step in steps]
-        to_layer = np.eye(4)
-        if all(place is not None for place in found):
-            origin, across, down = np.array(found)[:, ::-1]
-            steps = across - origin, down - origin
-            to_layer[:4, :3] = *steps, np.cross(*steps), origin
-        return picture, to_layer
+        leave_out(self.layer, True)
+        if (self.is_density, self._is_partial) != was:
+            self.kind_changed.emit()
 
     def _node_in(self, scene: Scene) -> Any:
         """Return the vispy node of the picture, where the layer is drawn now."""
@@ -302,9 +340,22 @@ class MapPicture(QObject):
         return self._image
 
     def _leave(self) -> bool:
-        """Leave the points to napari, as they are now; return False."""
-        if self._hide():
+        """Leave the points to napari, as they are now; return False.
+
+        Some of them, where all would keep the window from doing anything else.
+        """
+        takes, n_points = self._takes(), len(self.layer.data)
+        were_hidden, was_partial = self._hide(), self._is_partial
+        most = n_points
+        if takes > RESTING_SECONDS:
+            most = max(LEAST_DRAWN, int(RESTING_SECONDS / takes * n_points))
+        self._is_partial = most < n_points
+        if self._is_partial:
+            draw_some(self.layer, most)
+        if were_hidden:
             draw(self._viewer, self.layer)
+        if self._is_partial is not was_partial:
+            self.kind_changed.emit()
         return False
 
     def _hide(self) -> bool:
@@ -315,11 +366,15 @@ class MapPicture(QObject):
         bool
             Whether they were not to be seen.
         """
+        was_density = self.is_density
         if self._image is not None:
             self._image.visible = False
+        if was_density:
+            self.kind_changed.emit()
+        was_left_out = leave_out(self.layer, False)
         scene = scene_of(self._viewer, self.layer)
         if scene is None or scene.points.visible:
-            return False
+            return was_left_out
         scene.points.visible = True
         return True
 
@@ -332,25 +387,28 @@ class MapPicture(QObject):
             self.recolor()
 
 
-def _farthest_first(
-    depths: NDArray[np.floating], drawn: NDArray[np.intp] | None
-) -> NDArray[np.intp]:
-    """Return the points that are drawn, the farthest of these depths (N,) first."""
-    if drawn is None or len(drawn) == len(depths):
-        return np.argsort(-depths)
-    return drawn[np.argsort(-depths[drawn])]
+def _along(positions: NDArray[Any], axes: list[int]) -> NDArray[Any]:
+    """Return positions (N, d) along displayed axes, the same array where they are."""
+    is_so = axes == list(range(positions.shape[1]))
+    return positions if is_so else positions[:, axes]
 
 
-def _sample(n_points: int, order: NDArray[np.intp] | None) -> NDArray[np.intp]:
-    """Return which points stand for all while they move, in the order of drawing.
+def _lines(
+    drawn: Projection, pixels: NDArray[np.float64]
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return from rows and from columns of an upright plane to pixels: (slope, offset).
 
-    Those that are drawn last are all among them, as they are those that were chosen.
+    Parameters
+    ----------
+    drawn : Projection
+    pixels : array, shape (2,)
+        Width and height of a pixel on the canvas.
     """
-    if order is None:
-        return np.arange(0, n_points, math.ceil(n_points / MOST_MOVING))
-    below, above = order[: -MOST_MOVING // 2], order[-MOST_MOVING // 2 :]
-    every = math.ceil(2 * len(below) / MOST_MOVING)
-    return np.concatenate([below[::every], above])
+    x, y, *_ = drawn.cell
+    matrix = drawn.matrix / drawn.matrix[2, 2]
+    rows = matrix[1, 0] / pixels[1], (matrix[1, 2] - y) / pixels[1]
+    columns = matrix[0, 1] / pixels[0], (matrix[0, 2] - x) / pixels[0]
+    return rows, columns
 
 
 def _is_upright(drawn: Projection) -> bool:
@@ -359,11 +417,3 @@ def _is_upright(drawn: Projection) -> bool:
     largest = abs(matrix[:2, :2]).max()
     skewed = max(abs(matrix[0, 0]), abs(matrix[1, 1]), *abs(matrix[2, :2]))
     return bool(skewed <= SMALLEST_SKEW * largest)
-
-
-def _zoom(drawn: Projection) -> float:
-    """Return the pixels of a unit across the line of sight, at depth 1."""
-    assert drawn.ahead is not None
-    sight = drawn.ahead / np.linalg.norm(drawn.ahead)
-    across = drawn.matrix[:2, :3] - np.outer(drawn.matrix[:2, :3] @ sight, sight)
-    return float(np.linalg.svd(across, compute_uv=False)[-1])

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from napari_embedding_game.ui.compat import (
     LandmarkPoints,
     MapPoints,
+    hold_small,
     in_place,
+    leave_out,
     points_class,
 )
 
@@ -19,6 +21,10 @@ LANDMARK_SIZE = 6.0
 LANDMARK_OPACITY = 0.7
 SYMBOL = "disc"
 MOST_BALLS = 15_000
+MOST_AT_FIRST = 100_000
+"""Of more points napari prepares none before the first drawing, which is a picture."""
+SMALL_FROM = 100_000
+"""Points from which on their size keeps the share of the map that they cover."""
 SMALLEST = 0.0
 """Canvas pixels.  Points that napari holds above a larger size get an edge of half
 of it, whatever their border: all small points would look grey."""
@@ -28,9 +34,11 @@ LARGEST = 10_000.0
 def point_size(n_points: int) -> float:
     """Return the world size of a point on a map of 1,000 world units.
 
-    2,638 points are 9 across, 70,000 no blob.
+    2,638 points are 9 across, 70,000 no blob.  Millions are so small that they lie
+    beside one another once a person has come near enough.
     """
-    return float(np.clip(400 / np.sqrt(max(n_points, 1)), 2.0, 16.0))
+    least = 2.0 * min(1.0, np.sqrt(SMALL_FROM / max(n_points, 1)))
+    return float(np.clip(400 / np.sqrt(max(n_points, 1)), least, 16.0))
 
 
 def is_of_balls(world: NDArray[np.floating]) -> bool:
@@ -62,6 +70,8 @@ def points_layer(world: NDArray[np.floating], unit: float) -> Points:
         canvas_size_limits=(SMALLEST, LARGEST),
         shading="spherical" if is_of_balls(world) else "none",
     )
+    hold_small(layer)
+    leave_out(layer, len(world) > MOST_AT_FIRST)
     with in_place(layer, "symbol") as symbols:
         symbols[:] = SYMBOL  # words are quicker to compare than napari's symbols
     return layer

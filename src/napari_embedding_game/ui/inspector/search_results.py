@@ -56,7 +56,11 @@ def _find_names(dataset: Dataset) -> dict[str, Sequence[str]]:
         names = {COLUMN: [*columns, *values]}
     else:
         names = {word: values, COLUMN: columns}
-    names[search_box.CELL] = list(map(str, dataset.obs.index.tolist()))
+    index = dataset.obs.index
+    rows = index.tolist()
+    # A million of them take a while to be asked one by one.
+    is_text = index.inferred_type == "string"
+    names[search_box.CELL] = rows if is_text else list(map(str, rows))
     return names
 
 

@@ -79,6 +79,8 @@ class Legend:
     """Places of the levels whose points are not drawn."""
     note: str = ""
     """What is hidden, of these levels or of others; "" where nothing is."""
+    caption: str = ""
+    """What else has to be known of the picture, such as that it shows no points."""
 
     def is_as(self, other: Legend | None) -> bool:
         """Whether it looks the same."""

@@ -77,10 +77,15 @@ class LegendView(QWidget):
         row.addWidget(self.show_all)
         self._hidden.hide()
         self._layout.addWidget(self._hidden)
+        self.caption = text_label()
+        self.caption.hide()
+        self._layout.addWidget(self.caption)
 
     def set_legend(self, legend: Legend) -> None:
         """Show how to read these colours, and what is hidden."""
         self._tell_hidden(legend.note)
+        self.caption.setText(legend.caption)
+        self.caption.setVisible(bool(legend.caption))
         kind = _kind(legend)
         if kind is None:
             self._replace(text_label(legend.title))

@@ -1,0 +1,109 @@
+"""Compiled loops of :mod:`density`: points into pixels, and counts into brightness."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+_F = np.float32
+_HALF, _ZERO, _ONE = np.float32(0.5), np.float32(0), np.float32(1)
+_MOST = np.float32(255)
+MOST_MIXED = 1 << 24
+"""Points of one pixel that its colour is the mean of: sums of more would overflow."""
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def count_inside(
+    positions: NDArray[np.float32],
+    order: NDArray[np.intp],
+    rows: NDArray[np.float32],
+    columns: NDArray[np.float32],
+    height: int,
+    width: int,
+) -> int:
+    """Return how many points lie on a picture, see :func:`density.points_inside`."""
+    n_ordered, n_inside = len(order), 0
+    h, w = _F(height), _F(width)
+    for place in range(n_ordered if n_ordered else len(positions)):
+        i = order[place] if n_ordered else place
+        y = rows[0] * positions[i, 0] + rows[1]
+        x = columns[0] * positions[i, 1] + columns[1]
+        n_inside += (y >= _ZERO) & (y < h) & (x >= _ZERO) & (x < w)
+    return n_inside
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def add_points(
+    cells: NDArray[np.uint32],
+    positions: NDArray[np.float32],
+    colors: NDArray[np.float32],
+    order: NDArray[np.intp],
+    rows: NDArray[np.float32],
+    columns: NDArray[np.float32],
+) -> None:
+    """Add each point to the pixel that its middle lies in.
+
+    Parameters
+    ----------
+    cells : (height, width, 5) uint32, written in place
+        Red, green and blue times the opacity, the opacity, each 0 to 255, and the
+        points, all summed.
+    """
+    height, width = _F(cells.shape[0]), _F(cells.shape[1])
+    n_ordered = len(order)
+    for place in range(n_ordered if n_ordered else len(positions)):
+        i = order[place] if n_ordered else place
+        y = rows[0] * positions[i, 0] + rows[1]
+        x = columns[0] * positions[i, 1] + columns[1]
+        # Written so that NaN is outside.
+        if not (y >= _ZERO and y < height and x >= _ZERO and x < width):
+            continue
+        row, column = int(y), int(x)
+        cells[row, column, 4] += np.uint32(1)
+        if cells[row, column, 4] >= MOST_MIXED:
+            continue
+        strength = _MOST * colors[i, 3]
+        for channel in range(3):
+            cells[row, column, channel] += np.uint32(
+                strength * colors[i, channel] + _HALF
+            )
+        cells[row, column, 3] += np.uint32(strength + _HALF)
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def shade_cells(
+    pixels: NDArray[np.uint8],
+    cells: NDArray[np.uint32],
+    weight: np.float32,
+    brightest: np.float32,
+    faintest: np.float32,
+    opacity: np.float32,
+) -> None:
+    """Write the mean colours of cells that hold points, the stronger the more.
+
+    Parameters
+    ----------
+    pixels : (height, width, 4) uint8, written in place
+        Red, green and blue times the opacity, and the opacity.
+    cells : (height, width, 5) uint32
+        See :func:`add_points`.
+    weight : float
+        Points that each counted one stands for.
+    brightest : float
+        Points from which a pixel has the full opacity; above 1.
+    faintest : float
+        Opacity of a pixel with one point.
+    """
+    steepness = (_ONE - faintest) / np.log(brightest)
+    for row in range(cells.shape[0]):
+        for column in range(cells.shape[1]):
+            n_points = cells[row, column, 4]
+            if not n_points:
+                continue
+            level = faintest + steepness * np.log(max(_ONE, _F(n_points) * weight))
+            mixed = _F(min(n_points, np.uint32(MOST_MIXED - 1)))
+            share = min(_ONE, level) * opacity / mixed
+            for channel in range(4):
+                value = share * _F(cells[row, column, channel]) + _HALF
+                pixels[row, column, channel] = np.uint8(min(_MOST, value))
