@@ -46,7 +46,17 @@ class GameWatch(Watch):
     def __init__(self, app: TimedApplication, viewer: Any, path: Path) -> None:
         super().__init__(app, viewer, path)
         self.frames: list[float] = []
+        self.pictures = 0
+        """Of frames, and of points on the way between them."""
         self._session.progressed.connect(self._on_frame)
+        layers = self._dock.controller.layers
+        draw = layers._draw_both
+
+        def drawn() -> None:
+            self.pictures += bool(self.frames)
+            draw()
+
+        layers._draw_both = drawn
 
     def _on_frame(self, progress: Any) -> None:
         if progress.snapshot is not None and progress.snapshot.iteration > 0:
@@ -87,6 +97,7 @@ def play(n_points: int, iterations: int, folder: Path) -> dict[str, Any]:
         "first moved frame, s": seen.seconds["first moved frame"],
         "end, s": seen.seconds["end"],
         "frames a second": (len(seen.frames) - 1) / playing if playing else np.nan,
+        "pictures a second": seen.pictures / playing if playing else np.nan,
         "longest held preparing, ms": held["preparing"],
         "busy, ms": busy["preparing"],
         "longest held playing, ms": held["playing"],

@@ -279,7 +279,16 @@ class Purposes:
             elif what:
                 buttons = (bar.side_by_side, bar.by_movement, bar.close_button)
                 self._press(buttons[what - 1])
+                self._turn_camera()
             self.rest(0.1)
+
+    def _turn_camera(self) -> None:
+        """Turn what is in space, so that maps side by side have to follow."""
+        camera = self.viewer.scene.camera
+        if self.viewer.dims.ndisplay == 3:
+            turned = (self.rng.uniform(-180, 180) for _ in camera.angles)
+            camera.angles = tuple(turned)
+            self.note(f"turns the camera to {camera.angles}")
 
     # Settings, colours
 

@@ -297,6 +297,26 @@ def test_a_figure_in_3d_has_one_scale_along_all_axes(dataset, result):
     assert not len(axes.get_zticks())
 
 
+def test_a_figure_in_3d_is_seen_as_the_canvas_is(dataset, result):
+    from mpl_toolkits.mplot3d.proj3d import proj_transform
+
+    places = np.random.default_rng(0).normal(size=(3, 3)) * [9, 5, 2]
+    deep = replace(result, embedding=places)
+    facing = np.array([[0.6, 0.0, 0.8], [0.0, 1.0, 0.0]])
+    figure = draw(dataset, deep, facing=facing)
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    turned = np.array(axes.collections[0]._offsets3d, float)
+    seen = np.array(proj_transform(*turned, axes.get_proj()))[:2].T
+    expected = places @ facing.T
+    apart, wanted = seen - seen.mean(axis=0), expected - expected.mean(axis=0)
+    scale = np.linalg.norm(wanted) / np.linalg.norm(apart)
+    np.testing.assert_allclose(scale * apart, wanted, atol=1e-6)
+    # Nearer is nearer to the reader.
+    nearer = places @ np.cross(*facing)
+    assert np.corrcoef(turned[1], nearer)[0, 1] == pytest.approx(-1)
+
+
 def test_a_figure_of_very_many_groups_says_that_it_lists_none(dataset, result):
     codes = np.arange(60)
     many = replace(result, embedding=np.zeros((60, 2)), labels=codes, clusters=codes)

@@ -8,6 +8,7 @@ import pytest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import MOST_BESIDE
+from napari_embedding_game.session.panels import STRAIGHT
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
@@ -176,12 +177,68 @@ def test_side_by_side_comes_before_the_groups_of_a_column(session):
     assert column.is_shown
 
 
-def test_maps_in_space_do_not_lie_side_by_side(session):
-    compared = begin(session)
+def in_space(session, n_axes=3):
+    """Have the session show a map in space, and compare it with its flat one."""
     shot = session.snapshot
-    deep = replace(shot, embedding=np.c_[shot.embedding, shot.embedding[:, 0]])
-    session.snapshot = deep
-    session.comparing.take(replace(compared, base=deep))
+    bent = shot.embedding[:, :1] * shot.embedding[:, 1:] / 5
+    deep = np.hstack([shot.embedding, *(n_axes - 2) * [bent]])
+    session.snapshot = replace(shot, embedding=deep)
+    return begin(session)
+
+
+@pytest.mark.parametrize("facing", [STRAIGHT, [[0.6, 0, 0.8], [0, 1, 0]]])
+def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facing):
+    compared = in_space(session)
+    told = []
+    session.facing_changed.connect(lambda: told.append(session.panels.facing))
+    session.comparing.lay_side_by_side(True)
+    session.face(np.array(facing, float))
+    assert len(told) == (np.array(facing) != STRAIGHT).any()
+    n, panels = len(session.snapshot.embedding), session.panels
+    # Each map is seen as it is, and no point of one is in front of the other.
+    np.testing.assert_array_equal(session.seen[:n], session.snapshot.embedding)
+    apart = session.seen[n:] - compared.maps.second
+    np.testing.assert_allclose(apart, np.tile(panels.offsets[1], (n, 1)), atol=1e-5)
+    right, up = np.array(facing, float)
+    across = session.seen @ right
+    assert across[:n].max() < across[n:].min()
+    np.testing.assert_allclose(panels.offsets @ up, 0, atol=1e-5)
+    np.testing.assert_allclose(panels.offsets @ np.cross(right, up), 0, atol=1e-5)
+    assert panels.panels[1].told.endswith("%, 2 dimensions")
+    assert "as a sheet" in compared.told()
+    # The scale goes by what is the same from all sides.
+    np.testing.assert_allclose(panels.box.mean(axis=0), panels.middle, atol=1e-5)
+
+
+def test_a_map_of_more_dimensions_than_are_seen_lies_alone(session):
+    in_space(session, 4)
     assert not session.comparing.can_lie_side_by_side
     session.comparing.lay_side_by_side(True)
     assert session.comparing.beside is None
+
+
+def test_the_way_from_a_flat_map_to_one_in_space_stays_in_the_plane(session):
+    flat = session.snapshot
+    in_space(session)
+    deep, game = session.snapshot, session.settings.game()
+    mark = session.timeline.add(
+        "Deep", "hand", deep, session.settings.chosen_start(), game
+    )
+    session.snapshot = flat
+    session.comparing.take(session.comparing.job(mark.number)())
+    session.comparing.show(1.0)
+    assert session.drawn.embedding.shape == flat.embedding.shape
+    assert "3 dimensions" in session.comparing.current.told()
+
+
+def test_maps_that_are_called_alike_are_told_apart(session):
+    compared, mark = begin(session), session.timeline.marks[0]
+    for number, seed in enumerate((3, 4), 100):
+        start = replace(mark.start, random_state=seed)
+        other = replace(mark, number=number, start=start)
+        session.comparing.lay_side_by_side(True)
+        session.comparing.take(replace(compared, mark=other))
+    names = [panel.name for panel in session.panels.panels]
+    title = mark.title
+    seeds = [f"seed {seed}" for seed in (mark.start.random_state, 3, 4)]
+    assert names == ["This map", *(f"{title}, {seed}" for seed in seeds)]

@@ -1,7 +1,9 @@
 """A figure of several panels, from the menu through the dialog to the file."""
 
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtTest import QTest
@@ -11,7 +13,7 @@ from napari_embedding_game.data.export.expression_figure import ExpressionPlot
 from napari_embedding_game.data.export.volcano_figure import VolcanoPlot
 from napari_embedding_game.ui.controls.save_menu import PANELS
 from napari_embedding_game.ui.tasks.figure_dialog import NOTHING, FigureDialog
-from napari_embedding_game.ui.tasks.figure_panels import collect
+from napari_embedding_game.ui.tasks.figure_panels import FigureChoice, collect
 
 
 @pytest.fixture
@@ -115,3 +117,16 @@ def test_plots_of_the_inspector_are_panels(
     inspector.close()
     assert workspace.plots.on_show(VolcanoPlot) is None
     assert workspace.plots.on_show(ExpressionPlot) is None
+
+
+def test_a_map_in_space_is_drawn_as_it_is_seen(play, workspace, session):
+    play()
+    flat = session.snapshot.embedding
+    places = np.hstack([flat, flat[:, :1] ** 2])
+    session.snapshot = replace(session.snapshot, embedding=places)
+    facing = np.array([[0.6, 0.0, 0.8], [0.0, 1.0, 0.0]])
+    session.face(facing)
+    (panel,), _ = collect(workspace, FigureChoice())()
+    back_to_front = np.argsort(places @ np.cross(*facing))
+    expected = places[back_to_front] @ facing.T
+    np.testing.assert_allclose(panel.embedding, expected, rtol=1e-5, atol=1e-5)

@@ -69,6 +69,9 @@ def test_a_program_opens_a_dock_and_the_menu_puts_another_in_its_place(
 ):
     _, widget = window.window.add_plugin_dock_widget("napari-embedding-game", name)
     assert isinstance(widget, plugin.GameDock | plugin.InspectorDock)
+    if isinstance(widget, plugin.GameDock):  # it knows the layers that it is shown
+        image = window.add_image(np.zeros((2, 2)))
+        assert widget._viewer.layers.selection.active is image
     title = f"{name} (Embedding Game)"
     from_menu(window.window.plugins_menu, PLUGIN, title)
     assert list(boxes(window)) == [title]

@@ -14,6 +14,7 @@ from qtpy.QtWidgets import QComboBox, QRadioButton, QScrollArea, QWidget
 
 from napari_embedding_game.session.run.run import UNPACED, Pace
 from napari_embedding_game.ui.canvas.nearest import row_near, row_under
+from napari_embedding_game.ui.canvas.projection import facing_of
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import workspace_of
 
@@ -474,6 +475,94 @@ def test_a_cluster_in_space_is_dragged_parallel_to_the_canvas(
     assert abs(step @ drawn.ahead) < 1e-3 * np.linalg.norm(step)
     assert here is None or np.isfinite(here).all()
     qtbot.waitUntil(lambda: spatial.session.state == "finished")
+
+
+def test_maps_in_space_lie_side_by_side_and_turn_together(spatial, qtbot):
+    session, layers, native = spatial.session, spatial.layers, spatial.native
+    here, n, bar = session.snapshot, 40, spatial.dock.run.timeline.comparison
+    other = replace(here, embedding=here.embedding[::-1] * [1, 1, 0.2])
+    start, game = session.settings.chosen_start(), session.settings.game()
+    bar.begin(session.timeline.add("Other", "hand", other, start, game).number)
+    qtbot.waitUntil(lambda: session.comparing.current is not None)
+    bar.slider.setValue(100)  # the way there
+    laid = session.comparing.current.maps.second
+    np.testing.assert_allclose(layers.points.data, layers.to_world(laid), atol=1e-2)
+    spatial.dock.findChild(QScrollArea).ensureWidgetVisible(bar.side_by_side)
+    QTest.mouseClick(bar.side_by_side, LEFT, pos=QPoint(5, 5))
+    qtbot.wait(100)
+
+    def middles():
+        places = session.panels.middle + session.panels.offsets
+        return layers.projection().to_pixels(layers.to_world(places))
+
+    def pixels():
+        return np.concatenate([spatial.drawn(), spatial.drawn(layers.beside.layer)])
+
+    def lie_where_they_are_meant():
+        assert spatial.is_on_canvas(pixels())
+        seen = layers.to_world(session.seen)
+        expected = layers.projection().to_pixels(seen)
+        np.testing.assert_allclose(pixels(), expected, atol=0.05)
+        assert expected[:n, 0].max() < expected[n:, 0].min()
+        centers = dict.fromkeys(spatial.dock.names.names.texts, 0)
+        names = layers.projection().to_pixels(spatial.dock.names.names.places)
+        for text, name in zip(spatial.dock.names.names.texts, names, strict=True):
+            assert np.abs(expected - name).sum(axis=1).min() < 1
+            centers[text] += 1
+        assert set(centers.values()) == {2}  # once on each map
+        return True
+
+    qtbot.waitUntil(lambda: len(spatial.dock.names.names.panels) == 8)
+    assert lie_where_they_are_meant()
+    before, begun = middles(), np.array([native.width(), native.height()]) / 2
+    by = np.array([150, 70])
+    angles = spatial.viewer.scene.camera.angles
+    QTest.mousePress(native, LEFT, pos=spatial.place(begun))
+    for share in (0.5, 1.0):
+        qtbot.wait(25)
+        QTest.mouseMove(native, spatial.place(begun + share * by))
+    QTest.mouseRelease(native, LEFT, pos=spatial.place(begun + by))
+    qtbot.waitUntil(lambda: spatial.viewer.scene.camera.angles != angles)
+    qtbot.waitUntil(lambda: np.allclose(session.facing, facing_of(spatial.viewer)))
+    qtbot.wait(100)
+    np.testing.assert_allclose(middles(), before, atol=0.5)
+    assert lie_where_they_are_meant()
+
+    # What is pointed at on the other map, and drawn around, are the same rows.
+    row = int(np.argmax(pixels()[n:, 0]))
+    at = spatial.place(pixels()[n + row])
+    QTest.mouseMove(native, at)
+    qtbot.waitUntil(lambda: spatial.dock.hover.hovering.row == row)
+    QTest.mouseClick(native, LEFT, pos=at)
+    assert session.selection.clusters == (int(session.clusters.labels[row]),)
+    drawn = pixels()[n:]
+    corners = np.array([[-3, -3], [3, -3], [3, 3], [-3, 3]]) + drawn[row]
+    assert row in np.flatnonzero(spatial.draw_around(corners))
+    np.testing.assert_array_equal(
+        layers.beside.layer.face_color, layers.points.face_color
+    )
+    session.selection.clear()
+
+    # In napari's flat view and back, after Home, and by groups.
+    spatial.viewer.dims.ndisplay = 2
+    qtbot.waitUntil(lambda: layers.beside.layer.ndim == 2)
+    qtbot.wait(100)
+    assert lie_where_they_are_meant()
+    spatial.viewer.dims.ndisplay = 3
+    qtbot.waitUntil(lambda: layers.beside.layer.ndim == 3)
+    qtbot.wait(100)
+    spatial.viewer.reset_view()
+    qtbot.wait(100)
+    assert lie_where_they_are_meant()
+    QTest.mouseClick(bar.close_button, LEFT)
+    spatial.dock.look.split_by.value = "kind"
+    spatial.viewer.scene.camera.angles = (40, -60, 20)
+    qtbot.waitUntil(lambda: np.allclose(session.facing, facing_of(spatial.viewer)))
+    qtbot.wait(100)
+    moved = layers.projection().to_pixels(layers.to_world(session.drawn.embedding))
+    np.testing.assert_allclose(spatial.drawn(), moved, atol=0.05)
+    of = session.splitting.current.of_points
+    assert moved[of == 0, 0].max() < moved[of == 1, 0].min()
 
 
 def test_two_axes_of_a_map_in_space(spatial, qtbot):

@@ -86,7 +86,7 @@ def test_data_without_groups_offer_no_split(layers, dock, session, dataset):
 
 def test_a_caption_is_cut_to_its_panel():
     panel = Panel("CD14 Monocytes", "4,362", (0.0, 0.0), 1.0)
-    assert caption(panel, 1000) == ("CD14 Monocytes · 4,362", "")
+    assert caption(panel, 1000) == ("CD14 Monocytes · 4,362",)
     name_alone = 2 * half_size("CD14 Monocytes", is_given=True)[1]
     assert caption(panel, name_alone) == ("CD14 Monocytes", "4,362")
     cut, told = caption(panel, 60)
@@ -94,4 +94,9 @@ def test_a_caption_is_cut_to_its_panel():
     assert cut.endswith("…")
     assert 2 * half_size(cut, is_given=True)[1] <= 60
     assert told == "4,362"
-    assert caption(panel, 3) == ("", "")
+    assert caption(panel, 3) == ("",)
+    several = Panel("This map", "neighbours 53%, large picture 70%", (0.0, 0.0), 1.0)
+    width = 2 * half_size("large picture 70%", is_given=False)[1]
+    lines = ("This map", "neighbours 53%", "large picture 70%")
+    assert caption(several, width, below=60) == lines
+    assert caption(several, width, below=30) == lines[:2]

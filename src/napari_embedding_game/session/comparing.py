@@ -17,7 +17,13 @@ from psygnal import Signal
 
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.panels import Panels, lay_out
+from napari_embedding_game.session.panels import (
+    GAP_OF_FIGURES,
+    STRAIGHT,
+    Panels,
+    Room,
+    lay_out,
+)
 from napari_embedding_game.session.quality import is_comparable
 
 if TYPE_CHECKING:
@@ -31,6 +37,14 @@ MOST_BESIDE = 5
 """Other maps that are seen side by side with the one on show; the newest stay."""
 THIS_MAP = "This map"
 GONE = "This moment is no longer kept: choose another mark."
+SHEET = (
+    " The other map has 2 dimensions: it lies in space as a sheet, turned so that it "
+    "fits this one best."
+)
+SHADOW = (
+    " The other map has 3 dimensions: you see it from the side from which it fits this "
+    "one best, and its depth not at all."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +73,17 @@ class Compared:
                 f"{there.neighbors_kept:.0%} on the other; large picture: "
                 f"{here.triplets:.0%} and {there.triplets:.0%}."
             )
-        return text
+        return text + self._told_dimensions()
+
+    @property
+    def n_dimensions(self) -> tuple[int, int]:
+        """Dimensions of the map on show and of the other."""
+        other = self.mark.snapshot.embedding
+        return self.base.embedding.shape[1], other.shape[1]
+
+    def _told_dimensions(self) -> str:
+        """Return what is to be known where a flat map is laid on one in space."""
+        return {(3, 2): SHEET, (2, 3): SHADOW}.get(self.n_dimensions, "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +93,18 @@ class SideBySide:
     panels: Panels
     """The first is of the map on show."""
     places: NDArray[np.float32]
-    """(m, N, 2) of the points on the others, as they are drawn."""
+    """(m, N, d) of the points on the others, as they are drawn."""
+    laid: NDArray[np.float32]
+    """(m, N, d) the same, laid on the map on show."""
+    room: Room
+    """Of each panel."""
+
+    def turned(self, facing: NDArray[np.floating]) -> SideBySide:
+        """Return the same maps as they stand where the camera has turned."""
+        captions = [(panel.name, panel.told) for panel in self.panels.panels]
+        panels = lay_out(self.room, captions, facing, GAP_OF_FIGURES)
+        places = self.laid + panels.offsets[1:, None]
+        return replace(self, panels=panels, places=places)
 
 
 class Comparing:
@@ -151,9 +186,9 @@ class Comparing:
 
     @property
     def can_lie_side_by_side(self) -> bool:
-        """Whether they can: a comparison is there, of a flat map."""
+        """Whether they can: a comparison is there, of a map in a plane or in space."""
         current = self.current
-        return current is not None and current.base.embedding.shape[1] == 2
+        return current is not None and current.base.embedding.shape[1] in (2, 3)
 
     def lay_side_by_side(self, is_wanted: bool) -> None:
         """Draw the other maps beside the one on show, or no longer."""
@@ -170,8 +205,11 @@ class Comparing:
             return None
         if self.current.base is not self._session.snapshot:
             return None
+        facing = self._session.facing
         if self._beside is None:
-            self._beside = side_by_side(self.others)
+            self._beside = side_by_side(self.others, facing)
+        elif not self._beside.panels.is_turned_to(facing):
+            self._beside = self._beside.turned(facing)
         return self._beside
 
     def show(self, share: float) -> None:
@@ -229,25 +267,50 @@ class Comparing:
         return replace(base, embedding=places, landmarks=landmarks)
 
 
-def side_by_side(others: Sequence[Compared]) -> SideBySide:
+def side_by_side(
+    others: Sequence[Compared], facing: NDArray[np.floating] = STRAIGHT
+) -> SideBySide:
     """Lay maps beside the one that they were compared with, in the same places.
 
     Parameters
     ----------
     others : sequence of Compared
-        At least one; all of the same map, of two dimensions.
+        At least one; all of the same map, of two or three dimensions.
+    facing : (2, 3) array
+        As in :func:`~.panels.lay_out`.
     """
     base = others[0].base.embedding
-    maps = np.stack([base, *(other.maps.second for other in others)])
-    low, high = maps.min(axis=(0, 1)), maps.max(axis=(0, 1))
+    laid = np.stack([other.maps.second for other in others])
+    room = Room.around(np.concatenate([base, *laid]))
     first = others[-1].qualities
     captions = [(THIS_MAP, "" if first is None else _figures(first[0]))]
-    for other in others:
+    for other, name in zip(others, _names(others), strict=True):
         found = other.qualities
         told = other.mark.origin if found is None else _figures(found[1])
-        captions.append((other.mark.title, told))
-    panels = lay_out(low, high, captions)
-    return SideBySide(panels, maps[1:] + panels.offsets[1:, None])
+        here, there = other.n_dimensions
+        if here != there:
+            told = f"{told}, {there} dimensions"
+        captions.append((name, told))
+    panels = lay_out(room, captions, facing, GAP_OF_FIGURES)
+    return SideBySide(panels, laid + panels.offsets[1:, None], laid, room)
+
+
+def _names(others: Sequence[Compared]) -> list[str]:
+    """Return the names of maps; of those that are called alike with what differs."""
+    names = []
+    for other in others:
+        name = other.mark.title
+        alike = [o for o in others if o is not other and o.mark.title == name]
+        for part in _made_by(other):
+            fewer = [o for o in alike if part in _made_by(o)]
+            if len(fewer) < len(alike):
+                name, alike = f"{name}, {part}", fewer
+        names.append(name)
+    return names
+
+
+def _made_by(other: Compared) -> list[str]:
+    return other.mark.origin.split(", ")
 
 
 def _figures(quality: MapQuality) -> str:

@@ -45,7 +45,7 @@ from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
 from napari_embedding_game.session.hiding import Hiding
-from napari_embedding_game.session.panels import Panels
+from napari_embedding_game.session.panels import STRAIGHT, Panels
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run import provenance
 from napari_embedding_game.session.run.engine import CoreEngine, Engine
@@ -102,6 +102,8 @@ class Session:
     """What all rows are compared with under the mouse."""
     columns_changed = Signal()
     """The metadata have columns more, such as the score of a gene set."""
+    facing_changed = Signal()
+    """Panels in space stand in another plane."""
 
     def __init__(self, engine: Engine | None = None, pace: Pace | None = None) -> None:
         self.settings = Settings()
@@ -123,6 +125,9 @@ class Session:
         """The map of a reference that the points were placed on."""
         self._begun_with = StartSettings()
         """What ``run`` was begun with, as it was chosen."""
+        self.facing: NDArray[np.floating] = STRAIGHT
+        """(2, 3) steps of length 1 that go right and up on the canvas, in units of the
+        map: panels in space stand side by side along these."""
         self.timeline = Timeline()
         self.hand = Hand(self)
         self.comparing = Comparing(self)
@@ -555,6 +560,13 @@ class Session:
             return beside.panels
         split = self.splitting.current
         return None if split is None else split.panels
+
+    def face(self, facing: NDArray[np.floating]) -> None:
+        """Take up in which plane panels in space are to stand: (2, 3)."""
+        if not np.array_equal(facing, self.facing):
+            self.facing = facing
+            if self.panels is not None:
+                self.facing_changed.emit()
 
     @property
     def seen(self) -> NDArray[np.float32] | None:

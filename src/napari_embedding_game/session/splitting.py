@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.types import Snapshot
-from napari_embedding_game.session.panels import Panels, lay_out
+from napari_embedding_game.session.panels import STRAIGHT, Panels, Room, lay_out
 
 if TYPE_CHECKING:
     from napari_embedding_game.data.dataset import Dataset
@@ -33,6 +33,18 @@ class Split:
     panels: Panels
     of_points: NDArray[np.intp]
     """(n,) panel of each point."""
+    whole: Snapshot
+    """The layout as it was."""
+    room: Room
+    """Of each panel."""
+
+    def turned(self, facing: NDArray[np.floating]) -> Split:
+        """Return the same panels as they stand where the camera has turned."""
+        captions = [(panel.name, panel.told) for panel in self.panels.panels]
+        panels = lay_out(self.room, captions, facing)
+        moved = self.whole.embedding + panels.offsets[self.of_points]
+        snapshot = replace(self.whole, embedding=moved)
+        return replace(self, snapshot=snapshot, panels=panels)
 
 
 def split_columns(dataset: Dataset | None) -> list[str]:
@@ -50,19 +62,24 @@ def split_columns(dataset: Dataset | None) -> list[str]:
 
 
 def split(
-    snapshot: Snapshot, column: pd.Series, hidden: NDArray[np.bool_] | None = None
+    snapshot: Snapshot,
+    column: pd.Series,
+    hidden: NDArray[np.bool_] | None = None,
+    facing: NDArray[np.floating] = STRAIGHT,
 ) -> Split:
     """Move the groups of a column apart, each as it lies, in rows of panels.
 
     Parameters
     ----------
     snapshot : Snapshot
-        Of two dimensions.
+        Of two or three dimensions.
     column : categorical Series of length N
         Points without a group have a panel of their own, the last one.
     hidden : (N,) bool, optional
         Points that are not drawn: none of them is counted, and a group of these alone
         has no panel.  They lie in the first one.
+    facing : (2, 3) array
+        As in :func:`~.panels.lay_out`.
     """
     shown = slice(None) if hidden is None else ~hidden
     there = column[shown].cat.remove_unused_categories().cat.categories
@@ -74,12 +91,12 @@ def split(
         names.append(NO_GROUP)
     if hidden is not None:
         codes = np.where(hidden, 0, codes)
-    low, high = snapshot.embedding.min(axis=0), snapshot.embedding.max(axis=0)
     counts = np.bincount(codes[shown], minlength=len(names))
     captions = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True)]
-    panels = lay_out(low, high, captions)
+    room = Room.around(snapshot.embedding)
+    panels = lay_out(room, captions, facing)
     moved = replace(snapshot, embedding=snapshot.embedding + panels.offsets[codes])
-    return Split(moved, panels, codes)
+    return Split(moved, panels, codes, snapshot, room)
 
 
 class Splitting:
@@ -114,10 +131,10 @@ class Splitting:
         """Whether the map is drawn split now."""
         session = self._session
         shot, by = session.snapshot, session.look.split_by
-        is_flat = shot is not None and shot.embedding.shape[1] == 2
+        is_wide = shot is not None and shot.embedding.shape[1] in (2, 3)
         is_at_rest = session.state not in ("preparing", "running")
         is_free = is_at_rest and not session.comparing.is_side_by_side
-        return bool(by) and is_flat and is_free and self._has_column(by)
+        return bool(by) and is_wide and is_free and self._has_column(by)
 
     def _has_column(self, by: str) -> bool:
         """Return whether the data can be split by a column; asked at each move."""
@@ -134,10 +151,14 @@ class Splitting:
         by, hidden = self._session.look.split_by, self._session.hiding.mask
         of = self._of
         is_known = of is not None and of[0] is snapshot and of[1] == by
-        if of is None or not is_known or of[2] is not hidden:
+        facing = self._session.facing
+        if self._split is None or not is_known or of is None or of[2] is not hidden:
             assert self._session.dataset is not None
-            self._split = split(snapshot, self._session.dataset.obs[by], hidden)
+            column = self._session.dataset.obs[by]
+            self._split = split(snapshot, column, hidden, facing)
             self._of = snapshot, by, hidden
+        elif not self._split.panels.is_turned_to(facing):
+            self._split = self._split.turned(facing)
         return self._split
 
     @property

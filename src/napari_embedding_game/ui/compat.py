@@ -64,7 +64,7 @@ VIEWS = (
 # The viewer and its window
 
 
-def unwrap(viewer: object) -> object:
+def unwrap(viewer: Any) -> Any:
     """Return the viewer itself: napari hands plugins a proxy of it."""
     return getattr(viewer, "__wrapped__", viewer)
 
@@ -99,7 +99,7 @@ class Scene(NamedTuple):
 def scene_of(viewer: Any, layer: Layer) -> Scene | None:
     """Return where a Points layer is drawn; None where there is no window."""
     try:
-        canvas = unwrap(viewer).window._qt_viewer.canvas  # type: ignore[attr-defined]
+        canvas = unwrap(viewer).window._qt_viewer.canvas
         node = canvas.layer_to_visual[layer].node
         return Scene(canvas.native, node, node.points_markers)
     except (AttributeError, KeyError):

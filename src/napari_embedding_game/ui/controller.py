@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.layers import Points
+from numpy.typing import NDArray
 from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
@@ -29,7 +30,8 @@ from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.canvas.brush import BrushKeys, MapBrush
 from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
 from napari_embedding_game.ui.canvas.correction import ShownCorrection
-from napari_embedding_game.ui.canvas.drawing import Drawing
+from napari_embedding_game.ui.canvas.drawing import RESTING, Drawing
+from napari_embedding_game.ui.canvas.glide import Glide
 from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.experiment_layers import ShownField
@@ -100,6 +102,7 @@ class Controller(QObject):
         )
         self.drawing = Drawing(viewer, workspace, self._on_lost)
         self.correction = ShownCorrection(session, self.drawing)
+        self.glide = Glide(self.render, self._move_points, self._can_glide)
         self.object_highlight = ObjectHighlight(viewer, session, linked)
         self.shown_field = ShownField(viewer, session, linked)
         self.pointing = ClickSelection(viewer, session, self.layers, linked)
@@ -188,11 +191,21 @@ class Controller(QObject):
             self.session.receive(run, progress)
         drawn = self.session.drawn
         if snapshot is not None and drawn is not None:
-            self.render(drawn)
+            self.glide.show(drawn)
 
     def render(self, snapshot: Snapshot) -> None:
         """Draw a snapshot of the session."""
         self.drawing.draw(snapshot)
+
+    def _move_points(
+        self, embedding: NDArray[np.floating], landmarks: NDArray[np.floating]
+    ) -> bool:
+        """Draw points elsewhere, unless a stroke of the brush has the map."""
+        return not self.drawing.is_held and self.layers.move(embedding, landmarks)
+
+    def _can_glide(self) -> bool:
+        """Return whether more pictures than frames can be drawn, and show all."""
+        return self.layers.is_picture and self.session.behind is None
 
     def close(self) -> None:
         """End the run, its thread and every connection to the viewer, once."""
@@ -211,6 +224,7 @@ class Controller(QObject):
             self.brush_keys.close,
             self.brush.close,
             self.correction.close,
+            self.glide.forget,
             self.drawing.close,
             self._end_run,
             self.reading.close,
@@ -356,6 +370,10 @@ class Controller(QObject):
         self.drawing.show_again(self.session.drawn or mark.snapshot)
 
     def _on_state(self, state: str) -> None:
+        if state in RESTING:
+            self.glide.settle()
+        elif state != "running":
+            self.glide.forget()
         if state in ("preparing", "running"):
             self._gc_guard.defer_full()
         else:

@@ -23,6 +23,7 @@ from napari_embedding_game.session.sources import (
 from napari_embedding_game.ui import game_dock, inspector_dock
 from napari_embedding_game.ui.canvas.map_layers import PLACEHOLDER, remove_placeholders
 from napari_embedding_game.ui.canvas.points_layer import POINTS_NAME
+from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -38,23 +39,26 @@ GAME, INSPECTOR = "Embedding Game", "Embedding Game Inspector"
 class GameDock(game_dock.GameDock):
     """The main dock, as napari opens it.
 
-    napari passes the viewer only to a parameter of this name.
+    napari passes the viewer only to a parameter of this name.  A program's
+    ``add_plugin_dock_widget`` passes a proxy, whose layers are no layer's own self.
     """
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
-        _close_docks(napari_viewer, GameDock)
-        super().__init__(napari_viewer, workspace_of(napari_viewer))
+        viewer = unwrap(napari_viewer)
+        _close_docks(viewer, GameDock)
+        super().__init__(viewer, workspace_of(viewer))
 
 
 class InspectorDock(inspector_dock.InspectorDock):
     """The inspector, as napari opens it: at the bottom, until a person moves it."""
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
-        _close_docks(napari_viewer, InspectorDock)
+        viewer = unwrap(napari_viewer)
+        _close_docks(viewer, InspectorDock)
         positions = get_settings().application.plugin_widget_positions
         for name in _names_of(INSPECTOR):
             positions.setdefault(name, "bottom")
-        super().__init__(napari_viewer, workspace_of(napari_viewer))
+        super().__init__(viewer, workspace_of(viewer))
 
 
 def open_docks(viewer: napari.Viewer) -> game_dock.GameDock:

@@ -65,6 +65,7 @@ def draw(
     *,
     colors: PointColors | None = None,
     title: str | None = None,
+    facing: NDArray[np.floating] | None = None,
 ) -> Any:
     """Draw the points, the first coordinate to the right and the second upwards.
 
@@ -75,6 +76,9 @@ def draw(
         Those of the clusters by default.
     title : str, optional
         The name of the dataset by default.
+    facing : (2, 3) array, optional
+        Steps of length 1 that go right and up where a map in space is to be seen as on
+        the canvas, without its box; by default it is seen in one, at an angle.
 
     Returns
     -------
@@ -94,6 +98,8 @@ def draw(
     figure = figure_class(figsize=_INCHES, layout="constrained")
     deep = embedding.shape[1] > 2
     axes: Any = figure.add_subplot(projection="3d" if deep else None)
+    if deep and facing is not None:
+        embedding = _seen_from_the_front(axes, embedding, facing)
     _scatter(axes, embedding, colors.rgba)
     if colors.scale is not None:
         _explain_scale(figure, axes, colors, colors.scale)
@@ -109,6 +115,22 @@ def draw(
         axes.set_aspect("equal", "datalim")
         axes.spines[:].set_visible(False)
     return figure
+
+
+def _seen_from_the_front(
+    axes: Any, embedding: NDArray[np.floating], facing: NDArray[np.floating]
+) -> NDArray[np.floating]:
+    """Look along the second axis; return the points (N, 3) as they are seen then."""
+    axes.set_proj_type("ortho")
+    axes.view_init(elev=0, azim=-90)
+    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+        axis.pane.set_visible(False)
+        axis.line.set_visible(False)
+    right, up = facing
+    turned: NDArray[np.floating] = (
+        embedding @ np.stack([right, np.cross(up, right), up]).T
+    )
+    return turned
 
 
 def save(figure: Any, path: Path) -> None:

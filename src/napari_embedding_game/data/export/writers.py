@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
@@ -102,11 +102,13 @@ def write_figure(
     *,
     colors: PointColors | None = None,
     title: str | None = None,
+    facing: NDArray[np.floating] | None = None,
 ) -> None:
     """Draw the map with its legend as .pdf, .svg or .png; see :func:`~.figure.draw`."""
     path = Path(path)
     check_output(dataset.source, path)
-    save(draw(dataset, result, colors=colors, title=title), path)
+    figure = draw(dataset, result, colors=colors, title=title, facing=facing)
+    save(figure, path)
 
 
 def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:

@@ -88,6 +88,24 @@ class BesideLayer:
         with in_place(self.layer, "data") as data:
             data[:, axes] = world
 
+    def move(self, world: NDArray[np.floating], axes: list[int]) -> None:
+        """Draw the points elsewhere, as they look; nothing where others are shown.
+
+        Parameters are those of :meth:`show`.
+        """
+        layer = self.layer
+        if layer is None or layer.data.shape != world.shape:
+            return
+        with in_place(layer, "data") as data:
+            data[:, axes] = world
+        if self._picture is None or not self._picture.recolor():
+            draw(self._viewer, layer)
+
+    def finish(self) -> None:
+        """Bring thumbnail and extent up to date after moves."""
+        if self.layer is not None:
+            self.layer.refresh(data_displayed=False)
+
     def recolor(
         self,
         colors: NDArray[np.float32],
@@ -129,7 +147,8 @@ class BesideLayer:
     def _add(self, world: NDArray[np.floating], below: Points | None) -> None:
         layers = self._viewer.layers
         active = layers.selection.active
-        layer = points_layer(np.array(world, np.float32), 1.0)
+        n_points = len(world) // max(self._n_maps, 1)
+        layer = points_layer(np.array(world, np.float32), 1.0, n_points)
         layer.name = self._name
         if below in layers:
             layers.insert(layers.index(below), layer)

@@ -21,8 +21,8 @@ from napari_embedding_game.core.inspect.brushing import Brushing, ListedBy
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas.displaced import STEP_MS, Displaced
 from napari_embedding_game.ui.canvas.drawing import RESTING, Drawing
-from napari_embedding_game.ui.canvas.gliding import STEP_MS, Glide
 from napari_embedding_game.ui.canvas.overlays.brush_ring import BrushRing
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.compat import pause_zooming
@@ -177,7 +177,7 @@ class MapBrush(QObject):
         self.find_canvas: Callable[[], QWidget | None] = lambda: None
         """Returns what the ring is painted on; None where there is no window."""
         self._stroke: Stroke | None = None
-        self._glide = Glide(drawing.layers)
+        self._displaced = Displaced(drawing.layers)
         self._lists: tuple[NDArray[np.int32], ListedBy] | None = None
         self._worker: Worker | None = None
         self._ring: BrushRing | None = None
@@ -264,7 +264,7 @@ class MapBrush(QObject):
         if stroke is None:
             return
         self._drawing.hold()
-        self._glide.begin()
+        self._displaced.begin()
         self.move(pixel)
 
     def move(self, pixel: NDArray[np.floating]) -> None:
@@ -300,7 +300,7 @@ class MapBrush(QObject):
     def _stop(self) -> None:
         self._stroke = None
         self._timer.stop()
-        self._glide.end()
+        self._displaced.end()
         self._tell()
 
     def _give_up(self, event: object = None) -> None:
@@ -381,9 +381,9 @@ class MapBrush(QObject):
                 rows = stroke.brushing.moved
                 places = stroke.places(rows)
                 if places is not None:
-                    self._glide.send(rows, places)
+                    self._displaced.send(rows, places)
             self._tell()
-        is_moving = self._glide.step()
+        is_moving = self._displaced.step()
         if not (is_moving or self._is_stale):
             self._timer.stop()
             return

@@ -7,8 +7,8 @@ from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.core.inspect.true_neighbors import Correction, correct
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas.displaced import STEP_MS, Displaced
 from napari_embedding_game.ui.canvas.drawing import RESTING, Drawing
-from napari_embedding_game.ui.canvas.gliding import STEP_MS, Glide
 from napari_embedding_game.ui.connections import Connections
 
 
@@ -30,7 +30,7 @@ class ShownCorrection(QObject):
         super().__init__()
         self._session = session
         self._drawing = drawing
-        self._glide = Glide(drawing.layers)
+        self._displaced = Displaced(drawing.layers)
         self._timer = QTimer(self)
         self._timer.setInterval(STEP_MS)
         self._timer.timeout.connect(self._go_on)
@@ -52,7 +52,7 @@ class ShownCorrection(QObject):
     @property
     def is_shown(self) -> bool:
         """Whether points are drawn elsewhere than they are."""
-        return self._glide.is_begun
+        return self._displaced.is_begun
 
     def set_shown(self, is_shown: bool) -> None:
         """Begin, or show the map as it is again."""
@@ -70,17 +70,17 @@ class ShownCorrection(QObject):
         found = correct(
             snapshot.embedding, snapshot.neighbors, session.selection.points
         )
-        if not self._glide.begin():
+        if not self._displaced.begin():
             return
         self._drawing.hold()
         rows = np.concatenate([found.drawn_in, found.stepped_out])
-        self._glide.send(rows, self._drawing.layers.to_world(found.embedding[rows]))
+        self._displaced.send(rows, self._drawing.layers.to_world(found.embedding[rows]))
         self.told.emit(told(found))
         self._go_on()
         self._timer.start()
 
     def _go_on(self) -> None:
-        if not self._glide.step():
+        if not self._displaced.step():
             self._timer.stop()
         self._drawing.layers.repaint()
 
@@ -88,7 +88,7 @@ class ShownCorrection(QObject):
         if not self.is_shown:
             return
         self._timer.stop()
-        self._glide.end()
+        self._displaced.end()
         self.told.emit("")
         self._drawing.release()
 

@@ -18,9 +18,11 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.figure import Levels
 from napari_embedding_game.data.predicted import OR_UNLIKE
 from napari_embedding_game.session.hiding import CLUSTERS, Hiding
+from napari_embedding_game.session.panels import Panels
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.canvas.panel_camera import PanelCamera
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.coloring import (
@@ -106,6 +108,7 @@ class Drawing(QObject):
             self._on_behind_removed,
             self.tell_legend,
         )
+        self._camera = PanelCamera(viewer, session, self.layers)
         self._unwanted: PlacedOn | None = None
         """A reference whose cells somebody has removed from behind the map."""
         workspace.kept_map = None
@@ -125,7 +128,7 @@ class Drawing(QObject):
         self._tidying = self._timer(TIDY_MS, self._tidy)
         self._writing = self._timer(0, self._write_table)
         self._expecting = self._timer(0, self._expect)
-        self._fitting = self._timer(0, self.layers.fit_camera)
+        self._fitting = self._timer(0, self._camera.fit)
         self._clearing = self._timer(0, self._clear)
         self._displaying = self._timer(0, self._on_ndisplay)
         for signal, slot in (
@@ -139,6 +142,7 @@ class Drawing(QObject):
             (session.comparing.moved, self._on_way),
             (session.comparing.laid_out, self._on_panels),
             (session.splitting.moved, self._on_panels),
+            (session.facing_changed, self._on_facing),
             (session.hiding.changed, self._on_hidden),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
@@ -154,6 +158,7 @@ class Drawing(QObject):
     def close(self) -> None:
         """Undo the connections to session and viewer; the layers stay."""
         self._connections.close()
+        self._camera.close()
         self._workspace.kept_map = self.layers.kept()
         self.layers.close()
 
@@ -200,6 +205,11 @@ class Drawing(QObject):
             self.draw(snapshot)
             self._tidying.start()
 
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody else draws the map for a while."""
+        return self._is_held
+
     def hold(self) -> None:
         """Leave the map as it is drawn to somebody else, whatever comes."""
         self._is_held, self._is_missed = True, False
@@ -232,7 +242,7 @@ class Drawing(QObject):
             snapshot,
             *looks,
             follows=session.comparing.drawn is None or panels is not None,
-            within=within if panels is None else panels.corners,
+            within=within if panels is None else self._extent_of(panels),
         )
         if drawn:
             self._draw_behind(behind)
@@ -355,10 +365,32 @@ class Drawing(QObject):
 
     def _on_ndisplay(self) -> None:
         """Draw a map of three dimensions flat, or in space, as napari displays it."""
+        self._camera.follow()
         snapshot = self._session.drawn
         if snapshot is not None and self.layers.is_flattened_otherwise():
             self.draw(snapshot)
             self.layers.finish()
+            if self._session.panels is not None:
+                self._fitting.start()
+
+    def _extent_of(self, panels: Panels) -> NDArray[np.floating]:
+        """Return the corners (2, d) of what the scale goes by where there are panels.
+
+        In space the camera may see these from any side.
+        """
+        return panels.box if self.layers.is_deep else panels.corners
+
+    def _on_facing(self) -> None:
+        """Draw panels in space where they stand now that the camera has turned."""
+        session, beside = self._session, self._session.comparing.beside
+        split = session.splitting.current
+        if not self.layers.is_deep or self.layers.is_flattened_otherwise():
+            return  # all is drawn anew as soon as napari has told its own widgets
+        self.layers.move_panels(
+            None if split is None else split.snapshot.embedding,
+            None if beside is None else beside.places,
+        )
+        self._tidying.start()
 
     def _on_way(self) -> None:
         """Draw the map on the way to another, or as it is again."""

@@ -13,6 +13,7 @@ the layer already holds and one ``refresh`` redraws once (``ui/compat.py``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -226,26 +227,60 @@ class MapLayers:
         if follows or not self._frame.is_fitted:
             seen = embedding if within is None else self.as_drawn(within)
             self._frame.follow(seen, settle=snapshot.finished or within is not None)
-        axes = self._axes
-        with in_place(self.points, "data") as data:
-            self._frame.write_world(embedding, data, axes)
+        self._write_places(self.points, embedding, snapshot.landmarks)
         self._write_looks(self.points, colors, magnification, above)
-        if self.landmarks is not None:
-            places = self.to_world(snapshot.landmarks)
-            write_landmarks(self.landmarks, places, axes, self._frame.unit)
+        self._draw_both()
+        return True
+
+    def move(
+        self, embedding: NDArray[np.floating], landmarks: NDArray[np.floating]
+    ) -> bool:
+        """Draw points (N, d) and landmarks (L, d) elsewhere; return whether it could.
+
+        They keep their looks, and the scale stays as it is.
+        """
+        if self.points is None or len(self.points.data) != len(embedding):
+            return False
+        self._write_places(self.points, self.as_drawn(embedding), landmarks)
         self._draw_both()
         return True
 
     def show_beside(self, places: NDArray[np.floating] | None) -> None:
-        """Place other maps beside this one, each (N, 2) of (m, N, 2); None for none.
+        """Place other maps beside this one, each (N, d) of (m, N, d); None for none.
 
         They get the looks of this one with its next :meth:`recolor`.
         """
-        if places is None or self.points is None or self.points.ndim != 2:
+        if places is None or self.points is None:
             self.beside.clear()
             return
         world = self.to_world(places.reshape(-1, places.shape[-1]))
         self.beside.show(world, self._axes, len(places))
+
+    def move_panels(
+        self,
+        embedding: NDArray[np.floating] | None,
+        beside: NDArray[np.floating] | None,
+    ) -> None:
+        """Draw panels in other places, as they look: the camera has turned.
+
+        Parameters
+        ----------
+        embedding : (N, d) array, optional
+            Places of the points; None where these stay.
+        beside : (m, N, d) array, optional
+            Of the other maps.
+        """
+        points = self._whole_points()
+        if points is None or self._is_blank:
+            return
+        if embedding is not None and len(points.data) == len(embedding):
+            with in_place(points, "data") as data:
+                self._frame.write_world(self.as_drawn(embedding), data, self._axes)
+            if not self._picture_of(points).recolor():
+                self._draw(points)
+        if beside is not None:
+            world = self.to_world(beside.reshape(-1, beside.shape[-1]))
+            self.beside.move(world, self._axes)
 
     def show_behind(
         self, places: NDArray[np.floating] | None, colors: NDArray[np.float32]
@@ -301,6 +336,11 @@ class MapLayers:
             self._draw(points)
 
     @property
+    def is_picture(self) -> bool:
+        """Whether the points are drawn as one picture, which is quick."""
+        return self._picture is not None and self._picture.is_shown
+
+    @property
     def is_density(self) -> bool:
         """Whether what is drawn tells how many points lie where, and shows none."""
         return self._picture is not None and self._picture.is_density
@@ -347,6 +387,7 @@ class MapLayers:
                 layer.refresh(data_displayed=False)
         if self.points is not None:
             self._picture_of(self.points).rest()
+        self.beside.finish()
 
     def as_drawn(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return positions (..., d) of the embedding with the axes that are drawn.
@@ -370,6 +411,35 @@ class MapLayers:
         :func:`~napari_embedding_game.ui.canvas.projection.projection_of`.
         """
         return self._frame.to_world(self.as_drawn(positions))
+
+    def to_scene(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Return positions (m, 3) of a map in space where napari's camera has them.
+
+        (depth, row, column), with whatever was done to the layer of the points.
+        """
+        points, axes = self.points, self._axes
+        assert points is not None
+        data = np.empty((len(positions), len(axes)))
+        data[:, axes] = self.to_world(positions)
+        world = [np.asarray(points.data_to_world(place)) for place in data]
+        return np.array(world)[:, axes]
+
+    def extents_in_space(self) -> list[NDArray[np.floating]]:
+        """Return the corners of the other layers as they are displayed, each (8, 3)."""
+        dims = self._viewer.dims
+        corners = []
+        for layer in self._others():
+            axes = displayed_axes(dims, layer.ndim, 3)
+            extent = np.zeros((2, 3))
+            extent[:, -len(axes) :] = np.asarray(layer.extent.world)[:, axes]
+            if layer.visible and np.isfinite(extent).all():
+                corners.append(np.array(list(product(*extent.T))))
+        return corners
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether a map in space is drawn as such."""
+        return self._n_shown == 3
 
     @property
     def scale(self) -> float:
@@ -624,8 +694,8 @@ class MapLayers:
         dims = self._viewer.dims
         return [axis - dims.ndim for axis in dims.order][-2:]
 
-    def _extents(self) -> list[NDArray[np.floating]]:
-        """Return where the other layers are displayed, each (2, 2)."""
+    def _others(self) -> list[Layer]:
+        """Return the layers that have something to show and are not the map's."""
         map_layers = (
             self.points,
             self.landmarks,
@@ -634,11 +704,14 @@ class MapLayers:
             *self._given_up,
         )
         others = [x for x in self._viewer.layers if all(x is not y for y in map_layers)]
+        return [layer for layer in others if layer.ndim > 1]
+
+    def _extents(self) -> list[NDArray[np.floating]]:
+        """Return where the other layers are displayed, each (2, 2)."""
         dims = self._viewer.dims
         return [
             np.asarray(layer.extent.world)[:, displayed_axes(dims, layer.ndim)]
-            for layer in others
-            if layer.ndim > 1
+            for layer in self._others()
         ]
 
     def _move_beside(self) -> None:
@@ -696,6 +769,20 @@ class MapLayers:
         layer.help = LANDMARKS_HELP  # napari takes it away from a layer that comes
         self.landmarks = layer
         self._viewer.layers.selection.active = active
+
+    def _write_places(
+        self,
+        points: Points,
+        embedding: NDArray[np.floating],
+        landmarks: NDArray[np.floating],
+    ) -> None:
+        """Write where points, (N, d) as drawn, and landmarks (L, d) are."""
+        axes = self._axes
+        with in_place(points, "data") as data:
+            self._frame.write_world(embedding, data, axes)
+        if self.landmarks is not None:
+            places = self.to_world(landmarks)
+            write_landmarks(self.landmarks, places, axes, self._frame.unit)
 
     def _draw_both(self) -> None:
         for layer, shown in (

@@ -18,21 +18,23 @@ def row_near(
     pixel: NDArray[np.floating],
     hidden: NDArray[np.bool_] | None = None,
 ) -> int | None:
-    """Return the row of (N, d) that is drawn nearest to a pixel; None off the map.
+    """Return the row of (m N, d) that is drawn nearest to a pixel; None off the map.
 
     Of points in space that are drawn one behind the other, the foremost.
 
     Parameters
     ----------
     layers : MapLayers
-    embedding : array, shape (N, d)
+    embedding : array, shape (m N, d)
+        Of the map, or of m maps side by side.
     pixel : array, shape (2,)
-    hidden : array of bool, shape (N,), optional
+    hidden : array of bool, shape (m N,), optional
         Points that are not drawn, and so cannot be pointed at.
     """
     space = layers.space_at(pixel)
     if space is not None:
-        sizes = 0.0 if layers.points is None else layers.points.size
+        sizes = np.zeros(1) if layers.points is None else layers.points.size
+        sizes = np.resize(sizes, len(embedding))  # maps side by side: the same points
         places, reach = layers.to_world(embedding), layers.side * BESIDE
         return _in_space(space, places, pixel, reach, 0.0, sizes, hidden)
     place = layers.place_at(pixel)

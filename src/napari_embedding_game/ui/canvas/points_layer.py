@@ -41,15 +41,17 @@ def point_size(n_points: int) -> float:
     return float(np.clip(400 / np.sqrt(max(n_points, 1)), least, 16.0))
 
 
-def is_of_balls(world: NDArray[np.floating]) -> bool:
-    """Return whether points (N, d) are drawn as balls: in space, if they are few.
+def is_of_balls(n_axes: int, n_points: int) -> bool:
+    """Return whether points are drawn as balls: in space, if they are few.
 
     More are too small for it to be seen, and take much longer than discs.
     """
-    return world.shape[1] == 3 and len(world) <= MOST_BALLS
+    return n_axes == 3 and n_points <= MOST_BALLS
 
 
-def points_layer(world: NDArray[np.floating], unit: float) -> Points:
+def points_layer(
+    world: NDArray[np.floating], unit: float, n_points: int | None = None
+) -> Points:
     """Return a layer of the points.
 
     Parameters
@@ -58,17 +60,20 @@ def points_layer(world: NDArray[np.floating], unit: float) -> Points:
         Taken over: it is written in place later.
     unit : float
         World units per thousandth of the map.
+    n_points : int, optional
+        Of one map, where the layer holds several: as N they decide on the looks.
     """
+    n_points = len(world) if n_points is None else n_points
     layer = points_class(MapPoints)(
         world,
         name=POINTS_NAME,
-        size=unit * point_size(len(world)),
+        size=unit * point_size(n_points),
         border_width=0.0,
         face_color="gray",
         opacity=0.9,
         blending="translucent",
         canvas_size_limits=(SMALLEST, LARGEST),
-        shading="spherical" if is_of_balls(world) else "none",
+        shading="spherical" if is_of_balls(world.shape[1], n_points) else "none",
     )
     hold_small(layer)
     leave_out(layer, len(world) > MOST_AT_FIRST)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtWidgets import QWidget
 
+from napari_embedding_game.session.panels import STRAIGHT
 from napari_embedding_game.ui.compat import camera_of
 
 EDGE = 1e6
@@ -141,6 +142,26 @@ def displayed_axes(dims: Any, ndim: int = 2, n_axes: int = 2) -> list[int]:
     """
     first = dims.ndim - ndim
     return [axis - first for axis in dims.order if axis >= first][-n_axes:]
+
+
+def sight_of(viewer: Any) -> NDArray[np.float64]:
+    """Return the (depth, row, column) that go right, down and into the picture: (3, 3).
+
+    Into the picture nothing goes in a flat view.
+    """
+    return _directions(camera_of(viewer), viewer.dims.ndisplay)
+
+
+def facing_of(viewer: Any) -> NDArray[np.float64]:
+    """Return the steps (x, y, z) of a map that go right and up on the canvas: (2, 3).
+
+    In a flat view these are x and y.
+    """
+    if viewer.dims.ndisplay == 2:
+        return STRAIGHT
+    right, down, _ = sight_of(viewer)
+    rows_go_down = np.array([1.0, -1.0, 1.0])  # and y goes up
+    return np.stack([right, -down])[:, ::-1] * rows_go_down
 
 
 def view_changes(viewer: Any) -> tuple[Any, ...]:

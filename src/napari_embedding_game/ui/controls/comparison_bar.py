@@ -35,10 +35,10 @@ COLOR_TIP = (
 )
 SIDE_TIP = (
     "Draw the maps beside each other, each laid on the first as well as it can, in the "
-    "same colours. What you choose in one is chosen in all. While they are, Compare "
-    "with another mark adds that map."
+    "same colours. What you choose in one is chosen in all, and maps in space turn "
+    "together. While they are, Compare with another mark adds that map."
 )
-FLAT_ONLY = "Maps in space cannot be laid side by side: choose 2 dimensions."
+PLANE_OR_SPACE = "Only maps of 2 or 3 dimensions can be laid side by side."
 
 
 class ComparisonBar(QWidget):
@@ -164,7 +164,7 @@ class ComparisonBar(QWidget):
         self.side_by_side.setChecked(is_beside)
         is_possible = comparing.can_lie_side_by_side
         self.side_by_side.setEnabled(is_possible)
-        self.side_by_side.setToolTip(SIDE_TIP if is_possible else FLAT_ONLY)
+        self.side_by_side.setToolTip(SIDE_TIP if is_possible else PLANE_OR_SPACE)
         is_way = comparing.current is not None and not is_beside
         for widget in (self.here, self.slider):
             widget.setVisible(is_way)

@@ -19,6 +19,7 @@ from napari_embedding_game.data.export.panel_figure import (
 )
 from napari_embedding_game.data.export.volcano_figure import VolcanoPlot
 from napari_embedding_game.session.cluster_report import as_levels
+from napari_embedding_game.session.panels import STRAIGHT
 from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     ByCluster,
@@ -63,7 +64,7 @@ def collect(
     dataset, snapshot = session.dataset, session.snapshot
     assert dataset is not None
     assert snapshot is not None
-    source = _Source(dataset, snapshot, session.hiding.rows)
+    source = _Source(dataset, snapshot, session.hiding.rows, session.facing)
     panels: list[Callable[[], Panel]] = []
     by_cluster = _colors_of(workspace, CLUSTER)
     present = _colors_of(workspace, session.look.color_by)
@@ -115,16 +116,28 @@ class _Source:
     snapshot : Snapshot
     rows : array of int, optional
         Those that are not hidden; all by default.
+    facing : (2, 3) array
+        Steps of length 1 that go right and up where a map in space is seen.
     """
 
     def __init__(
-        self, dataset: Dataset, snapshot: Snapshot, rows: NDArray[np.intp] | None
+        self,
+        dataset: Dataset,
+        snapshot: Snapshot,
+        rows: NDArray[np.intp] | None,
+        facing: NDArray[np.floating] = STRAIGHT,
     ) -> None:
         self._dataset = dataset
         n_points = len(snapshot.embedding)
         self._rows = np.arange(n_points) if rows is None else rows
-        flat = np.zeros((n_points, 2), np.float32)  # a map in space is seen from above
-        flat[:, : snapshot.embedding.shape[1]] = snapshot.embedding[:, :2]
+        places = snapshot.embedding
+        flat = np.zeros((n_points, 2), np.float32)
+        if places.shape[1] == 3:  # as it is seen on the canvas, the farthest first
+            flat[:] = places @ facing.T
+            nearness = places @ np.cross(*facing)
+            self._rows = self._rows[np.argsort(nearness[self._rows])]
+        else:
+            flat[:, : places.shape[1]] = places[:, :2]
         self._flat = flat
 
     def panel(

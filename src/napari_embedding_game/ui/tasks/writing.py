@@ -91,11 +91,15 @@ class WritingTask(QObject):
             self._save_film(path, colors)
             return
 
+        facing = session.facing  # what is saved is what is seen
+
         def write() -> None:
             from napari_embedding_game.data.export import writers
 
             if is_figure:
-                writers.write_figure(dataset, result, path, colors=colors)
+                writers.write_figure(
+                    dataset, result, path, colors=colors, facing=facing
+                )
             else:
                 writers.write(dataset, result, path)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,6 +71,10 @@ class LabelPlacement:
     """(m,) how far most points of its cluster lie from that place, in the world."""
     zooms: NDArray[np.floating] | None = None
     """(m,) from which zoom on it has room; in space that depends on the camera."""
+    panels: NDArray[np.intp] | None = None
+    """(m,) the panel that each stands in; None where there are none."""
+    offsets: NDArray[np.floating] | None = None
+    """(k, d) of the panels, which ``centers`` and ``places`` are of."""
 
 
 NO_LABELS = LabelPlacement()
@@ -203,6 +207,7 @@ class ClusterLabels(QObject):
             workspace.session.selection.changed, self._overlay.repaint
         )
         self._connections.connect(workspace.session.progressed, self._on_frame)
+        self._connections.connect(workspace.session.facing_changed, self._on_facing)
         self._later()
 
     def close(self) -> None:
@@ -227,14 +232,12 @@ class ClusterLabels(QObject):
         if names.places is None or not self._fits(drawn):
             return {}
         assert drawn is not None
-        strengths = self._strengths(names.places, drawn)
-        selection = self._session.selection
-        if not selection.is_empty:
-            chosen = set(selection.clusters) or set(selection.shares())
-            back = [cluster.id not in chosen for cluster in names.clusters]
-            strengths = strengths * np.where(back, STEPPED_BACK, 1.0)
-        pairs = zip(names.texts, strengths.tolist(), strict=True)
-        return {text: seen for text, seen in pairs if seen > 0}
+        shown: dict[str, float] = {}
+        pairs = zip(names.texts, self._seen(names.places, drawn).tolist(), strict=True)
+        for text, seen in pairs:
+            if seen > shown.get(text, 0.0):
+                shown[text] = seen
+        return shown
 
     # The names as handles
 
@@ -242,7 +245,7 @@ class ClusterLabels(QObject):
         self, pixel: NDArray[np.floating]
     ) -> NameHandle | SpringHandle | None:
         """Return the cluster whose name is read at a pixel (x, y), to be dragged."""
-        names, shown, drawn = self.names, self.shown(), self._layers.projection()
+        names, drawn = self.names, self._layers.projection()
         snapshot = self._session.snapshot
         if names.places is None or names.halves is None or names.centers is None:
             return None
@@ -252,8 +255,10 @@ class ClusterLabels(QObject):
             return None
         middles = self._middles(drawn)
         is_hit = (np.abs(middles - pixel) <= names.halves[:, ::-1]).all(axis=1)
-        is_read = [shown.get(text, 0.0) > BARELY_READ for text in names.texts]
-        hits = np.flatnonzero(is_hit & np.array(is_read))
+        is_hit &= self._seen(names.places, drawn) > BARELY_READ
+        if names.panels is not None:
+            is_hit &= names.panels == 0  # points of other maps are not to be moved
+        hits = np.flatnonzero(is_hit)
         if not len(hits):
             return None
         place = int(hits[0])
@@ -303,6 +308,18 @@ class ClusterLabels(QObject):
         pixels = drawn.to_pixels(self.names.places)
         pixels[:, 1] -= self._lifts(drawn)
         return pixels
+
+    def _seen(
+        self, places: NDArray[np.floating], drawn: Projection
+    ) -> NDArray[np.floating]:
+        """Return how strongly each name is seen, while others may be selected: (m,)."""
+        strengths = self._strengths(places, drawn)
+        selection = self._session.selection
+        if selection.is_empty:
+            return strengths
+        chosen = set(selection.clusters) or set(selection.shares())
+        back = [cluster.id not in chosen for cluster in self.names.clusters]
+        return strengths * np.where(back, STEPPED_BACK, 1.0)
 
     def _strengths(
         self, places: NDArray[np.floating], drawn: Projection
@@ -390,15 +407,57 @@ class ClusterLabels(QObject):
             clusters = tuple(c for c in clusters if c.id in there)
             if not clusters:
                 return NO_LABELS
-        ids = [c.id for c in clusters]
-        middles = centers(snapshot.embedding, labels, ids)
-        away = radii(snapshot.embedding, labels, ids, middles) * self._layers.scale
+        return self._place(clusters, labels, snapshot.embedding)
+
+    def _place(
+        self,
+        clusters: tuple[Cluster, ...],
+        labels: NDArray[np.integer],
+        embedding: NDArray[np.floating],
+    ) -> LabelPlacement:
+        """Return where the names of clusters stand, on each map that lies there."""
+        session, ids = self._session, [c.id for c in clusters]
+        beside, found = session.comparing.beside, session.panels
+        maps = [embedding, *(() if beside is None else beside.places)]
+        # The most important of each map before the next one of any.
+        each = [centers(places, labels, ids) for places in maps]
+        both = zip(maps, each, strict=True)
+        away = [radii(places, labels, ids, middles) for places, middles in both]
+        middles = np.stack(each, axis=1).reshape(-1, embedding.shape[1])
+        reach = np.stack(away, axis=1).ravel() * self._layers.scale
+        panels = np.tile(np.arange(len(maps)), len(clusters))
+        clusters = tuple(c for c in clusters for _ in maps)
         places = np.asarray(self._layers.to_world(middles))
         texts = tuple(map(text_of, clusters))
         pairs = zip(texts, clusters, strict=True)
         halves = np.array([half_size(text, c.is_named) for text, c in pairs])
         zooms = zooms_with_room(places[:, -2:], halves)
-        return LabelPlacement(clusters, texts, places, middles, halves, away, zooms)
+        return LabelPlacement(
+            clusters,
+            texts,
+            places,
+            middles,
+            halves,
+            reach,
+            zooms,
+            None if found is None else panels,
+            None if found is None else found.offsets,
+        )
+
+    def _on_facing(self) -> None:
+        """Write the names where the panels stand now that the camera has turned."""
+        names, panels = self.names, self._session.panels
+        if panels is None or names.centers is None:
+            return
+        if names.panels is None or names.offsets is None:
+            return
+        step = (panels.offsets - names.offsets)[names.panels]
+        middles = names.centers + step
+        places = np.asarray(self._layers.to_world(middles))
+        self.names = replace(
+            names, centers=middles, places=places, offsets=panels.offsets
+        )
+        self._overlay.repaint()
 
     def _lifts(self, drawn: Projection) -> NDArray[np.floating]:
         """Return how far each name stands above its cluster: (m,) pixels."""
@@ -411,18 +470,17 @@ class ClusterLabels(QObject):
 
     def _paint(self, painter: QPainter, drawn: Projection) -> None:
         """Write the present names."""
-        names, shown = self.names, self.shown()
+        names = self.names
         if names.places is None or not self._fits(drawn):
             return
-        pixels = self._middles(drawn)
+        pixels, seen = self._middles(drawn), self._seen(names.places, drawn)
         colors = ON_LIGHT if self._viewer.theme == "light" else ON_DARK
         # The most important last: it lies above what is fading out.
-        for cluster, text, pixel in reversed(
-            list(zip(names.clusters, names.texts, pixels, strict=True))
-        ):
+        rows = zip(names.clusters, names.texts, pixels, seen.tolist(), strict=True)
+        for cluster, text, pixel, strength in reversed(list(rows)):
             is_held = self._drag is not None and self._drag.cluster.id == cluster.id
-            if text in shown:
-                painter.setOpacity(STEPPED_BACK if is_held else shown[text])
+            if strength > 0:
+                painter.setOpacity(STEPPED_BACK if is_held else strength)
                 write(painter, QPointF(*pixel), text, cluster.is_named, colors)
         if self._drag is not None:
             self._paint_drag(painter, drawn, self._drag, colors)

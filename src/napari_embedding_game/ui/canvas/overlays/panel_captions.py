@@ -25,11 +25,20 @@ ON_DARK = QColor("white"), QColor(0, 0, 0, 160)
 ON_LIGHT = QColor("black"), QColor(255, 255, 255, 190)
 
 
-def caption(panel: Panel, width: float) -> tuple[str, str]:
-    """Return the lines that stand above a panel that is so many pixels wide.
+def caption(panel: Panel, width: float, below: float = 0.0) -> tuple[str, ...]:
+    """Return the lines that stand above a panel.
 
     Its name, cut where it is too long, with what is told of it behind or below, where
-    there is room.
+    there is room: in several lines where that has several parts.
+
+    Parameters
+    ----------
+    panel : Panel
+    width : float
+        Pixels of the panel.
+    below : float
+        Pixels from the middle of the name down to the panel.  One line comes below it
+        in any case.
     """
 
     def fits(text: str, is_given: bool = True) -> bool:
@@ -38,10 +47,18 @@ def caption(panel: Panel, width: float) -> tuple[str, str]:
     name, told = panel.name, panel.told
     whole = f"{name} · {told}" if told else name
     if fits(whole):
-        return whole, ""
+        return (whole,)
     cut = (f"{name[:n]}…" for n in range(len(name) - 1, 0, -1))
     first = next((text for text in (name, *cut) if fits(text)), "")
-    return first, told if fits(told, is_given=False) else ""
+    lines: list[str] = []
+    for part in told.split(", "):
+        longer = f"{lines[-1]}, {part}" if lines else part
+        if lines and fits(longer, is_given=False):
+            lines[-1] = longer
+        elif part and fits(part, is_given=False):
+            lines.append(part)
+    line = 2 * half_size(name, is_given=True)[0]
+    return (first, *lines[: max(1, int(below / line - 0.5))])
 
 
 class PanelCaptions(QObject):
@@ -76,6 +93,7 @@ class PanelCaptions(QObject):
                 session.comparing.moved,
                 session.comparing.laid_out,
                 session.comparing.changed,
+                session.facing_changed,
                 session.state_changed,
                 session.looked_back,
                 session.restored,
@@ -114,7 +132,7 @@ class PanelCaptions(QObject):
         panels = found.panels
         places = np.array([panel.caption for panel in panels])
         pixels = drawn.to_pixels(np.asarray(self._layers.to_world(places)))
-        half = np.array([panels[0].width * (1 + GAP) / 2, 0])
+        half = panels[0].width * (1 + GAP) / 2 * found.facing[0]
         sides = np.array([places[0] - half, places[0] + half])
         ends = drawn.to_pixels(np.asarray(self._layers.to_world(sides)))
         width = float(np.abs(ends[1] - ends[0]).max())
@@ -122,7 +140,9 @@ class PanelCaptions(QObject):
         for panel, (x, y) in zip(panels, pixels.tolist(), strict=True):
             if not np.isfinite(x + y):
                 continue
-            name, told = caption(panel, width)
+            below = panel.below / (panel.width * (1 + GAP)) * width
+            name, *told = caption(panel, width, below)
             write(painter, QPointF(x, y), name, True, colors)
             line = 2 * half_size(name, is_given=True)[0]
-            write(painter, QPointF(x, y + line), told, False, colors)
+            for number, text in enumerate(told, 1):
+                write(painter, QPointF(x, y + number * line), text, False, colors)

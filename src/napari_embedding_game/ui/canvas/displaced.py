@@ -20,7 +20,7 @@ ARRIVED = 0.3
 """Thousandths of the map from its goal, from which on a point is there."""
 
 
-class Glide:
+class Displaced:
     """The points that are drawn elsewhere, and where they go.
 
     It writes into the points' layer; who owns it draws the layer.
