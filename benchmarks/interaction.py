@@ -25,7 +25,7 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication
 
 SIZES = (158_000, 1_000_000)
-N_LANDMARKS = 200
+N_LANDMARKS, N_NEIGHBORS = 200, 15
 SETTLE_SECONDS = 0.6
 """After an action, for timers that follow it."""
 
@@ -76,6 +76,7 @@ def synthetic(n_points: int) -> tuple[Any, Any]:
         energy=0.0,
         labels=labels,
         pressure=pressure,
+        neighbors=_beside(labels),
         finished=True,
     )
     obs = pd.DataFrame(
@@ -90,6 +91,15 @@ def synthetic(n_points: int) -> tuple[Any, Any]:
         space="X",
     )
     return snapshot, dataset
+
+
+def _beside(labels: np.ndarray) -> np.ndarray:
+    """Return rows of the same group, as neighbours: (n, 15)."""
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    neighbors = np.empty((len(order), N_NEIGHBORS), np.int32)
+    for step in range(N_NEIGHBORS):
+        neighbors[order, step] = np.roll(order, step - N_NEIGHBORS)
+    return neighbors
 
 
 class Clock(QApplication):
@@ -206,6 +216,18 @@ class Person:
             self.move(self.place_of(row))
             self.app.rest(0.02)
 
+    def brush(self, n_moves: int = 20) -> None:
+        """Paint around a point, and let go."""
+        left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+        middle = self.place_of(0)
+        self._send(QEvent.Type.MouseButtonPress, middle, left, left)
+        for number in range(n_moves):
+            angle = number / 2
+            step = QPoint(round(number * np.cos(angle)), round(number * np.sin(angle)))
+            self.move(middle + step, left)
+            self.app.rest(0.03)
+        self._send(QEvent.Type.MouseButtonRelease, middle, left, none)
+
     def frame(self) -> None:
         """Draw all points somewhere else, as in each frame of a game."""
         snapshot = self.session.snapshot
@@ -234,6 +256,8 @@ class Person:
         yield "rename a cluster", lambda: session.clusters.rename(3, "T cells")
         yield "first letter after that", lambda: box.textEdited.emit("qq")
         yield "a frame of moved points", self.frame
+        yield "brush on", self.dock.select.brush.native.click
+        yield "a stroke of the brush, 20 moves", self.brush
 
 
 def watch(app: Clock, n_points: int) -> list[dict[str, Any]]:

@@ -1,9 +1,10 @@
 """What people do in several steps, which random clicks hardly ever come to.
 
-A cluster dragged by its name, a landmark dragged, a way back in the timeline, another
-map compared, other settings for the map on show, a level hidden, points taught, others
-clustered again.  :class:`Purposes` gives :mod:`random_user` a method for each; one for
-which the window is not ready yet does a step towards it: a sample, a run.
+A cluster dragged by its name, a landmark dragged, points painted, a way back in the
+timeline, another map compared, other settings for the map on show, a level hidden,
+points taught, others clustered again.  :class:`Purposes` gives :mod:`random_user` a
+method for each; one for which the window is not ready yet does a step towards it: a
+sample, a run.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from napari_embedding_game.ui.style.legend import LegendView
 LEFT = Qt.MouseButton.LeftButton
 CONTROL = Qt.KeyboardModifier.ControlModifier
 PLAIN = Qt.KeyboardModifier.NoModifier
+SHIFT, ALT = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.AltModifier
 OTHER_NEIGHBORS = (5, 10, 15, 30)
 STEPS_OF_A_DRAG = 6
+TOOLS = ("pan_zoom", "pan_zoom", "select", "add")
 EDITS = ("merge", "split", "make", "release", "undo", "undo", "redo", "redo")
 
 
@@ -51,6 +54,7 @@ class Purposes:
         return (
             self.drag_name,
             self.drag_landmark,
+            self.paint,
             self.use_mark,
             self.step_in_time,
             self.compare_maps,
@@ -139,7 +143,8 @@ class Purposes:
         self.viewer.layers.selection.active = layer
         layer.visible = True
         number = self.rng.randrange(len(snapshot.landmarks))
-        self.note(f"drags the landmark {number}")
+        layer.mode = self.rng.choice(TOOLS)  # napari's own, for this layer
+        self.note(f"drags the landmark {number} in mode {layer.mode}")
         place = np.asarray(layers.to_world(snapshot.landmarks[number][None]))
         if place.shape[1] != drawn.matrix.shape[1] - 1:
             return
@@ -149,12 +154,39 @@ class Purposes:
             key = self.rng.choice([Qt.Key.Key_A, Qt.Key.Key_Delete])
             self.note(f"    presses {key} over it")
             QTest.keyClick(self._canvas(), key)
+        if self.rng.random() < 0.8:
+            layer.mode = "pan_zoom"
+
+    def paint(self) -> None:
+        """Paint with the brush, at rest or while the map moves, and put it away."""
+        dock = self._map()
+        snapshot = self.session.snapshot
+        if dock is None or snapshot is None:
+            return
+        brush, layers = dock.controller.brush, dock.controller.layers
+        if not brush.is_on:
+            self._press(dock.select.brush.native)
+        drawn = layers.projection()
+        place = layers.to_world(snapshot.embedding[:1])
+        if drawn is None or place.shape[1] != drawn.matrix.shape[1] - 1:
+            return
+        for _ in range(self.rng.randint(1, 3)):
+            modifier = self.rng.choice([PLAIN, SHIFT, ALT, CONTROL])
+            self.note(f"paints with {modifier}")
+            self._drag(drawn.to_pixels(place)[0], modifier)
+            assert not brush.is_held
+        key = self.rng.choice(
+            [Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight, Qt.Key.Key_B]
+        )
+        QTest.keyClick(self._canvas(), key)
+        if brush.is_on and self.rng.random() < 0.8:
+            self._press(dock.select.brush.native)
 
     def _canvas(self) -> W.QWidget:
         native: W.QWidget = self.viewer.window._qt_viewer.canvas.native
         return native
 
-    def _drag(self, pixel: Any) -> None:
+    def _drag(self, pixel: Any, modifier: Any = None) -> None:
         """Drag from a pixel to anywhere; sometimes Escape is pressed in between."""
         canvas = self._canvas()
         if not np.isfinite(pixel).all():
@@ -165,7 +197,8 @@ class Purposes:
         end = QPoint(
             self.rng.randrange(canvas.width()), self.rng.randrange(canvas.height())
         )
-        modifier = self.rng.choice([PLAIN, PLAIN, CONTROL])
+        if modifier is None:
+            modifier = self.rng.choice([PLAIN, PLAIN, CONTROL])
         QTest.mouseMove(canvas, begin)
         QTest.mousePress(canvas, LEFT, modifier, begin)
         for step in range(1, STEPS_OF_A_DRAG + 1):

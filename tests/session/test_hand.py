@@ -266,11 +266,11 @@ def test_landmarks_are_added_and_deleted_without_a_jump(session, tmp_path):
     hand.end_landmark(is_pinned=True)
     played.frame()
     before = session.snapshot
-    hand.remove_landmark(3)
+    hand.remove_landmarks(3)
     assert session.timeline.newest.label == "Landmark deleted by hand"
     assert session.settings.n_landmarks == 19
     with pytest.raises(DataError, match="just changing"):
-        hand.remove_landmark(3)
+        hand.remove_landmarks(3)
     assert [hold.number for hold in hand.forces.landmarks] == [6]
     played.frame()
     after = session.snapshot
@@ -433,7 +433,7 @@ class RandomPerson:
             "drag landmark": lambda: hand.drag_landmark_to(by),
             "drop landmark": lambda: hand.end_landmark(is_pinned=bool(rng.integers(2))),
             "add landmark": lambda: hand.add_landmark(by),
-            "delete landmark": lambda: hand.remove_landmark(int(rng.integers(0, 9))),
+            "delete landmark": lambda: hand.remove_landmarks(int(rng.integers(0, 9))),
             "move": lambda: self.begin(session.move_cluster(self.cluster(), by % 100)),
             "pause": session.pause,
             "resume": session.resume,

@@ -287,18 +287,25 @@ def test_points_cannot_be_deleted_by_hand(mapped, qtbot):
 
     notification_manager.notification_ready.connect(hear)
     try:
-        for layer in (mapped.layers.points, mapped.layers.landmarks):
-            mapped.viewer.layers.selection.active = layer
-            n_points = len(layer.data)
-            mapped.native.setFocus()
-            QTest.keyClick(mapped.native, Qt.Key.Key_A)
-            assert len(layer.selected_data) == n_points
-            QTest.keyClick(mapped.native, Qt.Key.Key_Delete)
-            assert len(layer.data) == n_points
-            layer.selected_data = set()
+        layer = mapped.layers.points
+        mapped.viewer.layers.selection.active = layer
+        n_points = len(layer.data)
+        mapped.native.setFocus()
+        QTest.keyClick(mapped.native, Qt.Key.Key_A)
+        assert len(layer.selected_data) == n_points
+        QTest.keyClick(mapped.native, Qt.Key.Key_Delete)
+        assert len(layer.data) == n_points
+        layer.selected_data = set()
     finally:
         notification_manager.notification_ready.disconnect(hear)
-    assert sum("cannot be moved or deleted" in message for message in told) == 2
+    assert sum("cannot be moved or deleted" in message for message in told) == 1
+    landmarks = mapped.layers.landmarks
+    mapped.viewer.layers.selection.active = landmarks
+    landmarks.mode = "select"
+    landmarks.selected_data = {1}
+    QTest.keyClick(mapped.native, Qt.Key.Key_Delete)
+    assert len(landmarks.data) == 4
+    assert "try again" in mapped.dock.select.hand.told.text()
     play(mapped, qtbot)
     assert len(mapped.viewer.layers) == 2
 

@@ -540,6 +540,51 @@ def test_a_landmark_is_dragged_where_its_layer_is_selected(
     assert session.settings.n_landmarks == 3
     QTest.keyClick(native, Qt.Key.Key_A)
     assert "just changing" in dock.select.hand.told.text()
+    session.settings.n_landmarks = 4  # the engine of this test deletes none
+    use_tools_of_napari(qtbot, session, viewer, dock, at)
+
+
+def use_tools_of_napari(qtbot, session, viewer, dock, at):
+    """Go on in the same window, which takes a second to be made."""
+    native, layers = viewer.window._qt_viewer.canvas.native, dock.controller.layers
+    layer, left = layers.landmarks, Qt.MouseButton.LeftButton
+    session.hand.forget_landmarks()
+    QTest.keyClick(native, Qt.Key.Key_3)
+    assert layer.mode == "select"
+    before = layer.data.copy()
+    QTest.mouseMove(native, at)
+    QTest.mousePress(native, left, pos=at)
+    for step in (20, 40):
+        qtbot.wait(40)
+        QTest.mouseMove(native, at + QPoint(0, step))
+    qtbot.waitUntil(lambda: bool(session.hand.forces.landmarks))
+    (hold,) = session.hand.forces.landmarks
+    end = np.array([[at.x(), at.y() + 40.0]])
+    assert hold.number == 2
+    assert np.allclose(hold.place, layers.outline_at(end)[0])
+    assert np.array_equal(layer.data, before)  # the game moves it, not napari
+    QTest.mouseRelease(native, left, pos=at + QPoint(0, 40))
+    assert not session.hand.forces.landmarks
+    assert session.selection.is_empty
+    assert layer.selected_data == {2}
+    QTest.keyClick(native, Qt.Key.Key_Delete)
+    assert session.timeline.newest.label == "Landmark deleted by hand"
+    session.settings.n_landmarks = 4
+    QTest.keyClick(native, Qt.Key.Key_2)
+    assert layer.mode == "add"
+    QTest.mouseClick(native, left, pos=at + QPoint(30, 30))
+    assert session.timeline.newest.label == "Landmark added by hand"
+    assert len(layer.data) == 4
+    session.settings.n_landmarks = 4
+    QTest.keyClick(native, Qt.Key.Key_3)
+    layer.selected_data = {0, 3}
+    QTest.keyClick(native, Qt.Key.Key_Delete)
+    assert session.timeline.newest.label == "2 landmarks deleted by hand"
+    dock.close()
+    layer.selected_data = {0}
+    layer.remove_selected()  # nobody is there whom it could ask
+    layer.add([0, 0])
+    assert np.array_equal(layer.data, before)
 
 
 def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):

@@ -8,6 +8,7 @@ from unittest.mock import Mock, call
 import pytest
 from qtpy.QtCore import QObject, Signal
 
+from napari_embedding_game.ui.canvas.brush import MapBrush
 from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.controller import Controller
 from napari_embedding_game.ui.controls.data import DataControls
@@ -83,6 +84,8 @@ class LookView(Recorder):
 class SelectionView(Recorder):
     real = SelectionControls
     lasso_toggled = Signal(bool)
+    brush_toggled = Signal(bool)
+    brush_resized = Signal(int)
     embed_requested = Signal(object, object)
     show_objects_requested = Signal()
     hand_requested = Signal(str)
@@ -118,6 +121,14 @@ class Writing(Recorder):
     trouble = Signal(str)
 
 
+class Brush(Recorder):
+    real = MapBrush
+    switched = Signal(bool)
+    resized = Signal(int)
+    told = Signal(str)
+    sizes = (4, 200, 24)
+
+
 class MockController(Recorder):
     real = Controller
     legend_changed = Signal(object)
@@ -131,6 +142,7 @@ class MockController(Recorder):
         self.session_store = Mock(spec=SessionStore)
         self.session_store.recovery_files.return_value = [FILE]
         self.session_store.recent.return_value = [(PATH, "Digits")]
+        self.brush = Brush()
         self.pointing, self.drawing = Mock(), Mock()
         self.session = SimpleNamespace(dataset=dataset)
 
@@ -170,6 +182,8 @@ ASKED = [
     ("look.hiding_requested", ("hide", 3), "hide_level", call("hide", 3)),
     ("look.placed", ("cells",), "place", call("cells")),
     ("select.lasso_toggled", (True,), "pointing.set_lasso", call(True)),
+    ("select.brush_toggled", (True,), "brush.set_on", call(True)),
+    ("select.brush_resized", (30,), "brush.set_radius", call(30)),
     (
         "select.embed_requested",
         (SOURCE, OPTIONS),
@@ -208,6 +222,9 @@ TOLD = [
     ("writing.saved", ("a.csv",), "run.tell_saved", call("a.csv")),
     ("writing.copied", ("it",), "run.tell_copied", call("it")),
     ("legend_changed", (LEGEND,), "look.set_legend", call(LEGEND)),
+    ("brush.switched", (True,), "select.show_brush", call(True)),
+    ("brush.resized", (30,), "select.show_brush_size", call(30)),
+    ("brush.told", ("2 selected.",), "select.tell_brush", call("2 selected.")),
     ("correction_told", ("2 drawn in",), "select.tell_correction", call("2 drawn in")),
 ]
 """A signal of the controller, its values, the setter, and the call of it."""
@@ -230,6 +247,9 @@ class Wired:
         self.first = list(self.views.look.calls.mock_calls)
         """What the look was told before anything happened."""
         self.views.look.calls.reset_mock()
+        self.sizes = list(self.views.select.calls.mock_calls)
+        """What the selection was told then."""
+        self.views.select.calls.reset_mock()
 
 
 @pytest.fixture
@@ -241,7 +261,7 @@ def names_of_signals(owner):
     return {name for name, value in vars(owner).items() if isinstance(value, Signal)}
 
 
-@pytest.mark.parametrize("mock", [*MOCKS, Reading, Writing, MockController])
+@pytest.mark.parametrize("mock", [*MOCKS, Reading, Writing, Brush, MockController])
 def test_the_mocks_have_the_signals_of_what_they_stand_for(mock):
     assert names_of_signals(mock) == names_of_signals(mock.real)
 
@@ -299,7 +319,9 @@ def test_what_a_crash_left_behind_is_offered_where_there_are_no_data(wired):
 def test_the_legend_that_there_is_already_is_shown(qapp):
     controller = MockController()
     controller.drawing.legend.return_value = LEGEND
-    assert Wired(controller).first == [call.set_legend(LEGEND)]
+    wired = Wired(controller)
+    assert wired.first == [call.set_legend(LEGEND)]
+    assert wired.sizes == [call.set_brush_sizes(4, 200, 24)]
 
 
 def test_once_closed_neither_side_hears_of_the_other(wired):

@@ -214,28 +214,29 @@ class Hand:
         edit = LandmarkEdit(added=(tuple(at.tolist()),))
         self._edit(run, "Landmark added by hand", n + 1, edit, self.forces.landmarks)
 
-    def remove_landmark(self, number: int) -> None:
-        """Take a landmark away while the game runs; its points go to the others.
+    def remove_landmarks(self, *numbers: int) -> None:
+        """Take landmarks away while the game runs; their points go to the others.
 
         Raises
         ------
         DataError, InputError
-            It is gone, or the last one, or there is no run that takes it up.
+            One is gone, or none would be left, or there is no run that takes it up.
         """
         run, snapshot = self._running()
-        n = self._n_landmarks(snapshot)
-        if not 0 <= number < n:
+        n, gone = self._n_landmarks(snapshot), tuple(sorted(set(numbers)))
+        if not gone or not (gone[0] >= 0 and gone[-1] < n):
             raise DataError("This landmark is gone: choose another one.")
-        if n == 1:
+        if n == len(gone):
             raise DataError("The last landmark stays: add another one first.")
         self._landmark = None
         holds = tuple(
-            replace(hold, number=hold.number - (hold.number > number))
+            replace(hold, number=hold.number - sum(hold.number > x for x in gone))
             for hold in self.forces.landmarks
-            if hold.number != number
+            if hold.number not in gone
         )
-        edit = LandmarkEdit(removed=(number,))
-        self._edit(run, "Landmark deleted by hand", n - 1, edit, holds)
+        what = "Landmark" if len(gone) == 1 else f"{len(gone)} landmarks"
+        edit = LandmarkEdit(removed=gone)
+        self._edit(run, f"{what} deleted by hand", n - len(gone), edit, holds)
 
     def _n_landmarks(self, snapshot: Snapshot) -> int:
         """Return how many landmarks there are; their numbers are those on show."""

@@ -13,6 +13,8 @@ here                    takes of napari                   without it
 :func:`in_place`        arrays that its layers hold       the layers' own setters
 :class:`LockedPoints`   ``_type_string``, ``_editable``,  :func:`points_class` returns
                         ``_paste_data``                   napari's ``Points``
+:class:`LandmarkPoints` ``_move``                         a landmark is moved in the
+                                                          layer until the next frame
 :class:`MapPoints`      the ``_view`` properties of its   napari's own properties, which
                         points, ``_extent_data``          copy; no order of drawing
 :func:`hold_small`      ``_size``, and the ``colors`` of  twice the memory
@@ -22,7 +24,7 @@ here                    takes of napari                   without it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -127,6 +129,33 @@ def _make_current(scene: Scene) -> bool:
     return True
 
 
+# The mouse
+
+ZOOMING = frozenset({"drag_to_zoom", "double_click_to_zoom"})
+"""Names of napari's callbacks that zoom, by a box with Alt held and by two clicks."""
+
+
+def pause_zooming(viewer: Any) -> Callable[[], None]:
+    """Have the mouse not zoom with its buttons; return what undoes that.
+
+    The lists are public, the functions in them are not: where they have other names,
+    napari goes on to zoom.
+    """
+    taken = []
+    for callbacks in (viewer.mouse_drag_callbacks, viewer.mouse_double_click_callbacks):
+        for callback in list(callbacks):
+            if getattr(callback, "__name__", "") in ZOOMING:
+                callbacks.remove(callback)
+                taken.append((callbacks, callback))
+
+    def undo() -> None:
+        for callbacks, callback in taken:
+            if callback not in callbacks:
+                callbacks.insert(0, callback)
+
+    return undo
+
+
 # Drawing what was written
 
 
@@ -160,7 +189,9 @@ def draw(viewer: Any, layer: Layer) -> None:
     """
     blocker = getattr(viewer.layers.events, "blocker", nullcontext)
     with blocker():
-        layer.refresh(thumbnail=False, highlight=False, extent=False)
+        # Rings around points that a person has selected go along with them.
+        is_marked = bool(getattr(layer, "selected_data", None))
+        layer.refresh(thumbnail=False, highlight=is_marked, extent=False)
 
 
 # Points
@@ -193,6 +224,45 @@ class LockedPoints(Points):
 
     def _paste_data(self) -> None:
         show_info(LOCKED)
+
+
+class LandmarkPoints(LockedPoints):
+    """A Points layer of which napari's own tools choose, add and delete points.
+
+    What is asked for goes to whoever the points belong to; the layer does nothing by
+    itself, and says so where nobody is there.
+    """
+
+    add_requested: Callable[[], None] | None = None
+    """Called when a person adds a point under the mouse."""
+    removal_requested: Callable[[list[int]], None] | None = None
+    """Called with the chosen points when a person deletes them."""
+
+    @property
+    def editable(self) -> bool:
+        """Whether napari offers its tools: they are for what is seen."""
+        return bool(self._editable)
+
+    @editable.setter
+    def editable(self, editable: bool) -> None:
+        Points.editable.fset(self, editable)
+
+    def add(self, coords: Any) -> None:
+        """Ask for a point under the mouse."""
+        if self.add_requested is None:
+            show_info(LOCKED)
+        else:
+            self.add_requested()
+
+    def remove_selected(self) -> None:
+        """Ask for the selected points to be deleted."""
+        if self.removal_requested is None:
+            show_info(LOCKED)
+        elif self.selected_data:
+            self.removal_requested(sorted(map(int, self.selected_data)))
+
+    def _move(self, selection_indices: Any, position: Any) -> None:
+        """Leave them where they are: they are dragged by a handle, see ``mouse.py``."""
 
 
 class MapPoints(LockedPoints):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.layers import Points
+from numpy.typing import NDArray
 from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
@@ -26,6 +27,7 @@ from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
 from napari_embedding_game.session.timeline import Mark
+from napari_embedding_game.ui.canvas.brush import BrushKeys, MapBrush
 from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
 from napari_embedding_game.ui.canvas.correction import ShownCorrection
 from napari_embedding_game.ui.canvas.drawing import RESTING, Drawing
@@ -64,8 +66,8 @@ class Controller(QObject):
 
     ``reading`` and ``writing`` are its background tasks, ``drawing`` renders the map,
     ``session_store`` saves by itself, ``relink`` finds layers again,
-    ``object_highlight`` marks selected objects in the image, ``shown_field`` goes to
-    the image of a selected one.
+    ``brush`` paints a selection, ``object_highlight`` marks selected objects in the
+    image, ``shown_field`` goes to the image of a selected one.
 
     Parameters
     ----------
@@ -99,11 +101,14 @@ class Controller(QObject):
             self.replacing.is_allowed,
         )
         self.drawing = Drawing(viewer, workspace, self._on_lost)
-        self.correction = ShownCorrection(session, self.render)
-        self.glide = Glide(self.render, self.layers.move, self._can_glide)
+        self.correction = ShownCorrection(session, self.drawing)
+        self.glide = Glide(self.render, self._move_points, self._can_glide)
         self.object_highlight = ObjectHighlight(viewer, session, linked)
         self.shown_field = ShownField(viewer, session, linked)
         self.pointing = ClickSelection(viewer, session, self.layers, linked)
+        self.brush = MapBrush(session, self.drawing)
+        self.pointing.paint_with(self.brush)
+        self.brush_keys = BrushKeys(viewer, self.brush)
         self.session_store.map_frame = self._map_frame
         self._worker: FrameWorker | None = None
         self._gc_guard = GcGuard()
@@ -192,6 +197,12 @@ class Controller(QObject):
         """Draw a snapshot of the session."""
         self.drawing.draw(snapshot)
 
+    def _move_points(
+        self, embedding: NDArray[np.floating], landmarks: NDArray[np.floating]
+    ) -> bool:
+        """Draw points elsewhere, unless a stroke of the brush has the map."""
+        return not self.drawing.is_held and self.layers.move(embedding, landmarks)
+
     def _can_glide(self) -> bool:
         """Return whether more pictures than frames can be drawn, and show all."""
         return self.layers.is_picture and self.session.behind is None
@@ -210,6 +221,8 @@ class Controller(QObject):
             self.shown_field.close,
             self.session_store.close,
             self.pointing.close,
+            self.brush_keys.close,
+            self.brush.close,
             self.correction.close,
             self.glide.forget,
             self.drawing.close,

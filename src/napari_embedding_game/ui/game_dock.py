@@ -171,6 +171,7 @@ class GameDock(QWidget):
         self.controller = Controller(viewer, workspace)
         self.controller.replacing.parent_widget = self
         self.controller.pointing.draw_on(lambda: canvas_widget(self))
+        self.controller.brush.find_canvas = lambda: canvas_widget(self)
         session, maps, linked = workspace.session, workspace.maps, workspace.linked
         self.data = DataControls(viewer, session, maps, workspace.loading, linked)
         self.game = MethodControls(session)
@@ -200,6 +201,7 @@ class GameDock(QWidget):
         self.controller.pointing.drag_by(
             lambda pixel: landmarks.handle_at(pixel) or self.names.handle_at(pixel)
         )
+        self.controller.pointing.drag_edited_by(landmarks.handle_of_tool)
         self.names.dragged.connect(self.controller.move_cluster)
         self.larger = LargerMap(self)
         self.data.heading.addWidget(self.larger)
@@ -213,6 +215,7 @@ class GameDock(QWidget):
             self.hover,
             self.names,
             self.marks,
+            landmarks,
             self.far,
             self.captions,
             self.look,

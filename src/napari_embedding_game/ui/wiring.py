@@ -56,6 +56,7 @@ def connect_views(
     if controller.session.dataset is None:
         data.offer_recovery(controller.session_store.recovery_files())
     look.set_legend(controller.drawing.legend())
+    select.set_brush_sizes(*controller.brush.sizes)
     return connections
 
 
@@ -111,6 +112,11 @@ def _of_look(controller: Controller, look: DisplayControls) -> Pairs:
 
 def _of_selection(controller: Controller, select: SelectionControls) -> Pairs:
     yield select.lasso_toggled, controller.pointing.set_lasso
+    yield select.brush_toggled, controller.brush.set_on
+    yield select.brush_resized, controller.brush.set_radius
+    yield controller.brush.switched, select.show_brush
+    yield controller.brush.resized, select.show_brush_size
+    yield controller.brush.told, select.tell_brush
     yield select.embed_requested, controller.embed_selection
     yield select.show_objects_requested, controller.show_objects
     yield select.hand_requested, controller.steer_by_hand

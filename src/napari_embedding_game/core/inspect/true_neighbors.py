@@ -66,8 +66,8 @@ def correct(
     if not kept.any():  # strangers to one another: there is nothing to be right about
         return Correction(embedding, none, none)
     corrected = embedding.copy()
-    corrected[drawn_in] = _means(embedding, neighbors, drawn_in, kept)
-    home = _means(embedding, neighbors, stepped_out, ~chosen)
+    corrected[drawn_in] = mean_places(embedding, neighbors, drawn_in, kept)
+    home = mean_places(embedding, neighbors, stepped_out, ~chosen)
     middle = np.median(embedding[kept], axis=0)
     radius = float(np.quantile(_lengths(embedding[kept] - middle), RIM))
     way = home - middle
@@ -107,7 +107,7 @@ def _has_any(neighbors: NDArray[np.integer]) -> NDArray[np.bool_]:
     return np.asarray((neighbors >= 0).any(axis=1))
 
 
-def _means(
+def mean_places(
     embedding: NDArray[np.float32],
     neighbors: NDArray[np.integer],
     rows: NDArray[np.intp],

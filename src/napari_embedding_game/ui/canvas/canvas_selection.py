@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.mouse import CanvasClick, Handle, Picker
+from napari_embedding_game.ui.canvas.mouse import Brush, CanvasClick, Handle, Picker
 from napari_embedding_game.ui.canvas.nearest import row_near
 from napari_embedding_game.ui.canvas.projection import displayed_axes, projection_of
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers, clicked_row
@@ -54,6 +54,10 @@ class ClickSelection:
         """Let every drag on the canvas draw around points, or only with Shift."""
         self._picker.always_lasso = always
 
+    def paint_with(self, brush: Brush) -> None:
+        """Let a drag paint while the brush is on."""
+        self._picker.brush = brush
+
     def draw_on(self, find_canvas: Callable[[], QWidget | None]) -> None:
         """Draw the lasso's line on the canvas that is found when it is begun."""
         self._picker.find_canvas = find_canvas
@@ -61,6 +65,12 @@ class ClickSelection:
     def drag_by(self, find_handle: Callable[[np.ndarray], Handle | None]) -> None:
         """Let a drag that begins on a handle move it, and not the picture."""
         self._picker.find_handle = find_handle
+
+    def drag_edited_by(
+        self, find_handle: Callable[[np.ndarray], Handle | None]
+    ) -> None:
+        """Let a drag on a handle move it while the active layer has another tool."""
+        self._picker.find_edited = find_handle
 
     def _on_click(self, pointed: CanvasClick, adds: bool) -> None:
         seen = self._session.seen

@@ -2,44 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
+import numpy as np
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_embedding_game.core.inspect.true_neighbors import Correction, correct
-from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.drawing import RESTING
+from napari_embedding_game.ui.canvas.displaced import STEP_MS, Displaced
+from napari_embedding_game.ui.canvas.drawing import RESTING, Drawing
 from napari_embedding_game.ui.connections import Connections
-
-STEPS, STEP_MS = 8, 25
-"""Pictures in which the points go to their places, and the time between them."""
-MOST_ANIMATED = 50_000
-"""Points; more go at once."""
 
 
 class ShownCorrection(QObject):
     """Draws in the true neighbours of the selection, lets strangers step out, and back.
 
-    The map itself is not touched: what is drawn at the end is the session's snapshot.
+    The map itself is not touched.
 
     Parameters
     ----------
     session : Session
-    draw : callable
-        Draws a snapshot.
+    drawing : Drawing
     """
 
     told = Signal(str)
     """A sentence about what is shown, "" when nothing is."""
 
-    def __init__(self, session: Session, draw: Callable[[Snapshot], None]) -> None:
+    def __init__(self, session: Session, drawing: Drawing) -> None:
         super().__init__()
         self._session = session
-        self._draw = draw
-        self._shown: tuple[Snapshot, Correction] | None = None
-        self._step = 0
+        self._drawing = drawing
+        self._displaced = Displaced(drawing.layers)
         self._timer = QTimer(self)
         self._timer.setInterval(STEP_MS)
         self._timer.timeout.connect(self._go_on)
@@ -61,7 +52,7 @@ class ShownCorrection(QObject):
     @property
     def is_shown(self) -> bool:
         """Whether points are drawn elsewhere than they are."""
-        return self._shown is not None
+        return self._displaced.is_begun
 
     def set_shown(self, is_shown: bool) -> None:
         """Begin, or show the map as it is again."""
@@ -72,38 +63,34 @@ class ShownCorrection(QObject):
 
     def _begin(self) -> None:
         session, snapshot = self._session, self._session.drawn
-        if self._shown is not None or snapshot is None or snapshot.neighbors is None:
+        if self.is_shown or snapshot is None or snapshot.neighbors is None:
             return
         if session.state not in RESTING or session.selection.is_empty:
             return
-        points = session.selection.points
-        found = correct(snapshot.embedding, snapshot.neighbors, points)
-        self._shown = snapshot, found
+        found = correct(
+            snapshot.embedding, snapshot.neighbors, session.selection.points
+        )
+        if not self._displaced.begin():
+            return
+        self._drawing.hold()
+        rows = np.concatenate([found.drawn_in, found.stepped_out])
+        self._displaced.send(rows, self._drawing.layers.to_world(found.embedding[rows]))
         self.told.emit(told(found))
-        is_quick = len(points) > MOST_ANIMATED
-        self._step = STEPS - 1 if is_quick else 0
         self._go_on()
         self._timer.start()
 
     def _go_on(self) -> None:
-        if self._shown is None:
-            return
-        snapshot, found = self._shown
-        self._step += 1
-        share = min(1.0, self._step / STEPS)
-        between = snapshot.embedding + share * (found.embedding - snapshot.embedding)
-        self._draw(replace(snapshot, embedding=between.astype("f4")))
-        if self._step >= STEPS:
+        if not self._displaced.step():
             self._timer.stop()
+        self._drawing.layers.repaint()
 
     def _end(self) -> None:
-        if self._shown is None:
+        if not self.is_shown:
             return
         self._timer.stop()
-        snapshot, self._shown = self._shown[0], None
+        self._displaced.end()
         self.told.emit("")
-        if self._session.drawn is snapshot:
-            self._draw(snapshot)
+        self._drawing.release()
 
     def _give_up(self, event: object = None) -> None:
         """Let another map be drawn as it is."""

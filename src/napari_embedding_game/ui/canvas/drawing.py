@@ -117,6 +117,8 @@ class Drawing(QObject):
         self._drawn_run = session.run if self.layers.points is not None else None
         self._is_following = False
         """While a frame is taken up; it is drawn right after."""
+        self._is_held = self._is_missed = False
+        """Whether the map is left as it is drawn, and whether another one has come."""
         self.palette = workspace.palette
         self._by_cluster = ByCluster(session.clusters, self.palette)
         self._coloring: Coloring = self._by_cluster
@@ -203,8 +205,32 @@ class Drawing(QObject):
             self.draw(snapshot)
             self._tidying.start()
 
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody else draws the map for a while."""
+        return self._is_held
+
+    def hold(self) -> None:
+        """Leave the map as it is drawn to somebody else, whatever comes."""
+        self._is_held, self._is_missed = True, False
+        self.layers.fade_landmarks(True)
+
+    def release(self) -> None:
+        """Draw the map that is there by now."""
+        if not self._is_held:
+            return
+        self._is_held = False
+        snapshot = self._session.drawn
+        if self._is_missed and snapshot is not None:
+            self.draw(snapshot)
+        self.redraw()
+        self._tidying.start()
+
     def draw(self, snapshot: Snapshot) -> None:
         """Show a snapshot."""
+        if self._is_held:
+            self._is_missed = True
+            return
         session = self._session
         panels, beside = session.panels, session.comparing.beside
         looks = self._colors(snapshot), self._magnification(snapshot), self._above()
@@ -232,7 +258,7 @@ class Drawing(QObject):
     def redraw(self) -> None:
         """Show the points where they are in their present colours and sizes."""
         snapshot = self._session.snapshot
-        if snapshot is not None:
+        if snapshot is not None and not self._is_held:
             self.layers.hide(self._session.hiding.mask)
             self.layers.recolor(
                 self._colors(snapshot), self._magnification(snapshot), self._above()
@@ -516,15 +542,44 @@ class Drawing(QObject):
         tells_of_selection = isinstance(self._coloring, BySimilarity | ByPointed)
         if self._session.selection.is_empty or tells_of_selection:
             return colors
+        muted = self._mute(colors)
+        rows = self._session.selection.rows  # a mask takes several times as long
+        muted[rows] = colors.take(rows, axis=0)
+        return muted
+
+    def _mute(self, colors: Colors) -> Colors:
+        """Return the colours of points that others stand out among."""
         is_value = self._legend is not None and self._legend.limits is not None
         share = MUTED_VALUE if is_value else MUTED
         grey = GREY_ON_LIGHT if self._viewer.theme == "light" else GREY_ON_DARK
         # Opaque, whatever it was.
         muted = colors * np.array([*3 * [1 - share], 0.0], np.float32)
         muted += np.array([*3 * [share * grey], 1.0], np.float32)
-        rows = self._session.selection.rows  # a mask takes several times as long
-        muted[rows] = colors.take(rows, axis=0)
         return muted
+
+    def looks_of_two(
+        self, snapshot: Snapshot
+    ) -> tuple[Colors, Colors, NDArray[np.float32], NDArray[np.float32]]:
+        """Return how points look that stand out and that do not, whatever is selected.
+
+        Returns
+        -------
+        bright, muted : (N, 4) arrays
+        large, small : (N,) arrays
+            Magnifications of both.
+        """
+        bright = np.array(self._coloring.colors(snapshot), np.float32)
+        sized = self._sized_by(snapshot)
+        n, large = len(bright), sized
+        if sized is None:
+            sized, large = np.ones(n), np.full(n, SELECTED_MAGNIFICATION)
+        assert large is not None
+        return (
+            bright,
+            self._mute(bright),
+            np.asarray(np.broadcast_to(large, n), np.float32),
+            np.asarray(np.broadcast_to(sized, n), np.float32),
+        )
 
     def _above(self) -> NDArray[np.bool_] | None:
         """Return the points that are drawn above the others: the selected ones."""
@@ -532,6 +587,15 @@ class Drawing(QObject):
         return None if selection.is_empty else selection.points
 
     def _magnification(self, snapshot: Snapshot) -> NDArray[np.floating] | float:
+        sized = self._sized_by(snapshot)
+        if sized is not None:
+            return sized
+        if self._session.selection.is_empty:
+            return 1.0
+        return np.where(self._session.selection.points, SELECTED_MAGNIFICATION, 1.0)
+
+    def _sized_by(self, snapshot: Snapshot) -> NDArray[np.floating] | None:
+        """Return the magnification by what is chosen for it; None for nothing."""
         size_by = self._session.look.size_by
         if size_by == "Pressure":
             return magnification(snapshot.pressure)
@@ -540,9 +604,7 @@ class Drawing(QObject):
         if size_by == "Isolation" and snapshot.isolation is not None:
             above = np.maximum(snapshot.isolation - 1.0, 0.0)
             return magnification(above, UNLIKE - 1.0)
-        if self._session.selection.is_empty:
-            return 1.0
-        return np.where(self._session.selection.points, SELECTED_MAGNIFICATION, 1.0)
+        return None
 
 
 def told_hidden(hiding: Hiding) -> str:

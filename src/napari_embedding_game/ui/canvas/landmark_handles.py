@@ -1,6 +1,8 @@
 """Landmarks as handles, while their layer is the selected one in napari's list.
 
-They are dragged with the mouse; keys add one under the mouse, or take it away.
+They are dragged with the mouse; keys add one under the mouse, or take it away.  The
+tools that napari offers for the layer do the same: with the one that selects points a
+landmark is dragged or chosen and deleted, with the one that adds them a click adds one.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.nearest import row_near, row_under
+from napari_embedding_game.ui.compat import LandmarkPoints
+from napari_embedding_game.ui.connections import Connections
 
 if TYPE_CHECKING:
     import napari
@@ -25,6 +29,8 @@ ADD, REMOVE = "A", ("Delete", "Backspace")
 """Keys that add a landmark under the mouse, and that take one away."""
 REACH = 8.0
 """Canvas pixels from the middle of a landmark that take hold of it."""
+SELECT = "select"
+"""Name of napari's tool that chooses points."""
 POINT_AT_ONE = "Point at a landmark with the mouse, then press Delete."
 
 
@@ -93,7 +99,16 @@ class LandmarkHandles:
         self._pixel: NDArray[np.floating] | None = None
         """Where the mouse was seen last."""
         self._bound: Points | None = None
-        """The layer that has got the keys."""
+        """The layer that has got the keys, and whose tools are followed."""
+        self._connections = Connections()
+        self._connections.connect(
+            viewer.layers.selection.events.active, self._on_active
+        )
+
+    def close(self) -> None:
+        """Let go of the viewer, and of the layer, which stays."""
+        self._connections.close()
+        self._let_go()
 
     def handle_at(self, pixel: NDArray[np.floating]) -> LandmarkHandle | None:
         """Return the landmark at a pixel (x, y); None where there is none to be had."""
@@ -103,6 +118,14 @@ class LandmarkHandles:
             return None
         place = snapshot.landmarks[number]
         return LandmarkHandle(self._session, self._layers, number, place)
+
+    def handle_of_tool(self, pixel: NDArray[np.floating]) -> LandmarkHandle | None:
+        """Return the landmark at a pixel (x, y) that napari's select tool drags."""
+        self._pixel = pixel
+        layer = self._layers.landmarks
+        if layer is None or str(layer.mode) != SELECT:
+            return None
+        return self.handle_at(pixel)
 
     # Inside
 
@@ -118,10 +141,29 @@ class LandmarkHandles:
         """Give the keys to the layer, in place of napari's own."""
         if layer is self._bound:
             return
+        self._let_go()
         self._bound = layer
+        if isinstance(layer, LandmarkPoints):
+            layer.add_requested = self._add
+            layer.removal_requested = self._remove_numbers
         layer.bind_key(ADD, self._add, overwrite=True)
         for key in REMOVE:
             layer.bind_key(key, self._remove, overwrite=True)
+
+    def _let_go(self) -> None:
+        """Have nobody follow the tools of the layer any more."""
+        if isinstance(self._bound, LandmarkPoints):
+            self._bound.add_requested = self._bound.removal_requested = None
+        if self._bound is not None:
+            for key in (ADD, *REMOVE):  # else the layer would hold all of the dock
+                self._bound.bind_key(key, None, overwrite=True)
+        self._bound = None
+
+    def _on_active(self, event: object = None) -> None:
+        """Follow the tools of the layer as soon as it is chosen."""
+        layer = self._layers.landmarks
+        if layer is not None and self._viewer.layers.selection.active is layer:
+            self._bind(layer)
 
     def _add(self, layer: object = None) -> None:
         place = None if self._pixel is None else self._place_under(self._pixel)
@@ -142,11 +184,19 @@ class LandmarkHandles:
         return self._layers.point_under(pixel, through)
 
     def _remove(self, layer: object = None) -> None:
+        """Take away what napari's tool has chosen, or what is under the mouse."""
+        bound = self._bound
+        if bound is not None and str(bound.mode) == SELECT and bound.selected_data:
+            bound.remove_selected()
+            return
         number = None if self._pixel is None else self._number_at(self._pixel)
         if number is None:
             self._session.hand.refuse(POINT_AT_ONE)
         else:
-            self._do(lambda: self._session.hand.remove_landmark(number))
+            self._remove_numbers([number])
+
+    def _remove_numbers(self, numbers: list[int]) -> None:
+        self._do(lambda: self._session.hand.remove_landmarks(*numbers))
 
     def _do(self, edit: Callable[[], None]) -> None:
         try:

@@ -313,6 +313,28 @@ class MapLayers:
                 self._draw(points)
             self.beside.recolor(colors, magnification, above, self.unit, self._hidden)
 
+    def show_looks(
+        self,
+        colors: NDArray[np.float32],
+        magnification: NDArray[np.floating] | float,
+        above: NDArray[np.bool_] | None,
+    ) -> None:
+        """Draw points that move, where they are by now, in other colours or sizes.
+
+        Parameters are those of :meth:`recolor`, which is for points at rest.
+        """
+        points = self._whole_points()
+        if points is not None and len(points.data) == len(colors):
+            self._write_looks(points, colors, magnification, above)
+            self.repaint()
+            self.beside.recolor(colors, magnification, above, self.unit, self._hidden)
+
+    def repaint(self) -> None:
+        """Draw points that move, as their layer has them."""
+        points = self._whole_points()
+        if points is not None and not self._picture_of(points).show():
+            self._draw(points)
+
     @property
     def is_picture(self) -> bool:
         """Whether the points are drawn as one picture, which is quick."""
@@ -423,6 +445,11 @@ class MapLayers:
     def scale(self) -> float:
         """World units per unit of the embedding."""
         return self._frame.scale
+
+    @property
+    def axes(self) -> list[int]:
+        """The layers' axes along [depth,] rows and columns, as they are displayed."""
+        return self._axes
 
     @property
     def unit(self) -> float:

@@ -12,6 +12,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QCursor
 from qtpy.QtWidgets import QWidget
 
+from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.ui.canvas.overlays.lasso_overlay import LassoOverlay
 from napari_embedding_game.ui.compat import camera_of
 
@@ -62,6 +63,31 @@ class Handle(Protocol):
         """Be where it was before: it was given up, or only clicked."""
 
 
+class Brush(Protocol):
+    """What paints while it is switched on, see :class:`.brush.MapBrush`."""
+
+    is_on: bool
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a stroke is being painted."""
+
+    def hover(self, pixel: NDArray[np.floating]) -> None:
+        """Show where it would paint."""
+
+    def begin(self, pixel: NDArray[np.floating], mode: Mode) -> None:
+        """Begin a stroke at (x, y) of the canvas."""
+
+    def move(self, pixel: NDArray[np.floating]) -> None:
+        """Paint on to (x, y)."""
+
+    def end(self) -> None:
+        """Take what was painted."""
+
+    def cancel(self) -> None:
+        """Be as before the stroke."""
+
+
 class Picker:
     """Tells where the canvas was clicked, and when Escape was pressed.
 
@@ -96,6 +122,11 @@ class Picker:
             lambda pixel: None
         )
         """Returns what can be dragged at a pixel of the canvas."""
+        self.find_edited: Callable[[NDArray[np.floating]], Handle | None] = (
+            lambda pixel: None
+        )
+        """The same, while the active layer has another tool of napari's."""
+        self.brush: Brush | None = None
         self._held: Handle | None = None
         self._callback = self._drag  # one object, so that it can be taken out again
         viewer.mouse_drag_callbacks.append(self._callback)
@@ -115,7 +146,15 @@ class Picker:
         self._viewer.bind_key("Escape", self._former, overwrite=True)
 
     def _drag(self, viewer: Any, event: Any) -> Iterator[None]:
-        if event.button != 1 or self._is_editing():
+        if event.button != 1:
+            return
+        if self._is_editing():
+            edited = self.find_edited(np.array(event.pos[:2], dtype=float))
+            if edited is not None:
+                yield from self._pull(viewer, event, edited, is_tool=True)
+            return
+        if self.brush is not None and self.brush.is_on:
+            yield from self._paint(viewer, event, self.brush)
             return
         if self._on_lasso is not None and self._is_lasso(event):
             yield from self._draw(viewer, event)
@@ -131,6 +170,23 @@ class Picker:
         if np.hypot(*(np.array(event.pos, dtype=float) - begun)) > CLICK_REACH:
             return
         self._on_click(CanvasClick.of(event), _adds(event))
+
+    def _paint(self, viewer: Any, event: Any, brush: Brush) -> Iterator[None]:
+        """Paint until the button is let go, or Escape pressed."""
+        camera = camera_of(viewer)
+        before = camera.mouse_pan, camera.mouse_zoom
+        camera.mouse_pan = camera.mouse_zoom = False
+        brush.begin(np.array(event.pos[:2], dtype=float), _mode(event))
+        try:
+            yield
+            while event.type == "mouse_move":
+                brush.move(np.array(event.pos[:2], dtype=float))
+                yield
+        finally:
+            camera.mouse_pan, camera.mouse_zoom = before
+            if event.type != "mouse_release":
+                brush.cancel()
+        brush.end()
 
     def _is_lasso(self, event: Any) -> bool:
         return self.always_lasso or "Shift" in event.modifiers
@@ -162,8 +218,13 @@ class Picker:
         elif self._on_lasso is not None:
             self._on_lasso(np.array(corners), _adds(event))
 
-    def _pull(self, viewer: Any, event: Any, handle: Handle) -> Iterator[None]:
-        """Drag a handle until the button is let go, or Escape pressed."""
+    def _pull(
+        self, viewer: Any, event: Any, handle: Handle, *, is_tool: bool = False
+    ) -> Iterator[None]:
+        """Drag a handle until the button is let go, or Escape pressed.
+
+        What is no drag is a click, unless it is one of a tool of napari's.
+        """
         camera = camera_of(viewer)
         before = camera.mouse_pan, camera.mouse_zoom
         begun = np.array(event.pos[:2], dtype=float)
@@ -187,14 +248,20 @@ class Picker:
         if is_held and is_drag:
             pixel = np.array(event.pos[:2], dtype=float)
             handle.drop(pixel, is_pinned=_adds(event))
-        elif is_held:
+        elif is_held and not is_tool:
             self._on_click(CanvasClick.of(event), _adds(event))
 
     def _hover(self, viewer: Any, event: Any) -> None:
         """Show an open hand over what can be dragged."""
-        is_free = not (self.always_lasso or self._is_editing())
         pixel = np.array(event.pos[:2], dtype=float)
-        is_over = is_free and self.find_handle(pixel) is not None
+        brush, is_editing = self.brush, self._is_editing()
+        if brush is not None and brush.is_on and not is_editing:
+            brush.hover(pixel)
+            self._show_hand(Qt.CursorShape.CrossCursor)
+            return
+        is_free = not (self.always_lasso or is_editing)
+        find = self.find_edited if is_editing else self.find_handle
+        is_over = (is_free or is_editing) and find(pixel) is not None
         self._show_hand(Qt.CursorShape.OpenHandCursor if is_over else None)
 
     def _show_hand(self, shape: Qt.CursorShape | None) -> None:
@@ -217,11 +284,21 @@ class Picker:
         return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
 
     def _escape(self, viewer: Any) -> None:
+        if self.brush is not None and self.brush.is_held:
+            self.brush.cancel()
+            return
         if self._held is not None:
             self._held.put_back()
             self._held = None
             return
         self._on_escape()
+
+
+def _mode(event: Any) -> Mode:
+    """Return what a stroke of the brush does to what is selected."""
+    if "Alt" in event.modifiers:
+        return "remove"
+    return "add" if "Shift" in event.modifiers or _adds(event) else "replace"
 
 
 def _adds(event: Any) -> bool:

@@ -7,7 +7,7 @@ from napari.layers import Layer, Points
 from numpy.typing import NDArray
 
 from napari_embedding_game.ui.compat import (
-    LockedPoints,
+    LandmarkPoints,
     MapPoints,
     hold_small,
     in_place,
@@ -84,14 +84,14 @@ def points_layer(
 
 LANDMARKS_HELP = (
     "drag a landmark to move it while the game runs, <A> adds one under the mouse, "
-    "<Delete> takes it away"
+    "<Delete> takes it away; napari's tools to select and to add points do the same"
 )
 """What napari tells below the canvas while the layer is the selected one."""
 
 
 def landmarks_layer(world: NDArray[np.floating], unit: float) -> Points:
     """Return dark discs with a light rim: seen on black, on white, on any point."""
-    return points_class(LockedPoints)(
+    return points_class(LandmarkPoints)(
         world,
         name=LANDMARKS_NAME,
         size=unit * LANDMARK_SIZE,

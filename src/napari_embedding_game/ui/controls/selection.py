@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from magicgui.widgets import PushButton
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QHBoxLayout
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.maps import MapTree
@@ -21,9 +21,33 @@ from napari_embedding_game.ui.style.form_widgets import (
 )
 
 HINT = (
-    "Click a cluster on the map, or drag around points with Shift held. "
+    "Click a cluster on the map, drag around points with Shift held, or paint over "
+    "them with the brush (B). "
     "Drag a cluster by its name to move it, with Ctrl held to pin it there."
 )
+
+
+class BrushSize(QWidget):
+    """A slider for the size of the brush, and a line that tells what it does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setToolTip(
+            "Radius of the brush on the canvas, in pixels; the keys [ and ] change it."
+        )
+        caption = QLabel("Size")
+        caption.setToolTip(self.slider.toolTip())
+        self.told = text_label()
+        row = QHBoxLayout()
+        row.addWidget(caption)
+        row.addWidget(self.slider, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self.told)
+        self.setVisible(False)
 
 
 class SelectionControls(ControlsSection):
@@ -38,6 +62,10 @@ class SelectionControls(ControlsSection):
 
     lasso_toggled = Signal(bool)
     """Whether every drag on the canvas is to draw around points."""
+    brush_toggled = Signal(bool)
+    """Whether every drag on the canvas is to paint."""
+    brush_resized = Signal(int)
+    """Radius in pixels."""
     embed_requested = Signal(object, object)
     """Source and :class:`ReadOptions` of a map of the selected points alone.
 
@@ -63,6 +91,13 @@ class SelectionControls(ControlsSection):
             "without this button, holding Ctrl too adds to what is selected.",
         )
         self.lasso.native.setCheckable(True)
+        self.brush = PushButton(
+            text="Brush",
+            tooltip="Paint over points: those like them from elsewhere are drawn in to "
+            "the rim, strangers step out; let go, and the map is as before (B).",
+        )
+        self.brush.native.setCheckable(True)
+        self.brush_size = BrushSize()
         self.make = PushButton(
             text="Make cluster",
             tooltip="Make the selected points a cluster of their own.",
@@ -76,12 +111,9 @@ class SelectionControls(ControlsSection):
             tooltip="Move to the selected objects in the image.",
         )
         self.column.addWidget(self.text)
-        for pair in ((self.lasso, self.make), (self.embed, self.show_objects)):
-            row = QHBoxLayout()  # one that is hidden leaves its room to the other
-            row.setSpacing(4)
-            for button in pair:
-                row.addWidget(button.native, 1)
-            self.column.addLayout(row)
+        self._add_row(self.lasso, self.brush, self.make)
+        self.column.addWidget(self.brush_size)
+        self._add_row(self.embed, self.show_objects)
         self.space = ChildSpace(session, maps)
         self.column.addWidget(self.space)
         self.hand = HandButtons(session)
@@ -113,6 +145,26 @@ class SelectionControls(ControlsSection):
         """Tell which true neighbours are shown; "": none are."""
         self.hand.tell(text)
 
+    def show_brush(self, is_on: bool) -> None:
+        """Show whether the brush is on, which takes the place of the lasso."""
+        self.brush.native.setChecked(is_on)
+        self.brush_size.setVisible(is_on)
+        if is_on:
+            self.lasso.native.setChecked(False)
+
+    def set_brush_sizes(self, smallest: int, largest: int, radius: int) -> None:
+        """Offer radii of the brush, and show its own."""
+        self.brush_size.slider.setRange(smallest, largest)
+        self.show_brush_size(radius)
+
+    def show_brush_size(self, radius: int) -> None:
+        """Show the radius of the brush in pixels."""
+        self.brush_size.slider.setValue(radius)
+
+    def tell_brush(self, text: str) -> None:
+        """Tell how one paints, or what is painted."""
+        show_text(self.brush_size.told, text)
+
     def note_loaded(self, source: Source, loaded: LoadResult) -> None:
         """Offer the spaces of the source that was taken up."""
         self.space.note_loaded(source, loaded)
@@ -130,9 +182,23 @@ class SelectionControls(ControlsSection):
         self.hand.requested.connect(self.hand_requested)
         self.hand.correction_toggled.connect(self.correction_toggled)
         self.lasso.native.toggled.connect(self.lasso_toggled)
+        self.lasso.native.toggled.connect(self._on_lasso)
+        self.brush.native.toggled.connect(self.brush_toggled)
+        self.brush_size.slider.valueChanged.connect(self.brush_resized)
         self.make.changed.connect(self._make_cluster)
         self.embed.changed.connect(self._embed)
         self.show_objects.changed.connect(lambda: self.show_objects_requested.emit())
+
+    def _add_row(self, *buttons: PushButton) -> None:
+        row = QHBoxLayout()  # one that is hidden leaves its room to the others
+        row.setSpacing(4)
+        for button in buttons:
+            row.addWidget(button.native, 1)
+        self.column.addLayout(row)
+
+    def _on_lasso(self, is_on: bool) -> None:
+        if is_on:
+            self.brush.native.setChecked(False)
 
     def _told(self) -> str:
         selection = self._session.selection
