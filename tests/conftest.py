@@ -1,6 +1,7 @@
 """A small dataset, and an engine of which every step can be held or broken."""
 
 import importlib
+import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +53,9 @@ collect_ignore = []
 
 
 def pytest_configure(config):
+    # Torch's threads wait for their next loop without computing: three processes on a
+    # few cores took three times as long.  It is read when torch is first imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if config.option.without_torch:
         # Plays real games throughout, and needs torch to be imported at all.
         collect_ignore.append("session/test_merging.py")

@@ -16,6 +16,11 @@ TITLES = (f"{MENU} (Embedding Game)", f"{MENU} Inspector (Embedding Game)")
 DIGITS = "Handwritten digits (1,797 images)"
 
 
+@pytest.fixture(autouse=True)
+def garbage_is_new():
+    """Collect as the program does: what it has frozen must be let go, too."""
+
+
 @pytest.fixture
 def ours(person_at_the_window):
     """Counts the Qt objects of this package that are alive, by their class."""
