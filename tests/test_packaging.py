@@ -1,7 +1,8 @@
 """What a user gets: the plugin as wheel, as sdist and as editable install.
 
 Wheel and editable install are each made in an empty environment that borrows only the
-dependencies of the one running the tests, and asked by npe2, as napari asks, in a process of its own.
+dependencies of the one running the tests, and asked by npe2, as napari asks, in a
+process of its own.
 """
 
 import json
