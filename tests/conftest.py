@@ -18,13 +18,15 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
 
 LONGEST = (
+    "test_scene",
     "test_random_user",
     "test_neighbors",
-    "test_scene",
+    "test_map_picture",
     "test_packaging",
     "test_cold_start",
-    "test_markers",
-    "test_methods",
+    "test_plugin",
+    "test_measuring",
+    "test_large_fit",
 )
 """Files that take longest, in seconds; the processes then end at the same time."""
 WINDOWS = Path(__file__).parent / "ui"
