@@ -16,6 +16,8 @@ QT ?= pyqt6
 INSTALLED := $(VENV)/.installed
 WARM := $(VENV)/.warm
 export PYTHON
+# Each process of the tests would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 setup: $(INSTALLED) $(WARM)
 

@@ -1,6 +1,7 @@
 """A small dataset, and an engine of which every step can be held or broken."""
 
 import importlib
+import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +18,15 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
 
 LONGEST = (
+    "test_scene",
     "test_random_user",
     "test_neighbors",
-    "test_scene",
+    "test_map_picture",
     "test_packaging",
     "test_cold_start",
-    "test_markers",
-    "test_methods",
+    "test_plugin",
+    "test_measuring",
+    "test_large_fit",
 )
 """Files that take longest, in seconds; the processes then end at the same time."""
 WINDOWS = Path(__file__).parent / "ui"
@@ -52,6 +55,9 @@ collect_ignore = []
 
 
 def pytest_configure(config):
+    # Torch's threads wait for their next loop without computing: three processes on a
+    # few cores took three times as long.  It is read when torch is first imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if config.option.without_torch:
         # Plays real games throughout, and needs torch to be imported at all.
         collect_ignore.append("session/test_merging.py")

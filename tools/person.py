@@ -506,12 +506,14 @@ def own_objects() -> Counter[str]:
     """
     gc.unfreeze()
     gc.collect()
-    return Counter(
-        type(found).__name__
-        for found in gc.get_objects()
-        if issubclass(type(found), QObject)
-        and type(found).__module__.startswith("napari_embedding_game.")
-    )
+    found: Counter[str] = Counter()
+    # First by type: there are half a million objects, and some thousand types.
+    for kind, number in Counter(map(type, gc.get_objects())).items():
+        if issubclass(kind, QObject) and kind.__module__.startswith(
+            "napari_embedding_game."
+        ):
+            found[kind.__name__] += number
+    return found
 
 
 @contextmanager

@@ -88,5 +88,20 @@ def main(folder):
             autosave.tick()()
 
 
+def main_of_each_line():
+    """For each folder on the standard input, play in a copy of this process.
+
+    Tells the number of the copy, and then that it was killed: to start Python anew and
+    import all this takes longer than what is asked.
+    """
+    for line in sys.stdin:
+        number = os.fork()
+        if not number:
+            main(line.strip())
+        print(number, flush=True)
+        os.waitpid(number, 0)
+        print("ended", flush=True)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main_of_each_line()

@@ -1,4 +1,5 @@
 import importlib.util
+import os
 import random
 import signal
 import subprocess
@@ -163,20 +164,31 @@ def test_the_folder_can_be_chosen(monkeypatch, tmp_path):
     assert "napari-embedding-game" in str(folder())
 
 
+@pytest.fixture
+def players():
+    """A process that plays in copies of itself."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, PLAYER], **pipes) as process:
+        yield process
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
-def test_after_a_kill_at_any_moment_a_state_that_was_shown_is_offered(tmp_path, player):
+def test_after_a_kill_at_any_moment_a_state_that_was_shown_is_offered(
+    tmp_path, player, players
+):
     moments = random.Random(0)
     for number in range(10):
         where = tmp_path / str(number)
         where.mkdir()
-        process = subprocess.Popen([sys.executable, PLAYER, where])
+        print(where, file=players.stdin, flush=True)
+        process = int(players.stdout.readline())
         try:
             wait_for(lambda where=where: list(where.glob("*.zip")))
             assert find_recovery_files(where) == []
             time.sleep(moments.uniform(0, 0.15))
         finally:
-            process.kill()
-            process.wait()
+            os.kill(process, signal.SIGKILL)
+            assert players.stdout.readline() == "ended\n"
         (recovery_file,) = find_recovery_files(where)
         found = archive.load(recovery_file.path).maps[0]
         shown = (where / "shown.log").read_text().split()

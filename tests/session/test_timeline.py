@@ -128,7 +128,7 @@ def test_twenty_marks_of_a_million_points_fit(make_snapshot):
     timeline = Timeline()
     snapshot = make_snapshot(n_points=40)
     for i in range(20):
-        own = {name: array.view() for name, array in arrays.items()}
+        own = {name: np.empty_like(array) for name, array in arrays.items()}
         moved = replace(snapshot, iteration=i, neighbors=neighbors, **own)
         timeline.add("moved", "hand", moved, START, GAME)
     assert len(timeline.marks) == 20

@@ -125,9 +125,7 @@ def test_a_branch_goes_on_from_a_mark_of_the_file(path):
 
 def test_marks_share_what_is_equal(session, path):
     found = restored(path).timeline
-    # The layout on show is there twice where a branch began at it, and some of how
-    # landmarks merge, which counts for much among 40 points.
-    assert found.n_bytes <= 1.2 * session.timeline.n_bytes
+    assert found.n_bytes <= session.timeline.n_bytes
     neighbors = {id(mark.snapshot.neighbors) for mark in found.marks}
     assert len(neighbors) == 1  # of the same rows, found with the same settings
 

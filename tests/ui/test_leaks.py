@@ -8,12 +8,18 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QDockWidget
 
 from napari_embedding_game.ui import plugin
+from napari_embedding_game.ui.tasks.gc_guard import AFTER_CLOSE_MS
 from napari_embedding_game.ui.workspace import workspace_of
 
 MENU = "Embedding Game"
 PACKAGE = "napari_embedding_game"
 TITLES = (f"{MENU} (Embedding Game)", f"{MENU} Inspector (Embedding Game)")
 DIGITS = "Handwritten digits (1,797 images)"
+
+
+@pytest.fixture(autouse=True)
+def garbage_is_new():
+    """Collect as the program does: what it has frozen must be let go, too."""
 
 
 @pytest.fixture
@@ -83,6 +89,7 @@ def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
             # The button with a cross in the title of the dock.
             QTest.mouseClick(box.title.close_button, Qt.MouseButton.LeftButton)
         del game, inspector, box
+        qtbot.wait(2 * AFTER_CLOSE_MS)  # to count takes as long: not before it is due
         qtbot.waitUntil(lambda: ours() - before == Counter(), timeout=20_000)
         if turn == 0:  # what docks share stays with the session
             palette = listeners(session)

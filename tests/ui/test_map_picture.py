@@ -25,8 +25,12 @@ def viewer(make_napari_viewer):
 
 @pytest.fixture
 def always(monkeypatch):
-    """Draw even a few points as a picture while they move."""
+    """Draw even a few points as a picture while they move, and then as points.
+
+    However long that takes: other tests run beside it.
+    """
     monkeypatch.setattr(map_picture, "MOVING_SECONDS", 0.0)
+    monkeypatch.setattr(map_picture, "RESTING_SECONDS", 60.0)
 
 
 @pytest.fixture

@@ -433,14 +433,16 @@ def _without(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
 
 
 def _distinct(marks: tuple[Mark, ...]) -> Iterator[NDArray[np.generic]]:
-    arrays: dict[int, NDArray[np.generic]] = {}
+    arrays: dict[tuple[int, int], NDArray[np.generic]] = {}
     for mark in marks:
         parts: list[object] = [mark.snapshot]
         if mark.record is not None:
             parts += [mark.record.warm_start, *(f.forces for f in mark.record.forced)]
         if mark.merging is not None:
             parts += mark.merging.arrays
-        arrays |= {id(a): a for part in parts for a in _arrays(part)}
+        for array in (a for part in parts for a in _arrays(part)):
+            # not by their identity: a sparse matrix keeps views of what it is made of
+            arrays[array.ctypes.data, array.nbytes] = array
     yield from arrays.values()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import blake2b
 from math import prod
 from typing import Any, Literal
 
@@ -33,18 +34,23 @@ class PooledText:
 
 
 class ArrayPool:
-    """Collects arrays; the same object is stored once."""
+    """Collects arrays; those of the same type, shape and bytes are stored once.
+
+    What marks share is not always one object: a sparse matrix keeps views of what it is
+    made of, and the forces of each mark are put together anew.
+    """
 
     def __init__(self) -> None:
         self._arrays: list[NDArray[Any]] = []
-        self._known: dict[int, int] = {}
+        self._known: dict[tuple[str, tuple[int, ...], bytes], int] = {}
 
     def add(self, array: NDArray[Any]) -> int:
         """Return the number of an array of one of the types."""
-        key = id(array)
+        content = blake2b(np.ascontiguousarray(array).data).digest()
+        key = array.dtype.str, array.shape, content
         if key not in self._known:
             self._known[key] = len(self._arrays)
-            self._arrays.append(array)  # held, so that its id stays its own
+            self._arrays.append(array)
         return self._known[key]
 
     @property

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.types import Snapshot, WarmStart
 from napari_embedding_game.session.file.array_pool import PoolReader
 from napari_embedding_game.session.file.json_schema import MarkText, TimelineText
 from napari_embedding_game.session.file.moment_reader import MomentReader
+from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.timeline import Mark, TimelineState
 
 WHAT = "its timeline"
@@ -71,7 +72,7 @@ def read_timeline(
             snapshot=_sharing(snapshot, present),
             start=mark.start,
             game=mark.game,
-            record=moment.record(),
+            record=_branching(moment.record(), present),
             energies=moment.energies(),
             merging=moment.merging(len(snapshot.landmarks)),
             parent=mark.parent,
@@ -104,25 +105,34 @@ class _Pooled:
         return name in self._numbers
 
 
+LAYOUT = ("embedding", "landmarks")
+SHOWN = ("labels", "pressure", "stretch", "neighbors", "isolation")
+
+
 def _sharing(snapshot: Snapshot, present: Snapshot | None) -> Snapshot:
     """Return the snapshot with the arrays of the present one, where they are equal.
 
     So one knows again which mark the map on show is of.
     """
-    if present is None:
-        return snapshot
+    return replace(snapshot, **_common((*LAYOUT, *SHOWN), snapshot, present))
+
+
+def _branching(record: RunRecord | None, present: Snapshot | None) -> RunRecord | None:
+    """Return the record; where it went on from the present layout, it shares that."""
+    if record is None or record.warm_start is None:
+        return record
+    warm = record.warm_start
+    return replace(record, warm_start=replace(warm, **_common(LAYOUT, warm, present)))
+
+
+def _common(
+    names: tuple[str, ...], one: Snapshot | WarmStart, present: Snapshot | None
+) -> dict[str, Any]:
+    """Return the arrays of the present layout that are equal to those of ``one``."""
     same: dict[str, Any] = {}
-    for name in (
-        "embedding",
-        "landmarks",
-        "labels",
-        "pressure",
-        "stretch",
-        "neighbors",
-        "isolation",
-    ):
-        ours, theirs = getattr(snapshot, name), getattr(present, name)
+    for name in names if present is not None else ():
+        ours, theirs = getattr(one, name), getattr(present, name)
         if ours is not None and theirs is not None:
             is_same = np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f")
             same |= {name: theirs} if is_same else {}
-    return replace(snapshot, **same)
+    return same
