@@ -202,7 +202,8 @@ def test_links_of_the_description_lead_to_files_of_the_repository(built, request
     assert len(ours) >= 8
     assert all(target.startswith("https://") for target in targets)
     for target in ours:
-        way, path = re.fullmatch(f"{REPOSITORY}/(raw|blob)/main/(.+)", target).groups()
+        where, _, _ = target.partition("#")
+        way, path = re.fullmatch(f"{REPOSITORY}/(raw|blob)/main/(.+)", where).groups()
         assert (ROOT / path).is_file(), target
         assert (way == "raw") == path.endswith((".png", ".gif")), target
 
