@@ -17,7 +17,7 @@ SLOW_SECONDS = 0.2
 """Points glide where frames come no sooner than this after one another."""
 LONGEST_SECONDS = 3.0
 """Time that a glide takes at most: then the points wait for the next frame."""
-STEP_MS = 80
+STEP_MS = 30
 """Between two pictures of a glide, and longer where a picture takes half of it."""
 
 Move = Callable[[NDArray[np.floating], NDArray[np.floating]], bool]
