@@ -4,8 +4,9 @@
 
 The file has principal components (``obsm["X_pca"]``) and some thousand cells.  In the
 film the game is run, a cluster is dragged by its name, the repulsion is raised, both
-are taken back by the timeline, the two maps are compared, and the cells that lie
-farthest from cells like them are followed to their neighbours in the data.
+are taken back by the timeline, the two maps are compared and laid side by side, a group
+is brushed, and the cells that lie farthest from cells like them are followed to their
+neighbours in the data.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
 from PIL import Image, ImageDraw
-from qtpy.QtCore import QPoint
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtGui import QImage
 from qtpy.QtTest import QTest
 
@@ -162,8 +163,38 @@ def compare(person: Person, film: Film) -> None:
         timeline.comparison.slider.setValue(round(100 * share))
         person.rest(0.05)
         film.shoot(900 if share == 1 else FRAME_MS)
+    timeline.comparison.side_by_side.click()
+    person.rest(1.0)
+    film.shoot(LAST_MS)
     timeline.comparison.close_button.click()
     person.rest(0.4)
+
+
+def brush(person: Person, film: Film) -> None:
+    """Paint over a part of the map: strangers step out, absent cells are drawn in."""
+    labels = person.dock.names
+    drawn = person.dock.controller.layers.projection()
+    sizes = [cluster.size for cluster in labels.names.clusters]
+    middle = labels._middles(drawn)[int(np.argmax(sizes))]
+    canvas = person.canvas
+    canvas.setFocus()
+    QTest.keyClick(canvas, Qt.Key.Key_B)
+    angles = np.linspace(0, 2 * np.pi, 16)
+    way = middle + 45 * np.column_stack([np.cos(angles), np.sin(angles)])
+    QTest.mouseMove(canvas, _point(way[0]))
+    QTest.mousePress(canvas, LEFT, pos=_point(way[0]))
+    for place in way:
+        film.pointer = _point(place)
+        QTest.mouseMove(canvas, film.pointer)
+        person.rest(0.12)
+        film.shoot()
+    film.shoot(LAST_MS)
+    QTest.mouseRelease(canvas, LEFT, pos=_point(way[-1]))
+    film.pointer = None
+    person.rest(0.6)
+    film.shoot(LAST_MS)
+    QTest.keyClick(canvas, Qt.Key.Key_B)
+    QTest.keyClick(canvas, Qt.Key.Key_Escape)
 
 
 def follow_doubtful(person: Person, film: Film) -> None:
@@ -191,6 +222,7 @@ def record(person: Person, path: Path) -> Film:
         person.rest(0.4)
         film.shoot(900)
     compare(person, film)
+    brush(person, film)
     follow_doubtful(person, film)
     return film
 
