@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.timeline import Mark
 
 ONLY_AT_REST = "Pause or stop the game to compare two maps."
+FAR_OFF = 0.4
+"""Radii of the map that half of the points move where islands change places."""
 MOST_BESIDE = 5
 """Other maps that are seen side by side with the one on show; the newest stay."""
 THIS_MAP = "This map"
@@ -63,9 +65,9 @@ class Compared:
         half = float(np.median(self.maps.moved))
         text = (
             f"{self.maps.kept:.0%} of a point's neighbours are the same on both maps. "
-            f"Half of the points move by less than {half:.0%} of the map's radius: "
-            "whole islands may have changed places."
+            f"Half of the points move by less than {half:.0%} of the map's radius"
         )
+        text += "." if half < FAR_OFF else ": whole islands may have changed places."
         if self.qualities is not None:
             here, there = self.qualities
             text += (
