@@ -48,6 +48,17 @@ def test_a_panel_that_goes_right_after_takes_its_title_with_it(
     qtbot.wait(50)
 
 
+def test_a_panel_that_was_closed_can_still_be_floated(make_napari_viewer, qtbot):
+    mend_napari()
+    viewer = make_napari_viewer(show=True)
+    box = viewer.window.add_dock_widget(QWidget(), name="mine")
+    bar = box.title
+    QTest.mouseClick(bar.close_button, LEFT)
+    bar.float_button.click()  # before Qt has come to delete both
+    assert box.title is bar
+    qtbot.waitUntil(lambda: bar not in napari_fixes._held)
+
+
 def test_a_title_bar_is_held_until_qt_deletes_it(make_napari_viewer, qtbot):
     mend_napari()
     viewer = make_napari_viewer(show=True)

@@ -1,4 +1,4 @@
-"""Two defects of napari 0.9 that end the process when a panel is made to float.
+"""Three defects of napari 0.9 that come up when a panel is made to float.
 
 *A button that is deleted in its own click.*  A click on the button that floats a
 panel, or docks it again, makes a new title bar, and napari deletes the former one at
@@ -10,11 +10,15 @@ click ends the process, in a function without its variables.  Two walks of rando
 showed it again and again, and no more since a title bar is held until Qt deletes it.
 The same may happen to its panel, of which Qt then knows no more than a plain one: a
 third walk closed it by its cross, which raised an AttributeError.
+
+*A panel that was closed is floated before Qt has deleted it.*  napari then lets Qt
+delete it amid the making of its new title bar, which raises a RuntimeError.
 """
 
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakSet
 
 from napari._qt.widgets import qt_viewer_dock_widget
 from qtpy.QtCore import QTimer
@@ -24,9 +28,12 @@ from napari_embedding_game.ui.vispy_fixes import replace_method
 _held: dict[Any, Any] = {}
 """Title bars that Qt has not deleted yet, each with its panel."""
 
+_going: WeakSet[Any] = WeakSet()
+"""Panels that Qt has been asked to delete."""
+
 
 def mend_napari() -> None:
-    """Mend both, for all of the process; again is once.
+    """Mend all, for all of the process; again is once.
 
     Title bars that are there already are mended from their next change on.  Without the
     parts of napari that this needs all stays as it was.
@@ -35,6 +42,9 @@ def mend_napari() -> None:
     replace_method(bar, "__init__", _hold, "napari")
     replace_method(bar, "setParent", _hide_instead, "napari")
     replace_method(bar, "deleteLater", _after_the_click, "napari")
+    panel = getattr(qt_viewer_dock_widget, "QtViewerDockWidget", None)
+    replace_method(panel, "deleteLater", _remember, "napari")
+    replace_method(panel, "_update_title_bar", _unless_it_goes, "napari")
 
 
 def _hold(init: Any) -> Any:
@@ -67,3 +77,21 @@ def _after_the_click(delete_later: Any) -> Any:
         timer.start(0)
 
     return after_the_click
+
+
+def _remember(delete_later: Any) -> Any:
+    def remember(self: Any) -> None:
+        """Ask for it, and know that it was asked for."""
+        _going.add(self)
+        delete_later(self)
+
+    return remember
+
+
+def _unless_it_goes(update: Any) -> Any:
+    def unless_it_goes(self: Any, *args: Any, **options: Any) -> None:
+        """Make the title bar anew of a panel that stays."""
+        if self not in _going:
+            update(self, *args, **options)
+
+    return unless_it_goes
