@@ -782,13 +782,13 @@ def test_settings_that_nobody_can_choose_are_shown_and_left_alone(
 @pytest.mark.parametrize("optimizer", ["spectral_direction", "homotopy", "game"])
 @pytest.mark.parametrize("method", ["umap", "pca", "game"])
 def test_a_dock_opens_with_settings_that_contradict_each_other(
-    session, method, optimizer, approximation
+    qtbot, session, method, optimizer, approximation
 ):
     settings = session.settings
     settings.method, settings.optimizer = method, optimizer
     settings.approximation = approximation
     before = settings.game()
     part = MethodControls(session)
+    qtbot.addWidget(part)
     assert settings.game() == before
     part.controls["method"].value = "tsne"  # the way out of any contradiction
-    part.close()
