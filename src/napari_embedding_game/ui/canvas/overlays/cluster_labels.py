@@ -20,6 +20,7 @@ from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.overlays.label_layout import (
     centers,
     lifts,
+    members,
     opacity,
     radii,
     zooms_with_room,
@@ -420,9 +421,10 @@ class ClusterLabels(QObject):
         beside, found = session.comparing.beside, session.panels
         maps = [embedding, *(() if beside is None else beside.places)]
         # The most important of each map before the next one of any.
-        each = [centers(places, labels, ids) for places in maps]
+        parts = members(labels, ids)
+        each = [centers(places, parts) for places in maps]
         both = zip(maps, each, strict=True)
-        away = [radii(places, labels, ids, middles) for places, middles in both]
+        away = [radii(places, parts, middles) for places, middles in both]
         middles = np.stack(each, axis=1).reshape(-1, embedding.shape[1])
         reach = np.stack(away, axis=1).ravel() * self._layers.scale
         panels = np.tile(np.arange(len(maps)), len(clusters))
