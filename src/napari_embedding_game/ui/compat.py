@@ -17,6 +17,7 @@ here                    takes of napari                   without it
                                                           layer until the next frame
 :class:`MapPoints`      the ``_view`` properties of its   napari's own properties, which
                         points, ``_extent_data``          copy; no order of drawing
+                        ``_face``                         colours are written at once
 :func:`hold_small`      ``_size``, and the ``colors`` of  twice the memory
                         ``_face`` and ``_border``
 ======================  ================================  ==============================
@@ -37,6 +38,7 @@ from qtpy.QtWidgets import QMainWindow, QWidget
 from vispy.gloo import gl
 
 from napari_embedding_game.ui.main_window import main_window_of
+from napari_embedding_game.ui.point_looks import DrawingOrder, PointLooks
 
 LOCKED = (
     "The places of points and landmarks come from the data: they cannot be moved or "
@@ -276,15 +278,12 @@ class MapPoints(LockedPoints):
     The points of a selection are drawn last, above all others: see ``draw_last``.
     """
 
-    _order: NDArray[np.intp] | None = None
-    """Points in the order in which they are drawn, without those that are hidden.
-
-    None: all, as they are.
-    """
+    _ordered: DrawingOrder | None = None
+    """Which points are drawn, and which of them above others; None: all as they are."""
     _n_ordered = 0
-    """Number of points that the order was made of."""
-    _n_above = 0
-    """The last of them that are drawn above all others."""
+    """Number of points that what is drawn was chosen from."""
+    _looks: PointLooks | None = None
+    """The colours of the points, until somebody asks the layer for them."""
     _is_left_out = False
     """Whether something else draws the points, and napari none of them."""
     _some: NDArray[np.intp] | None = None
@@ -298,9 +297,50 @@ class MapPoints(LockedPoints):
         self._is_made = True
 
     @property
-    def order(self) -> NDArray[np.intp] | None:
-        """Points (m,) that are drawn, in that order; None: all as they come."""
-        return self._order
+    def order(self) -> DrawingOrder | None:
+        """Which points are drawn, and which above others; None: all as they come."""
+        return self._ordered
+
+    @property
+    def looks(self) -> PointLooks | None:
+        """The colours of the points, where no array of the layer has them."""
+        return self._looks
+
+    def color_later(self, looks: PointLooks) -> bool:
+        """Take colours, to be written when they are asked for; return whether it did.
+
+        Whoever asks, a person's program or napari itself, finds them written.
+        """
+        if "_face" not in self.__dict__:
+            return False
+        self._looks = looks
+        return True
+
+    @property
+    def _face(self) -> Any:
+        """What napari keeps the colours in."""
+        looks, self._looks = self._looks, None
+        if looks is not None:
+            colors = self.__dict__["_face"].colors
+            if len(colors) == len(looks):
+                looks.write_colors(colors)
+        return self.__dict__["_face"]
+
+    @_face.setter
+    def _face(self, face: Any) -> None:
+        self.__dict__["_face"] = face
+
+    @property
+    def features(self) -> Any:
+        """The table of the points, as of napari's layers."""
+        return Points.features.fget(self)
+
+    @features.setter
+    def features(self, features: Any) -> None:
+        # napari looks whether colours follow a column: those of the map follow none.
+        looks, self._looks = self._looks, None
+        Points.features.fset(self, features)
+        self._looks = looks
 
     def draw_last(
         self,
@@ -311,24 +351,10 @@ class MapPoints(LockedPoints):
 
         None: no points.
         """
-        given = hidden if chosen is None else chosen
-        self._n_above, self._some = 0, None
-        self._n_ordered = 0 if given is None else len(given)
-        if given is None:
-            self._order = None
-            return
-        below, above = ~given, given
-        if hidden is not None:
-            shown = ~hidden
-            above = np.zeros(len(given), bool) if chosen is None else chosen & shown
-            below = shown & ~above
-        self._n_above = int(np.count_nonzero(above))
-        self._order = np.concatenate([np.flatnonzero(below), np.flatnonzero(above)])
-
-    @property
-    def n_above(self) -> int:
-        """The last points of the order that are drawn above all others."""
-        return self._n_above
+        is_as_made = chosen is None and hidden is None
+        self._ordered = None if is_as_made else DrawingOrder(chosen, hidden)
+        self._n_ordered = 0 if self._ordered is None else self._ordered.n_points
+        self._some = None
 
     def leave_out(self, is_left_out: bool) -> bool:
         """Have napari draw no points from now on, or all; return whether it drew none.
@@ -345,14 +371,21 @@ class MapPoints(LockedPoints):
         n_points = len(self.data)
         stride = -(-n_points // most)
         self._n_ordered = n_points
-        if self._order is None:
+        if self._ordered is None:
             self._some = np.arange(0, n_points, stride)
         else:
-            self._some = self._order[::stride]
+            self._some = self._ordered.one_in(stride)
 
     @property
     def _drawn(self) -> NDArray[np.intp] | None:
-        return self._order if self._some is None else self._some
+        if self._some is not None:
+            return self._some
+        return None if self._ordered is None else self._ordered.rows
+
+    @property
+    def _draws_all(self) -> bool:
+        """Whether all points are drawn as they are."""
+        return self._some is None and self._ordered is None
 
     def _update_thumbnail(self) -> None:
         # It asks for what is in view, of which it draws some.
@@ -360,10 +393,15 @@ class MapPoints(LockedPoints):
         self._is_left_out = False
         if len(self.data) > MOST_IN_THUMBNAIL:
             self.draw_some(MOST_IN_THUMBNAIL)
+        looks, self._looks = self._looks, None
+        if looks is not None:  # the colours of these are enough
+            some = self._view_indices
+            self._face.colors[some] = looks.colors_of(some)
         try:
             super()._update_thumbnail()
         finally:
             self._is_left_out, self._some, self._n_ordered = before
+            self._looks = looks
 
     @property
     def _extent_data(self) -> NDArray[np.floating]:
@@ -399,9 +437,9 @@ class MapPoints(LockedPoints):
             return indices
         if self._is_left_out:
             return indices[:0]
-        order = self._drawn
         is_whole = self._n_ordered == len(indices) == len(self.data)
-        return order if order is not None and is_whole else indices
+        order = self._drawn if is_whole else None
+        return indices if order is None else order
 
     @property
     def _view_selected(self) -> NDArray[np.intp]:
@@ -415,19 +453,19 @@ class MapPoints(LockedPoints):
         sizes = super()._view_size
         if self._is_left_out and has_views():
             return sizes[:0]
-        order = self._drawn
-        is_whole = order is not None and self._n_ordered == len(sizes)
-        return sizes.take(order) if is_whole and has_views() else sizes
+        is_whole = self._n_ordered == len(sizes)
+        order = self._drawn if is_whole and has_views() else None
+        return sizes if order is None else sizes.take(order)
 
     @property
     def _shows_all(self) -> bool:
         """Whether all points are in view as they are, their coordinates in order."""
-        return self._drawn is None and self._is_whole
+        return self._draws_all and self._is_whole
 
     @property
     def _shows_reordered(self) -> bool:
         """The same, those of a selection last."""
-        return self._drawn is not None and self._is_whole
+        return not self._draws_all and self._is_whole
 
     @property
     def _is_whole(self) -> bool:
@@ -435,7 +473,7 @@ class MapPoints(LockedPoints):
         if slice_input is None or self._is_left_out or not has_views():
             return False
         in_order = list(slice_input.displayed) == list(range(self.ndim))
-        is_whole = self._drawn is None or self._n_ordered == len(self.data)
+        is_whole = self._draws_all or self._n_ordered == len(self.data)
         n_in_view = len(super()._view_indices)
         return in_order and is_whole and n_in_view == len(self.data)
 
@@ -453,6 +491,8 @@ class MapPoints(LockedPoints):
             return self.face_color
         if not has_views():
             return super()._view_face_color
+        if self._looks is not None and len(self._looks) == len(self.data):
+            return self._looks.colors_of(self._view_indices)
         # ``take`` is several times quicker than an index.
         return self.face_color.take(self._view_indices, axis=0)
 
@@ -518,14 +558,27 @@ def draw_last(
         layer.draw_last(chosen, hidden)
 
 
-def drawing_order(layer: Points) -> NDArray[np.intp] | None:
-    """Return the points that are drawn, in that order; None: all as they come."""
+def drawing_order(layer: Points) -> DrawingOrder | None:
+    """Return which points are drawn, and which above others; None: all as they come."""
     return layer.order if isinstance(layer, MapPoints) else None
 
 
-def n_drawn_last(layer: Points) -> int:
-    """Return how many points at the end of that order lie above all others."""
-    return layer.n_above if isinstance(layer, MapPoints) else 0
+def write_looks(layer: Points, looks: PointLooks) -> None:
+    """Give the points of a layer other sizes, and colours that it asks for when needed.
+
+    Where napari keeps its colours elsewhere they are written at once.
+    """
+    with in_place(layer, "size") as sizes:
+        looks.write_sizes(sizes)
+    if not (isinstance(layer, MapPoints) and layer.color_later(looks)):
+        with in_place(layer, "face_color") as colors:
+            looks.write_colors(colors)
+
+
+def colors_of(layer: Points) -> PointLooks | NDArray[Any]:
+    """Return the colours of a layer, as it has them: to be worked out, or (N, 4)."""
+    looks = layer.looks if isinstance(layer, MapPoints) else None
+    return layer.face_color if looks is None else looks
 
 
 def leave_out(layer: Points, is_left_out: bool) -> bool:

@@ -55,43 +55,86 @@ class ClusterStatistics:
         cls,
         clusters: tuple[Cluster, ...],
         colors: Colors,
-        labels: NDArray[np.integer],
-        pressure: NDArray[np.floating],
-        stretch: NDArray[np.floating] | None,
-        levels: pd.Series | None,
+        sums: ClusterSums,
         *,
         is_colored: bool = True,
     ) -> ClusterStatistics:
-        """Sum up the points of each cluster.
+        """Tell of each cluster what its points sum up to.
 
         Parameters
         ----------
         clusters : tuple of Cluster
         colors : array, shape (C, 4)
+        sums : ClusterSums
+            Of the same clusters.
+        is_colored : bool
+            Whether the map shows the colours of the clusters.
+        """
+        rows = np.searchsorted(sums.ids, [cluster.id for cluster in clusters])
+        sizes, counts = np.maximum(sums.sizes[rows], 1), sums.counts[rows]
+        return cls(
+            clusters=clusters,
+            colors=colors,
+            pressure=sums.pressure[rows] / sizes,
+            stretched=sums.stretched[rows] / sizes,
+            purity=_purity(counts, sizes),
+            column="" if sums.levels is None else str(sums.levels.name),
+            most_frequent=_most_frequent(counts, sums.levels),
+            is_colored=is_colored,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClusterSums:
+    """Sums over the points of each cluster, whatever it is called."""
+
+    labels: NDArray[np.integer]
+    """(n,) cluster id of each point."""
+    ids: NDArray[np.integer]
+    """(C,) ids of all clusters, ascending."""
+    sizes: NDArray[np.integer]
+    pressure: NDArray[np.floating]
+    """(C,)"""
+    stretched: NDArray[np.floating]
+    """(C,) points far from their neighbours; NaN where it is not known."""
+    counts: NDArray[np.integer]
+    """(C, levels) points with each level of a column; (C, 0) without one."""
+    levels: pd.Series | None
+
+    @classmethod
+    def of(
+        cls,
+        labels: NDArray[np.integer],
+        pressure: NDArray[np.floating],
+        stretch: NDArray[np.floating] | None,
+        levels: pd.Series | None,
+    ) -> ClusterSums:
+        """Sum up the points of each cluster.
+
+        Parameters
+        ----------
         labels : (n,) int
             Cluster id of each point.
         pressure : (n,) float
         stretch : (n,) float, or None where it is not known
         levels : (n,) categorical series, optional
             Each point's value of a metadata column, none missing.
-        is_colored : bool
-            Whether the map shows the colours of the clusters.
         """
-        ids = np.array([cluster.id for cluster in clusters], dtype=np.int64)
-        order = np.argsort(ids)
-        place = order[places(ids[order].tolist(), labels)]
-        sizes = np.maximum(np.bincount(place, minlength=len(ids)), 1)
-        counts = _counts(place, levels, len(ids))
+        ids, sizes = np.unique(labels, return_counts=True)
+        place, n_clusters = places(ids.tolist(), labels), len(ids)
         return cls(
-            clusters=clusters,
-            colors=colors,
-            pressure=np.bincount(place, pressure, len(ids)) / sizes,
-            stretched=_stretched(place, stretch, len(ids)) / sizes,
-            purity=_purity(counts, sizes),
-            column="" if levels is None else str(levels.name),
-            most_frequent=_most_frequent(counts, levels),
-            is_colored=is_colored,
+            labels=labels,
+            ids=ids,
+            sizes=sizes,
+            pressure=np.bincount(place, pressure, n_clusters),
+            stretched=_stretched(place, stretch, n_clusters),
+            counts=_counts(place, levels, n_clusters),
+            levels=levels,
         )
+
+    def are_of(self, labels: NDArray[np.integer]) -> bool:
+        """Return whether these are the clusters of the points."""
+        return labels is self.labels or np.array_equal(labels, self.labels)
 
 
 NO_CLUSTERS = ClusterStatistics(

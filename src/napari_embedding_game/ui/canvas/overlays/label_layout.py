@@ -13,7 +13,7 @@ CLEAR, COVERED = 3.0, 2.0
 """Radii of a cluster, in half heights of its name: a name stands in the middle of a
 larger one, and above a smaller one, which it would hide."""
 MOST_ROWS, LEAST_ROWS = 50_000, 200
-"""Of very many points so many tell where the clusters are, and so many of a small one."""
+"""Of very many points so many tell where clusters are, and so many of a small one."""
 SOFTLY = 1.25
 """From the zoom at which a name finds room, times this, it is seen in full."""
 
