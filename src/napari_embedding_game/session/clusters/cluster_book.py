@@ -121,9 +121,9 @@ class ClusterBook:
         """
         if not self._is_numbered and not are_looked_at and self._is_anonymous:
             self._found.number_anew()
-            self._update()
-            self._numbering = Numbering.by_size(self.labels)
-            self._update()
+            shown = self._divided()
+            self._numbering = Numbering.by_size(shown.labels)
+            self._show(shown)
         elif self._numbering.close_up(self.clusters):
             self._update()
         self._is_numbered = True
@@ -456,8 +456,14 @@ class ClusterBook:
             self._update()
 
     def _update(self) -> None:
+        self._show(self._divided())
+
+    def _divided(self) -> Clustering:
+        """Return the clusters as the game and the edits have them, without numbers."""
         automatic = self._found.find(self._edits, self._clustering)
-        shown = Clustering(automatic=automatic, edits=self._edits)
+        return Clustering(automatic=automatic, edits=self._edits)
+
+    def _show(self, shown: Clustering) -> None:
         present = self._clustering.by_id
         self._numbering.count(*shown.counted, present, self._edits.given)
         self._clustering = self._numbering.applied(shown)

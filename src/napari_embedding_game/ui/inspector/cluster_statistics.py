@@ -14,6 +14,9 @@ from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.colors import Colors
 
+AT_ONCE = 1 << 17
+"""Points that are counted at once: they fit into a processor's cache."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClusterStatistics:
@@ -121,14 +124,28 @@ class ClusterSums:
             Each point's value of a metadata column, none missing.
         """
         ids, sizes = np.unique(labels, return_counts=True)
-        place, n_clusters = places(ids.tolist(), labels), len(ids)
+        codes = None if levels is None else levels.cat.codes.to_numpy()
+        pressures, stretched = np.zeros(len(ids)), np.full(len(ids), np.nan)
+        if stretch is not None:
+            stretched[:] = 0.0
+        n_levels = 0 if levels is None else len(levels.cat.categories)
+        counts = np.zeros((len(ids), n_levels), np.int64)
+        for begin in range(0, len(labels), AT_ONCE):
+            part = slice(begin, begin + AT_ONCE)
+            place = places(ids.tolist(), labels[part])
+            pressures += np.bincount(place, pressure[part], len(ids))
+            if stretch is not None:
+                stretched += np.bincount(place, stretch[part] > FAR, len(ids))
+            if codes is not None and n_levels:
+                both = place * n_levels + codes[part]
+                counts += np.bincount(both, minlength=counts.size).reshape(-1, n_levels)
         return cls(
             labels=labels,
             ids=ids,
             sizes=sizes,
-            pressure=np.bincount(place, pressure, n_clusters),
-            stretched=_stretched(place, stretch, n_clusters),
-            counts=_counts(place, levels, n_clusters),
+            pressure=pressures,
+            stretched=stretched,
+            counts=counts,
             levels=levels,
         )
 
@@ -143,26 +160,6 @@ NO_CLUSTERS = ClusterStatistics(
     stretched=np.empty(0),
     purity=np.empty(0),
 )
-
-
-def _stretched(
-    place: NDArray[np.integer], stretch: NDArray[np.floating] | None, n_clusters: int
-) -> NDArray[np.floating]:
-    """Return how many points of each cluster lie far from their neighbours: (C,)."""
-    if stretch is None:
-        return np.full(n_clusters, np.nan)
-    return np.bincount(place, stretch > FAR, n_clusters)
-
-
-def _counts(
-    place: NDArray[np.integer], levels: pd.Series | None, n_clusters: int
-) -> NDArray[np.integer]:
-    """Return how many points of each cluster have each level: (C, levels)."""
-    if levels is None or not len(levels):
-        return np.empty((n_clusters, 0), dtype=np.int64)
-    n_levels = len(levels.cat.categories)
-    both = place * n_levels + levels.cat.codes.to_numpy(np.int64)
-    return np.bincount(both, minlength=n_clusters * n_levels).reshape(-1, n_levels)
 
 
 def _purity(
