@@ -20,6 +20,8 @@ here                    takes of napari                   without it
                         ``_face``                         colours are written at once
 :func:`hold_small`      ``_size``, and the ``colors`` of  twice the memory
                         ``_face`` and ``_border``
+:func:`alike_points`    the same, ``_data``, ``_shown``,  napari goes through all
+                        ``_symbol``, ``_border_width``    points to make a layer
 ======================  ================================  ==============================
 """
 
@@ -30,6 +32,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from napari.layers import Layer, Points
 from napari.utils.notifications import show_info
 from numpy.typing import NDArray
@@ -39,6 +42,7 @@ from vispy.gloo import gl
 
 from napari_embedding_game.ui.main_window import main_window_of
 from napari_embedding_game.ui.point_looks import DrawingOrder, PointLooks
+from napari_embedding_game.ui.style.colors import CodedColors
 
 LOCKED = (
     "The places of points and landmarks come from the data: they cannot be moved or "
@@ -48,6 +52,12 @@ LOCKED = (
 )
 MOST_IN_THUMBNAIL = 1_000
 """Points; napari draws no more in the picture of a layer in its list."""
+ALIKE_FROM = 100_000
+"""Points from which on a layer is made of one of them."""
+OF_EACH = ("_data", "_shown", "_size", "_symbol", "_border_width")
+"""Attributes of napari's points that hold something of each."""
+IN_ROW = 64
+"""Points that are compared at once."""
 GL_RENDERER = 0x1F01
 SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "gdi generic", "software")
 """Parts of the names under which OpenGL without a graphics card is known."""
@@ -286,6 +296,8 @@ class MapPoints(LockedPoints):
     """The colours of the points, until somebody asks the layer for them."""
     _is_left_out = False
     """Whether something else draws the points, and napari none of them."""
+    _is_unsliced = False
+    """Whether napari was not told which points are in view: all are."""
     _some: NDArray[np.intp] | None = None
     """Those of them that are drawn, where all would take too long; None: all."""
     _compared: tuple[NDArray[np.object_], bool] | None = None
@@ -356,6 +368,57 @@ class MapPoints(LockedPoints):
         self._n_ordered = 0 if self._ordered is None else self._ordered.n_points
         self._some = None
 
+    def multiply(self, world: NDArray[np.floating]) -> bool:
+        """Hold as many points as there are places (N, d), all alike, instead of one.
+
+        What is the same of all is held once, and what nobody has asked for takes no
+        memory.
+
+        Returns
+        -------
+        bool
+            Whether napari keeps its points in the way that is known here.
+        """
+        n, held = len(world), self.__dict__
+        managers = [held.get("_face"), held.get("_border")]
+        known = [held.get(name, ()) for name in OF_EACH]
+        known += [
+            getattr(manager, "__dict__", {}).get("colors", ()) for manager in managers
+        ]
+        if not all(isinstance(one, np.ndarray) and len(one) == 1 for one in known):
+            return False
+        shown, size, symbol, width, face, border = (one[0] for one in known[1:])
+        self._data = world
+        self._shown = np.full(n, shown)
+        self._size = np.full(n, size, np.float32)
+        self._symbol = np.broadcast_to(np.array(symbol, object), n)
+        self._border_width = np.broadcast_to(width, n)
+        colors = np.broadcast_to(border.astype(np.float32), (n, 4))
+        held["_border"].__dict__["colors"] = colors
+        held["_face"].__dict__["colors"] = np.zeros((n, 4), np.float32)
+        table = face.astype(np.float32)[None]
+        alike = CodedColors(table, np.broadcast_to(np.int32(0), n))
+        self.color_later(PointLooks(alike))
+        self.features = pd.DataFrame(index=pd.RangeIndex(n))
+        self._clear_extent()
+        return True
+
+    def set_view_slice(self) -> None:
+        """Find the points in view, as far as napari draws any.
+
+        All are in view where each axis is displayed: to number millions of them with
+        each change would take longer than most changes.
+        """
+        slice_input = getattr(self, "_slice_input", None)
+        is_whole = slice_input is not None and not slice_input.not_displayed
+        self._is_unsliced = self._is_left_out and is_whole and has_views()
+        if not self._is_unsliced:
+            super().set_view_slice()
+
+    @property
+    def _n_in_view(self) -> int:
+        return len(self.data) if self._is_unsliced else len(super()._view_indices)
+
     def leave_out(self, is_left_out: bool) -> bool:
         """Have napari draw no points from now on, or all; return whether it drew none.
 
@@ -408,8 +471,7 @@ class MapPoints(LockedPoints):
         """Extent (2, d), axis by axis: many times quicker than all at once."""
         if not len(self.data):
             return super()._extent_data
-        ends = [(axis.min(), axis.max()) for axis in self.data.T]
-        return np.array(ends, dtype=float).T
+        return np.array([_ends(self.data, np.min), _ends(self.data, np.max)], float)
 
     @property
     def current_symbol(self) -> Any:
@@ -419,9 +481,27 @@ class MapPoints(LockedPoints):
     @current_symbol.setter
     def current_symbol(self, symbol: Any) -> None:
         self._compared = None  # napari writes into the array that is there
+        self._own("_symbol")
         Points.current_symbol.fset(self, symbol)
         if self._has_changed_symbol():
             self.symbol = symbol
+
+    @property
+    def current_border_width(self) -> Any:
+        """Width of the borders of new points, and of those that are selected."""
+        return Points.current_border_width.fget(self)
+
+    @current_border_width.setter
+    def current_border_width(self, width: Any) -> None:
+        self._own("_border_width")
+        Points.current_border_width.fset(self, width)
+
+    def _own(self, name: str) -> None:
+        """Have an array of one value for all be written by napari for the selected."""
+        held = self.__dict__.get(name)
+        is_asked = bool(getattr(self, "selected_data", None))
+        if is_asked and isinstance(held, np.ndarray) and not held.flags.writeable:
+            self.__dict__[name] = held.copy()
 
     def _has_changed_symbol(self) -> bool:
         # napari also sets it while it makes the layer or takes up a selection.
@@ -437,9 +517,11 @@ class MapPoints(LockedPoints):
             return indices
         if self._is_left_out:
             return indices[:0]
-        is_whole = self._n_ordered == len(indices) == len(self.data)
+        is_whole = self._n_ordered == self._n_in_view == len(self.data)
         order = self._drawn if is_whole else None
-        return indices if order is None else order
+        if order is not None:
+            return order
+        return np.arange(len(self.data)) if self._is_unsliced else indices
 
     @property
     def _view_selected(self) -> NDArray[np.intp]:
@@ -474,8 +556,7 @@ class MapPoints(LockedPoints):
             return False
         in_order = list(slice_input.displayed) == list(range(self.ndim))
         is_whole = self._draws_all or self._n_ordered == len(self.data)
-        n_in_view = len(super()._view_indices)
-        return in_order and is_whole and n_in_view == len(self.data)
+        return in_order and is_whole and self._n_in_view == len(self.data)
 
     @property
     def _view_data(self) -> NDArray[np.floating]:
@@ -498,6 +579,8 @@ class MapPoints(LockedPoints):
 
     @property
     def _view_border_color(self) -> NDArray[np.floating]:
+        if self._is_left_out and has_views():
+            return self.border_color[:0]
         # Of borders without a width no colour is seen.
         has_borders = bool(self.border_width.any()) or not len(self.data)
         is_asked = has_borders or not has_views()
@@ -508,6 +591,8 @@ class MapPoints(LockedPoints):
         if not has_views():
             return super()._view_symbol
         symbols = self.symbol  # another array whenever one of them changes
+        if symbols.strides == (0,):
+            return symbols[:1]
         if self._compared is None or self._compared[0] is not symbols:
             self._compared = symbols, bool((symbols == symbols[:1]).all())
         return symbols[:1] if self._compared[1] else super()._view_symbol
@@ -528,6 +613,43 @@ def points_class(wanted: type[Points]) -> type[Points]:
     """
     kind = wanted(np.zeros((1, 2))).as_layer_data_tuple()[2]
     return wanted if kind == "points" else Points
+
+
+def _ends(
+    data: NDArray[np.floating], end: Callable[..., NDArray[np.floating]]
+) -> NDArray[np.floating]:
+    """Return the lowest or highest coordinates (d,) of points (N, d).
+
+    In rows of many points, which a processor goes through several times as quickly.
+    """
+    n, d = data.shape
+    n_whole = n - n % IN_ROW
+    if not (n_whole and data.flags.c_contiguous):
+        return end(data, axis=0)
+    rows = end(data[:n_whole].reshape(-1, IN_ROW * d), axis=0).reshape(IN_ROW, d)
+    return end(np.concatenate([rows, data[n_whole:]]), axis=0)
+
+
+def alike_points(world: NDArray[np.floating], **settings: Any) -> Points:
+    """Return a layer of points that all look the same.
+
+    napari would check and copy the colour of each: seconds for millions of them.
+
+    Parameters
+    ----------
+    world : (N, d) float32 array
+        Taken over.
+    **settings
+        As for napari's Points, each of them one value for all.
+    """
+    kind = points_class(MapPoints)
+    if kind is MapPoints and len(world) >= ALIKE_FROM:
+        layer = MapPoints(world[:1], **settings)
+        if layer.multiply(world):
+            return layer
+    layer = kind(world, **settings)
+    hold_small(layer)
+    return layer
 
 
 def hold_small(layer: Points) -> None:

@@ -40,6 +40,7 @@ from napari_embedding_game.session.clusters.clustering import (
     Clustering,
     Edits,
     Grouping,
+    differ_in_what_is_given,
     is_color,
     map_ids,
     resolve_n_clusters,
@@ -444,7 +445,7 @@ class ClusterBook:
     def _edit(self, label: str, after: Edits, series: str = "") -> None:
         before, self._edits = self._edits, after
         try:
-            self._update()
+            self._update(is_known=differ_in_what_is_given(before, after))
         except Exception:
             self._edits = before
             raise
@@ -455,8 +456,18 @@ class ClusterBook:
             self._edits = state
             self._update()
 
-    def _update(self) -> None:
-        self._show(self._divided())
+    def _update(self, *, is_known: bool = False) -> None:
+        """Show the clusters as they are by now.
+
+        Parameters
+        ----------
+        is_known : bool
+            Whether each point is in the cluster that it was in.
+        """
+        if is_known:
+            self._show(self._clustering.edited(self._edits))
+        else:
+            self._show(self._divided())
 
     def _divided(self) -> Clustering:
         """Return the clusters as the game and the edits have them, without numbers."""

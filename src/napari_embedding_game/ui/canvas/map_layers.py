@@ -739,7 +739,7 @@ class MapLayers:
     def _show_box(self, points: Points) -> None:
         """Have the extent of the points be the whole box, which the map is to fill."""
         with in_place(points, "data") as data:
-            data[:] = np.resize(self._box_corners(), data.shape)
+            data[::2], data[1::2] = self._box_corners()
         points.refresh(thumbnail=False, highlight=False)
 
     def _replace(self, n_points: int, n_landmarks: int) -> None:
@@ -748,8 +748,9 @@ class MapLayers:
         n_axes = self._n_shown
         self._frame = Frame(free_box(self._extents()), n_axes)
         # The camera shows the whole box, which the map is going to fill.
-        corners = np.resize(self._box_corners(), (n_points, n_axes))
-        self.points = points_layer(corners, self._frame.unit)
+        places = np.empty((n_points, n_axes), np.float32)
+        places[::2], places[1::2] = self._box_corners()
+        self.points = points_layer(places, self._frame.unit)
         self._n_points = n_points
         self._is_blank = True
         self.points.visible = False

@@ -10,7 +10,10 @@ from qtpy.QtCore import QLineF, QObject
 from qtpy.QtGui import QColor, QPainter, QPen
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.core.inspect.stretch import far_neighbors
+from napari_embedding_game.core.inspect.stretch import (
+    far_neighbors,
+    usual_squared_length,
+)
 from napari_embedding_game.ui.canvas.drawing import RESTING
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
@@ -60,6 +63,8 @@ class FarLines(QObject):
         self._layers = layers
         self.pairs: NDArray[np.intp] = np.empty((0, 2), np.intp)
         """(m, 2) the points between which lines are drawn."""
+        self._usual: tuple[NDArray[np.floating], float] | None = None
+        """A map, and how far apart neighbours usually are on it."""
         self._overlay = MapOverlay(
             viewer, layers, dock, self._paint, lambda: bool(len(self.pairs))
         )
@@ -119,8 +124,10 @@ class FarLines(QObject):
             return none
         if self._layers.points is None:
             return none
-        rows = session.selection.rows
-        pairs = far_neighbors(snapshot.neighbors, snapshot.embedding, rows)
+        rows, given = session.selection.rows, (snapshot.neighbors, snapshot.embedding)
+        if self._usual is None or self._usual[0] is not snapshot.embedding:
+            self._usual = snapshot.embedding, usual_squared_length(*given)
+        pairs = far_neighbors(*given, rows, self._usual[1])
         hidden = session.hiding.mask
         if hidden is not None:
             pairs = pairs[~hidden[pairs].any(axis=1)]
