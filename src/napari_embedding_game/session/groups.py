@@ -183,7 +183,12 @@ def is_of_many(levels: Sequence[Level]) -> bool:
 
 
 def _is_of_levels(values: pd.Series) -> bool:
-    return not is_continuous(values) and values.nunique() <= MOST_LEVELS
+    if is_continuous(values):
+        return False
+    is_coded = isinstance(values.dtype, pd.CategoricalDtype)
+    if is_coded and len(values.cat.categories) <= MOST_LEVELS:
+        return True  # no need to count them
+    return int(values.nunique()) <= MOST_LEVELS
 
 
 def _levels_in(values: pd.Series, rows: NDArray[np.intp]) -> tuple[Level, ...]:

@@ -42,7 +42,6 @@ from vispy.gloo import gl
 
 from napari_embedding_game.ui.main_window import main_window_of
 from napari_embedding_game.ui.point_looks import DrawingOrder, PointLooks
-from napari_embedding_game.ui.style.colors import CodedColors
 
 LOCKED = (
     "The places of points and landmarks come from the data: they cannot be moved or "
@@ -302,6 +301,8 @@ class MapPoints(LockedPoints):
     """Those of them that are drawn, where all would take too long; None: all."""
     _compared: tuple[NDArray[np.object_], bool] | None = None
     """The symbols that were compared last, and whether they are all the same."""
+    _known_ends: tuple[NDArray[Any], NDArray[np.floating]] | None = None
+    """The data of a layer, and their extent (2, d), until napari forgets it."""
     _is_made = False
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -332,15 +333,34 @@ class MapPoints(LockedPoints):
     def _face(self) -> Any:
         """What napari keeps the colours in."""
         looks, self._looks = self._looks, None
-        if looks is not None:
-            colors = self.__dict__["_face"].colors
-            if len(colors) == len(looks):
-                looks.write_colors(colors)
-        return self.__dict__["_face"]
+        face = self.__dict__["_face"]
+        if looks is not None and len(face.colors) == len(looks):
+            looks.write_colors(self._own_colors(face))
+        return face
 
     @_face.setter
     def _face(self, face: Any) -> None:
         self.__dict__["_face"] = face
+
+    @property
+    def face_color(self) -> Any:
+        """Colours of the points, as of napari's layers."""
+        face = self._face
+        if not face.colors.flags.writeable:  # one for all of them
+            face.__dict__["colors"] = np.array(face.colors)
+        return Points.face_color.fget(self)
+
+    @face_color.setter
+    def face_color(self, colors: Any) -> None:
+        Points.face_color.fset(self, colors)
+
+    @staticmethod
+    def _own_colors(face: Any) -> NDArray[Any]:
+        """Return an array for the colours of the points, which is to be written."""
+        if not face.colors.flags.writeable:
+            face.__dict__["colors"] = np.zeros(face.colors.shape, face.colors.dtype)
+        colors: NDArray[Any] = face.colors
+        return colors
 
     @property
     def features(self) -> Any:
@@ -393,12 +413,9 @@ class MapPoints(LockedPoints):
         self._size = np.full(n, size, np.float32)
         self._symbol = np.broadcast_to(np.array(symbol, object), n)
         self._border_width = np.broadcast_to(width, n)
-        colors = np.broadcast_to(border.astype(np.float32), (n, 4))
-        held["_border"].__dict__["colors"] = colors
-        held["_face"].__dict__["colors"] = np.zeros((n, 4), np.float32)
-        table = face.astype(np.float32)[None]
-        alike = CodedColors(table, np.broadcast_to(np.int32(0), n))
-        self.color_later(PointLooks(alike))
+        for name, color in (("_border", border), ("_face", face)):
+            colors = np.broadcast_to(color.astype(np.float32), (n, 4))
+            held[name].__dict__["colors"] = colors
         self.features = pd.DataFrame(index=pd.RangeIndex(n))
         self._clear_extent()
         return True
@@ -459,7 +476,7 @@ class MapPoints(LockedPoints):
         looks, self._looks = self._looks, None
         if looks is not None:  # the colours of these are enough
             some = self._view_indices
-            self._face.colors[some] = looks.colors_of(some)
+            self._own_colors(self._face)[some] = looks.colors_of(some)
         try:
             super()._update_thumbnail()
         finally:
@@ -468,10 +485,17 @@ class MapPoints(LockedPoints):
 
     @property
     def _extent_data(self) -> NDArray[np.floating]:
-        """Extent (2, d), axis by axis: many times quicker than all at once."""
+        """Extent (2, d) of the points, found once for each series of frames."""
         if not len(self.data):
             return super()._extent_data
-        return np.array([_ends(self.data, np.min), _ends(self.data, np.max)], float)
+        if self._known_ends is None or self._known_ends[0] is not self.data:
+            ends = _ends(self.data, np.min), _ends(self.data, np.max)
+            self._known_ends = self.data, np.array(ends, float)
+        return self._known_ends[1].copy()  # napari widens what it is given
+
+    def _clear_extent(self) -> None:
+        self._known_ends = None
+        super()._clear_extent()
 
     @property
     def current_symbol(self) -> Any:
