@@ -20,6 +20,7 @@ from napari_embedding_game.ui.inspector.cluster_statistics import (
 from napari_embedding_game.ui.inspector.cluster_table import ClusterTable
 from napari_embedding_game.ui.inspector.search_box import SearchBox
 from napari_embedding_game.ui.inspector.search_results import (
+    are_many_names,
     names_in,
     show_search_result,
 )
@@ -44,7 +45,9 @@ class ClusterPane(QWidget):
         self._known: tuple[tuple[object, ...], ClusterSums] | None = None
         """What the points of each cluster sum up to, and of what these are."""
         self.search = SearchBox(
-            lambda: names_in(session), lambda hit: show_search_result(workspace, hit)
+            lambda: names_in(session),
+            lambda hit: show_search_result(workspace, hit),
+            lambda: are_many_names(session),
         )
         self.slider = ClusterSlider(session.clusters)
         self.table = ClusterTable(
@@ -63,6 +66,7 @@ class ClusterPane(QWidget):
 
     def close(self) -> None:
         """Close the views of the session."""
+        self.search.close_worker()
         self._connections.close()
 
     def tell(self, message: str) -> None:
