@@ -322,7 +322,7 @@ def _numbers(report: ClusterReport) -> str:
     if report.unlike_count:
         said += f"  ·  {report.unlike_count:,} unlike all others"
     if report.has_pressure:
-        said += f"  ·  {report.pressured_share:.0%} squeezed (under pressure)"
+        said += f"  ·  {report.pressured_share:.0%} squeezed"
     return said
 
 
