@@ -17,6 +17,7 @@ from napari_embedding_game.core.graph.initialization import (
     start_layout,
 )
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.graph.power_loops import components
 from napari_embedding_game.core.names import INITS
 from napari_embedding_game.core.types import StartSettings
 
@@ -249,3 +250,15 @@ def test_a_walk_is_scaled_by_blocks_as_by_products(monkeypatch, dtype):
     expected = sparse.csr_matrix(sparse.diags(scale) @ matrix @ sparse.diags(scale))
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found.toarray(), expected.toarray())
+
+
+@pytest.mark.parametrize("n_edges", [0, 20, 60, 400])
+def test_components_are_those_of_scipy(n_edges):
+    rng = np.random.default_rng(n_edges)
+    ends = rng.integers(0, 50, (2, n_edges))
+    graph = sparse.csr_matrix((np.ones(n_edges), ends), shape=(50, 50))
+    graph = sparse.csr_matrix(graph + graph.T)
+    n_parts, part = components(graph.indptr, graph.indices)
+    expected = connected_components(graph, directed=False)
+    assert n_parts == expected[0]
+    np.testing.assert_array_equal(part, expected[1])

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.graph.power_loops import power_step
+from napari_embedding_game.core.graph.power_loops import components, power_step
 from napari_embedding_game.core.names import INITS, Init
 from napari_embedding_game.core.threads import RowBlocks
 
@@ -128,7 +127,7 @@ def _spectral(
     n_jobs: int | None,
 ) -> NDArray[np.float64]:
     matrix = edges.matrix()
-    n_parts, part = connected_components(matrix, directed=False)
+    n_parts, part = components(matrix.indptr, matrix.indices)
     layout = _eigenmaps(matrix, _Parts(part, n_parts), n_components, rng, n_jobs)
     if n_parts == 1:
         return layout
