@@ -38,6 +38,8 @@ from napari_embedding_game.core.types import GameSettings, HandForces, LandmarkE
 
 _FIRM = 0.3
 """What every point has of the mean stiffness, besides its own."""
+_AT_ONCE = 1 << 17
+"""Weights that are summed together: meanwhile no other thread goes on."""
 
 
 def stiffness(edges: Edges) -> NDArray[np.floating]:
@@ -47,7 +49,12 @@ def stiffness(edges: Edges) -> NDArray[np.floating]:
     keeps points with next to no edges in place.
     """
     ends = edges.indptr.astype(np.int64)
-    summed = np.concatenate([[0.0], np.cumsum(np.abs(edges.weights), dtype=float)])
+    summed = np.zeros(len(edges.weights) + 1)
+    for begin in range(0, len(edges.weights), _AT_ONCE):
+        part = edges.weights[begin : begin + _AT_ONCE]
+        running = summed[begin : begin + len(part) + 1]
+        np.abs(part, out=running[1:])
+        np.cumsum(running, out=running)
     held = summed[ends[1:]] - summed[ends[:-1]]
     held += _FIRM * held.mean()
     # Without any edges all are as free.
