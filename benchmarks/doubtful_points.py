@@ -159,13 +159,14 @@ def lost(neighbors: np.ndarray, embedding: np.ndarray) -> np.ndarray:
 # --- Others that were tried to tell unlike rows
 
 N_WIDE = 60
+NARROW_LIMIT = 2
+"""Of isolation by the neighbours alone."""
 
 
-def wider(graph: NeighborGraph) -> np.ndarray:
-    """Return isolation by what is usual among the neighbours of the neighbours."""
+def narrow(graph: NeighborGraph) -> np.ndarray:
+    """Return isolation by what is usual among the neighbours alone."""
     mean = graph.distances.mean(axis=1)
-    usual = np.median(mean[graph.indices], axis=1)
-    return mean / np.median(usual[graph.indices], axis=1)
+    return mean / np.maximum(np.median(mean[graph.indices], axis=1), 1e-12)
 
 
 def outlier_factor(graph: NeighborGraph) -> np.ndarray:
@@ -295,10 +296,13 @@ class Map:
         found, graph = self.on(self.embedding), self.graph
         wide = knn_graph(self.X, N_WIDE, search="exact")
         n = 2 * N_NEIGHBORS
+        more = replace(
+            wide, indices=wide.indices[:, :n], distances=wide.distances[:, :n]
+        )
         mean = graph.distances.mean(axis=1)
         return found | {
-            "30 neighbours": isolation(wide.indices[:, :n], wide.distances[:, :n]),
-            "neighbours of neighbours": wider(graph),
+            "neighbours alone": narrow(graph),
+            "30 neighbours alone": narrow(more),
             "LOF": outlier_factor(graph),
             "reverse rank": reverse_rank(graph, wide),
             "mutual proximity": mutual_distance(graph, wide),
@@ -422,26 +426,41 @@ def speed() -> list[dict[str, Any]]:
 
 
 def unlike(args: Any) -> list[dict[str, Any]]:
-    """Return for each data set how many rows are above the limit of isolation."""
+    """Return for each data set how many rows are above the limit of isolation.
+
+    Stray rows are planted anew with each seed, and all are counted.
+    """
     told = []
     for data in load_all(args.inputs, args):
         some, guest = data.some(MOST_ROWS), load(GUESTS[data.name], args)
         row = {"input": f"{data.name}, {len(some.X):,}"}
-        row["told"] = int((_isolated(some.X) > UNLIKE).sum())
+        row["told"] = int((_isolated(_graph(some.X)) > UNLIKE).sum())
         if guest is not None:
-            strays, is_stray = with_strays(some, guest, np.random.default_rng(0))
-            is_told = _isolated(strays.X) > UNLIKE
-            row |= {
-                "planted": int(is_stray.sum()),
-                "of them told": int((is_told & is_stray).sum()),
-                "others told": int((is_told & ~is_stray).sum()),
-            }
+            counts = [_planted(some, guest, seed) for seed in range(args.seeds)]
+            row |= {name: sum(one[name] for one in counts) for name in counts[0]}
         told.append(row)
     return told
 
 
-def _isolated(X: np.ndarray) -> np.ndarray:
-    graph = knn_graph(np.ascontiguousarray(X, np.float32), N_NEIGHBORS)
+def _planted(data: Input, guest: Input, seed: int) -> dict[str, int]:
+    """Return how many planted rows are told, and how many others."""
+    strays, is_stray = with_strays(data, guest, np.random.default_rng(seed))
+    graph = _graph(strays.X)
+    is_told, by_others = _isolated(graph) > UNLIKE, narrow(graph) > NARROW_LIMIT
+    return {
+        "planted": int(is_stray.sum()),
+        "of them told": int((is_told & is_stray).sum()),
+        "others told": int((is_told & ~is_stray).sum()),
+        "planted, neighbours alone": int((by_others & is_stray).sum()),
+        "others, neighbours alone": int((by_others & ~is_stray).sum()),
+    }
+
+
+def _graph(X: np.ndarray) -> NeighborGraph:
+    return knn_graph(np.ascontiguousarray(X, np.float32), N_NEIGHBORS)
+
+
+def _isolated(graph: NeighborGraph) -> np.ndarray:
     return isolation(graph.indices, graph.distances)
 
 
