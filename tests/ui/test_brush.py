@@ -10,9 +10,6 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.ui.canvas.brush import (
     HOW,
-    PLAIN_BESIDE,
-    PLAIN_IN_SPACE,
-    PLAIN_WITHOUT,
     RADIUS,
 )
 from napari_embedding_game.ui.workspace import Workspace

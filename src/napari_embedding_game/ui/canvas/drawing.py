@@ -386,6 +386,9 @@ class Drawing(QObject):
         split = session.splitting.current
         if not self.layers.is_deep or self.layers.is_flattened_otherwise():
             return  # all is drawn anew as soon as napari has told its own widgets
+        if self._is_held:
+            self._is_missed = True
+            return
         self.layers.move_panels(
             None if split is None else split.snapshot.embedding,
             None if beside is None else beside.places,

@@ -325,9 +325,10 @@ class MapLayers:
         """
         points = self._whole_points()
         if points is not None and len(points.data) == len(colors):
-            self._write_looks(points, colors, magnification, above)
+            looks = colors, magnification, above
+            self._write_looks(points, *looks)
             self.repaint()
-            self.beside.recolor(colors, magnification, above, self.unit, self._hidden)
+            self.beside.recolor(*looks, self.unit, self._hidden, is_moving=True)
 
     def repaint(self) -> None:
         """Draw points that move, as their layer has them."""
