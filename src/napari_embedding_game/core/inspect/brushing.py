@@ -160,6 +160,10 @@ class Brushing:
         """Points that are drawn elsewhere than where they lie, by their places."""
         return np.flatnonzero(self.drawn_in | self.stepped_out)
 
+    def on_any(self, at_places: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which rows (N,) something is so of at one of their places (m N,)."""
+        return np.asarray(at_places.reshape(-1, self._n).any(axis=0))
+
     def share(self, rows: NDArray[np.intp]) -> NDArray[np.floating]:
         """Return the share of the neighbours of rows that are in the set."""
         assert self._listed_by is not None

@@ -138,8 +138,7 @@ class Stroke:
         self.n_chosen = int(chosen.sum())
         bright = chosen
         if not self.brushing.is_plain:
-            n_rows = len(chosen)
-            bright = chosen | self.brushing.drawn_in.reshape(-1, n_rows).any(axis=0)
+            bright = chosen | self.brushing.on_any(self.brushing.drawn_in)
         if not bright.any():
             bright = np.ones(len(bright), bool)
             chosen = np.zeros(len(bright), bool)
@@ -392,8 +391,9 @@ class MapBrush(QObject):
         if stroke.waits:
             parts.append(self._neighbors.told())
         elif not brushing.is_plain:
-            n_in = int((brushing.drawn_in & ~brushing.chosen).sum())
-            n_out = int(brushing.stepped_out.sum())
+            drawn_in = brushing.on_any(brushing.drawn_in)
+            n_in = int((drawn_in & ~brushing.chosen).sum())
+            n_out = int(brushing.on_any(brushing.stepped_out).sum())
             like = "1 like them from elsewhere waits"
             if n_in != 1:
                 like = f"{n_in:,} like them from elsewhere wait"
