@@ -113,8 +113,9 @@ class Stroke:
         self.brushing, self.mode, self.drawn = brushing, mode, drawn
         self._world, self._before = world, before
         self._bright, self._muted, self._large, self._small = looks
-        self.colors, self.sizes = self._bright.copy(), self._small.copy()
-        self.above = np.ones(len(before), bool)
+        # Most points are outside of what is painted first.
+        self.colors, self.sizes = self._muted.copy(), self._small.copy()
+        self.above = np.zeros(len(before), bool)
         self.n_chosen = 0
 
     @property
