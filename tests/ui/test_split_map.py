@@ -42,6 +42,26 @@ def test_groups_lie_side_by_side_and_together_again(layers, dock, session, datas
     np.testing.assert_allclose(positions(layers), before, atol=0.02 * layers.side)
 
 
+def test_a_map_stopped_on_its_way_keeps_its_scale(slow, play, dock, session):
+    layers, drawing = play("running"), dock.controller.drawing
+    dock.run.stop.native.click()
+    smaller = session.snapshot.embedding * np.float32(0.8)
+    session.snapshot = snapshot = replace(session.snapshot, embedding=smaller)
+    drawing.draw(snapshot)
+    before, fills = positions(layers), 0.9 * layers.side
+    assert np.ptp(before, axis=0).max() < fills  # it is followed gently
+    drawing.hold()
+    drawing.draw(snapshot)  # such as a frame that comes while a button is pressed
+    drawing.release()
+    np.testing.assert_array_equal(positions(layers), before)
+    choose(dock, "kind")
+    choose(dock, "")
+    whole = positions(layers)
+    assert (np.ptp(whole, axis=0) >= fills).all()
+    middle = (whole.max(axis=0) + whole.min(axis=0)) / 2
+    np.testing.assert_allclose(middle, layers._frame.corners.mean(axis=0), atol=1)
+
+
 def test_hover_finds_the_points_where_they_are_drawn(layers, dock, session):
     choose(dock, "kind")
     drawn = layers.projection().to_pixels(layers.to_world(session.drawn.embedding))
