@@ -53,6 +53,7 @@ class MapNeighbors:
         self._session = session
         self._engine = engine
         self._found: FoundNeighbors | None = None
+        session.dataset_changed.connect(self._forget, max_args=0)
 
     def of(self, snapshot: Snapshot | None) -> NDArray[np.int32] | None:
         """Return those of a snapshot of the map, (N, k), -1 for none.
@@ -93,11 +94,16 @@ class MapNeighbors:
         return search
 
     def take(self, found: FoundNeighbors) -> None:
-        """Take up what a search has found."""
-        self._found = found
-        self.found.emit()
+        """Take up what a search has found, unless there are other data by now."""
+        dataset = self._session.dataset
+        if dataset is not None and found.X is dataset.X:
+            self._found = found
+            self.found.emit()
 
     # Inside
+
+    def _forget(self) -> None:
+        self._found = None
 
     def _start(self) -> StartSettings:
         """Return how the rows are searched: by the map's own distance, for a few each.

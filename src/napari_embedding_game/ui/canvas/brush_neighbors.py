@@ -19,6 +19,7 @@ from napari_embedding_game.core.inspect.brushing import ListedBy
 from napari_embedding_game.session.map_neighbors import FoundNeighbors
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.canvas.drawing import RESTING
+from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -81,9 +82,12 @@ class BrushNeighbors(QObject):
         self._worker: Worker | None = None
         self._failure: tuple[Any, str] = None, ""
         """The rows of which something failed, and a sentence."""
+        self._connections = Connections()
+        self._connections.connect(session.dataset_changed, self._forget)
 
     def close(self) -> None:
         """Drop what is being worked out."""
+        self._connections.close()
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.abandon()
@@ -127,6 +131,10 @@ class BrushNeighbors(QObject):
             self._begin(lambda: (wanted, wanted.lists()), self._take_lists)
 
     # Inside
+
+    def _forget(self, event: object = None) -> None:
+        """Hold nothing of other data."""
+        self._made, self._failure = None, (None, "")
 
     def _wanted(self) -> _Wanted | None:
         session = self._session
