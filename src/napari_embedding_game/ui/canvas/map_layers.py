@@ -195,6 +195,7 @@ class MapLayers:
         above: NDArray[np.bool_] | None = None,
         *,
         follows: bool = True,
+        settles: bool = False,
         within: NDArray[np.floating] | None = None,
     ) -> bool:
         """Draw a snapshot; return whether it was drawn.
@@ -211,6 +212,8 @@ class MapLayers:
             Points that are drawn above all others.
         follows : bool
             Whether the scale follows the extent of the map.
+        settles : bool
+            Whether it does so all the way at once, as at the end of a game.
         within : (2, d) array, optional
             Corners of what is to be seen, where that is more than the points.
         """
@@ -226,7 +229,8 @@ class MapLayers:
         embedding = self.as_drawn(snapshot.embedding)
         if follows or not self._frame.is_fitted:
             seen = embedding if within is None else self.as_drawn(within)
-            self._frame.follow(seen, settle=snapshot.finished or within is not None)
+            settles = settles or snapshot.finished or within is not None
+            self._frame.follow(seen, settle=settles)
         self._write_places(self.points, embedding, snapshot.landmarks)
         self._write_looks(self.points, colors, magnification, above)
         self._draw_both()
@@ -325,9 +329,10 @@ class MapLayers:
         """
         points = self._whole_points()
         if points is not None and len(points.data) == len(colors):
-            self._write_looks(points, colors, magnification, above)
+            looks = colors, magnification, above
+            self._write_looks(points, *looks)
             self.repaint()
-            self.beside.recolor(colors, magnification, above, self.unit, self._hidden)
+            self.beside.recolor(*looks, self.unit, self._hidden, is_moving=True)
 
     def repaint(self) -> None:
         """Draw points that move, as their layer has them."""
