@@ -48,7 +48,7 @@ class Volcano(QWidget):
         self._y: NDArray[np.floating] = np.empty(0)
         self._chosen = ""
         self.setAccessibleName("Volcano plot")
-        self.setMinimumSize(180, 120)
+        self.setMinimumSize(180, 60)
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
