@@ -1,7 +1,8 @@
-"""Shows both docks in each of their states, and finds what is cut off in them.
+r"""Shows both docks in each of their states, and finds what is cut off in them.
 
     xvfb-run -a -s "-screen 0 2100x1300x24" python tools/screenshots.py OUT \
-        [--only cells digits texts nuclei space large] [--themes dark light] [--widths 1100 1500]
+        [--only cells digits texts nuclei space large] [--themes dark light] \
+        [--widths 1100 1500]
 
 For each state, theme and width a picture of the window and, where the long dock is
 scrolled, one of the whole dock are saved in the folder OUT.  A table tells which share
@@ -108,12 +109,8 @@ class Album:
 
     def save_card(self) -> None:
         """Save the card beside the mouse, which is a window of its own."""
-        for theme in self.themes:
-            self.person.viewer.theme = theme
-            self.person.rest(0.2)
-            self.person.dock.hover.card.grab().save(
-                str(self.folder / f"card_{theme}.png")
-            )
+        card, theme = self.person.dock.hover.card, self.person.viewer.theme
+        card.grab().save(str(self.folder / f"card_{theme}.png"))
 
     def _as_opened(self, window: QMainWindow) -> None:
         """Give the inspector the height with which it opens in such a window."""
@@ -482,6 +479,7 @@ def digits(person: Person, shoot: Album, folder: Path) -> None:
     shoot("pictures")
     person.press_escape()
     _brush(person, shoot)
+    person.choose(person.session.clusters.clusters[0].id)
     person.sort(1, 6)
     person.choose(person.session.clusters.clusters[1].id)
     person.sort(2, 6)
@@ -520,11 +518,12 @@ def space(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
     person.wait(lambda: person.session.state == "finished", "the end in space")
     person.rest(0.5)
     shoot("in_space")
-    first, last = person.session.timeline.marks[0], person.session.timeline.marks[-1]
-    person.session.settings.strength /= 3
-    person.run()
+    former = person.session.timeline.marks[-1].number
+    person.dock.game.strength.value /= 3
+    person.wait(lambda: person.session.state == "running", "the game to go on")
+    person.wait(lambda: person.session.state == "finished", "the end")
     strip = person.dock.run.timeline
-    strip.comparison.begin(last.number if last is not first else first.number)
+    strip.comparison.begin(former)
     person.wait(lambda: person.session.comparing.current, "the comparison")
     person.show(strip.comparison)
     person.press(strip.comparison.side_by_side)

@@ -52,6 +52,7 @@ class DataView(Recorder):
     recent_requested = Signal()
     map_requested = Signal(str)
     preparation_offered = Signal(bool)
+    troubled = Signal()
     mixable_changed = Signal(object)
 
 
@@ -287,7 +288,7 @@ def test_no_request_of_a_view_is_left_out(wired):
     asked = {signal for signal, *_ in ASKED}
     elsewhere = {"look.answered", "run.mended", "select.trouble", "hover.trouble"}
     # The dock hands these to another view.
-    elsewhere |= {"data.mixable_changed", "data.preparation_offered"}
+    elsewhere |= {"data.mixable_changed", "data.preparation_offered", "data.troubled"}
     declared = {
         f"{name}.{signal}"
         for name, view in vars(wired.views).items()

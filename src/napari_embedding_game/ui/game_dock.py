@@ -300,6 +300,9 @@ class GameDock(QWidget):
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(inside)
+        self.data.troubled.connect(
+            lambda: scroll.ensureWidgetVisible(self.data.trouble)
+        )
         self.look.answered.connect(lambda: scroll.ensureWidgetVisible(self.look, 0, 0))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -117,6 +117,8 @@ class DataControls(ControlsSection):
     """The key of another map of the session."""
     preparation_offered = Signal(bool)
     """Whether the data are counts that are still to be prepared."""
+    troubled = Signal()
+    """Something failed, and the section tells what."""
     mixable_changed = Signal(object)
     """Tuple of the columns whose batches Harmony can mix now."""
 
@@ -300,6 +302,8 @@ class DataControls(ControlsSection):
     def set_trouble(self, sentence: str) -> None:
         """Tell what failed, "" when it is over."""
         show_text(self.trouble, sentence)
+        if sentence:
+            self.troubled.emit()
 
     # Inside
 

@@ -353,6 +353,7 @@ class RunControls(ControlsSection):
         self._remedy = {k: v for k, v in remedy.items() if getattr(settings, k) != v}
         self.mend.native.setVisible(bool(self._remedy))
         if self._remedy:
+            set_role(self.mend.native, "main")
             said = settings_text(self._remedy)
             self.mend.text = f"Restart with {said}"
             self.mend.tooltip = (

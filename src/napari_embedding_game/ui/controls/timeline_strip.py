@@ -353,6 +353,7 @@ class TimelineStrip(QWidget):
             "came after it stays in the timeline as another branch.",
         )
         self.compare = QPushButton("Compare")
+        self.compare.setProperty("role", "menu")
         self.compare.setToolTip(
             "Choose another map of the timeline: see which points lie elsewhere on it."
         )

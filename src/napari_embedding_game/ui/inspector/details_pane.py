@@ -173,7 +173,7 @@ class DetailsPane(QWidget):
             self.tabs.insertTab(0, self._left, ABOUT)
         if present in self.shortcuts and self.tabs.indexOf(present) >= 0:
             self.tabs.setCurrentWidget(present)
-        self.another.native.setVisible(pictures is not None or has_texts)
+        self._offer_another()
 
     def say(self, hint: str, *, has_map: bool = False) -> None:
         """Show a sentence in place of what is told of a selection.
@@ -251,6 +251,15 @@ class DetailsPane(QWidget):
         self.tabs.setCurrentWidget(view)
         self._arrange()
 
+    def _on_tab(self, _: int) -> None:
+        self._offer_another()
+        self._arrange()
+
+    def _offer_another(self) -> None:
+        """Offer another draw beside what is drawn at random."""
+        is_drawn = self.tabs.currentWidget() in (self.thumbnails, self.texts)
+        self.another.native.setVisible(is_drawn)
+
     def _arrange(self, *, has_map: bool = True) -> None:
         """Give a view of the whole map all the room; without one, tell the hint."""
         self._has_map = has_map
@@ -271,7 +280,9 @@ class DetailsPane(QWidget):
         # A picture is dragged over the tab of the boxes to be put into one.
         self.tabs.tabBar().setChangeCurrentOnDrag(True)
         self.tabs.setMinimumWidth(TABS_NARROWEST)
-        self.tabs.currentChanged.connect(lambda _: self._arrange())
+        self.another.native.setProperty("role", "corner")
+        self.tabs.setCornerWidget(self.another.native)
+        self.tabs.currentChanged.connect(self._on_tab)
         for page in self._pages():  # a widget without a parent outlives the window
             page.setParent(self.tabs)
             page.hide()
@@ -326,10 +337,7 @@ class DetailsPane(QWidget):
         column = QVBoxLayout(pane)
         column.setContentsMargins(0, 0, 6, 0)
         column.setSpacing(4)
-        head = QHBoxLayout()
-        head.addWidget(self.title, 1)
-        head.addWidget(self.another.native)
-        column.addLayout(head)
+        column.addWidget(self.title)
         column.addWidget(self.numbers)
         column.addWidget(self.note)
         let_be_narrow(self.column.native, 8)

@@ -58,6 +58,8 @@ QProgressBar[role="figure"] {{
   text-align: center;
 }}
 QProgressBar[role="figure"]::chunk {{ border-radius: 2px; background: {figure}; }}
+QPushButton[role="menu"] {{ padding-right: 20px; }}
+QPushButton[role="corner"] {{ padding: 2px 10px; }}
 QToolButton[role="edit"] {{
   background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
 }}
