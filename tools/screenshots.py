@@ -437,6 +437,8 @@ def _genes(person: Person, shoot: Callable[[str], None]) -> None:
     person.press(details.markers.plotted)
     person.rest(1)
     shoot("volcano")
+    person.dock.window().resize(min(HEIGHTS), HEIGHTS[min(HEIGHTS)])
+    person.rest(WAIT)
     for name in ("About", "Differences", "Dot plot", "Scatter", "Plate", "Teach"):
         if not _has_tab(details, name):
             continue  # in a wide window it stands beside the tabs
