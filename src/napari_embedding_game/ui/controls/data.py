@@ -423,6 +423,7 @@ class DataControls(ControlsSection):
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
         self.join.wanted.connect(self._join_again)
         self.measure.wanted.connect(self.load_requested)
+        self.measure.offered.connect(self._mark_next)
         self.measure.images.ticked.connect(self._on_image_ticked)
         self.stale.wanted.connect(self._read_labels_again)
         self.way.map_requested.connect(self.map_requested)
@@ -581,10 +582,20 @@ class DataControls(ControlsSection):
         self._form.setRowVisible(1, bool(columns))
 
     def _show(self, dataset: Dataset | None) -> None:
-        set_role(self.open_button.native, "" if dataset else "main")
+        self._mark_next()
         show_text(self.title, dataset.name if dataset else "")
         show_text(self.summary, self._busy or _summary(dataset))
         self._show_notes(() if dataset is None else dataset.notes)
+
+    def _mark_next(self) -> None:
+        """Give the colour of what is to be pressed next to one button, or to none."""
+        is_first = self._session.dataset is None
+        can_measure = not self.measure.isHidden()
+        for button, is_next in (
+            (self.open_button, is_first and not can_measure),
+            (self.measure.measure, is_first and can_measure),
+        ):
+            set_role(button.native, "main" if is_next else "")
 
     def _show_notes(self, notes: Sequence[str]) -> None:
         """Tell what was done to the data, but for what is told beside a choice."""
