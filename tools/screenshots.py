@@ -398,7 +398,7 @@ def _trust(person: Person, shoot: Callable[[str], None]) -> None:
 
 def _looks(person: Person, shoot: Callable[[str], None]) -> None:
     look = person.dock.look
-    for choice in ("Stretched (far from its like)", "Squeezed (pressure)"):
+    for choice in ("Stretched (far from similar)", "Squeezed (pressure)"):
         person.color_by(choice)
     person.color_by(LONG_COLUMN)
     person.show(look.legend)

@@ -14,7 +14,11 @@ from napari_embedding_game.data import harmony as module
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import made_components
 from napari_embedding_game.data.formats.anndata import from_anndata, read_anndata
-from napari_embedding_game.data.harmony import batch_columns, mixed_by_harmony
+from napari_embedding_game.data.harmony import (
+    batch_columns,
+    mixed_by_harmony,
+    told_of_batches,
+)
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.recipe import Recipe, apply_recipe
 from napari_embedding_game.data.stages import finish
@@ -140,8 +144,13 @@ def test_what_is_not_made_of_components_is_not_mixed(components):
 
 
 def test_columns_that_can_name_batches(dataset):
-    assert batch_columns(dataset.obs) == ["kind", "day"]
+    assert batch_columns(dataset.obs) == ["day", "kind"]  # of samples first
     assert batch_columns(dataset.obs[:20]) == []
+
+
+def test_who_mixes_kinds_of_cells_is_told():
+    assert "seems to tell kinds" in told_of_batches("cell_type")
+    assert "seems to" not in told_of_batches("donor")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +160,7 @@ def test_columns_that_can_name_batches(dataset):
         ("gaps", "3 of 239 cells have no value there: choose another column"),
         ("barcode", "names no batches, because it has 239 different values for 239"),
         ("depth", "names no batches"),
-        ("sample", 'cells has no column "sample" .* choose one of kind, day'),
+        ("sample", 'cells has no column "sample" .* choose one of day, kind'),
     ],
 )
 def test_columns_that_cannot(dataset, key, sentence):

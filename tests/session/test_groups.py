@@ -53,7 +53,6 @@ def test_conditions_inside_the_selection(session, choice):
     groups = choice.groups(stim)
     np.testing.assert_array_equal(np.flatnonzero(groups.inside), np.arange(1, 20, 2))
     np.testing.assert_array_equal(np.flatnonzero(groups.outside), np.arange(0, 20, 2))
-    assert "not independent" in groups.note
     groups = choice.groups(donor)
     np.testing.assert_array_equal(np.flatnonzero(groups.inside), np.arange(1, 20, 4))
     assert groups.outside.sum() == 15

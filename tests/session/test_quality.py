@@ -19,7 +19,6 @@ from napari_embedding_game.session.quality import (
     group_columns,
     label_column,
     more_neighbors,
-    names_samples,
     quality_job,
 )
 from napari_embedding_game.session.run.run import UNPACED
@@ -89,27 +88,6 @@ def test_groups_count_and_numbers_and_texts_do_not(session, dataset):
         assert label_column(session) == expected
     play(session)
     assert np.isfinite(quality_job(session)().accuracy)
-
-
-@pytest.mark.parametrize(
-    ("column", "expected"),
-    [
-        ("stim", True),
-        ("Batch", True),
-        ("donor_id", True),
-        ("SampleID", True),
-        ("patients", True),
-        ("sample.1", True),
-        ("cell_type", False),
-        ("seurat_clusters", False),
-        ("stimulus_response_class", False),
-        ("leiden", False),
-        ("ontology", False),
-        ("orig.ident", True),
-    ],
-)
-def test_columns_of_samples_are_known_by_their_names(column, expected):
-    assert names_samples(column) is expected
 
 
 def test_a_map_that_follows_samples_is_told_apart_from_one_that_follows_kinds():

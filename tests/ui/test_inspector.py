@@ -10,6 +10,8 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.session.cluster_report import Contrast
+from napari_embedding_game.ui.inspector.bar_charts import LOWER, ROW, ContrastBars
 from napari_embedding_game.ui.inspector.cluster_table_model import (
     ID_ROLE,
     PRESSURE,
@@ -21,6 +23,7 @@ from napari_embedding_game.ui.inspector.details_pane import (
     TABS_NARROWEST,
 )
 from napari_embedding_game.ui.inspector.volcano import told_p
+from napari_embedding_game.ui.style.theme import theme_colors
 
 
 @pytest.fixture
@@ -307,7 +310,8 @@ def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     found = played.details.markers.result
     line, state = played.details.markers.line, played.details.markers.state
     assert not state.isVisible()  # one line, as the table is to have the room
-    assert line.text() == state.text() in line.toolTip()
+    assert line.text() == "p-values only rank. 10 points against 30."
+    assert state.text() in line.toolTip()
     assert found.n_inside == 10
     assert found.n_outside == 30
     played.details.markers.table.selectRow(0)
@@ -321,6 +325,31 @@ def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     assert played.details.markers.state.text().startswith("Select two or more")
     assert state.isVisible()
     assert line.text() == ""
+
+
+def test_measurements_make_no_cluster_pure(played, dataset):
+    dataset.obs["depth"] = np.linspace(0.0, 1.0, 40)
+    table = played.clusters.table
+    played.clusters.refresh("kind")
+    assert not table.isColumnHidden(PURITY)
+    played.clusters.refresh("depth")
+    assert table.isColumnHidden(PURITY)
+
+
+def test_bars_of_differences_grow_to_both_sides(qtbot):
+    bars = ContrastBars()
+    qtbot.addWidget(bars)
+    bars.set_theme(theme_colors("dark"))
+    bars.set_contrasts(
+        [Contrast("up", 3.0, 1.0, 2.0), Contrast("down", 1.0, 3.0, -2.0)]
+    )
+    bars.resize(400, 2 * ROW)
+    picture = bars.grab().toImage()
+    blue = theme_colors("dark").line
+    line = [x for x in range(400) if picture.pixelColor(x, 10) == blue]
+    lower = [x for x in range(400) if picture.pixelColor(x, ROW + 10) == LOWER]
+    assert max(lower) <= min(line)
+    assert len(lower) == pytest.approx(len(line), abs=3)
 
 
 def test_the_heading_of_the_purity_is_never_cut(qtbot, played):
@@ -425,7 +454,8 @@ def test_two_conditions_are_compared_plotted_and_saved(
     top = str(pane.result.names[0])
     assert top == str(session.dataset.profile_names[2])
     assert pane.state.text().startswith("15 points against 15.")
-    assert "not independent" in pane.state.text()
+    assert pane.line.text() == "p-values only rank. 15 points against 15."
+    assert "not independent" in pane.line.toolTip()
     QTest.mouseClick(pane.plotted, Qt.MouseButton.LeftButton)
     assert pane.pages.currentWidget() is pane.volcano
     place = pane.volcano.place(0)

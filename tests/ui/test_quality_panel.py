@@ -179,7 +179,7 @@ def test_what_landmarks_stand_for_is_told_with_the_true_energy():
     found = replace(FOUND, bound=bound, energy=2_000.0)
     assert "82% of the repulsion" in told_bound(found)
     # 2000 + 0.5 * (1100 - 100 - 900)
-    assert "2,000 by the landmarks, 2,050 by all" in told_bound(found)
+    assert "by all pairs: 2,050." in told_bound(found)
     unknown = replace(found, bound=replace(bound, repulsion=np.nan))
     assert told_bound(unknown).endswith("among all pairs.")
 

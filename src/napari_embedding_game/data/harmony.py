@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.column_names import names_kinds, names_samples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -28,20 +29,31 @@ _ITERATION = re.compile(r"Iteration (\d+) of (\d+)")
 
 
 def batch_columns(obs: pd.DataFrame) -> list[str]:
-    """Return the names of the columns of `obs` whose levels can be batches."""
+    """Return the names of the columns of `obs` whose levels can be batches.
+
+    Those that name samples come first, those that name kinds of cells last.
+    """
     names = obs.columns[~obs.columns.duplicated(keep=False)]
-    return [
+    found = [
         name
         for name in names
         if isinstance(name, str) and not _trouble(obs[name], name)
     ]
+    return sorted(found, key=lambda name: (names_kinds(name), not names_samples(name)))
 
 
 def told_of_batches(key: str) -> str:
     """Return what it means that the batches of a column were mixed."""
-    return (
+    told = (
         f'Harmony mixed the levels of "{key}" in the components: what they differ in '
         "throughout is gone from the map, while the genes are as they were."
+    )
+    if not names_kinds(key):
+        return told
+    return (
+        f'{told} "{key}" seems to tell kinds of cells: these were laid onto each '
+        "other, and the map cannot show them apart. Choose the column of the samples, "
+        "or none."
     )
 
 

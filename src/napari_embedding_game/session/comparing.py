@@ -63,11 +63,13 @@ class Compared:
     def told(self) -> str:
         """Return in words what differs."""
         half = float(np.median(self.maps.moved))
+        is_near = half < FAR_OFF
         text = (
             f"{self.maps.kept:.0%} of a point's neighbours are the same on both maps. "
-            f"Half of the points move by less than {half:.0%} of the map's radius"
+            f"Half of the points move by {'less' if is_near else 'more'} than "
+            f"{half:.0%} of the map's radius"
         )
-        text += "." if half < FAR_OFF else ": whole islands may have changed places."
+        text += "." if is_near else ": whole islands may have changed places."
         if self.qualities is not None:
             here, there = self.qualities
             text += (

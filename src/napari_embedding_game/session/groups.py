@@ -18,10 +18,6 @@ MOST_LEVELS = 60
 """Columns with more levels, such as barcodes, are no groups."""
 FEWEST = 3
 """Points of a level in the selection, below which it is not offered."""
-NOT_INDEPENDENT = (
-    "Cells of one sample are not independent: p-values rank genes, and prove nothing "
-    "of patients."
-)
 
 EACH_SAMPLE_ONCE = "Each sample counts once."
 MOST_SAMPLES = 500
@@ -73,8 +69,6 @@ class Groups:
     """(N,)"""
     outside: NDArray[np.bool_] | None
     """(N,); None for all others."""
-    note: str = ""
-    """What is to be told beside the figures."""
 
 
 class GroupChoice:
@@ -142,7 +136,7 @@ class GroupChoice:
             one, other = against.levels
             inside = chosen & (levels == one)
             outside = chosen & (levels == other if other else levels != one)
-            return Groups(inside, outside, NOT_INDEPENDENT)
+            return Groups(inside, outside)
         return Groups(chosen, None)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy.methods import n_searched
 from napari_embedding_game.core.types import StartSettings
+from napari_embedding_game.data.column_names import names_kinds, names_samples
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.map_quality import (
@@ -26,36 +26,6 @@ MOST_LEVELS, MOST_COLUMNS = 100, 20
 """Of columns of groups that are compared with the map."""
 FOLLOWED = 0.5
 """Agreement of the map with a column of samples from which it is told."""
-# fmt: off
-SAMPLE_WORDS = frozenset({
-    "batch", "sample", "donor", "patient", "subject", "individual",
-    "animal", "mouse", "replicate", "library", "lane", "run",
-    "plate", "well", "chip", "slide", "stim", "stimulation",
-    "treatment", "condition", "dataset", "study", "project", "site",
-    "lab", "technology", "tech", "protocol", "platform", "assay",
-    "chemistry", "day", "date", "time", "timepoint", "experiment",
-    "field", "image", "orig", "ident", "cohort", "channel", "pool",
-    "source", "rep",
-})
-KIND_WORDS = frozenset({
-    "type", "celltype", "class", "subclass", "label", "annotation",
-    "cluster", "leiden", "louvain", "kind", "lineage", "phase",
-    "state", "subtype", "cell", "ontology", "prediction", "identity",
-})
-# fmt: on
-"""Words by which a column is known to tell where a cell comes from, or what it is."""
-
-
-def names_samples(column: str) -> bool:
-    """Return whether a column, by its name, tells samples, donors, batches or days."""
-    return bool(_words(column) & SAMPLE_WORDS)
-
-
-def _words(column: str) -> set[str]:
-    """Return the words of a column's name, each with and without a plural's s."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column).lower()
-    words = re.findall(r"[a-z]+", spaced)
-    return {*words, *(word.removesuffix("s") for word in words)}
 
 
 def followed_samples(quality: MapQuality) -> ColumnAgreement | None:
@@ -68,7 +38,7 @@ def followed_samples(quality: MapQuality) -> ColumnAgreement | None:
     for column in followed:
         if names_samples(column.name):
             return column
-        if not _words(column.name) & KIND_WORDS and _beats_clusters(column, quality):
+        if not names_kinds(column.name) and _beats_clusters(column, quality):
             return column
     return None
 

@@ -19,6 +19,8 @@ SURE, LARGE = 0.05, 1.0
 """Adjusted p-value and log2 fold change from which a gene stands out."""
 MOST_CHANGE, LEAST_P = 10.0, 1e-300
 """Beyond these a gene is drawn at the edge."""
+USUAL = 0.99
+"""Share of the genes that are not sure which the axis has room for in any case."""
 N_NAMED = 10
 """Genes on each side whose names are written, where there is room."""
 _HIGHER, _LOWER, _OTHER, _LINE = "#3f7cb5", "#d9804f", "#b8b8b8", "#888888"
@@ -59,6 +61,37 @@ def draw_volcano(plot: VolcanoPlot) -> Any:
     return figure
 
 
+def drawn_changes(
+    changes: NDArray[np.floating], p_values: NDArray[np.floating]
+) -> NDArray[np.floating]:
+    """Return the changes that are drawn: those beyond the axis lie at its end.
+
+    The axis reaches as far as the genes that are sure and nearly all others. Genes
+    without a count on one side, whose change has no bound, would squeeze the others.
+
+    Parameters
+    ----------
+    changes : ndarray of shape (G,)
+        log2 fold changes; NaN where there is none.
+    p_values : ndarray of shape (G,)
+        Adjusted.
+
+    Returns
+    -------
+    ndarray of shape (G,)
+        NaN where there is none.
+    """
+    known = np.isfinite(changes)
+    if not known.any():
+        return changes
+    size = np.abs(changes)
+    usual = np.quantile(size[known], USUAL)
+    sure = size[known & (p_values < SURE)].max(initial=0.0)
+    limit = min(max(usual, sure, 2 * LARGE), MOST_CHANGE)
+    drawn: NDArray[np.floating] = np.clip(changes, -limit, limit)
+    return drawn
+
+
 def write_volcano(plot: VolcanoPlot, path: Path) -> None:
     """Write the drawing as the ending says: .pdf, .svg or .png; its text stays text.
 
@@ -84,7 +117,7 @@ def paint_volcano(
     diameter : float
         Of a gene, in points.
     """
-    x = np.clip(plot.changes, -MOST_CHANGE, MOST_CHANGE)
+    x = drawn_changes(plot.changes, plot.p_values)
     y = -np.log10(np.maximum(plot.p_values, LEAST_P))
     is_known = np.isfinite(x + y)
     stands_out = is_known & (y > -np.log10(SURE)) & (abs(x) > LARGE)

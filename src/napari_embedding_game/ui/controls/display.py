@@ -93,10 +93,10 @@ class DisplayControls(ControlsSection):
         self.landmarks = CheckBox(
             text="Show landmarks",
             value=self._look.show_landmarks,
-            tooltip="Show the landmarks, the middle of each cluster, as pale rings. "
-            "With their layer selected in napari's list they can be dragged while the "
-            "game runs, and the points give way; A adds one under the mouse, Delete "
-            "takes it away.",
+            tooltip="Show the landmarks, of which the clusters are made, as pale "
+            "rings. With their layer selected in napari's list they can be dragged "
+            "while the game runs, and the points give way; A adds one under the mouse, "
+            "Delete takes it away.",
         )
         self.names = CheckBox(
             text="Show names",
@@ -108,7 +108,8 @@ class DisplayControls(ControlsSection):
             text="Lines to neighbours",
             value=self._look.show_far,
             tooltip="From selected points to those of their nearest neighbours in the "
-            "data that lie elsewhere on the map: there the map is torn.",
+            "data that lie elsewhere on the map. A few are usual; where many lines go "
+            "the same way, the map has torn a group apart.",
         )
         self.legend = LegendView()
         rows = form()

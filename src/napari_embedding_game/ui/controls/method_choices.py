@@ -207,8 +207,9 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
             "min": 10,
             "max": 1000,
             "step": 10,
-            "tooltip": "Number of landmarks, and so of clusters: more give finer "
-            "clusters and a more exact repulsion (L in the paper).",
+            "tooltip": "Number of landmarks, which push the points apart and are "
+            "merged into the clusters: more give finer ones and a more exact repulsion "
+            "(L in the paper).",
         },
         "n_neighbors": {
             "min": 2,

@@ -110,9 +110,9 @@ def told_parts(parts: GraphParts | None) -> list[str]:
 
 BOUND_TIP = (
     "The points do not push one another one by one: a few landmarks stand for them. "
-    "Their push is never more than that of all points; the more of it they reach, the "
-    "nearer the map is to one for which every pair was worked out. More landmarks "
-    "reach more."
+    "The more of the push of all points they reach, the nearer the map is to one for "
+    "which every pair was worked out; more landmarks reach more. The cost, under Map, "
+    "is that of the landmarks' push, in which each point pushes itself as well."
 )
 
 
@@ -131,7 +131,7 @@ def told_bound(found: MapQuality) -> str:
     energy = bound.true_energy(found.energy)
     if math.isnan(energy):
         return f"{told}."
-    return f"{told}: energy {found.energy:,.0f} by the landmarks, {energy:,.0f} by all."
+    return f"{told}. True energy, by all pairs: {energy:,.0f}."
 
 
 def told_grid(error: float) -> str:
@@ -155,7 +155,8 @@ def told_columns(columns: tuple[ColumnAgreement, ...]) -> str:
     ]
     if not told:
         return ""
-    return f"Neighbours of the same group, low where groups mix: {', '.join(told)}."
+    shares = ", ".join(told)
+    return f"Neighbours of the same group, high where groups lie apart: {shares}."
 
 
 def told_samples(

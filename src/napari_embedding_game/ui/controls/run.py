@@ -40,11 +40,11 @@ WORDS_MS = 250
 changes in a window with a canvas has all of the window put together anew."""
 RESTORED = "The map as it was saved. Continue plays on, Restart anew."
 RUN_TIP = "Lay out the map from its start. A map that is there stays in the timeline."
-FINISHED = "Finished. Click a cluster, or move Repulsion."
+FINISHED = "Finished. Click a cluster, or change Repulsion."
 LAID_OUT = "Finished. The library has laid the map out."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
-LOOKED_BACK = "An earlier map. Continue plays on from here."
+LOOKED_BACK = "A map of the timeline. Continue plays on."
 CARRIED_TIP = (
     "Put every point where it lies on the former map and play on from there, so that "
     "the two maps can be compared. Run lays this one out from a start of its own."
@@ -384,7 +384,7 @@ def _status_text(snapshot: Snapshot) -> str:
 def _squeezed_text(snapshot: Snapshot) -> str:
     if not snapshot.has_pressure:
         return NO_PRESSURE
-    return f"{snapshot.pressured_share:.0%} of points squeezed (crowded, not wrong)"
+    return f"{snapshot.pressured_share:.0%} of points squeezed (crowded)"
 
 
 def _stage_text(progress: Progress, state: State) -> str:

@@ -92,8 +92,9 @@ class SelectionControls(ControlsSection):
         self.lasso.native.setCheckable(True)
         self.brush = PushButton(
             text="Brush",
-            tooltip="Paint over points: those like them from elsewhere are drawn in to "
-            "the rim, strangers step out; let go, and the map is as before (B).",
+            tooltip="Paint over points to select them. While you paint, points like "
+            "them that lie elsewhere come to the rim of the brush, and unlike ones "
+            "step aside; when you let go, all are back in their places (B).",
         )
         self.brush.native.setCheckable(True)
         self.brush_size = BrushSize()

@@ -61,8 +61,10 @@ class StabilityPanel(QWidget):
         self.seeds = QSpinBox()
         self.seeds.setRange(1, MOST_SEEDS)
         self.seeds.setValue(N_SEEDS)
-        self.seeds.setSuffix(" seeds")
-        self.seeds.setToolTip("How many other maps are made. More take longer.")
+        self.seeds.setSuffix(" maps")
+        self.seeds.setToolTip(
+            "How many other maps are made; each takes about as long as this one."
+        )
         self.bar = QProgressBar()
         self.bar.setFixedHeight(16)
         self.bar.setTextVisible(False)

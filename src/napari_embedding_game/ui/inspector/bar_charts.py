@@ -15,15 +15,24 @@ from napari_embedding_game.ui.style.theme import ThemeColors
 ROW, BAR = 20, 11
 NAME_SHARE = 0.42
 """Share of the width for the names."""
+LOWER = QColor("#d9804f")
+"""Of a bar to the left."""
 
 
 class Bars(QWidget):
-    """Rows of a name, a bar and a number."""
+    """Rows of a name, a bar and a number.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    is_signed : bool
+        Bars grow from the middle: to the left where they are negative.
+    """
+
+    def __init__(self, *, is_signed: bool = False) -> None:
         super().__init__()
         self._rows: list[tuple[str, float, float | None, str]] = []
         self._colors: ThemeColors | None = None
+        self._is_signed = is_signed
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setMinimumWidth(150)
 
@@ -84,14 +93,20 @@ class Bars(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colors.foreground)
         painter.drawRoundedRect(bar, 2, 2)
-        color = colors.line if length >= 0 else QColor("#d9804f")
-        filled = QRectF(bar)
-        filled.setWidth(room * min(abs(length), 1.0))
-        painter.setBrush(color)
-        painter.drawRoundedRect(filled, 2, 2)
+        painter.setBrush(colors.line if length >= 0 else LOWER)
+        painter.drawRoundedRect(self._filled(bar, length), 2, 2)
         if mark is not None:
             line = QRectF(left + room * mark - 1, bar.top() - 2, 2, BAR + 4)
             painter.fillRect(line, colors.text)
+
+    def _filled(self, bar: QRectF, length: float) -> QRectF:
+        """Return the part of a bar that a length fills."""
+        size = min(abs(length), 1.0) * bar.width()
+        if not self._is_signed:
+            return QRectF(bar.left(), bar.top(), size, bar.height())
+        middle = bar.center().x()
+        left = middle - size / 2 if length < 0 else middle
+        return QRectF(left, bar.top(), size / 2, bar.height())
 
 
 class CompositionBars(Bars):
@@ -128,11 +143,14 @@ class CompositionBars(Bars):
 class ContrastBars(Bars):
     """The columns in which the selection differs most from the rest."""
 
+    def __init__(self) -> None:
+        super().__init__(is_signed=True)
+
     def set_contrasts(self, contrasts: Sequence[Contrast]) -> None:
-        """Show these columns; blue is higher inside, orange lower."""
+        """Show these columns; to the right higher inside, left lower."""
         self.setToolTip(
-            "Columns that differ most from the rest, in standard deviations: blue is "
-            "higher in the selection, orange lower."
+            "Columns that differ most from the rest, in standard deviations: to the "
+            "right (blue) higher in the selection, to the left (orange) lower."
         )
         largest = max((abs(c.difference) for c in contrasts), default=1.0)
         self.set_rows(

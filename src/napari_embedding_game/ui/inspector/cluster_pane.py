@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
-from napari_embedding_game.session.cluster_report import as_levels
+from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
@@ -36,7 +36,7 @@ class ClusterPane(QWidget):
         super().__init__()
         self._session = session = workspace.session
         self._palette = workspace.palette
-        self._levels: tuple[object, str, pd.Series] | None = None
+        self._levels: tuple[object, str, pd.Series | None] | None = None
         self.search = SearchBox(
             lambda: names_in(session), lambda hit: show_search_result(workspace, hit)
         )
@@ -82,11 +82,15 @@ class ClusterPane(QWidget):
         self.table.set_rows(rows)
 
     def _levels_of(self, column: str) -> pd.Series | None:
-        """Return each point's value of a column."""
+        """Return each point's value of a column; None for one of measurements.
+
+        These are seldom equal: no cluster is pure.
+        """
         dataset = self._session.dataset
         if dataset is None or column not in dataset.obs:
             return None
         if self._levels is None or self._levels[:2] != (dataset, column):
-            levels = as_levels(dataset.obs[column]).rename(column)
+            values = dataset.obs[column]
+            levels = None if is_continuous(values) else as_levels(values).rename(column)
             self._levels = (dataset, column, levels)
         return self._levels[2]

@@ -76,6 +76,12 @@ SAMPLES_TIP = (
     "Cells of one donor are not independent, so that a test of cells finds differences "
     "between donors as well."
 )
+RANKS = "p-values only rank."
+RANKS_TIP = (
+    "The p-values put the rows in an order and prove nothing: points of one sample are "
+    "not independent, and clusters were found in these numbers. For a test, compare "
+    "samples: More, Samples (pseudobulk)."
+)
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
 
@@ -102,7 +108,6 @@ class MarkersPane(QWidget):
         """All columns, by falling score."""
         self.groups = GroupChoice(session)
         self._offered: tuple[Against, ...] = (REST,)
-        self._note = ""
         self.against = QComboBox()
         self.levels = LevelBoxes()
         self.plotted = QPushButton("Volcano")
@@ -183,12 +188,9 @@ class MarkersPane(QWidget):
             self._show_none("Select two or more points to find their markers.")
             return
         groups = self.groups.groups(self._against())
-        self._note = groups.note
         against, selected = self._against(), selection.points.copy()
         method: MarkerMethod = "wilcoxon" if self.by_ranks.isChecked() else "t-test"
         self._samples = samples = self._sample_column()
-        if samples:
-            self._note = EACH_SAMPLE_ONCE
 
         def find() -> Generator[float, None, MarkerTable]:
             expression = dataset.expression
@@ -435,10 +437,12 @@ class MarkersPane(QWidget):
         what = "samples" if self._samples else "points"
         sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
         told = "" if dataset is None else dataset.expression.told
-        text = " ".join(part for part in (sizes, self._note or told) if part)
+        told = EACH_SAMPLE_ONCE if self._samples else told
+        text = " ".join(part for part in (sizes, told) if part)
         self._say(text)
-        self.line.setText(text)
-        self.line.setToolTip(f"{text} {SAMPLES_TIP}" if self._samples else text)
+        self.line.setText(text if self._samples else f"{RANKS} {sizes}")
+        meant = SAMPLES_TIP if self._samples else RANKS_TIP
+        self.line.setToolTip(f"{text} {meant}")
         self.state.hide()
         self.table.show_markers(markers)
         self.volcano.show_markers(markers)

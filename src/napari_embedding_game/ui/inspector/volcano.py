@@ -12,9 +12,9 @@ from napari_embedding_game.core.inspect.markers import MarkerTable
 from napari_embedding_game.data.export.volcano_figure import (
     LARGE,
     LEAST_P,
-    MOST_CHANGE,
     N_NAMED,
     SURE,
+    drawn_changes,
 )
 from napari_embedding_game.ui.style.theme import ThemeColors
 
@@ -67,8 +67,7 @@ class Volcano(QWidget):
         if markers is None:
             self._x = self._y = np.empty(0)
         else:
-            change = markers.logfoldchanges
-            self._x = np.clip(change, -MOST_CHANGE, MOST_CHANGE)
+            self._x = drawn_changes(markers.logfoldchanges, markers.pvals_adj)
             self._y = -np.log10(np.maximum(markers.pvals_adj, LEAST_P))
         self.update()
 

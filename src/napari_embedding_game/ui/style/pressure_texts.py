@@ -4,8 +4,8 @@ from __future__ import annotations
 
 PRESSURE_CHOICE = "Squeezed (pressure)"
 PRESSURE_MEANS = (
-    "pressure: how far a point would leave the map if there were one dimension more. "
-    "High pressure tells that the map is crowded there, not that a point is in a "
-    "wrong place."
+    "pressure: how far the crowd around a point would push it out of the map, were "
+    "there room. High pressure tells that the map is crowded there, not that a point "
+    "is in a wrong place."
 )
 NO_PRESSURE = "This method does not define pressure."

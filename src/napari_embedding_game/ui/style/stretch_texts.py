@@ -6,12 +6,12 @@ import math
 
 from napari_embedding_game.core.types import FAR, Snapshot
 
-STRETCH_CHOICE = "Stretched (far from its like)"
+STRETCH_CHOICE = "Stretched (far from similar)"
 STRETCH_MEANS = (
     "stretch: how far apart this map draws a point and the points most like it in the "
     f"data, where 1 is usual. From {FAR:.0f} on it lies far from similar points: do "
-    "not believe its place nor its surroundings; True neighbours, under Selection, "
-    "shows where it belongs."
+    "not trust its place or the points around it; True neighbours, under Selection, "
+    "shows where those like it are."
 )
 NO_STRETCH = (
     "The stretch of this map is not known: it is of an older file or other data."

@@ -1,0 +1,41 @@
+"""What a column of metadata holds, by its name: samples, or kinds of cells."""
+
+from __future__ import annotations
+
+import re
+
+# fmt: off
+SAMPLE_WORDS = frozenset({
+    "batch", "sample", "donor", "patient", "subject", "individual",
+    "animal", "mouse", "replicate", "library", "lane", "run",
+    "plate", "well", "chip", "slide", "stim", "stimulation",
+    "treatment", "condition", "dataset", "study", "project", "site",
+    "lab", "technology", "tech", "protocol", "platform", "assay",
+    "chemistry", "day", "date", "time", "timepoint", "experiment",
+    "field", "image", "orig", "ident", "cohort", "channel", "pool",
+    "source", "rep",
+})
+KIND_WORDS = frozenset({
+    "type", "celltype", "class", "subclass", "label", "annotation",
+    "cluster", "leiden", "louvain", "kind", "lineage", "phase",
+    "state", "subtype", "cell", "ontology", "prediction", "identity",
+})
+# fmt: on
+"""Words by which a column is known to tell where a cell comes from, or what it is."""
+
+
+def names_samples(column: str) -> bool:
+    """Return whether a column, by its name, tells samples, donors, batches or days."""
+    return bool(_words(column) & SAMPLE_WORDS)
+
+
+def names_kinds(column: str) -> bool:
+    """Return whether a column, by its name, tells what a cell is, not its sample."""
+    return bool(_words(column) & KIND_WORDS) and not names_samples(column)
+
+
+def _words(column: str) -> set[str]:
+    """Return the words of a column's name, each with and without a plural's s."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column).lower()
+    words = re.findall(r"[a-z]+", spaced)
+    return {*words, *(word.removesuffix("s") for word in words)}
