@@ -105,6 +105,7 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     recipe = person.dock.data.recipe
     person.unfold(recipe.quality.fold)
     person.press(recipe.quality.doublets)
+    person.rest(0.5)
     shoot("conditions_quality")
     person.prepare_counts()
     print(person.dock.data.notes.text())
