@@ -22,11 +22,10 @@ import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
 from PIL import Image
 from skimage.io import imsave
 
+from palette import in_few_colors, palette_of
 from person import Person
 
 WINDOW = (1500, 950)
-COLORS, N_EXACT = 255, 128
-"""Colours of a picture, and those of them that are its most frequent ones."""
 N_EXAMPLES = 10
 """Pictures that are sorted into each box."""
 N_SOME = 100
@@ -276,21 +275,11 @@ TUTORIALS = {
 }
 
 
-def in_few_colors(picture: Image.Image) -> Image.Image:
-    """Return a picture with a palette: buttons and texts keep their colours exactly."""
-    counted = sorted(picture.getcolors(picture.width * picture.height), reverse=True)
-    exact = [channel for _, color in counted[:N_EXACT] for channel in color]
-    rare_too = Image.Quantize.MAXCOVERAGE  # as the colours of points are
-    others = picture.quantize(COLORS - N_EXACT, method=rare_too).getpalette()
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(exact + others[: 3 * (COLORS - N_EXACT)])
-    return picture.quantize(palette=palette, dither=Image.Dither.NONE)
-
-
 def save(viewer, path: Path) -> None:
     """Save the window as a small PNG."""
     picture = Image.fromarray(viewer.screenshot(canvas_only=False, flash=False))
-    picture = in_few_colors(picture.convert("RGB"))
+    picture = picture.convert("RGB")
+    picture = in_few_colors(picture, palette_of(picture))
     picture.save(path, optimize=True)
     size = path.stat().st_size
     print(f"{path.name}: {size / 1000:.0f} kB")
