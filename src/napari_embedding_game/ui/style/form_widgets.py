@@ -100,6 +100,15 @@ def add_row(layout: QFormLayout, label: str, widget: ValueWidget | QWidget) -> N
     layout.addRow(caption, native)
 
 
+def box_readout(slider: QWidget, width: int) -> None:
+    """Show the number of a magicgui slider in a field, as it can be typed."""
+    slider.layout().setContentsMargins(0, 0, 0, 0)
+    readout = slider.findChild(QAbstractSpinBox)
+    readout.setStyleSheet("")  # superqt's hides the field
+    readout.setFixedWidth(width)
+    readout.setAlignment(Qt.AlignmentFlag.AlignCenter)
+
+
 def let_be_narrow(combo: QComboBox, n_letters: int) -> None:
     """Let a list be as narrow as some letters, however long its entries are."""
     combo.setSizeAdjustPolicy(
