@@ -53,7 +53,7 @@ ABOUT = "About"
 """Tab of what else stands at the left of the tabs."""
 LEFT_NARROWEST, TABS_NARROWEST = 168, 210
 """Pixels in which names and numbers can still be read."""
-NARROW = 520
+NARROW = 600
 """Pixels below which the left part is a tab: a table needs the room of both."""
 
 
