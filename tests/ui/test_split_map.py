@@ -7,7 +7,7 @@ import pytest
 
 from napari_embedding_game.session.panels import Panel
 from napari_embedding_game.ui.canvas.hover_watch import point_at
-from napari_embedding_game.ui.canvas.overlays.panel_captions import caption
+from napari_embedding_game.ui.canvas.overlays.panel_captions import caption, room_at
 from napari_embedding_game.ui.style.halo_text import half_size
 
 
@@ -114,6 +114,13 @@ def test_data_without_groups_offer_no_split(layers, dock, session, dataset):
     session.load(replace(dataset, obs=dataset.obs[["counts"]]))
     assert dock.look.split_by.native.isHidden()
     assert session.look.split_by == ""
+
+
+def test_a_caption_stays_within_the_canvas():
+    assert room_at(400, 200, 0, 800) == 200
+    assert room_at(80, 200, 0, 800) == 160  # the panel's edge is beyond the canvas
+    assert room_at(720, 200, 0, 800) == 160
+    assert room_at(-20, 200, 0, 800) == 200  # its middle is
 
 
 def test_a_caption_is_cut_to_its_panel():

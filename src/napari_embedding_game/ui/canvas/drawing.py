@@ -446,6 +446,7 @@ class Drawing(QObject):
         self._unwanted = self._session.placed_on
 
     def _on_theme(self, event: object = None) -> None:
+        self.layers.follow_theme()
         if self.layers.behind.layer is not None or not self._session.selection.is_empty:
             self.redraw()
 

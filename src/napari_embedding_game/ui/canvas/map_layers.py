@@ -29,6 +29,7 @@ from napari_embedding_game.ui.canvas.points_layer import (
     LANDMARK_SIZE,
     LANDMARKS_HELP,
     Faded,
+    color_landmarks,
     landmarks_layer,
     point_size,
     points_layer,
@@ -367,6 +368,11 @@ class MapLayers:
         self._landmarks_shown = shown
         if self.landmarks is not None and not self._is_blank:
             _set_visible(self.landmarks, shown)
+
+    def follow_theme(self) -> None:
+        """Draw the landmarks so that they are seen on the canvas of another theme."""
+        if self.landmarks is not None:
+            color_landmarks(self.landmarks, on_light=self._viewer.theme == "light")
 
     def fade_landmarks(self, faded: bool) -> None:
         """Let the landmarks step back while some of the points stand out."""
@@ -768,7 +774,11 @@ class MapLayers:
         """Add a layer of landmarks, which the next snapshot puts into place."""
         active = self._viewer.layers.selection.active
         middle = self._box_corners().mean(axis=0)
-        layer = landmarks_layer(np.tile(middle, (n_landmarks, 1)), self._frame.unit)
+        layer = landmarks_layer(
+            np.tile(middle, (n_landmarks, 1)),
+            self._frame.unit,
+            on_light=self._viewer.theme == "light",
+        )
         layer.visible = self._landmarks_shown and not self._is_blank
         self._viewer.add_layer(layer)
         layer.help = LANDMARKS_HELP  # napari takes it away from a layer that comes
