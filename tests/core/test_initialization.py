@@ -237,3 +237,15 @@ def test_points_without_a_place_are_put_among_their_neighbours():
     found = among_neighbors(layout, np.array([1, 2, 4, 5]), edges)
     assert found.tolist() == [[0, 0], [0, 0], [6, 2], [6, 2], [5, 5], [5, 5]]
     assert layout[1].tolist() == [9, 9]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_walk_is_scaled_by_blocks_as_by_products(monkeypatch, dtype):
+    monkeypatch.setattr(initialization, "_AT_ONCE", 7)
+    rng = np.random.default_rng(0)
+    matrix = sparse.random(30, 30, 0.2, format="csr", rng=rng, dtype=dtype)
+    scale = rng.random(30).astype(np.float32)
+    found = initialization._scaled(matrix, scale)
+    expected = sparse.csr_matrix(sparse.diags(scale) @ matrix @ sparse.diags(scale))
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found.toarray(), expected.toarray())

@@ -4,9 +4,10 @@ import sys
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from napari.components import ViewerModel
-from napari.layers import Labels, Points
+from napari.layers import Labels, Layer, Points
 from qtpy.QtWidgets import QMainWindow, QWidget
 
 from napari_embedding_game.ui import compat
@@ -17,11 +18,15 @@ from napari_embedding_game.ui.compat import (
     MapPoints,
     camera_of,
     canvas_widget,
+    colors_of,
     draw,
     in_place,
     points_class,
     unwrap,
+    write_looks,
 )
+from napari_embedding_game.ui.point_looks import PointLooks
+from napari_embedding_game.ui.style.colors import CodedColors
 
 GREY = np.full((40, 4), 0.5, np.float32)
 RED = np.array([1, 0, 0, 1], np.float32)
@@ -63,6 +68,91 @@ def test_what_is_taken_of_napari_is_there(show):
             assert array is held
     assert layers.points._view_data is not layers.points.data  # in another order
     np.testing.assert_allclose(layers.points._view_data[-5:], layers.points.data[:5])
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """Note how often the colours of all points of a layer are written."""
+    written, write = [], PointLooks.write_colors
+    monkeypatch.setattr(
+        PointLooks,
+        "write_colors",
+        lambda looks, colors: written.append(len(colors)) or write(looks, colors),
+    )
+    return written
+
+
+def test_colours_are_written_when_somebody_asks_for_them(viewer, written, monkeypatch):
+    monkeypatch.setattr(compat, "MOST_IN_THUMBNAIL", 10)
+    layer = MapPoints(np.arange(80.0).reshape(40, 2), size=3, face_color=GREY)
+    viewer.add_layer(layer)
+    codes = np.arange(40, dtype=np.int32) // 4 % 2
+    table = np.array([[0, 1, 0, 1], [0, 0, 1, 1]], np.float32)
+    looks = PointLooks(CodedColors(table, codes), 2.0, chosen=codes == 1)
+    layer.leave_out(True)
+    write_looks(layer, looks)
+    assert colors_of(layer) is looks
+    assert (layer.size == 2.0).all()
+    layer.features = pd.DataFrame({"kind": codes})
+    layer.refresh()
+    shown = layer.thumbnail[..., :3].reshape(-1, 3).max(axis=0)
+    assert shown.tolist() == [0, 255, 255]  # of the points' colours
+    assert written == []
+    np.testing.assert_array_equal(layer.face_color, table[codes])
+    assert written == [40]
+    assert colors_of(layer) is layer.face_color
+    write_looks(layer, looks)
+    layer.face_color = "red"  # by a person: none of the former comes back
+    assert (layer.face_color == RED).all()
+    write_looks(layer, looks)
+    copy = Layer.create(*layer.as_layer_data_tuple())
+    np.testing.assert_array_equal(copy.face_color, table[codes])
+    layer.leave_out(False)
+    write_looks(layer, looks)
+    draw(viewer, layer)
+    np.testing.assert_array_equal(layer._view_face_color, table[codes])
+
+
+def test_without_napari_s_place_for_colours_they_are_written_at_once(written):
+    layer = Points(np.zeros((3, 2)))
+    looks = PointLooks(np.tile(RED, (3, 1)), 2.0)
+    write_looks(layer, looks)
+    assert written == [3]
+    assert (layer.face_color == RED).all()
+    assert (layer.size == 2.0).all()
+
+
+def test_a_layer_of_many_alike_points_is_as_napari_makes_it(viewer, monkeypatch):
+    world = np.random.default_rng(0).normal(size=(70, 2)).astype(np.float32)
+    settings = {"size": 3.0, "border_width": 0.0, "face_color": "gray"}
+    plain = compat.alike_points(world.copy(), **settings)
+    monkeypatch.setattr(compat, "ALIKE_FROM", 50)
+    alike = compat.alike_points(world, **settings)
+    assert alike.data is world
+    for name in ("size", "symbol", "border_width", "shown", "border_color"):
+        np.testing.assert_array_equal(getattr(alike, name), getattr(plain, name))
+    np.testing.assert_array_equal(alike.extent.world, plain.extent.world)
+    assert len(alike.features) == 70
+    alike.leave_out(True)
+    viewer.add_layer(alike)  # nothing is numbered for it
+    assert len(alike._view_indices) == 0
+    assert alike.thumbnail[..., :3].any()
+    alike.leave_out(False)
+    draw(viewer, alike)
+    np.testing.assert_array_equal(alike._view_indices, np.arange(70))
+    np.testing.assert_array_equal(alike._view_face_color, plain.face_color)
+    # A person may change some of them all the same.
+    alike.selected_data = {3, 5}
+    alike.current_symbol = "square"
+    alike.current_border_width = 0.5
+    alike.current_face_color = "red"
+    with in_place(alike, "face_color") as colors:
+        assert colors is alike.face_color
+    assert (alike.face_color[[3, 5]] == RED).all()
+    assert alike.border_width.sum() == 1.0
+    assert set(map(str, alike.symbol)) == {"square"}
+    monkeypatch.setattr(compat, "OF_EACH", ("_data", "_elsewhere"))
+    assert len(compat.alike_points(world, **settings).data) == 70
 
 
 @pytest.mark.parametrize("missing", VIEWS[1:])  # the first is what these are made of

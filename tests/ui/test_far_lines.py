@@ -1,5 +1,6 @@
 """Lines from the selection to neighbours in the data that lie far on the map."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -68,6 +69,31 @@ def test_nothing_is_drawn_without_a_selection_or_where_it_is_not_wanted(
     choose(dock, qtbot, [3, 22], ACROSS)
     unknown = replace(session.snapshot, neighbors=None)
     session.restore(replace(session.capture(), snapshot=unknown))
+    qtbot.waitUntil(lambda: not len(dock.far.pairs))
+
+
+def test_lines_of_many_points_are_found_in_a_thread(shown, session, qtbot, monkeypatch):
+    _, dock = shown
+    monkeypatch.setattr(far_lines, "MOST_AT_ONCE", 1)
+    gate, find = threading.Event(), far_lines.far_neighbors
+    asked = []
+
+    def wait(neighbors, embedding, rows, usual):
+        asked.append(rows.tolist())
+        assert gate.wait(20)
+        return find(neighbors, embedding, rows, usual)
+
+    monkeypatch.setattr(far_lines, "far_neighbors", wait)
+    session.selection.select_points(np.array([1, 3]))
+    qtbot.waitUntil(lambda: asked == [[1, 3]])
+    assert not len(dock.far.pairs)
+    session.selection.select_points(np.array([3, 23]))  # it comes too late
+    qtbot.waitUntil(lambda: dock.far._is_due)
+    gate.set()
+    qtbot.waitUntil(lambda: asked == [[1, 3], [3, 23]] and dock.far._worker is None)
+    assert not len(dock.far.pairs)  # both ends are selected
+    choose(dock, qtbot, [3, 5], ACROSS)
+    session.selection.clear()
     qtbot.waitUntil(lambda: not len(dock.far.pairs))
 
 

@@ -6,6 +6,7 @@ import pytest
 from napari_embedding_game.ui.canvas.overlays.label_layout import (
     centers,
     lifts,
+    members,
     opacity,
     radii,
     zooms_with_room,
@@ -15,16 +16,35 @@ from napari_embedding_game.ui.canvas.overlays.label_layout import (
 def test_a_name_stands_on_a_point_of_its_cluster():
     ring = np.array([[0, 0], [0, 4], [4, 4], [4, 0], [0, 1]], float)
     labels = np.zeros(5, int)
-    (place,) = centers(ring, labels, [0])
+    (place,) = centers(ring, members(labels, [0]))
     assert place.tolist() in ring.tolist()
     line = np.array([[0, 0], [0, 1], [0, 2], [9, 9]], float)
-    assert centers(line, np.array([7, 7, 7, 3]), [7, 3]).tolist() == [[0, 1], [9, 9]]
+    parts = members(np.array([7, 7, 7, 3]), [7, 3])
+    assert centers(line, parts).tolist() == [[0, 1], [9, 9]]
+
+
+def test_of_many_points_some_stand_for_all_and_no_cluster_is_lost():
+    rng = np.random.default_rng(1)
+    labels = rng.permutation(np.repeat([5, 9, 1 << 20, 7], [60_000, 30_000, 150, 1]))
+    ids = [1 << 20, 9, 7, 5]
+    parts = members(labels, ids, 5_000)
+    assert [set(labels[rows].tolist()) for rows in parts] == [{i} for i in ids]
+    assert len(parts[0]) == 150  # all of a small one
+    assert len(parts[2]) == 1
+    assert 1_000 < len(parts[1]) < len(parts[3]) < 5_000
+    places = rng.normal(size=(len(labels), 2)) + labels[:, None] % 10
+    found = centers(places, parts)
+    exact = [np.median(places[labels == i], axis=0) for i in ids]
+    np.testing.assert_allclose(found[[1, 3]], np.array(exact)[[1, 3]], atol=0.1)
+    # Every second row is of another sample: both are asked.
+    turns = members(np.zeros(20_000, int), [0], 1_000)[0]
+    assert 0.4 < (turns % 2).mean() < 0.6
 
 
 def test_a_name_does_not_hide_a_small_cluster():
     plane = np.array([[0, 0], [0, 3], [0, -3], [4, 0], [50, 0]], float)
     labels = np.array([0, 0, 0, 0, 1])
-    away = radii(plane, labels, [0, 1], np.array([[0, 0], [50, 0.0]]))
+    away = radii(plane, members(labels, [0, 1]), np.array([[0, 0], [50, 0.0]]))
     assert 3 <= away[0] <= 4
     assert away[1] == 0
     small, middle, large = lifts(np.array([4.0, 25.0, 60.0]), np.full(3, 10.0))

@@ -9,6 +9,7 @@ import pytest
 from napari_embedding_game.ui import compat
 from napari_embedding_game.ui.canvas import map_picture, pace, painting, points_layer
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
+from napari_embedding_game.ui.point_looks import DrawingOrder
 
 COLORS = np.random.default_rng(3).random((40, 4)).astype(np.float32)
 COLORS[:, 3] = 1.0
@@ -255,20 +256,26 @@ def test_a_map_may_go_while_it_is_painted(
 
 
 @pytest.mark.parametrize("n_above", [0, 3, 60, 100])
-def test_a_sample_holds_what_was_chosen_and_few_others(n_above):
-    order = np.random.default_rng(0).permutation(100)
-    looks = painting.Looks(np.ones(100), None, order, n_above, 1.0, (9, 9), 81)
+@pytest.mark.parametrize("n_hidden", [0, 20])
+def test_a_sample_holds_what_was_chosen_and_few_others(n_above, n_hidden):
+    lot = np.random.default_rng(0).permutation(100)
+    chosen = np.isin(np.arange(100), lot[:n_above])
+    hidden = np.isin(np.arange(100), lot[100 - n_hidden :])
+    order = DrawingOrder(chosen, hidden)
+    n_drawn, n_shown = 100 - n_hidden, min(n_above, 100 - n_hidden)
+    assert (order.n_drawn, order.n_above) == (n_drawn, n_shown)
+    looks = painting.Looks(np.ones(100), np.ones((100, 4)), order, 1.0, (9, 9), 81)
     sample = painting.sampled(looks, 4)
-    assert sample.n_points <= 38
-    assert len(np.unique(sample.order)) == sample.n_points == len(sample.order)
-    chosen = order[100 - n_above :]
-    assert np.isin(sample.order[sample.n_points - sample.n_above :], chosen).all()
-    assert sample.n_above >= min(n_above, 12)
-    places = np.argsort(order)[sample.order]
+    rows = sample.rows
+    assert len(np.unique(rows)) == sample.n_points == len(rows) <= 38
+    assert chosen[sample.above].all()
+    assert not chosen[sample.below].any()
+    assert not hidden[rows].any()
+    assert sample.n_above >= min(n_shown, 10)
+    places = [order.rows.tolist().index(row) for row in rows]
     assert (np.diff(places) > 0).all()  # in the same order of drawing
-    n_below = sample.n_points - sample.n_above
-    stands_for = np.dot(sample.weights, [n_below, sample.n_above])
-    np.testing.assert_allclose(stands_for, 100)
+    stands_for = np.dot(sample.weights, [len(sample.below), sample.n_above])
+    np.testing.assert_allclose(stands_for, n_drawn)
 
 
 def test_more_points_than_pixels_are_a_density(
@@ -296,9 +303,9 @@ def test_few_chosen_points_are_found_on_a_density():
     positions[7] = 20.5, 30.5
     colors = np.tile(np.float32([0.2, 0.2, 0.2, 1]), (9000, 1))
     colors[7] = 1, 0, 0, 1
-    order = np.append(np.delete(np.arange(9000), 7), 7)
+    order = DrawingOrder(np.arange(9000) == 7)
     sizes = np.full(9000, 0.01)
-    looks = painting.Looks(sizes, colors, order, 1, 1.0, (60, 60), 3600)
+    looks = painting.Looks(sizes, colors, order, 1.0, (60, 60), 3600)
     flat = painting.FlatPainting(looks, positions, (1.0, 0.0), (1.0, 0.0))
     for stride, n_red in ((1, 9), (8, 2)):  # pixels, of which a sample has fewer
         painted = flat.paint(stride)

@@ -1,5 +1,6 @@
 """Finding clusters, genes and cells from the keyboard."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.images.measure import measure
+from napari_embedding_game.session.search import Search
+from napari_embedding_game.ui.inspector import search_box, search_results
 
 
 @pytest.fixture
@@ -103,3 +106,25 @@ def test_keys_lead_to_the_search(qtbot, played, key):
     assert played.clusters.search.hasFocus()
     QTest.keyClick(played.clusters.search, Qt.Key.Key_Escape)
     assert not played.clusters.search.hasFocus()
+
+
+def test_many_names_are_prepared_in_a_thread(played, session, qtbot, monkeypatch):
+    monkeypatch.setattr(search_results, "MANY_NAMES", 1)
+    gate, begun = threading.Event(), []
+
+    class Slow(Search):
+        def __init__(self, *given):
+            begun.append(True)
+            assert gate.wait(20)
+            super().__init__(*given)
+
+    monkeypatch.setattr(search_box, "Search", Slow)
+    session.clusters.rename(2, "Monocytes")
+    find(played, "cell23")  # and Enter, which waits
+    assert len(begun) <= 1
+    assert session.selection.is_empty
+    gate.set()
+    qtbot.waitUntil(lambda: session.selection.rows.tolist() == [23])
+    session.clusters.rename(1, "Mono too")
+    find(played, "mono too")
+    qtbot.waitUntil(lambda: session.selection.clusters == (1,))

@@ -23,7 +23,11 @@ from napari_embedding_game.core.graph import affinity_kernels, neighbor_loops
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
-from napari_embedding_game.core.inspect.density import paint_density, points_inside
+from napari_embedding_game.core.inspect.density import (
+    paint_density,
+    points_inside,
+    points_near,
+)
 from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.core.inspect.picture import paint_points
 from napari_embedding_game.core.inspect.stretch import stretch
@@ -72,6 +76,7 @@ def compile_inspection() -> None:
     paint_points(rows[:, :2], rows[:, 0], rows, *where)
     paint_density(rows[:, :2], rows, *where)
     points_inside(rows[:, :2], *where)
+    points_near(rows[:, :2], *where, 1.0)
 
 
 def compile_game() -> None:

@@ -82,6 +82,10 @@ class GroupChoice:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._aside: tuple[Dataset, NDArray[np.bool_]] | None = None
+        self._of_levels: dict[object, bool] = {}
+        """Whether a column is of few levels: to find out of many rows takes long."""
+        session.dataset_changed.connect(self._forget)
+        session.columns_changed.connect(self._forget)
 
     @property
     def aside(self) -> NDArray[np.bool_] | None:
@@ -104,7 +108,7 @@ class GroupChoice:
             yield f"against the {int(aside.sum()):,} points set aside", ASIDE
         dataset, selection = session.dataset, session.selection
         if dataset is not None and not selection.is_empty:
-            yield from _of_columns(dataset.obs, selection.points)
+            yield from self._of_columns(dataset.obs, selection.rows)
         for cluster in session.clusters.clusters:
             if cluster.id not in selection.clusters:
                 name = cluster.name if cluster.is_named else f"cluster {cluster.name}"
@@ -118,7 +122,7 @@ class GroupChoice:
         dataset, selection = self._session.dataset, self._session.selection
         if dataset is None or column not in dataset.obs:
             return ()
-        return _levels_in(dataset.obs[column], selection.points)
+        return _levels_in(dataset.obs[column], selection.rows)
 
     def groups(self, against: Against) -> Groups:
         """Return the groups of this comparison, from the present selection.
@@ -139,35 +143,50 @@ class GroupChoice:
             return Groups(inside, outside)
         return Groups(chosen, None)
 
+    def _forget(self) -> None:
+        self._of_levels = {}
+
+    def _of_columns(
+        self, obs: pd.DataFrame, rows: NDArray[np.intp]
+    ) -> Iterator[tuple[str, Against]]:
+        """Yield the comparisons inside of the chosen points.
+
+        Both ways round of two levels; of more the first with the others, which stands
+        for all that can be chosen.
+        """
+        for column in obs.columns[~obs.columns.duplicated(keep=False)]:
+            values = obs[column]
+            if column not in self._of_levels:
+                self._of_levels[column] = _is_of_levels(values)
+            if not self._of_levels[column]:
+                continue
+            name, levels = str(column), _levels_in(values, rows)
+            if is_of_many(levels):
+                first = Against("levels", column=name, levels=(levels[0].name, ""))
+                yield f"{name}: one level against another", first
+            elif len(levels) == 2:
+                one, other = sorted(level.name for level in levels)
+                for pair in ((one, other), (other, one)):
+                    label = f"{name}: {pair[0]} against {pair[1]}"
+                    yield label, Against("levels", column=name, levels=pair)
+
 
 def is_of_many(levels: Sequence[Level]) -> bool:
     """Return whether two of these levels have to be chosen: there are more."""
     return len(levels) > 2
 
 
-def _of_columns(
-    obs: pd.DataFrame, chosen: NDArray[np.bool_]
-) -> Iterator[tuple[str, Against]]:
-    """Yield the comparisons inside of the chosen points.
-
-    Both ways round of two levels; of more the first with the others, which stands for
-    all that can be chosen.
-    """
-    for column in obs.columns[~obs.columns.duplicated(keep=False)]:
-        values = obs[column]
-        if is_continuous(values) or values.nunique() > MOST_LEVELS:
-            continue
-        name, levels = str(column), _levels_in(values, chosen)
-        if is_of_many(levels):
-            first = Against("levels", column=name, levels=(levels[0].name, ""))
-            yield f"{name}: one level against another", first
-        elif len(levels) == 2:
-            one, other = sorted(level.name for level in levels)
-            for pair in ((one, other), (other, one)):
-                label = f"{name}: {pair[0]} against {pair[1]}"
-                yield label, Against("levels", column=name, levels=pair)
+def _is_of_levels(values: pd.Series) -> bool:
+    if is_continuous(values):
+        return False
+    is_coded = isinstance(values.dtype, pd.CategoricalDtype)
+    if is_coded and len(values.cat.categories) <= MOST_LEVELS:
+        return True  # no need to count them
+    return int(values.nunique()) <= MOST_LEVELS
 
 
-def _levels_in(values: pd.Series, chosen: NDArray[np.bool_]) -> tuple[Level, ...]:
-    counts = as_levels(values[chosen]).value_counts(sort=False)
+def _levels_in(values: pd.Series, rows: NDArray[np.intp]) -> tuple[Level, ...]:
+    # Without the names of the rows, which would be looked up as well.
+    chosen = pd.Series(values.array.take(rows), copy=False)
+    counts = as_levels(chosen).value_counts(sort=False)
     return tuple(Level(str(name), int(n)) for name, n in counts.items() if n >= FEWEST)

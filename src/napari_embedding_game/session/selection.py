@@ -65,6 +65,8 @@ class Selection:
 
     def shares(self) -> dict[int, float]:
         """Return for each cluster with selected points the selected share, 0 to 1."""
+        if self._drawn is None:  # whole clusters, each of which has points
+            return dict.fromkeys(sorted(self._clusters), 1.0)
         inside, counts = np.unique(self._labels[self.points], return_counts=True)
         clusters, sizes = np.unique(self._labels, return_counts=True)
         sizes = sizes[np.searchsorted(clusters, inside)]

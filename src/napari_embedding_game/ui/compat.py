@@ -17,8 +17,11 @@ here                    takes of napari                   without it
                                                           layer until the next frame
 :class:`MapPoints`      the ``_view`` properties of its   napari's own properties, which
                         points, ``_extent_data``          copy; no order of drawing
+                        ``_face``                         colours are written at once
 :func:`hold_small`      ``_size``, and the ``colors`` of  twice the memory
                         ``_face`` and ``_border``
+:func:`alike_points`    the same, ``_data``, ``_shown``,  napari goes through all
+                        ``_symbol``, ``_border_width``    points to make a layer
 ======================  ================================  ==============================
 """
 
@@ -29,6 +32,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from napari.layers import Layer, Points
 from napari.utils.notifications import show_info
 from numpy.typing import NDArray
@@ -37,6 +41,7 @@ from qtpy.QtWidgets import QMainWindow, QWidget
 from vispy.gloo import gl
 
 from napari_embedding_game.ui.main_window import main_window_of
+from napari_embedding_game.ui.point_looks import DrawingOrder, PointLooks
 
 LOCKED = (
     "The places of points and landmarks come from the data: they cannot be moved or "
@@ -46,6 +51,12 @@ LOCKED = (
 )
 MOST_IN_THUMBNAIL = 1_000
 """Points; napari draws no more in the picture of a layer in its list."""
+ALIKE_FROM = 100_000
+"""Points from which on a layer is made of one of them."""
+OF_EACH = ("_data", "_shown", "_size", "_symbol", "_border_width")
+"""Attributes of napari's points that hold something of each."""
+IN_ROW = 64
+"""Points that are compared at once."""
 GL_RENDERER = 0x1F01
 SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "gdi generic", "software")
 """Parts of the names under which OpenGL without a graphics card is known."""
@@ -276,21 +287,22 @@ class MapPoints(LockedPoints):
     The points of a selection are drawn last, above all others: see ``draw_last``.
     """
 
-    _order: NDArray[np.intp] | None = None
-    """Points in the order in which they are drawn, without those that are hidden.
-
-    None: all, as they are.
-    """
+    _ordered: DrawingOrder | None = None
+    """Which points are drawn, and which of them above others; None: all as they are."""
     _n_ordered = 0
-    """Number of points that the order was made of."""
-    _n_above = 0
-    """The last of them that are drawn above all others."""
+    """Number of points that what is drawn was chosen from."""
+    _looks: PointLooks | None = None
+    """The colours of the points, until somebody asks the layer for them."""
     _is_left_out = False
     """Whether something else draws the points, and napari none of them."""
+    _is_unsliced = False
+    """Whether napari was not told which points are in view: all are."""
     _some: NDArray[np.intp] | None = None
     """Those of them that are drawn, where all would take too long; None: all."""
     _compared: tuple[NDArray[np.object_], bool] | None = None
     """The symbols that were compared last, and whether they are all the same."""
+    _known_ends: tuple[NDArray[Any], NDArray[np.floating]] | None = None
+    """The data of a layer, and their extent (2, d), until napari forgets it."""
     _is_made = False
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -298,9 +310,69 @@ class MapPoints(LockedPoints):
         self._is_made = True
 
     @property
-    def order(self) -> NDArray[np.intp] | None:
-        """Points (m,) that are drawn, in that order; None: all as they come."""
-        return self._order
+    def order(self) -> DrawingOrder | None:
+        """Which points are drawn, and which above others; None: all as they come."""
+        return self._ordered
+
+    @property
+    def looks(self) -> PointLooks | None:
+        """The colours of the points, where no array of the layer has them."""
+        return self._looks
+
+    def color_later(self, looks: PointLooks) -> bool:
+        """Take colours, to be written when they are asked for; return whether it did.
+
+        Whoever asks, a person's program or napari itself, finds them written.
+        """
+        if "_face" not in self.__dict__:
+            return False
+        self._looks = looks
+        return True
+
+    @property
+    def _face(self) -> Any:
+        """What napari keeps the colours in."""
+        looks, self._looks = self._looks, None
+        face = self.__dict__["_face"]
+        if looks is not None and len(face.colors) == len(looks):
+            looks.write_colors(self._own_colors(face))
+        return face
+
+    @_face.setter
+    def _face(self, face: Any) -> None:
+        self.__dict__["_face"] = face
+
+    @property
+    def face_color(self) -> Any:
+        """Colours of the points, as of napari's layers."""
+        face = self._face
+        if not face.colors.flags.writeable:  # one for all of them
+            face.__dict__["colors"] = np.array(face.colors)
+        return Points.face_color.fget(self)
+
+    @face_color.setter
+    def face_color(self, colors: Any) -> None:
+        Points.face_color.fset(self, colors)
+
+    @staticmethod
+    def _own_colors(face: Any) -> NDArray[Any]:
+        """Return an array for the colours of the points, which is to be written."""
+        if not face.colors.flags.writeable:
+            face.__dict__["colors"] = np.zeros(face.colors.shape, face.colors.dtype)
+        colors: NDArray[Any] = face.colors
+        return colors
+
+    @property
+    def features(self) -> Any:
+        """The table of the points, as of napari's layers."""
+        return Points.features.fget(self)
+
+    @features.setter
+    def features(self, features: Any) -> None:
+        # napari looks whether colours follow a column: those of the map follow none.
+        looks, self._looks = self._looks, None
+        Points.features.fset(self, features)
+        self._looks = looks
 
     def draw_last(
         self,
@@ -311,24 +383,58 @@ class MapPoints(LockedPoints):
 
         None: no points.
         """
-        given = hidden if chosen is None else chosen
-        self._n_above, self._some = 0, None
-        self._n_ordered = 0 if given is None else len(given)
-        if given is None:
-            self._order = None
-            return
-        below, above = ~given, given
-        if hidden is not None:
-            shown = ~hidden
-            above = np.zeros(len(given), bool) if chosen is None else chosen & shown
-            below = shown & ~above
-        self._n_above = int(np.count_nonzero(above))
-        self._order = np.concatenate([np.flatnonzero(below), np.flatnonzero(above)])
+        is_as_made = chosen is None and hidden is None
+        self._ordered = None if is_as_made else DrawingOrder(chosen, hidden)
+        self._n_ordered = 0 if self._ordered is None else self._ordered.n_points
+        self._some = None
+
+    def multiply(self, world: NDArray[np.floating]) -> bool:
+        """Hold as many points as there are places (N, d), all alike, instead of one.
+
+        What is the same of all is held once, and what nobody has asked for takes no
+        memory.
+
+        Returns
+        -------
+        bool
+            Whether napari keeps its points in the way that is known here.
+        """
+        n, held = len(world), self.__dict__
+        managers = [held.get("_face"), held.get("_border")]
+        known = [held.get(name, ()) for name in OF_EACH]
+        known += [
+            getattr(manager, "__dict__", {}).get("colors", ()) for manager in managers
+        ]
+        if not all(isinstance(one, np.ndarray) and len(one) == 1 for one in known):
+            return False
+        shown, size, symbol, width, face, border = (one[0] for one in known[1:])
+        self._data = world
+        self._shown = np.full(n, shown)
+        self._size = np.full(n, size, np.float32)
+        self._symbol = np.broadcast_to(np.array(symbol, object), n)
+        self._border_width = np.broadcast_to(width, n)
+        for name, color in (("_border", border), ("_face", face)):
+            colors = np.broadcast_to(color.astype(np.float32), (n, 4))
+            held[name].__dict__["colors"] = colors
+        self.features = pd.DataFrame(index=pd.RangeIndex(n))
+        self._clear_extent()
+        return True
+
+    def set_view_slice(self) -> None:
+        """Find the points in view, as far as napari draws any.
+
+        All are in view where each axis is displayed: to number millions of them with
+        each change would take longer than most changes.
+        """
+        slice_input = getattr(self, "_slice_input", None)
+        is_whole = slice_input is not None and not slice_input.not_displayed
+        self._is_unsliced = self._is_left_out and is_whole and has_views()
+        if not self._is_unsliced:
+            super().set_view_slice()
 
     @property
-    def n_above(self) -> int:
-        """The last points of the order that are drawn above all others."""
-        return self._n_above
+    def _n_in_view(self) -> int:
+        return len(self.data) if self._is_unsliced else len(super()._view_indices)
 
     def leave_out(self, is_left_out: bool) -> bool:
         """Have napari draw no points from now on, or all; return whether it drew none.
@@ -345,14 +451,21 @@ class MapPoints(LockedPoints):
         n_points = len(self.data)
         stride = -(-n_points // most)
         self._n_ordered = n_points
-        if self._order is None:
+        if self._ordered is None:
             self._some = np.arange(0, n_points, stride)
         else:
-            self._some = self._order[::stride]
+            self._some = self._ordered.one_in(stride)
 
     @property
     def _drawn(self) -> NDArray[np.intp] | None:
-        return self._order if self._some is None else self._some
+        if self._some is not None:
+            return self._some
+        return None if self._ordered is None else self._ordered.rows
+
+    @property
+    def _draws_all(self) -> bool:
+        """Whether all points are drawn as they are."""
+        return self._some is None and self._ordered is None
 
     def _update_thumbnail(self) -> None:
         # It asks for what is in view, of which it draws some.
@@ -360,18 +473,29 @@ class MapPoints(LockedPoints):
         self._is_left_out = False
         if len(self.data) > MOST_IN_THUMBNAIL:
             self.draw_some(MOST_IN_THUMBNAIL)
+        looks, self._looks = self._looks, None
+        if looks is not None:  # the colours of these are enough
+            some = self._view_indices
+            self._own_colors(self._face)[some] = looks.colors_of(some)
         try:
             super()._update_thumbnail()
         finally:
             self._is_left_out, self._some, self._n_ordered = before
+            self._looks = looks
 
     @property
     def _extent_data(self) -> NDArray[np.floating]:
-        """Extent (2, d), axis by axis: many times quicker than all at once."""
+        """Extent (2, d) of the points, found once for each series of frames."""
         if not len(self.data):
             return super()._extent_data
-        ends = [(axis.min(), axis.max()) for axis in self.data.T]
-        return np.array(ends, dtype=float).T
+        if self._known_ends is None or self._known_ends[0] is not self.data:
+            ends = _ends(self.data, np.min), _ends(self.data, np.max)
+            self._known_ends = self.data, np.array(ends, float)
+        return self._known_ends[1].copy()  # napari widens what it is given
+
+    def _clear_extent(self) -> None:
+        self._known_ends = None
+        super()._clear_extent()
 
     @property
     def current_symbol(self) -> Any:
@@ -381,9 +505,27 @@ class MapPoints(LockedPoints):
     @current_symbol.setter
     def current_symbol(self, symbol: Any) -> None:
         self._compared = None  # napari writes into the array that is there
+        self._own("_symbol")
         Points.current_symbol.fset(self, symbol)
         if self._has_changed_symbol():
             self.symbol = symbol
+
+    @property
+    def current_border_width(self) -> Any:
+        """Width of the borders of new points, and of those that are selected."""
+        return Points.current_border_width.fget(self)
+
+    @current_border_width.setter
+    def current_border_width(self, width: Any) -> None:
+        self._own("_border_width")
+        Points.current_border_width.fset(self, width)
+
+    def _own(self, name: str) -> None:
+        """Have an array of one value for all be written by napari for the selected."""
+        held = self.__dict__.get(name)
+        is_asked = bool(getattr(self, "selected_data", None))
+        if is_asked and isinstance(held, np.ndarray) and not held.flags.writeable:
+            self.__dict__[name] = held.copy()
 
     def _has_changed_symbol(self) -> bool:
         # napari also sets it while it makes the layer or takes up a selection.
@@ -399,9 +541,11 @@ class MapPoints(LockedPoints):
             return indices
         if self._is_left_out:
             return indices[:0]
-        order = self._drawn
-        is_whole = self._n_ordered == len(indices) == len(self.data)
-        return order if order is not None and is_whole else indices
+        is_whole = self._n_ordered == self._n_in_view == len(self.data)
+        order = self._drawn if is_whole else None
+        if order is not None:
+            return order
+        return np.arange(len(self.data)) if self._is_unsliced else indices
 
     @property
     def _view_selected(self) -> NDArray[np.intp]:
@@ -415,19 +559,19 @@ class MapPoints(LockedPoints):
         sizes = super()._view_size
         if self._is_left_out and has_views():
             return sizes[:0]
-        order = self._drawn
-        is_whole = order is not None and self._n_ordered == len(sizes)
-        return sizes.take(order) if is_whole and has_views() else sizes
+        is_whole = self._n_ordered == len(sizes)
+        order = self._drawn if is_whole and has_views() else None
+        return sizes if order is None else sizes.take(order)
 
     @property
     def _shows_all(self) -> bool:
         """Whether all points are in view as they are, their coordinates in order."""
-        return self._drawn is None and self._is_whole
+        return self._draws_all and self._is_whole
 
     @property
     def _shows_reordered(self) -> bool:
         """The same, those of a selection last."""
-        return self._drawn is not None and self._is_whole
+        return not self._draws_all and self._is_whole
 
     @property
     def _is_whole(self) -> bool:
@@ -435,9 +579,8 @@ class MapPoints(LockedPoints):
         if slice_input is None or self._is_left_out or not has_views():
             return False
         in_order = list(slice_input.displayed) == list(range(self.ndim))
-        is_whole = self._drawn is None or self._n_ordered == len(self.data)
-        n_in_view = len(super()._view_indices)
-        return in_order and is_whole and n_in_view == len(self.data)
+        is_whole = self._draws_all or self._n_ordered == len(self.data)
+        return in_order and is_whole and self._n_in_view == len(self.data)
 
     @property
     def _view_data(self) -> NDArray[np.floating]:
@@ -453,11 +596,15 @@ class MapPoints(LockedPoints):
             return self.face_color
         if not has_views():
             return super()._view_face_color
+        if self._looks is not None and len(self._looks) == len(self.data):
+            return self._looks.colors_of(self._view_indices)
         # ``take`` is several times quicker than an index.
         return self.face_color.take(self._view_indices, axis=0)
 
     @property
     def _view_border_color(self) -> NDArray[np.floating]:
+        if self._is_left_out and has_views():
+            return self.border_color[:0]
         # Of borders without a width no colour is seen.
         has_borders = bool(self.border_width.any()) or not len(self.data)
         is_asked = has_borders or not has_views()
@@ -468,6 +615,8 @@ class MapPoints(LockedPoints):
         if not has_views():
             return super()._view_symbol
         symbols = self.symbol  # another array whenever one of them changes
+        if symbols.strides == (0,):
+            return symbols[:1]
         if self._compared is None or self._compared[0] is not symbols:
             self._compared = symbols, bool((symbols == symbols[:1]).all())
         return symbols[:1] if self._compared[1] else super()._view_symbol
@@ -488,6 +637,43 @@ def points_class(wanted: type[Points]) -> type[Points]:
     """
     kind = wanted(np.zeros((1, 2))).as_layer_data_tuple()[2]
     return wanted if kind == "points" else Points
+
+
+def _ends(
+    data: NDArray[np.floating], end: Callable[..., NDArray[np.floating]]
+) -> NDArray[np.floating]:
+    """Return the lowest or highest coordinates (d,) of points (N, d).
+
+    In rows of many points, which a processor goes through several times as quickly.
+    """
+    n, d = data.shape
+    n_whole = n - n % IN_ROW
+    if not (n_whole and data.flags.c_contiguous):
+        return end(data, axis=0)
+    rows = end(data[:n_whole].reshape(-1, IN_ROW * d), axis=0).reshape(IN_ROW, d)
+    return end(np.concatenate([rows, data[n_whole:]]), axis=0)
+
+
+def alike_points(world: NDArray[np.floating], **settings: Any) -> Points:
+    """Return a layer of points that all look the same.
+
+    napari would check and copy the colour of each: seconds for millions of them.
+
+    Parameters
+    ----------
+    world : (N, d) float32 array
+        Taken over.
+    **settings
+        As for napari's Points, each of them one value for all.
+    """
+    kind = points_class(MapPoints)
+    if kind is MapPoints and len(world) >= ALIKE_FROM:
+        layer = MapPoints(world[:1], **settings)
+        if layer.multiply(world):
+            return layer
+    layer = kind(world, **settings)
+    hold_small(layer)
+    return layer
 
 
 def hold_small(layer: Points) -> None:
@@ -518,14 +704,27 @@ def draw_last(
         layer.draw_last(chosen, hidden)
 
 
-def drawing_order(layer: Points) -> NDArray[np.intp] | None:
-    """Return the points that are drawn, in that order; None: all as they come."""
+def drawing_order(layer: Points) -> DrawingOrder | None:
+    """Return which points are drawn, and which above others; None: all as they come."""
     return layer.order if isinstance(layer, MapPoints) else None
 
 
-def n_drawn_last(layer: Points) -> int:
-    """Return how many points at the end of that order lie above all others."""
-    return layer.n_above if isinstance(layer, MapPoints) else 0
+def write_looks(layer: Points, looks: PointLooks) -> None:
+    """Give the points of a layer other sizes, and colours that it asks for when needed.
+
+    Where napari keeps its colours elsewhere they are written at once.
+    """
+    with in_place(layer, "size") as sizes:
+        looks.write_sizes(sizes)
+    if not (isinstance(layer, MapPoints) and layer.color_later(looks)):
+        with in_place(layer, "face_color") as colors:
+            looks.write_colors(colors)
+
+
+def colors_of(layer: Points) -> PointLooks | NDArray[Any]:
+    """Return the colours of a layer, as it has them: to be worked out, or (N, 4)."""
+    looks = layer.looks if isinstance(layer, MapPoints) else None
+    return layer.face_color if looks is None else looks
 
 
 def leave_out(layer: Points, is_left_out: bool) -> bool:

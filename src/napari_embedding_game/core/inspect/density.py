@@ -8,12 +8,17 @@ rather than differences.  datashader's ``shade(how="log")`` does the same.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.density_loops import (
     add_points,
     count_inside,
+    find_near,
     shade_cells,
 )
 
@@ -31,6 +36,35 @@ LEAST_RANGE = 4.0
 SAMPLED = 200_000
 """Pixels of which that number is found."""
 _NO_ORDER = np.empty(0, np.intp)
+_NO_CODES = np.empty(0, np.int32)
+_NO_MASK = np.empty(0, np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class PointPart:
+    """Points that are counted together.
+
+    Parameters
+    ----------
+    positions : (N, 2) float
+        Row and column in any unit.  Points that are not finite are left out.
+    colors : (N, 4) or (K, 4) float, 0 to 1
+        Red, green, blue and opacity, of each point or by its code.
+    codes : (N,) int32, optional
+        Row of the colours of each point, ``first`` more; a row below 0 is the last.
+    first : int
+    order : (m,) int, optional
+        The points of the part; by default all.
+    shown : (N,) bool, optional
+        Which of these are counted; by default all.
+    """
+
+    positions: NDArray[np.floating]
+    colors: NDArray[np.floating]
+    codes: NDArray[np.int32] | None = None
+    first: int = 0
+    order: NDArray[np.intp] | None = None
+    shown: NDArray[np.bool_] | None = None
 
 
 def points_inside(
@@ -56,6 +90,38 @@ def points_inside(
             *shape,
         )
     )
+
+
+def points_near(
+    positions: NDArray[np.floating],
+    rows: tuple[float, float],
+    columns: tuple[float, float],
+    shape: tuple[int, int],
+    margin: float,
+    *,
+    order: NDArray[np.intp] | None = None,
+) -> NDArray[np.intp]:
+    """Return the points that have their middle on a picture or little beside it.
+
+    Parameters are those of :func:`paint_density`, and
+
+    margin : float
+        Pixels around the picture.
+    """
+    if order is not None and not len(order):
+        return order
+    n_points = len(positions) if order is None else len(order)
+    found = np.empty(n_points + 1, np.intp)
+    n_found = find_near(
+        found,
+        np.ascontiguousarray(positions, np.float32),
+        _NO_ORDER if order is None else np.ascontiguousarray(order, np.intp),
+        np.array(rows, np.float32),
+        np.array(columns, np.float32),
+        *shape,
+        float(margin),
+    )
+    return found[:n_found]
 
 
 def paint_density(
@@ -99,26 +165,52 @@ def paint_density(
     (height, width, 4) uint8
         Red, green, blue, each already multiplied by the opacity, and the opacity.
     """
-    positions = np.ascontiguousarray(positions, np.float32)
-    colors = np.ascontiguousarray(colors, np.float32)
-    lines = np.array(rows, np.float32), np.array(columns, np.float32)
     n_drawn = len(positions) if order is None else len(order)
-    n_below = n_drawn - n_above
+    if order is None and n_above:
+        order = np.arange(n_drawn)
+    below, above = order, None
+    if order is not None:
+        below, above = np.split(order, [n_drawn - n_above])
+    parts = [PointPart(positions, colors, order=rows) for rows in (below, above)]
+    return paint_parts(
+        parts[:1],
+        parts[1:] if n_above else (),
+        rows,
+        columns,
+        shape,
+        weights=weights,
+        opacity=opacity,
+    )
+
+
+def paint_parts(
+    below: Iterable[PointPart],
+    above: Iterable[PointPart],
+    rows: tuple[float, float],
+    columns: tuple[float, float],
+    shape: tuple[int, int],
+    *,
+    weights: tuple[float, float] = (1.0, 1.0),
+    opacity: float = 1.0,
+) -> NDArray[np.uint8]:
+    """Return a picture of how many points lie where, part after part.
+
+    Parameters are those of :func:`paint_density`, and
+
+    below, above : iterables of PointPart
+        A pixel with some of the points above shows no others.
+    """
+    lines = np.array(rows, np.float32), np.array(columns, np.float32)
     pixels = np.zeros((*shape, 4), np.uint8)
     brightest = LEAST_RANGE
-    parts = (
-        (0, n_below, weights[0], FAINTEST),
-        (n_below, n_drawn, weights[1], FAINTEST_ABOVE),
-    )
-    for first, last, weight, faintest in parts:
-        if first == last:
+    levels = (below, weights[0], FAINTEST), (above, weights[1], FAINTEST_ABOVE)
+    for parts, weight, faintest in levels:
+        cells = None
+        for part in parts:
+            cells = np.zeros((*shape, 5), np.uint32) if cells is None else cells
+            _add(cells, part, lines)
+        if cells is None:
             continue
-        cells = np.zeros((*shape, 5), np.uint32)
-        if order is None:
-            some = positions[first:last], colors[first:last], _NO_ORDER
-        else:
-            some = positions, colors, np.ascontiguousarray(order[first:last], np.intp)
-        add_points(cells, *some, *lines)
         brightest = max(brightest, _brightest(cells[..., 4]) * weight)
         shade_cells(
             pixels,
@@ -129,6 +221,37 @@ def paint_density(
             np.float32(opacity),
         )
     return pixels
+
+
+def _add(
+    cells: NDArray[np.uint32],
+    part: PointPart,
+    lines: tuple[NDArray[np.float32], NDArray[np.float32]],
+) -> None:
+    """Add the points of a part to cells."""
+    order, shown, codes = part.order, part.shown, part.codes
+    if order is not None and not len(order):
+        return  # which would be taken for all of them
+    add_points(
+        cells,
+        _given(part.positions, np.float32),
+        _given(part.colors, np.float32),
+        _given(_NO_CODES if codes is None else codes, np.int32),
+        part.first,
+        _given(_NO_ORDER if order is None else order, np.intp),
+        _given(_NO_MASK if shown is None else shown, np.bool_),
+        *lines,
+    )
+
+
+def _given(array: NDArray[Any], dtype: type) -> NDArray[Any]:
+    """Return an array as the loop is given it: in order, and not to be written.
+
+    Where some could be written and others not, it would be compiled for each.
+    """
+    given: NDArray[Any] = np.ascontiguousarray(array, dtype).view()
+    given.flags.writeable = False
+    return given
 
 
 def _brightest(counts: NDArray[np.uint32]) -> float:

@@ -34,11 +34,43 @@ def count_inside(
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
+def find_near(
+    found: NDArray[np.intp],
+    positions: NDArray[np.float32],
+    order: NDArray[np.intp],
+    rows: NDArray[np.float32],
+    columns: NDArray[np.float32],
+    height: int,
+    width: int,
+    margin: float,
+) -> int:
+    """Write the points on a picture, or little beside it; return how many they are.
+
+    Parameters are those of :func:`density.points_near`, and
+
+    found : (m,) int, written in place
+        As many as there may be.
+    """
+    n_ordered, n_found = len(order), 0
+    low, high, right = _F(-margin), _F(height + margin), _F(width + margin)
+    for place in range(n_ordered if n_ordered else len(positions)):
+        i = order[place] if n_ordered else place
+        y = rows[0] * positions[i, 0] + rows[1]
+        x = columns[0] * positions[i, 1] + columns[1]
+        found[n_found] = i
+        n_found += (y > low) & (y < high) & (x > low) & (x < right)
+    return n_found
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
 def add_points(
     cells: NDArray[np.uint32],
     positions: NDArray[np.float32],
     colors: NDArray[np.float32],
+    codes: NDArray[np.int32],
+    first: int,
     order: NDArray[np.intp],
+    shown: NDArray[np.bool_],
     rows: NDArray[np.float32],
     columns: NDArray[np.float32],
 ) -> None:
@@ -49,11 +81,20 @@ def add_points(
     cells : (height, width, 5) uint32, written in place
         Red, green and blue times the opacity, the opacity, each 0 to 255, and the
         points, all summed.
+    colors : (N, 4), or (K, 4) where there are codes
+    codes : (N,) or (0,)
+        Row of the colours of each point, ``first`` more; a row below 0 is the last.
+    order : (m,) or (0,)
+        The points; none: all as they come.
+    shown : (N,) or (0,)
+        Whether a point is added; none: all are.
     """
     height, width = _F(cells.shape[0]), _F(cells.shape[1])
-    n_ordered = len(order)
+    n_ordered, is_coded, is_chosen = len(order), len(codes) > 0, len(shown) > 0
     for place in range(n_ordered if n_ordered else len(positions)):
         i = order[place] if n_ordered else place
+        if is_chosen and not shown[i]:
+            continue
         y = rows[0] * positions[i, 0] + rows[1]
         x = columns[0] * positions[i, 1] + columns[1]
         # Written so that NaN is outside.
@@ -63,10 +104,15 @@ def add_points(
         cells[row, column, 4] += np.uint32(1)
         if cells[row, column, 4] >= MOST_MIXED:
             continue
-        strength = _MOST * colors[i, 3]
+        c = i
+        if is_coded:
+            c = codes[i] - first
+            if c < 0:
+                c = len(colors) - 1
+        strength = _MOST * colors[c, 3]
         for channel in range(3):
             cells[row, column, channel] += np.uint32(
-                strength * colors[i, channel] + _HALF
+                strength * colors[c, channel] + _HALF
             )
         cells[row, column, 3] += np.uint32(strength + _HALF)
 

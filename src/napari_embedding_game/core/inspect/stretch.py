@@ -24,6 +24,8 @@ from napari_embedding_game.core.types import FAR
 
 _LOGARITHM = 8
 """What a logarithm costs, in steps of simpler loops."""
+_AT_ONCE = 1 << 13
+"""Rows whose neighbours are measured together: they fit into a processor's cache."""
 _MOST_POINTS = 10_000
 """Points, evenly drawn, whose distances tell what is usual."""
 
@@ -45,7 +47,7 @@ def stretch(
     """
     y = np.ascontiguousarray(embedding, np.float32)
     stretched = np.zeros(len(y), np.float32)
-    unit = _usual_squared_length(neighbors, y)
+    unit = usual_squared_length(neighbors, y)
     if unit > 0.0:
         (loops or Loops(None)).run(
             stretch_loops,
@@ -78,6 +80,7 @@ def far_neighbors(
     neighbors: NDArray[np.integer],
     embedding: NDArray[np.floating],
     rows: NDArray[np.integer],
+    usual: float | None = None,
 ) -> NDArray[np.intp]:
     """Return pairs of a row and a neighbour, not among them, that lie far on the map.
 
@@ -88,6 +91,8 @@ def far_neighbors(
     embedding : (N, d) float
     rows : (n,) int
         The rows whose neighbours are looked for.
+    usual : float, optional
+        The :func:`usual_squared_length`, where it is known.
 
     Returns
     -------
@@ -96,20 +101,32 @@ def far_neighbors(
         longest way first.
     """
     y = np.ascontiguousarray(embedding, np.float32)
-    far = FAR**2 * _usual_squared_length(neighbors, y)
-    of_rows = neighbors[rows]
-    squared = np.square(y[of_rows] - y[rows][:, None]).sum(axis=2)
+    usual = usual_squared_length(neighbors, y) if usual is None else usual
+    rows = np.asarray(rows)
     is_among = np.zeros(len(y), bool)
     is_among[rows] = True
-    at, which = np.nonzero((squared > far) & (of_rows >= 0) & ~is_among[of_rows])
-    longest = np.argsort(-squared[at, which], kind="stable")
-    at, which = at[longest], which[longest]
-    return np.column_stack([np.asarray(rows)[at], of_rows[at, which]]).astype(np.intp)
+    pairs, ways = [np.empty((0, 2), np.intp)], [np.empty(0, np.float32)]
+    for begin in range(0, len(rows), _AT_ONCE):
+        some = rows[begin : begin + _AT_ONCE]
+        of_some = neighbors.take(some, axis=0)
+        way = y.take(of_some.ravel(), axis=0).reshape(*of_some.shape, -1)
+        squared = np.square(way - y.take(some, axis=0)[:, None]).sum(axis=2)
+        is_far = (squared > FAR**2 * usual) & (of_some >= 0) & ~is_among[of_some]
+        at, which = np.nonzero(is_far)
+        pairs.append(np.column_stack([some[at], of_some[at, which]]).astype(np.intp))
+        ways.append(squared[at, which])
+    longest = np.argsort(-np.concatenate(ways), kind="stable")
+    return np.concatenate(pairs)[longest]
 
 
-def _usual_squared_length(
-    neighbors: NDArray[np.integer], y: NDArray[np.float32]
+def usual_squared_length(
+    neighbors: NDArray[np.integer], embedding: NDArray[np.floating]
 ) -> float:
+    """Return the median of the squared distances of neighbours on the map.
+
+    Parameters are those of :func:`far_neighbors`.
+    """
+    y = np.ascontiguousarray(embedding, np.float32)
     step = max(1, len(y) // _MOST_POINTS)
     squared = np.empty(-(-len(y) // step) * neighbors.shape[1])
     n = stretch_loops.squared_lengths(neighbors, y, step, squared)

@@ -40,6 +40,7 @@ from napari_embedding_game.session.clusters.clustering import (
     Clustering,
     Edits,
     Grouping,
+    differ_in_what_is_given,
     is_color,
     map_ids,
     resolve_n_clusters,
@@ -121,9 +122,9 @@ class ClusterBook:
         """
         if not self._is_numbered and not are_looked_at and self._is_anonymous:
             self._found.number_anew()
-            self._update()
-            self._numbering = Numbering.by_size(self.labels)
-            self._update()
+            shown = self._divided()
+            self._numbering = Numbering.by_size(shown.labels)
+            self._show(shown)
         elif self._numbering.close_up(self.clusters):
             self._update()
         self._is_numbered = True
@@ -444,7 +445,7 @@ class ClusterBook:
     def _edit(self, label: str, after: Edits, series: str = "") -> None:
         before, self._edits = self._edits, after
         try:
-            self._update()
+            self._update(is_known=differ_in_what_is_given(before, after))
         except Exception:
             self._edits = before
             raise
@@ -455,9 +456,25 @@ class ClusterBook:
             self._edits = state
             self._update()
 
-    def _update(self) -> None:
+    def _update(self, *, is_known: bool = False) -> None:
+        """Show the clusters as they are by now.
+
+        Parameters
+        ----------
+        is_known : bool
+            Whether each point is in the cluster that it was in.
+        """
+        if is_known:
+            self._show(self._clustering.edited(self._edits))
+        else:
+            self._show(self._divided())
+
+    def _divided(self) -> Clustering:
+        """Return the clusters as the game and the edits have them, without numbers."""
         automatic = self._found.find(self._edits, self._clustering)
-        shown = Clustering(automatic=automatic, edits=self._edits)
+        return Clustering(automatic=automatic, edits=self._edits)
+
+    def _show(self, shown: Clustering) -> None:
         present = self._clustering.by_id
         self._numbering.count(*shown.counted, present, self._edits.given)
         self._clustering = self._numbering.applied(shown)

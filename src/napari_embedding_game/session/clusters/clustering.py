@@ -6,9 +6,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +90,10 @@ class Edits:
             (self.n_clusters, self.grouping) == (other.n_clusters, other.grouping)
             and dict(self.given) == dict(other.given)
             and dict(self.joined) == dict(other.joined)
-            and np.array_equal(self.by_hand, other.by_hand)
+            and (
+                self.by_hand is other.by_hand
+                or np.array_equal(self.by_hand, other.by_hand)
+            )
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -99,6 +102,15 @@ class Edits:
 def untouched(n_points: int) -> Edits:
     """Return the edits of a person who has not decided anything yet."""
     return Edits(by_hand=np.full(n_points, AUTOMATIC, np.int32))
+
+
+def differ_in_what_is_given(one: Edits, other: Edits) -> bool:
+    """Return whether two edits have all points in the same clusters for certain."""
+    return (
+        one.by_hand is other.by_hand
+        and (one.n_clusters, one.grouping) == (other.n_clusters, other.grouping)
+        and dict(one.joined) == dict(other.joined)
+    )
 
 
 def resolve_n_clusters(edits: Edits, n_landmarks: int) -> int | None:
@@ -147,10 +159,15 @@ class Clustering:
         return np.unique(self.labels, return_counts=True)
 
     @cached_property
+    def fixed(self) -> frozenset[int]:
+        """Clusters of which a person has fixed points."""
+        by_hand = np.unique(self.edits.by_hand, return_counts=True)[0]
+        return frozenset(by_hand.tolist())
+
+    @cached_property
     def clusters(self) -> tuple[Cluster, ...]:
         """All clusters that have points, in order of their numbers."""
         ids, sizes = (part.tolist() for part in self.counted)
-        fixed = set(np.unique(self.edits.by_hand, return_counts=True)[0].tolist())
         numbers = [self.numbers.get(i, i) for i in ids]
         in_order = sorted(zip(numbers, ids, sizes, strict=True))
         given = self.edits.given
@@ -158,7 +175,7 @@ class Clustering:
             [(i, given.get(i, NOTHING).name, str(number)) for number, i, _ in in_order]
         )
         return tuple(
-            _cluster(i, names[i], size, given.get(i, NOTHING), i in fixed)
+            _cluster(i, names[i], size, given.get(i, NOTHING), i in self.fixed)
             for _, i, size in in_order
         )
 
@@ -180,8 +197,16 @@ class Clustering:
 
     def numbered(self, numbers: Mapping[int, int]) -> Clustering:
         """Return the same clusters with these numbers."""
-        same = Clustering(automatic=self.automatic, edits=self.edits, numbers=numbers)
-        for known in {"labels", "counted"} & self.__dict__.keys():
+        return self._same(numbers=numbers)
+
+    def edited(self, edits: Edits) -> Clustering:
+        """Return the same clusters by other names, colours or notes."""
+        return self._same(edits=edits)
+
+    def _same(self, **changed: Any) -> Clustering:
+        """Return clusters of the same points: these are not counted again."""
+        same = replace(self, **changed)
+        for known in {"labels", "counted", "fixed"} & self.__dict__.keys():
             same.__dict__[known] = self.__dict__[known]
         return same
 

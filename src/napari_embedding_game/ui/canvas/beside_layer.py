@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from napari_embedding_game.ui.canvas.map_picture import MapPicture
 from napari_embedding_game.ui.canvas.points_layer import point_size, points_layer
 from napari_embedding_game.ui.compat import draw, draw_last, in_place
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.point_looks import PointLooks
 
 if TYPE_CHECKING:
     import napari
@@ -108,7 +110,7 @@ class BesideLayer:
 
     def recolor(
         self,
-        colors: NDArray[np.float32],
+        colors: NDArray[np.float32] | PointLooks,
         magnification: NDArray[np.floating] | float,
         above: NDArray[np.bool_] | None,
         unit: float,
@@ -120,7 +122,8 @@ class BesideLayer:
 
         Parameters
         ----------
-        colors : (N, 4) array
+        colors : (N, 4) array or PointLooks
+            Looks tell all of the next two as well.
         magnification : float or (N,) array
         above : (N,) bool, optional
             Points that are drawn above all others.
@@ -134,6 +137,9 @@ class BesideLayer:
         layer, n_maps = self.layer, self._n_maps
         if layer is None or len(layer.data) != n_maps * len(colors):
             return
+        if isinstance(colors, PointLooks):
+            looks, above = replace(colors, size=1.0), colors.chosen
+            colors, magnification = looks.colors_of(slice(None)), looks.sizes()
         both = [None if of is None else np.tile(of, n_maps) for of in (above, hidden)]
         draw_last(layer, *both)
         with in_place(layer, "face_color") as shown:

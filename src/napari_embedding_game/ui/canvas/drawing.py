@@ -24,10 +24,12 @@ from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.panel_camera import PanelCamera
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.point_looks import Muting, PointLooks
 from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
+    ByCategory,
     ByCluster,
     ByPointed,
     BySimilarity,
@@ -237,7 +239,7 @@ class Drawing(QObject):
             return
         session = self._session
         panels, beside = session.panels, session.comparing.beside
-        looks = self._colors(snapshot), self._magnification(snapshot), self._above()
+        looks = self._looks(snapshot)
         hidden = session.hiding.mask
         self.layers.hide(hidden)
         behind = self._behind(snapshot)
@@ -245,7 +247,7 @@ class Drawing(QObject):
         follows, settles = self._scaling(snapshot)
         drawn = self.layers.show(
             snapshot,
-            *looks,
+            looks,
             follows=follows,
             settles=settles,
             within=within if panels is None else self._extent_of(panels),
@@ -253,7 +255,7 @@ class Drawing(QObject):
         if drawn:
             self._draw_behind(behind)
             self.layers.show_beside(None if beside is None else beside.places)
-            self.layers.beside.recolor(*looks, self.layers.unit, hidden)
+            self.layers.beside.recolor(looks, 1.0, None, self.layers.unit, hidden)
         if drawn and self._session.state == "running":
             self._legend_turn.throttle()
         elif drawn:
@@ -283,9 +285,7 @@ class Drawing(QObject):
         snapshot = self._session.snapshot
         if snapshot is not None and not self._is_held:
             self.layers.hide(self._session.hiding.mask)
-            self.layers.recolor(
-                self._colors(snapshot), self._magnification(snapshot), self._above()
-            )
+            self.layers.recolor(self._looks(snapshot))
             self._draw_behind(self._behind(self._session.drawn))
             self.layers.fade_landmarks(not self._session.selection.is_empty)
             self.tell_legend()
@@ -564,25 +564,26 @@ class Drawing(QObject):
 
     # Colours and sizes
 
-    def _colors(self, snapshot: Snapshot) -> Colors:
-        colors = self._coloring.colors(snapshot)
-        tells_of_selection = isinstance(self._coloring, BySimilarity | ByPointed)
-        if self._session.selection.is_empty or tells_of_selection:
-            return colors
-        muted = self._mute(colors)
-        rows = self._session.selection.rows  # a mask takes several times as long
-        muted[rows] = colors.take(rows, axis=0)
-        return muted
+    def _looks(self, snapshot: Snapshot) -> PointLooks:
+        """Return how the points look, with those that are selected."""
+        coloring, selection = self._coloring, self._session.selection
+        is_coded = isinstance(coloring, ByCluster | ByCategory)
+        colors = coloring.coded(snapshot) if is_coded else coloring.colors(snapshot)
+        tells_of_selection = isinstance(coloring, BySimilarity | ByPointed)
+        sized = self._sized_by(snapshot)
+        return PointLooks(
+            colors,
+            magnification=1.0 if sized is None else sized,
+            chosen=None if selection.is_empty else selection.points,
+            muting=None if tells_of_selection else self._muting(),
+            enlargement=SELECTED_MAGNIFICATION if sized is None else 1.0,
+        )
 
-    def _mute(self, colors: Colors) -> Colors:
-        """Return the colours of points that others stand out among."""
+    def _muting(self) -> Muting:
+        """Return how points look that others stand out among."""
         is_value = self._legend is not None and self._legend.limits is not None
-        share = MUTED_VALUE if is_value else MUTED
         grey = GREY_ON_LIGHT if self._viewer.theme == "light" else GREY_ON_DARK
-        # Opaque, whatever it was.
-        muted = colors * np.array([*3 * [1 - share], 0.0], np.float32)
-        muted += np.array([*3 * [share * grey], 1.0], np.float32)
-        return muted
+        return Muting(MUTED_VALUE if is_value else MUTED, grey)
 
     def looks_of_two(
         self, snapshot: Snapshot
@@ -603,23 +604,10 @@ class Drawing(QObject):
         assert large is not None
         return (
             bright,
-            self._mute(bright),
+            self._muting().of(bright),
             np.asarray(np.broadcast_to(large, n), np.float32),
             np.asarray(np.broadcast_to(sized, n), np.float32),
         )
-
-    def _above(self) -> NDArray[np.bool_] | None:
-        """Return the points that are drawn above the others: the selected ones."""
-        selection = self._session.selection
-        return None if selection.is_empty else selection.points
-
-    def _magnification(self, snapshot: Snapshot) -> NDArray[np.floating] | float:
-        sized = self._sized_by(snapshot)
-        if sized is not None:
-            return sized
-        if self._session.selection.is_empty:
-            return 1.0
-        return np.where(self._session.selection.points, SELECTED_MAGNIFICATION, 1.0)
 
     def _sized_by(self, snapshot: Snapshot) -> NDArray[np.floating] | None:
         """Return the magnification by what is chosen for it; None for nothing."""

@@ -13,6 +13,7 @@ the layer already holds and one ``refresh`` redraws once (``ui/compat.py``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,8 +41,15 @@ from napari_embedding_game.ui.canvas.projection import (
     displayed_axes,
     projection_of,
 )
-from napari_embedding_game.ui.compat import camera_of, draw, draw_last, in_place
+from napari_embedding_game.ui.compat import (
+    camera_of,
+    draw,
+    draw_last,
+    in_place,
+    write_looks,
+)
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.point_looks import PointLooks
 
 if TYPE_CHECKING:
     import napari
@@ -191,7 +199,7 @@ class MapLayers:
     def show(
         self,
         snapshot: Snapshot,
-        colors: NDArray[np.float32],
+        colors: NDArray[np.float32] | PointLooks,
         magnification: NDArray[np.floating] | float = 1.0,
         above: NDArray[np.bool_] | None = None,
         *,
@@ -206,7 +214,9 @@ class MapLayers:
         Parameters
         ----------
         snapshot : Snapshot
-        colors : array, shape (N, 4)
+        colors : array, shape (N, 4), or PointLooks
+            Looks tell all of the next two as well, and are written when they are asked
+            for.
         magnification : float or array of shape (N,)
             Of the size of each point.
         above : array of bool, shape (N,), optional
@@ -306,7 +316,7 @@ class MapLayers:
 
     def recolor(
         self,
-        colors: NDArray[np.float32],
+        colors: NDArray[np.float32] | PointLooks,
         magnification: NDArray[np.floating] | float = 1.0,
         above: NDArray[np.bool_] | None = None,
     ) -> None:
@@ -320,7 +330,7 @@ class MapLayers:
 
     def show_looks(
         self,
-        colors: NDArray[np.float32],
+        colors: NDArray[np.float32] | PointLooks,
         magnification: NDArray[np.floating] | float,
         above: NDArray[np.bool_] | None,
     ) -> None:
@@ -740,7 +750,7 @@ class MapLayers:
     def _show_box(self, points: Points) -> None:
         """Have the extent of the points be the whole box, which the map is to fill."""
         with in_place(points, "data") as data:
-            data[:] = np.resize(self._box_corners(), data.shape)
+            data[::2], data[1::2] = self._box_corners()
         points.refresh(thumbnail=False, highlight=False)
 
     def _replace(self, n_points: int, n_landmarks: int) -> None:
@@ -749,8 +759,9 @@ class MapLayers:
         n_axes = self._n_shown
         self._frame = Frame(free_box(self._extents()), n_axes)
         # The camera shows the whole box, which the map is going to fill.
-        corners = np.resize(self._box_corners(), (n_points, n_axes))
-        self.points = points_layer(corners, self._frame.unit)
+        places = np.empty((n_points, n_axes), np.float32)
+        places[::2], places[1::2] = self._box_corners()
+        self.points = points_layer(places, self._frame.unit)
         self._n_points = n_points
         self._is_blank = True
         self.points.visible = False
@@ -857,16 +868,21 @@ class MapLayers:
     def _write_looks(
         self,
         layer: Points,
-        colors: NDArray[np.float32],
+        colors: NDArray[np.float32] | PointLooks,
         magnification: NDArray[np.floating] | float,
         above: NDArray[np.bool_] | None,
     ) -> None:
         hidden = self._hidden
-        is_of_layer = hidden is not None and len(hidden) == len(layer.data)
-        draw_last(layer, above, hidden if is_of_layer else None)
+        if hidden is not None and len(hidden) != len(layer.data):
+            hidden = None
+        size = self._frame.unit * point_size(len(layer.data))
+        if isinstance(colors, PointLooks):
+            draw_last(layer, colors.chosen, hidden)
+            write_looks(layer, replace(colors, size=size))
+            return
+        draw_last(layer, above, hidden)
         with in_place(layer, "face_color") as shown:
             shown[:] = colors
-        size = self._frame.unit * point_size(len(layer.data))
         with in_place(layer, "size") as sizes:
             sizes[:] = size * magnification
 

@@ -42,13 +42,13 @@ from napari_embedding_game.ui.canvas.projection import (
 )
 from napari_embedding_game.ui.compat import (
     Scene,
+    colors_of,
     draw,
     draw_now,
     draw_some,
     drawing_order,
     is_drawn_in_software,
     leave_out,
-    n_drawn_last,
     scene_of,
 )
 from napari_embedding_game.ui.connections import Connections
@@ -300,9 +300,8 @@ class MapPicture(QObject):
         pixels = np.array([width / shape[1], height / shape[0]])
         looks = Looks(
             sizes=layer.size,
-            colors=layer.face_color,
+            colors=colors_of(layer),
             order=drawing_order(layer),
-            n_above=n_drawn_last(layer),
             opacity=layer.opacity,
             shape=shape,
             n_pixels=round(height * width),

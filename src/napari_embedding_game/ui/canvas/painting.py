@@ -8,6 +8,7 @@ first.  Where more are seen than the picture has pixels, it tells how many lie w
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Protocol
@@ -15,9 +16,16 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.density import paint_density, points_inside
+from napari_embedding_game.core.inspect.density import (
+    PointPart,
+    paint_parts,
+    points_inside,
+    points_near,
+)
 from napari_embedding_game.core.inspect.picture import paint_points
 from napari_embedding_game.ui.canvas.projection import Projection
+from napari_embedding_game.ui.point_looks import AT_ONCE, DrawingOrder, PointLooks
+from napari_embedding_game.ui.style.colors import CodedColors, Colors
 
 MOST_COARSE = 3
 """Pixels along one side of those that a sample is counted in."""
@@ -50,11 +58,9 @@ class Looks:
     ----------
     sizes : (N,) float
         In units of the layer.
-    colors : (N, 4) float
-    order : (m,) int or None
-        The points that are drawn, in that order; None: all as they come.
-    n_above : int
-        The last of them that lie above all others.
+    colors : (N, 4) float or PointLooks
+    order : DrawingOrder or None
+        Which points are drawn, and which above all others; None: all as they come.
     opacity : float
     shape : (height, width)
         Of the picture.
@@ -63,9 +69,8 @@ class Looks:
     """
 
     sizes: NDArray[np.floating]
-    colors: NDArray[np.floating]
-    order: NDArray[np.intp] | None
-    n_above: int
+    colors: NDArray[np.floating] | PointLooks
+    order: DrawingOrder | None
     opacity: float
     shape: tuple[int, int]
     n_pixels: int
@@ -73,7 +78,18 @@ class Looks:
     @property
     def n_drawn(self) -> int:
         """Points that are drawn."""
-        return len(self.sizes) if self.order is None else len(self.order)
+        return len(self.sizes) if self.order is None else self.order.n_drawn
+
+    @property
+    def n_above(self) -> int:
+        """Points that are drawn above all others."""
+        return 0 if self.order is None else self.order.n_above
+
+    def colors_of(self, rows: NDArray[np.intp] | None) -> NDArray[np.floating]:
+        """Return the colours of some points, None for all: (m, 4)."""
+        if isinstance(self.colors, PointLooks):
+            return self.colors.colors_of(slice(None) if rows is None else rows)
+        return self.colors if rows is None else self.colors[rows]
 
 
 class Painting(Protocol):
@@ -106,14 +122,93 @@ class FlatPainting:
 
     def paint(self, stride: int = 1) -> Painted:
         """Paint one in so many of the points."""
-        looks, sample = self.looks, sampled(self.looks, stride)
-        seen = _Seen(self.positions, looks.sizes, looks.colors, self.rows, self.columns)
-        picture, coarse = _paint(looks, sample, seen._replace(order=sample.order))
+        sample = sampled(self.looks, stride)
+        if self._is_dense(sample):
+            picture, coarse = self._density(sample)
+        else:
+            picture, coarse = self._discs(sample), 0
         (row, top), (column, left) = self.rows, self.columns
         side = max(1, coarse)
         matrix = np.diag([side / column, side / row, 1.0, 1.0])
         matrix[3, :2] = -left / column, -top / row
         return Painted(picture, matrix, coarse > 0, sample.n_points)
+
+    @property
+    def _lines(self) -> Lines:
+        return self.rows, self.columns
+
+    def _is_dense(self, sample: Sample) -> bool:
+        if self.looks.n_drawn <= self.looks.n_pixels:
+            return False
+        shape, rows = self.looks.shape, sample.rows
+        # Without a sample hidden points count as well: they lie where others do.
+        n_inside = points_inside(self.positions, *self._lines, shape, order=rows)
+        n_counted = len(self.positions if rows is None else rows)
+        return _is_dense(self.looks, n_inside, n_counted)
+
+    def _density(self, sample: Sample) -> tuple[NDArray[np.uint8], int]:
+        order = self.looks.order
+        if sample.rows is not None:
+            below = self._parts(sample.below, None, is_above=False)
+        else:
+            is_below = None if order is None else order.is_below
+            below = self._parts(None, is_below, is_above=False)
+        above = self._parts(sample.above, None, is_above=True)
+        picture, coarse = _density(self.looks, sample, below, above, self._lines)
+        if 0 < len(sample.above) <= FEW_ABOVE:
+            seen = self._seen(sample.above)
+            picture = _with_chosen(self.looks, picture, seen, coarse)
+        return picture, coarse
+
+    def _parts(
+        self,
+        rows: NDArray[np.intp] | None,
+        shown: NDArray[np.bool_] | None,
+        *,
+        is_above: bool,
+    ) -> Iterator[PointPart]:
+        """Yield some points, or those of all that are shown, and their colours."""
+        looks, positions = self.looks.colors, self.positions
+        held: Colors | CodedColors | None = None
+        if not isinstance(looks, PointLooks):
+            held = looks
+        else:
+            held = looks.held(is_chosen=is_above)
+        if isinstance(held, CodedColors):
+            coded = held.table, held.codes, held.first
+            yield PointPart(positions, *coded, order=rows, shown=shown)
+        elif held is not None:
+            yield PointPart(positions, held, order=rows, shown=shown)
+        else:  # colours for each point, which are muted: a few at a time
+            n_points = len(positions) if rows is None else len(rows)
+            for begin in range(0, n_points, AT_ONCE):
+                part = slice(begin, begin + AT_ONCE)
+                some = np.arange(n_points)[part] if rows is None else rows[part]
+                if shown is not None:
+                    some = some[shown[some]]
+                yield PointPart(positions[some], self.looks.colors_of(some))
+
+    def _discs(self, sample: Sample) -> NDArray[np.uint8]:
+        looks, rows = self.looks, sample.rows
+        if not isinstance(looks.colors, PointLooks):
+            seen = _Seen(self.positions, looks.sizes, looks.colors, *self._lines)
+            if rows is None and looks.order is not None:
+                rows = looks.order.rows
+            return _paint_discs(looks, seen, looks.shape, rows)
+        # Colours are worked out of what is seen.
+        unit = math.sqrt(abs(self.rows[0] * self.columns[0]))
+        margin = max(1.0, looks.colors.largest * unit) / 2 + 1.0
+        all_ = [rows] if rows is not None or looks.order is None else looks.order.parts
+        near = [
+            points_near(self.positions, *self._lines, looks.shape, margin, order=part)
+            for part in all_
+        ]
+        return _paint_discs(looks, self._seen(np.concatenate(near)), looks.shape)
+
+    def _seen(self, rows: NDArray[np.intp]) -> _Seen:
+        looks, positions = self.looks, self.positions.take(rows, axis=0)
+        colors = looks.colors_of(rows)
+        return _Seen(positions, looks.sizes.take(rows), colors, *self._lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,15 +235,34 @@ class SpacePainting:
         drawn, corner = self.drawn, np.array(self.drawn.cell[:2])
         assert drawn.ahead is not None
         looks, sample = self.looks, sampled(self.looks, stride)
-        rows = slice(None) if sample.order is None else sample.order
-        places = self.positions[rows]
+        rows = sample.rows
+        if rows is None and looks.order is not None:
+            rows = looks.order.rows
+        places = self.positions if rows is None else self.positions[rows]
+        sizes = looks.sizes if rows is None else looks.sizes[rows]
         on_canvas = (drawn.to_pixels(places) - corner) / self.pixels
         depths = places @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
         zooms = _zoom(drawn) / np.maximum(depths, SMALLEST_DEPTH) / self.pixels[0]
-        seen = _Seen(on_canvas[:, ::-1], looks.sizes[rows] * zooms, looks.colors[rows])
-        picture, coarse = _paint(looks, sample, seen, places @ drawn.ahead)
+        seen = _Seen(on_canvas[:, ::-1], sizes * zooms, looks.colors_of(rows))
+        picture, coarse = self._painted(sample, seen, places @ drawn.ahead)
         matrix = self._standing(places.mean(axis=0, dtype=float), max(1, coarse))
         return Painted(picture, matrix, coarse > 0, sample.n_points)
+
+    def _painted(
+        self, sample: Sample, seen: _Seen, depths: NDArray[np.floating]
+    ) -> tuple[NDArray[np.uint8], int]:
+        looks, n_seen = self.looks, len(depths)
+        if looks.n_drawn > looks.n_pixels:
+            n_inside = points_inside(seen.positions, *seen.lines, looks.shape)
+            if _is_dense(looks, n_inside, n_seen):
+                split = np.split(np.arange(n_seen), [n_seen - sample.n_above])
+                parts = [[PointPart(*seen[:2], order=rows)] for rows in split]
+                picture, coarse = _density(looks, sample, *parts, seen.lines)
+                if 0 < sample.n_above <= FEW_ABOVE:
+                    chosen = seen.last(sample.n_above)
+                    picture = _with_chosen(looks, picture, chosen, coarse)
+                return picture, coarse
+        return _paint_discs(looks, seen, looks.shape, np.argsort(-depths)), 0
 
     def _standing(
         self, middle: NDArray[np.float64], coarse: int
@@ -168,13 +282,23 @@ class SpacePainting:
 class Sample(NamedTuple):
     """Points that stand for all, in the order in which they are painted."""
 
-    order: NDArray[np.intp] | None
-    """(m,) None: all, as they come."""
+    below: NDArray[np.intp] | None
+    """Those below the others; None: all, and all above these."""
+    above: NDArray[np.intp]
+    """Those above the others."""
     n_points: int
-    n_above: int
-    """The last of them that lie above the others."""
     weights: tuple[float, float]
     """How many each of those below, and each of those above, stands for."""
+
+    @property
+    def n_above(self) -> int:
+        """The last of them, that lie above the others."""
+        return len(self.above)
+
+    @property
+    def rows(self) -> NDArray[np.intp] | None:
+        """All of them in their order; None: all points that are drawn."""
+        return None if self.below is None else np.concatenate([self.below, self.above])
 
 
 def sampled(looks: Looks, stride: int) -> Sample:
@@ -183,21 +307,17 @@ def sampled(looks: Looks, stride: int) -> Sample:
     Of those above the others as many more as that makes half of it: they are what was
     chosen.
     """
-    order, n_drawn, n_above = looks.order, looks.n_drawn, looks.n_above
+    order, n_drawn = looks.order, looks.n_drawn
+    above = np.empty(0, np.intp) if order is None else order.above
     if stride == 1:
-        return Sample(order, n_drawn, n_above, (1.0, 1.0))
-    if order is None:
-        some = _one_in(n_drawn, stride)
-        return Sample(some, len(some), 0, (n_drawn / max(1, len(some)), 1.0))
-    every = max(1, math.ceil(2 * n_above * stride / max(1, n_drawn)))
-    below, above = np.split(order, [n_drawn - n_above])
-    parts = below[_one_in(len(below), stride)], above[_one_in(len(above), every)]
-    weights = [
-        len(all_) / max(1, len(some))
-        for all_, some in zip((below, above), parts, strict=True)
-    ]
-    some = np.concatenate(parts)
-    return Sample(some, len(some), len(parts[1]), (weights[0], weights[1]))
+        return Sample(None, above, n_drawn, (1.0, 1.0))
+    below, n_below = _one_in(len(looks.sizes), stride), n_drawn - len(above)
+    if order is not None:
+        below = below[order.is_below.take(below)]
+    every = max(1, math.ceil(2 * len(above) * stride / max(1, n_drawn)))
+    some = above[_one_in(len(above), every)]
+    weights = n_below / max(1, len(below)), len(above) / max(1, len(some))
+    return Sample(below, some, len(below) + len(some), weights)
 
 
 @lru_cache(maxsize=8)
@@ -213,6 +333,10 @@ def _one_in(n_points: int, stride: int) -> NDArray[np.intp]:
     return first
 
 
+Lines = tuple[tuple[float, float], tuple[float, float]]
+"""(slope, offset) from rows, and from columns, to the pixels of a picture."""
+
+
 class _Seen(NamedTuple):
     """Points on a picture."""
 
@@ -221,91 +345,94 @@ class _Seen(NamedTuple):
     colors: NDArray[np.floating]
     rows: tuple[float, float] = (1.0, 0.0)
     columns: tuple[float, float] = (1.0, 0.0)
-    order: NDArray[np.intp] | None = None
+
+    @property
+    def lines(self) -> Lines:
+        """From positions to pixels."""
+        return self.rows, self.columns
+
+    def last(self, n_points: int) -> _Seen:
+        """Return the last of them."""
+        some = slice(len(self.positions) - n_points, None)
+        return self._replace(
+            positions=self.positions[some],
+            sizes=self.sizes[some],
+            colors=self.colors[some],
+        )
 
 
-def _paint(
-    looks: Looks,
-    sample: Sample,
-    seen: _Seen,
-    depths: NDArray[np.floating] | None = None,
-) -> tuple[NDArray[np.uint8], int]:
-    """Return a picture, and of a density the pixels along a side of its own, else 0.
+def _is_dense(looks: Looks, n_inside: int, n_counted: int) -> bool:
+    """Return whether more points are seen than there are pixels.
 
     Parameters
     ----------
-    depths : (m,) float, optional
-        The farthest points are painted first.
+    n_inside, n_counted : int
+        Points on the picture, and those that were counted.
     """
-    if _is_dense(looks, sample, seen):
-        return _density(looks, sample, seen)
-    picture = paint_points(
+    return n_inside * looks.n_drawn > looks.n_pixels * max(1, n_counted)
+
+
+def _paint_discs(
+    looks: Looks,
+    seen: _Seen,
+    shape: tuple[int, int],
+    order: NDArray[np.intp] | None = None,
+) -> NDArray[np.uint8]:
+    """Return a picture of points, one over another."""
+    return paint_points(
         seen.positions,
         seen.sizes,
         seen.colors,
-        seen.rows,
-        seen.columns,
-        looks.shape,
-        order=seen.order if depths is None else np.argsort(-depths),
+        *seen.lines,
+        shape,
+        order=order,
         opacity=looks.opacity,
     )
-    return picture, 0
-
-
-def _is_dense(looks: Looks, sample: Sample, seen: _Seen) -> bool:
-    """Return whether more points are seen than there are pixels."""
-    if looks.n_drawn <= looks.n_pixels:
-        return False
-    n_inside = points_inside(
-        seen.positions, seen.rows, seen.columns, looks.shape, order=seen.order
-    )
-    return n_inside * looks.n_drawn > looks.n_pixels * max(1, sample.n_points)
 
 
 def _density(
-    looks: Looks, sample: Sample, seen: _Seen
+    looks: Looks,
+    sample: Sample,
+    below: Iterable[PointPart],
+    above: Iterable[PointPart],
+    lines: Lines,
 ) -> tuple[NDArray[np.uint8], int]:
+    """Return a picture of how many points lie where, and the pixels along its own."""
     # Few points of a sample lie in a pixel: in several of them they are counted better.
     stride = looks.n_drawn / max(1, sample.n_points)
     coarse = int(np.clip(math.sqrt(stride / 2), 1, MOST_COARSE))
     height, width = (math.ceil(n / coarse) for n in looks.shape)
-    below, above = (weight / coarse**2 for weight in sample.weights)
-    rows, columns = ((a / coarse, b / coarse) for a, b in (seen.rows, seen.columns))
-    picture = paint_density(
-        seen.positions,
-        seen.colors,
-        rows,
-        columns,
+    weights = sample.weights[0] / coarse**2, sample.weights[1] / coarse**2
+    picture = paint_parts(
+        below,
+        above if sample.n_above else (),
+        *_coarser(lines, coarse),
         (height, width),
-        order=seen.order,
-        n_above=sample.n_above,
-        weights=(below, above),
+        weights=weights,
         opacity=looks.opacity,
     )
-    if 0 < sample.n_above <= FEW_ABOVE:
-        shown = seen._replace(rows=rows, columns=columns)
-        chosen = _chosen(looks, sample, shown, picture.shape[:2], FEW_PIXELS / coarse)
-        rest = 255 - chosen[..., 3:].astype(np.uint16)
-        picture = (picture * rest // 255).astype(np.uint8) + chosen
     return picture, coarse
 
 
-def _chosen(
-    looks: Looks, sample: Sample, seen: _Seen, shape: tuple[int, ...], least: float
+def _coarser(lines: Lines, coarse: int) -> Lines:
+    """Return the same lines to pixels that are larger by a factor."""
+    (row, top), (column, left) = lines
+    return (row / coarse, top / coarse), (column / coarse, left / coarse)
+
+
+def _with_chosen(
+    looks: Looks, picture: NDArray[np.uint8], seen: _Seen, coarse: int
 ) -> NDArray[np.uint8]:
-    """Return a picture of the points above all others: discs of some pixels or more."""
-    order = np.arange(sample.n_points) if seen.order is None else seen.order
-    above = order[-sample.n_above :]
-    unit = math.sqrt(abs(seen.rows[0] * seen.columns[0]))
-    return paint_points(
-        seen.positions[above],
-        np.maximum(seen.sizes[above], least / unit),
-        seen.colors[above],
-        seen.rows,
-        seen.columns,
-        (shape[0], shape[1]),
-        opacity=looks.opacity,
+    """Return a density with few points over it, as discs of some pixels or more."""
+    rows, columns = _coarser(seen.lines, coarse)
+    least = FEW_PIXELS / coarse / math.sqrt(abs(rows[0] * columns[0]))
+    larger = seen._replace(
+        rows=rows, columns=columns, sizes=np.maximum(seen.sizes, least)
     )
+    height, width = picture.shape[:2]
+    chosen = _paint_discs(looks, larger, (height, width))
+    rest = 255 - chosen[..., 3:].astype(np.uint16)
+    return (picture * rest // 255).astype(np.uint8) + chosen
 
 
 def _zoom(drawn: Projection) -> float:

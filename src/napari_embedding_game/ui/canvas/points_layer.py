@@ -7,9 +7,9 @@ from napari.layers import Layer, Points
 from numpy.typing import NDArray
 
 from napari_embedding_game.ui.compat import (
+    ALIKE_FROM,
     LandmarkPoints,
-    MapPoints,
-    hold_small,
+    alike_points,
     in_place,
     leave_out,
     points_class,
@@ -23,8 +23,6 @@ LANDMARK_FACE, LANDMARK_RIM = "#15171c", "#f4f4f4"
 """On a dark canvas; on a light one the other way round."""
 SYMBOL = "disc"
 MOST_BALLS = 15_000
-MOST_AT_FIRST = 100_000
-"""Of more points napari prepares none before the first drawing, which is a picture."""
 SMALL_FROM = 100_000
 """Points from which on their size keeps the share of the map that they cover."""
 SMALLEST = 0.0
@@ -66,7 +64,7 @@ def points_layer(
         Of one map, where the layer holds several: as N they decide on the looks.
     """
     n_points = len(world) if n_points is None else n_points
-    layer = points_class(MapPoints)(
+    layer = alike_points(
         world,
         name=POINTS_NAME,
         size=unit * point_size(n_points),
@@ -77,10 +75,10 @@ def points_layer(
         canvas_size_limits=(SMALLEST, LARGEST),
         shading="spherical" if is_of_balls(world.shape[1], n_points) else "none",
     )
-    hold_small(layer)
-    leave_out(layer, len(world) > MOST_AT_FIRST)
-    with in_place(layer, "symbol") as symbols:
-        symbols[:] = SYMBOL  # words are quicker to compare than napari's symbols
+    leave_out(layer, len(world) >= ALIKE_FROM)  # the first drawing is a picture
+    if len(world) < ALIKE_FROM:
+        with in_place(layer, "symbol") as symbols:
+            symbols[:] = SYMBOL  # words are quicker to compare than napari's symbols
     return layer
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+
 import pandas as pd
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
+from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
@@ -12,10 +15,12 @@ from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.inspector.cluster_statistics import (
     NO_CLUSTERS,
     ClusterStatistics,
+    ClusterSums,
 )
 from napari_embedding_game.ui.inspector.cluster_table import ClusterTable
 from napari_embedding_game.ui.inspector.search_box import SearchBox
 from napari_embedding_game.ui.inspector.search_results import (
+    are_many_names,
     names_in,
     show_search_result,
 )
@@ -37,8 +42,12 @@ class ClusterPane(QWidget):
         self._session = session = workspace.session
         self._palette = workspace.palette
         self._levels: tuple[object, str, pd.Series | None] | None = None
+        self._known: tuple[tuple[object, ...], ClusterSums] | None = None
+        """What the points of each cluster sum up to, and of what these are."""
         self.search = SearchBox(
-            lambda: names_in(session), lambda hit: show_search_result(workspace, hit)
+            lambda: names_in(session),
+            lambda hit: show_search_result(workspace, hit),
+            lambda: are_many_names(session),
         )
         self.slider = ClusterSlider(session.clusters)
         self.table = ClusterTable(
@@ -57,6 +66,7 @@ class ClusterPane(QWidget):
 
     def close(self) -> None:
         """Close the views of the session."""
+        self.search.close_worker()
         self._connections.close()
 
     def tell(self, message: str) -> None:
@@ -73,13 +83,23 @@ class ClusterPane(QWidget):
         rows = ClusterStatistics.of(
             clusters,
             self._palette.of(clusters),
-            session.clusters.labels,
-            snapshot.pressure,
-            snapshot.stretch,
-            self._levels_of(column),
+            self._sums(snapshot, self._levels_of(column)),
             is_colored=session.look.color_by == CLUSTER,
         )
         self.table.set_rows(rows)
+
+    def _sums(self, snapshot: Snapshot, levels: pd.Series | None) -> ClusterSums:
+        """Return what the points of each cluster sum up to.
+
+        That is the same after each click, and after most edits.
+        """
+        labels, known = self._session.clusters.labels, self._known
+        given = snapshot.pressure, snapshot.stretch, levels
+        is_same = known is not None and all(map(operator.is_, known[0], given))
+        if known is None or not is_same or not known[1].are_of(labels):
+            known = given, ClusterSums.of(labels, *given)
+        self._known = known
+        return known[1]
 
     def _levels_of(self, column: str) -> pd.Series | None:
         """Return each point's value of a column; None for one of measurements.

@@ -14,6 +14,9 @@ from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.colors import Colors
 
+AT_ONCE = 1 << 17
+"""Points that are counted at once: they fit into a processor's cache."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClusterStatistics:
@@ -55,43 +58,100 @@ class ClusterStatistics:
         cls,
         clusters: tuple[Cluster, ...],
         colors: Colors,
-        labels: NDArray[np.integer],
-        pressure: NDArray[np.floating],
-        stretch: NDArray[np.floating] | None,
-        levels: pd.Series | None,
+        sums: ClusterSums,
         *,
         is_colored: bool = True,
     ) -> ClusterStatistics:
-        """Sum up the points of each cluster.
+        """Tell of each cluster what its points sum up to.
 
         Parameters
         ----------
         clusters : tuple of Cluster
         colors : array, shape (C, 4)
+        sums : ClusterSums
+            Of the same clusters.
+        is_colored : bool
+            Whether the map shows the colours of the clusters.
+        """
+        rows = np.searchsorted(sums.ids, [cluster.id for cluster in clusters])
+        sizes, counts = np.maximum(sums.sizes[rows], 1), sums.counts[rows]
+        return cls(
+            clusters=clusters,
+            colors=colors,
+            pressure=sums.pressure[rows] / sizes,
+            stretched=sums.stretched[rows] / sizes,
+            purity=_purity(counts, sizes),
+            column="" if sums.levels is None else str(sums.levels.name),
+            most_frequent=_most_frequent(counts, sums.levels),
+            is_colored=is_colored,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClusterSums:
+    """Sums over the points of each cluster, whatever it is called."""
+
+    labels: NDArray[np.integer]
+    """(n,) cluster id of each point."""
+    ids: NDArray[np.integer]
+    """(C,) ids of all clusters, ascending."""
+    sizes: NDArray[np.integer]
+    pressure: NDArray[np.floating]
+    """(C,)"""
+    stretched: NDArray[np.floating]
+    """(C,) points far from their neighbours; NaN where it is not known."""
+    counts: NDArray[np.integer]
+    """(C, levels) points with each level of a column; (C, 0) without one."""
+    levels: pd.Series | None
+
+    @classmethod
+    def of(
+        cls,
+        labels: NDArray[np.integer],
+        pressure: NDArray[np.floating],
+        stretch: NDArray[np.floating] | None,
+        levels: pd.Series | None,
+    ) -> ClusterSums:
+        """Sum up the points of each cluster.
+
+        Parameters
+        ----------
         labels : (n,) int
             Cluster id of each point.
         pressure : (n,) float
         stretch : (n,) float, or None where it is not known
         levels : (n,) categorical series, optional
             Each point's value of a metadata column, none missing.
-        is_colored : bool
-            Whether the map shows the colours of the clusters.
         """
-        ids = np.array([cluster.id for cluster in clusters], dtype=np.int64)
-        order = np.argsort(ids)
-        place = order[places(ids[order].tolist(), labels)]
-        sizes = np.maximum(np.bincount(place, minlength=len(ids)), 1)
-        counts = _counts(place, levels, len(ids))
+        ids, sizes = np.unique(labels, return_counts=True)
+        codes = None if levels is None else levels.cat.codes.to_numpy()
+        pressures, stretched = np.zeros(len(ids)), np.full(len(ids), np.nan)
+        if stretch is not None:
+            stretched[:] = 0.0
+        n_levels = 0 if levels is None else len(levels.cat.categories)
+        counts = np.zeros((len(ids), n_levels), np.int64)
+        for begin in range(0, len(labels), AT_ONCE):
+            part = slice(begin, begin + AT_ONCE)
+            place = places(ids.tolist(), labels[part])
+            pressures += np.bincount(place, pressure[part], len(ids))
+            if stretch is not None:
+                stretched += np.bincount(place, stretch[part] > FAR, len(ids))
+            if codes is not None and n_levels:
+                both = place * n_levels + codes[part]
+                counts += np.bincount(both, minlength=counts.size).reshape(-1, n_levels)
         return cls(
-            clusters=clusters,
-            colors=colors,
-            pressure=np.bincount(place, pressure, len(ids)) / sizes,
-            stretched=_stretched(place, stretch, len(ids)) / sizes,
-            purity=_purity(counts, sizes),
-            column="" if levels is None else str(levels.name),
-            most_frequent=_most_frequent(counts, levels),
-            is_colored=is_colored,
+            labels=labels,
+            ids=ids,
+            sizes=sizes,
+            pressure=pressures,
+            stretched=stretched,
+            counts=counts,
+            levels=levels,
         )
+
+    def are_of(self, labels: NDArray[np.integer]) -> bool:
+        """Return whether these are the clusters of the points."""
+        return labels is self.labels or np.array_equal(labels, self.labels)
 
 
 NO_CLUSTERS = ClusterStatistics(
@@ -100,26 +160,6 @@ NO_CLUSTERS = ClusterStatistics(
     stretched=np.empty(0),
     purity=np.empty(0),
 )
-
-
-def _stretched(
-    place: NDArray[np.integer], stretch: NDArray[np.floating] | None, n_clusters: int
-) -> NDArray[np.floating]:
-    """Return how many points of each cluster lie far from their neighbours: (C,)."""
-    if stretch is None:
-        return np.full(n_clusters, np.nan)
-    return np.bincount(place, stretch > FAR, n_clusters)
-
-
-def _counts(
-    place: NDArray[np.integer], levels: pd.Series | None, n_clusters: int
-) -> NDArray[np.integer]:
-    """Return how many points of each cluster have each level: (C, levels)."""
-    if levels is None or not len(levels):
-        return np.empty((n_clusters, 0), dtype=np.int64)
-    n_levels = len(levels.cat.categories)
-    both = place * n_levels + levels.cat.codes.to_numpy(np.int64)
-    return np.bincount(both, minlength=n_clusters * n_levels).reshape(-1, n_levels)
 
 
 def _purity(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 from qtpy.QtCore import QModelIndex, QStringListModel, Qt
-from qtpy.QtGui import QKeyEvent
+from qtpy.QtGui import QFocusEvent, QKeyEvent
 from qtpy.QtWidgets import QCompleter, QLineEdit
 
 from napari_embedding_game.session.search import Hit, Search
 from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.tasks.worker import Worker
+
+logger = logging.getLogger(__name__)
 
 MOST = 12
 CLUSTER, CELL = "cluster", "row"
@@ -24,16 +28,27 @@ class SearchBox(QLineEdit):
         Returns the present names by their kind; asked when a search begins.
     on_found : callable
         Receives the :class:`Hit` that was chosen.
+    are_many : callable, optional
+        Returns whether there are so many names that another thread prepares them;
+        what was typed meanwhile is found as soon as they are there.
     """
 
     def __init__(
         self,
         lists: Callable[[], dict[str, Sequence[str]]],
         on_found: Callable[[Hit], None],
+        are_many: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__()
         self._lists = lists
         self._on_found = on_found
+        self._are_many = are_many
+        self._worker: Worker | None = None
+        """Prepares many names."""
+        self._asked = ""
+        """What was typed last."""
+        self._is_entered = False
+        """Whether the first name is to be taken once it is found."""
         self._search: Search | None = None
         self._is_current = False
         self.hits: list[Hit] = []
@@ -69,6 +84,19 @@ class SearchBox(QLineEdit):
         """Ask for the names anew: some have changed."""
         self._is_current = False
 
+    def close_worker(self) -> None:
+        """End the preparation of names: the box goes."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Prepare many names before the first letter comes."""
+        super().focusInEvent(event)
+        if not self._is_current and self._are_many():
+            self._asked = self.text()
+            self._prepare()
+
     def begin(self) -> None:
         """Put the cursor here."""
         self.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -86,7 +114,13 @@ class SearchBox(QLineEdit):
             super().keyPressEvent(event)
 
     def _on_text(self, text: str) -> None:
+        self._asked, self._is_entered = text, False
+        if self._worker is not None:
+            return
         if self._search is None or not self._is_current:
+            if self._are_many():
+                self._prepare()
+                return
             self._search = Search(self._lists(), self._search)
             self._is_current = True
         self.hits = self._search.find(text, MOST)
@@ -96,7 +130,33 @@ class SearchBox(QLineEdit):
         else:
             self._offer.popup().hide()
 
+    def _prepare(self) -> None:
+        """Have another thread prepare the names; then find what was typed."""
+        if self._worker is not None:
+            return
+        self._is_current = True  # unless some change until then
+        former, lists = self._search, self._lists
+        self._worker = worker = Worker(lambda: Search(lists(), former))
+        worker.returned.connect(self._on_prepared)
+        worker.failed.connect(self._on_failed)
+        worker.begin()
+
+    def _on_prepared(self, search: Search) -> None:
+        self._worker, self._search = None, search
+        is_entered = self._is_entered
+        if self._asked:
+            self._on_text(self._asked)
+        if self._worker is not None:  # some names have changed meanwhile
+            self._is_entered = is_entered
+        elif is_entered:
+            self._take(0)
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._worker, self._is_current = None, False
+        logger.error("Names could not be prepared for the search", exc_info=error)
+
     def _take(self, place: int) -> None:
+        self._is_entered = self._worker is not None
         if place < len(self.hits):
             hit, self.hits = self.hits[place], []
             self._offer.popup().hide()

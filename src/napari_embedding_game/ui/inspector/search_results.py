@@ -20,6 +20,9 @@ from napari_embedding_game.ui.style.coloring import (
 )
 from napari_embedding_game.ui.workspace import Workspace
 
+MANY_NAMES = 200_000
+"""Rows whose names are prepared in a thread of their own."""
+
 
 def names_in(session: Session) -> dict[str, Sequence[str]]:
     """Return all that can be searched, by what it is called."""
@@ -30,6 +33,12 @@ def names_in(session: Session) -> dict[str, Sequence[str]]:
         search_box.CLUSTER: [cluster.name for cluster in session.clusters.clusters]
     }
     return names | _names_of_data(dataset)
+
+
+def are_many_names(session: Session) -> bool:
+    """Return whether it takes long to prepare the names for a search."""
+    dataset = session.dataset
+    return dataset is not None and len(dataset.obs) > MANY_NAMES
 
 
 _known: WeakKeyDictionary[Dataset, tuple[object, dict[str, Sequence[str]]]] = (

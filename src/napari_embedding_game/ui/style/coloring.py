@@ -23,6 +23,7 @@ from napari_embedding_game.session.similarity import similarity
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors, places
 from napari_embedding_game.ui.style.colors import (
     MISSING,
+    CodedColors,
     Colors,
     category_colors,
     value_colors,
@@ -120,10 +121,14 @@ class ByCluster:
         self._book = book
         self._palette = palette
 
+    def coded(self, snapshot: Snapshot) -> CodedColors:
+        """Return the colours of the points by their clusters."""
+        self._palette.follow(snapshot)
+        return self._palette.coded()
+
     def colors(self, snapshot: Snapshot) -> Colors:
         """Return the colour of each point."""
-        self._palette.follow(snapshot)
-        return self._palette.of_points()
+        return self.coded(snapshot).of()
 
     def legend(self) -> Legend:
         """Return how to read the colours; the levels only when they can be read."""
@@ -152,14 +157,19 @@ class ByCategory:
         codes = coded.cat.set_categories(levels).cat.codes.to_numpy()
         palette = category_colors(len(levels))
         self._levels = Levels(tuple(map(str, levels)), codes)
-        self._colors = np.concatenate([palette, MISSING[None]])[codes]
+        table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
+        self._colors = CodedColors(table, codes.astype(np.int32))
         self._legend = Legend(
             name, tuple((str(c), f"{counts[c]:,} points") for c in levels), palette
         )
 
+    def coded(self, snapshot: Snapshot) -> CodedColors:
+        """Return the colours of the points by their levels."""
+        return self._colors
+
     def colors(self, snapshot: Snapshot) -> Colors:
         """Return the colour of each point."""
-        return self._colors
+        return self._colors.of()
 
     def legend(self) -> Legend:
         """Return how to read the colours."""

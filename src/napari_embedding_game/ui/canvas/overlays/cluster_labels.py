@@ -20,6 +20,7 @@ from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.overlays.label_layout import (
     centers,
     lifts,
+    members,
     opacity,
     radii,
     zooms_with_room,
@@ -427,9 +428,10 @@ class ClusterLabels(QObject):
         """Return where the names of clusters stand, on each map that lies there."""
         beside, ids = self._session.comparing.beside, [c.id for c in clusters]
         maps = [embedding, *(() if beside is None else beside.places)]
-        each = [centers(places, labels, ids) for places in maps]
+        parts = members(labels, ids)
+        each = [centers(places, parts) for places in maps]
         both = zip(maps, each, strict=True)
-        away = [radii(places, labels, ids, middles) for places, middles in both]
+        away = [radii(places, parts, middles) for places, middles in both]
         return self._placement(
             # The most important of each map before the next one of any.
             tuple(c for c in clusters for _ in maps),
@@ -449,17 +451,17 @@ class ClusterLabels(QObject):
         order = np.argsort([c.id for c in clusters])
         ids = np.array([c.id for c in clusters])[order]
         at = np.minimum(np.searchsorted(ids, labels), len(ids) - 1)
-        parts = np.where(
+        groups = np.where(
             ids[at] == labels, order[at] * n_panels + split.of_points, NOWHERE
         )
-        there = np.unique(parts)
+        there = np.unique(groups)
         found = there[there >= 0].tolist()
-        embedding = split.snapshot.embedding
-        middles = centers(embedding, parts, found)
+        embedding, parts = split.snapshot.embedding, members(groups, found)
+        middles = centers(embedding, parts)
         return self._placement(
-            tuple(clusters[part // n_panels] for part in found),
+            tuple(clusters[group // n_panels] for group in found),
             middles,
-            radii(embedding, parts, found, middles),
+            radii(embedding, parts, middles),
             np.array(found, np.intp) % n_panels,
         )
 

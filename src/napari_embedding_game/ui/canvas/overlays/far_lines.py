@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,18 +12,24 @@ from qtpy.QtCore import QLineF, QObject
 from qtpy.QtGui import QColor, QPainter, QPen
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.core.inspect.stretch import far_neighbors
+from napari_embedding_game.core.inspect.stretch import (
+    far_neighbors,
+    usual_squared_length,
+)
 from napari_embedding_game.ui.canvas.drawing import RESTING
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.throttle import throttled
+from napari_embedding_game.ui.tasks.worker import Worker
 
 if TYPE_CHECKING:
     import napari
 
     from napari_embedding_game.ui.workspace import Workspace
+
+logger = logging.getLogger(__name__)
 
 MOST_LINES = 120
 """Of more, the longest are drawn."""
@@ -31,6 +39,9 @@ STRONG, FAINT, FEW = 0.5, 0.22, 40
 WIDTH = 1.0
 """Canvas pixels."""
 SOON_MS = 60
+MOST_AT_ONCE = 5_000
+"""Lines of more points are looked for in a thread of their own."""
+NONE = np.empty((0, 2), np.intp)
 
 
 class FarLines(QObject):
@@ -60,6 +71,13 @@ class FarLines(QObject):
         self._layers = layers
         self.pairs: NDArray[np.intp] = np.empty((0, 2), np.intp)
         """(m, 2) the points between which lines are drawn."""
+        self._usual: tuple[NDArray[np.floating], float] | None = None
+        """A map, and how far apart neighbours usually are on it."""
+        self._worker: Worker | None = None
+        """Finds the lines of many points."""
+        self._n_asked = 0
+        self._is_due = False
+        """Whether other lines are to be found as soon as it has come back."""
         self._overlay = MapOverlay(
             viewer, layers, dock, self._paint, lambda: bool(len(self.pairs))
         )
@@ -90,6 +108,9 @@ class FarLines(QObject):
         """Undo the connections to viewer and session; the lines go too."""
         self._soon.cancel()
         self._connections.close()
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
         self._overlay.close()
 
     @property
@@ -98,11 +119,38 @@ class FarLines(QObject):
         return self._overlay.widget
 
     def update(self) -> None:
-        """Find the lines that are to be seen."""
-        self.pairs = self._find()
-        self._overlay.update()
+        """Find the lines that are to be seen; those of many points in a thread."""
+        rows = self._rows()
+        if len(rows) <= MOST_AT_ONCE:
+            self._n_asked += 1
+            self._show(self._finder(rows)() if len(rows) else NONE)
+        elif self._worker is not None:
+            self._is_due = True  # begins again when it has come back
+        else:
+            self._n_asked += 1
+            self._show(NONE)
+            self._worker = worker = Worker(self._finder(rows))
+            number = self._n_asked
+            worker.returned.connect(lambda pairs: self._on_found(number, pairs))
+            worker.failed.connect(self._on_failed)
+            worker.begin()
 
     # Inside
+
+    def _show(self, pairs: NDArray[np.intp]) -> None:
+        self.pairs = pairs
+        self._overlay.update()
+
+    def _on_found(self, number: int, pairs: NDArray[np.intp]) -> None:
+        self._worker, is_due, self._is_due = None, self._is_due, False
+        if is_due:
+            self.update()
+        elif number == self._n_asked:  # nothing else was asked for meanwhile
+            self._show(pairs)
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._worker, self._is_due = None, False
+        logger.error("Far neighbours could not be found", exc_info=error)
 
     def _later(self, event: object = None) -> None:
         if len(self.pairs) and self._session.state not in RESTING:
@@ -110,21 +158,34 @@ class FarLines(QObject):
             self._overlay.repaint()
         self._soon.throttle()
 
-    def _find(self) -> NDArray[np.intp]:
+    def _rows(self) -> NDArray[np.intp]:
+        """Return the points whose far neighbours are to be seen."""
         session, snapshot = self._session, self._session.drawn
-        none = np.empty((0, 2), np.intp)
-        if not session.look.show_far or session.state not in RESTING:
-            return none
-        if snapshot is None or snapshot.neighbors is None or session.selection.is_empty:
-            return none
-        if self._layers.points is None:
-            return none
-        rows = session.selection.rows
-        pairs = far_neighbors(snapshot.neighbors, snapshot.embedding, rows)
-        hidden = session.hiding.mask
-        if hidden is not None:
-            pairs = pairs[~hidden[pairs].any(axis=1)]
-        return pairs[:MOST_LINES]
+        is_wanted = session.look.show_far and session.state in RESTING
+        if not is_wanted or snapshot is None or snapshot.neighbors is None:
+            return NONE[:, 0]
+        if self._layers.points is None or session.selection.is_empty:
+            return NONE[:, 0]
+        return session.selection.rows
+
+    def _finder(self, rows: NDArray[np.intp]) -> Callable[[], NDArray[np.intp]]:
+        """Return what finds the lines of some points, in any thread."""
+        snapshot, hidden = self._session.drawn, self._session.hiding.mask
+        if snapshot is None or snapshot.neighbors is None:
+            return lambda: NONE
+        neighbors, embedding = snapshot.neighbors, snapshot.embedding
+
+        def find() -> NDArray[np.intp]:
+            known = self._usual
+            if known is None or known[0] is not embedding:
+                known = embedding, usual_squared_length(neighbors, embedding)
+                self._usual = known
+            pairs = far_neighbors(neighbors, embedding, rows, known[1])
+            if hidden is not None:
+                pairs = pairs[~hidden[pairs].any(axis=1)]
+            return pairs[:MOST_LINES]
+
+        return find
 
     def _paint(self, painter: QPainter, drawn: Projection) -> None:
         snapshot = self._session.drawn

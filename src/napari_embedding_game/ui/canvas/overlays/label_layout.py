@@ -12,23 +12,65 @@ MOST_OF_IT = 0.8
 CLEAR, COVERED = 3.0, 2.0
 """Radii of a cluster, in half heights of its name: a name stands in the middle of a
 larger one, and above a smaller one, which it would hide."""
+MOST_ROWS, LEAST_ROWS = 50_000, 200
+"""Of very many points so many tell where clusters are, and so many of a small one."""
 SOFTLY = 1.25
 """From the zoom at which a name finds room, times this, it is seen in full."""
 
 
+def members(
+    labels: NDArray[np.integer], ids: Sequence[int], most: int = MOST_ROWS
+) -> list[NDArray[np.intp]]:
+    """Return rows of each cluster, by which its place is found.
+
+    All of them, or of very many points some that stand for all: at least ``LEAST_ROWS``
+    of each cluster that has so many.
+
+    Parameters
+    ----------
+    labels : (N,) int
+        Cluster of each point.
+    ids : sequence of int
+        The clusters, each of which has points.
+    most : int
+        About so many rows of all clusters together are enough.
+    """
+    stride = max(1, len(labels) // most)
+    rows = np.arange(0, len(labels), stride)
+    if stride > 1:  # by lot: rows may be of two samples in turns
+        rows += np.random.default_rng(0).integers(0, stride, len(rows))
+        np.minimum(rows, len(labels) - 1, out=rows)
+    some = labels.take(rows)
+    order = np.argsort(some, kind="stable")
+    rows, in_order = rows.take(order), some.take(order)
+    begins = np.searchsorted(in_order, ids, side="left")
+    ends = np.searchsorted(in_order, ids, side="right")
+    parts = [rows[b:e] for b, e in zip(begins, ends, strict=True)]
+    few = [i for i, part in zip(ids, parts, strict=True) if len(part) < LEAST_ROWS]
+    if stride == 1 or not few:
+        return parts
+    inside = np.flatnonzero(np.isin(labels, few))
+    of_inside = labels.take(inside)
+    whole = {one: inside[of_inside == one] for one in few}
+    return [whole.get(i, part) for i, part in zip(ids, parts, strict=True)]
+
+
 def centers(
-    embedding: NDArray[np.floating], labels: NDArray[np.integer], ids: Sequence[int]
+    embedding: NDArray[np.floating], parts: Sequence[NDArray[np.intp]]
 ) -> NDArray[np.float64]:
     """Return for each cluster the one of its points that is nearest its median.
 
-    A median alone may lie in the gap of a bent cluster: (len(ids), d).
+    A median alone may lie in the gap of a bent cluster: (len(parts), d).
+
+    Parameters
+    ----------
+    embedding : (N, d) float
+    parts : sequence of (m,) int
+        Rows of each cluster, see :func:`members`.
     """
-    order = np.argsort(labels, kind="stable")
-    begins = np.searchsorted(labels[order], ids, side="left")
-    ends = np.searchsorted(labels[order], ids, side="right")
-    places = np.zeros((len(ids), embedding.shape[1]))
-    for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        points = embedding[order[begin:end]]
+    places = np.zeros((len(parts), embedding.shape[1]))
+    for number, rows in enumerate(parts):
+        points = embedding.take(rows, axis=0)
         away = ((points - np.median(points, axis=0)) ** 2).sum(axis=1)
         places[number] = points[int(away.argmin())]
     return places
@@ -36,17 +78,16 @@ def centers(
 
 def radii(
     embedding: NDArray[np.floating],
-    labels: NDArray[np.integer],
-    ids: Sequence[int],
+    parts: Sequence[NDArray[np.intp]],
     places: NDArray[np.floating],
 ) -> NDArray[np.float64]:
-    """Return how far most points of each cluster lie from its place: (len(ids),)."""
-    order = np.argsort(labels, kind="stable")
-    begins = np.searchsorted(labels[order], ids, side="left")
-    ends = np.searchsorted(labels[order], ids, side="right")
-    distances = np.zeros(len(ids))
-    for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        away = embedding[order[begin:end]] - places[number]
+    """Return how far most points of each cluster lie from its place: (len(parts),).
+
+    Parameters are those of :func:`centers`, and what it returns.
+    """
+    distances = np.zeros(len(parts))
+    for number, rows in enumerate(parts):
+        away = embedding.take(rows, axis=0) - places[number]
         distances[number] = np.quantile(np.linalg.norm(away, axis=1), MOST_OF_IT)
     return distances
 
