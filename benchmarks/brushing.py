@@ -14,7 +14,9 @@ the classes with 1 % of the points or more.  Neither brush knows the labels.  Ma
 
 - game: played with all defaults; few points lie in a wrong place,
 - moved: the same, with one point in ten exchanged for others of them,
-- PCA: the first two components, on which much lies among strangers.
+- PCA: the first two components, on which much lies among strangers,
+- space: played in three dimensions and seen from one side, chosen at random,
+- space, moved: the same, with one point in ten exchanged for others of them.
 """
 
 from __future__ import annotations
@@ -95,14 +97,24 @@ def maps_of(data: Input, seed: int) -> dict[str, np.ndarray]:
     """Return the maps, each (N, 2) in pixels."""
     game = EmbeddingGame(random_state=seed).fit_transform(data.X)
     rng = np.random.default_rng(seed)
-    rows = np.flatnonzero(rng.random(len(game)) < MOVED)
-    moved = game.copy()
-    moved[rows] = game[rng.permutation(rows)]
-    pca = PCA(2, random_state=seed).fit_transform(data.X)
-    return {
-        name: _in_pixels(found)
-        for name, found in (("game", game), ("moved", moved), ("PCA", pca))
+    moved = _moved(game, rng)
+    space = EmbeddingGame(n_components=3, random_state=seed).fit_transform(data.X)
+    right_and_down = np.linalg.qr(rng.normal(size=(3, 2)))[0]
+    maps = {
+        "game": game,
+        "moved": moved,
+        "PCA": PCA(2, random_state=seed).fit_transform(data.X),
+        "space": space @ right_and_down,
+        "space, moved": _moved(space, rng) @ right_and_down,
     }
+    return {name: _in_pixels(found) for name, found in maps.items()}
+
+
+def _moved(embedding: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    rows = np.flatnonzero(rng.random(len(embedding)) < MOVED)
+    moved = embedding.copy()
+    moved[rows] = embedding[rng.permutation(rows)]
+    return moved
 
 
 def _in_pixels(embedding: np.ndarray) -> np.ndarray:
@@ -169,7 +181,10 @@ def rows_of(data: Input, seed: int) -> list[dict[str, Any]]:
 
 
 def move_rows(n_points: int) -> dict[str, Any]:
-    """Return what a move costs on a synthetic map, one point in twenty moved."""
+    """Return what a move costs on a synthetic map, one point in twenty moved.
+
+    And where another one lies beside it.
+    """
     rng = np.random.default_rng(0)
     labels = rng.integers(0, N_GROUPS, n_points)
     middles = rng.random((N_GROUPS, 2)) * SIDE
@@ -184,12 +199,11 @@ def move_rows(n_points: int) -> dict[str, Any]:
     listed_by = ListedBy(neighbors)
     lists = time.process_time() - begun
     brush = Brushing(places, neighbors, RADIUS, listed_by)
-    spent = []
-    for turn in range(60):
-        away = turn * np.array([np.cos(turn / 2), np.sin(turn / 2)])
-        begun = time.process_time()
-        brush.paint(middles[0] + away)
-        spent.append(1e3 * (time.process_time() - begun))
+    spent = _moves(brush, middles[0])
+    both = np.concatenate([places, places[::-1]])
+    both[n_points:, 0] += 2 * SIDE
+    two_maps = Brushing(both, neighbors, RADIUS, listed_by, n_maps=2)
+    spent_on_two = _moves(two_maps, middles[0])
     return {
         "points": f"{n_points:,}",
         "brushed": int(brush.chosen.sum()),
@@ -197,7 +211,20 @@ def move_rows(n_points: int) -> dict[str, Any]:
         "lists, once, ms": round(1e3 * lists),
         "a move, ms": round(float(np.median(spent)), 1),
         "longest": round(max(spent), 1),
+        "of two maps, ms": round(float(np.median(spent_on_two)), 1),
+        "longest of two": round(max(spent_on_two), 1),
     }
+
+
+def _moves(brush: Brushing, middle: np.ndarray) -> list[float]:
+    """Go 60 moves outwards in a spiral; return the milliseconds of each."""
+    spent = []
+    for turn in range(60):
+        away = turn * np.array([np.cos(turn / 2), np.sin(turn / 2)])
+        begun = time.process_time()
+        brush.paint(middle + away)
+        spent.append(1e3 * (time.process_time() - begun))
+    return spent
 
 
 def main() -> None:

@@ -11,8 +11,11 @@ Of each labelled data set a map is made, and of it with planted errors, four kin
 
 ``--published`` is the case of the LOO-map paper: three clusters of images with strays
 among them, judged in each cluster by itself.  The images are 600 each of the digits 0,
-1 and 7, where the paper has CIFAR's, and the strays are 40 of COIL-20 or 200 of the
-other digits, where it has textures.
+1 and 7 (or ``--clusters``), where the paper has CIFAR's, and the strays are 40 of
+COIL-20 or 200 of the other digits, where it has textures.
+
+``--tried`` measures, instead of the peers, other ways to tell rows that are unlike
+their neighbours, which isolation has been compared with (``Map.tried``).
 
 Planted rows are judged where most of their neighbours on the map are not planted: a
 group of their own is right.  Figures are areas under the ROC curve (AUC) of each
@@ -71,6 +74,8 @@ AXES = 3
 OPTIONS: dict[str, dict[str, Any]] = {
     "inputs": {"nargs": "+", "default": list(INPUTS)},
     "published": {"action": "store_true", "help": "the case of the LOO-map paper"},
+    "clusters": {"type": int, "nargs": 3, "default": [0, 1, 7], "help": "its digits"},
+    "tried": {"action": "store_true", "help": "other measures of unlike rows"},
     "unlike": {"action": "store_true", "help": "rows that are told to be unlike"},
     "speed": {"action": "store_true", "help": "times at 70,000 points"},
     "seeds": {"type": int, "default": 1},
@@ -151,6 +156,49 @@ def lost(neighbors: np.ndarray, embedding: np.ndarray) -> np.ndarray:
     return 1 - (neighbors[:, :, None] == shown[:, None]).any(axis=2).mean(axis=1)
 
 
+# --- Others that were tried to tell unlike rows
+
+N_WIDE = 60
+NARROW_LIMIT = 2
+"""Of isolation by the neighbours alone."""
+
+
+def narrow(graph: NeighborGraph) -> np.ndarray:
+    """Return isolation by what is usual among the neighbours alone."""
+    mean = graph.distances.mean(axis=1)
+    return mean / np.maximum(np.median(mean[graph.indices], axis=1), 1e-12)
+
+
+def outlier_factor(graph: NeighborGraph) -> np.ndarray:
+    """Return the local outlier factor (Breunig and others, 2000)."""
+    reach = np.maximum(graph.distances[:, -1][graph.indices], graph.distances)
+    density = 1 / reach.mean(axis=1)
+    return density[graph.indices].mean(axis=1) / density
+
+
+def reverse_rank(graph: NeighborGraph, wide: NeighborGraph) -> np.ndarray:
+    """Return at which place, on average, its neighbours have a row among their own."""
+    own = np.arange(len(graph.indices))[:, None, None]
+    is_it = wide.indices[graph.indices] == own
+    place = np.where(is_it.any(axis=2), is_it.argmax(axis=2), N_WIDE)
+    return place.mean(axis=1)
+
+
+def mutual_distance(graph: NeighborGraph, wide: NeighborGraph) -> np.ndarray:
+    """Return 1 - mutual proximity (Schnitzer and others, 2012), by normal curves."""
+    from scipy.stats import norm
+
+    middle, spread = wide.distances.mean(axis=1), wide.distances.std(axis=1)
+    near = norm.sf((graph.distances.T - middle) / spread).T
+    theirs = middle[graph.indices], spread[graph.indices]
+    return 1 - (near * norm.sf((graph.distances - theirs[0]) / theirs[1])).mean(axis=1)
+
+
+def summed_ranks(*measures: np.ndarray) -> np.ndarray:
+    """Return the sum of the ranks, so that no measure has a weight of its own."""
+    return sum(measured.argsort().argsort() for measured in measures)
+
+
 # --- Planted errors
 
 
@@ -210,7 +258,8 @@ def auc(is_wrong: np.ndarray, measured: np.ndarray) -> float:
 class Map:
     """A map of some rows, and what each measure says of its points."""
 
-    def __init__(self, X: np.ndarray, seed: int) -> None:
+    def __init__(self, X: np.ndarray, seed: int, is_tried: bool = False) -> None:
+        self._is_tried = is_tried
         self.X = np.ascontiguousarray(X, np.float32)
         self.graph = knn_graph(self.X, N_NEIGHBORS, search="exact")
         self.model = EmbeddingGame(random_state=seed).fit(self.X)
@@ -220,20 +269,45 @@ class Map:
     def on(self, embedding: np.ndarray) -> dict[str, np.ndarray]:
         """Return the measures that need nothing but a map and the data."""
         neighbors, distances = self.graph.indices, self.graph.distances
-        return {
+        first = {
             "stretch": stretch(neighbors, embedding),
             "isolation": isolation(neighbors, distances),
+        }
+        if self._is_tried:
+            return first
+        return first | {
             "1 - recall": lost(neighbors, embedding),
             "scDEED": scdeed(self.X, embedding),
         }
 
     def all(self) -> dict[str, np.ndarray]:
         """Return all measures; those of LOO-map and pressure need the fitted map."""
+        if self._is_tried:
+            return self.tried()
         length = float(np.median(self.graph.distances[:, -1]))
         return self.on(self.embedding) | {
             "perturbation": perturbation(self.model, self.X, length),
             "singularity": singularity(self.model, self.embedding),
             "pressure": self.model.pressure_,
+        }
+
+    def tried(self) -> dict[str, np.ndarray]:
+        """Return stretch, isolation, and what could stand in the place of it."""
+        found, graph = self.on(self.embedding), self.graph
+        wide = knn_graph(self.X, N_WIDE, search="exact")
+        n = 2 * N_NEIGHBORS
+        more = replace(
+            wide, indices=wide.indices[:, :n], distances=wide.distances[:, :n]
+        )
+        mean = graph.distances.mean(axis=1)
+        return found | {
+            "neighbours alone": narrow(graph),
+            "30 neighbours alone": narrow(more),
+            "LOF": outlier_factor(graph),
+            "reverse rank": reverse_rank(graph, wide),
+            "mutual proximity": mutual_distance(graph, wide),
+            "among map neighbours": mean / np.median(mean[self.shown], axis=1),
+            "isolation and stretch": summed_ranks(*found.values()),
         }
 
 
@@ -250,11 +324,11 @@ def judged(
 
 
 def judgements(
-    data: Input, guest: Input | None, seed: int
+    data: Input, guest: Input | None, seed: int, is_tried: bool
 ) -> Iterator[tuple[str, dict[str, Any] | None]]:
     """Yield each kind of error, and how well it is found."""
     rng = np.random.default_rng(seed)
-    plain = Map(data.X, seed)
+    plain = Map(data.X, seed, is_tried)
     labels = np.unique(data.labels, return_inverse=True)[1]
     own = (labels[plain.graph.indices] == labels[:, None]).mean(axis=1) > 0.5
     wrong = own & ((labels[plain.shown] == labels[:, None]).mean(axis=1) < 0.5)
@@ -265,7 +339,7 @@ def judgements(
     if guest is not None:
         planted.append(("stray rows", with_strays(data, guest, rng)))
     for kind, (changed_data, is_bad) in planted:
-        one = Map(changed_data.X, seed)
+        one = Map(changed_data.X, seed, is_tried)
         yield kind, judged(one.all(), is_bad, is_bad[one.shown].mean(axis=1) < 0.5)
 
 
@@ -275,7 +349,7 @@ def means(rows: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
     return [
         {
             "kind": kind,
-            "inputs": len(of := [row for row in rows if row["kind"] == kind]),
+            "maps": len(of := [row for row in rows if row["kind"] == kind]),
             **{
                 name: round(float(np.mean([row[name] for row in of])), 3)
                 if name in of[0]
@@ -289,7 +363,7 @@ def means(rows: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
 
 # --- The case of the LOO-map paper
 
-CLUSTERS, N_EACH = (0, 1, 7), 600
+N_EACH = 600
 
 
 def published(args: Any, seed: int) -> list[dict[str, Any]]:
@@ -297,24 +371,28 @@ def published(args: Any, seed: int) -> list[dict[str, Any]]:
     digits, guest = load("mnist pixels", args), load("coil20", args)
     if digits is None or guest is None:
         return []
-    rng = np.random.default_rng(seed)
-    rows = [rng.choice(np.flatnonzero(digits.labels == c), N_EACH) for c in CLUSTERS]
+    rng, clusters = np.random.default_rng(seed), args.clusters
+    rows = [
+        rng.choice(np.flatnonzero(digits.labels == one), N_EACH, replace=False)
+        for one in clusters
+    ]
     X = digits.X[np.concatenate(rows)]
-    others = digits.X[~np.isin(digits.labels, CLUSTERS)]
+    others = digits.X[~np.isin(digits.labels, clusters)]
     strays = {
         "COIL-20": as_guests(guest.X[rng.choice(len(guest.X), 40, False)], X),
         "other digits": others[rng.choice(len(others), 200, False)],
     }
     told = []
     for kind, images in strays.items():
-        labels = np.repeat([*CLUSTERS, -1], [*[N_EACH] * len(CLUSTERS), len(images)])
-        one = Map(np.concatenate([X, images]), seed)
+        labels = np.repeat([*clusters, -1], [*[N_EACH] * 3, len(images)])
+        one = Map(np.concatenate([X, images]), seed, args.tried)
         found, is_stray = one.all(), labels < 0
-        for cluster in CLUSTERS:
+        for cluster in clusters:
             near = (labels[one.shown] == cluster).mean(axis=1) >= 0.5
             said = judged(found, is_stray, near & (is_stray | (labels == cluster)))
             if said is not None:
-                told.append({"strays": kind, "cluster": cluster, "seed": seed, **said})
+                among = f"{kind} among {cluster}"
+                told.append({"kind": among, "seed": seed, **said})
     return told
 
 
@@ -348,26 +426,41 @@ def speed() -> list[dict[str, Any]]:
 
 
 def unlike(args: Any) -> list[dict[str, Any]]:
-    """Return for each data set how many rows are above the limit of isolation."""
+    """Return for each data set how many rows are above the limit of isolation.
+
+    Stray rows are planted anew with each seed, and all are counted.
+    """
     told = []
     for data in load_all(args.inputs, args):
         some, guest = data.some(MOST_ROWS), load(GUESTS[data.name], args)
         row = {"input": f"{data.name}, {len(some.X):,}"}
-        row["told"] = int((_isolated(some.X) > UNLIKE).sum())
+        row["told"] = int((_isolated(_graph(some.X)) > UNLIKE).sum())
         if guest is not None:
-            strays, is_stray = with_strays(some, guest, np.random.default_rng(0))
-            is_told = _isolated(strays.X) > UNLIKE
-            row |= {
-                "planted": int(is_stray.sum()),
-                "of them told": int((is_told & is_stray).sum()),
-                "others told": int((is_told & ~is_stray).sum()),
-            }
+            counts = [_planted(some, guest, seed) for seed in range(args.seeds)]
+            row |= {name: sum(one[name] for one in counts) for name in counts[0]}
         told.append(row)
     return told
 
 
-def _isolated(X: np.ndarray) -> np.ndarray:
-    graph = knn_graph(np.ascontiguousarray(X, np.float32), N_NEIGHBORS)
+def _planted(data: Input, guest: Input, seed: int) -> dict[str, int]:
+    """Return how many planted rows are told, and how many others."""
+    strays, is_stray = with_strays(data, guest, np.random.default_rng(seed))
+    graph = _graph(strays.X)
+    is_told, by_others = _isolated(graph) > UNLIKE, narrow(graph) > NARROW_LIMIT
+    return {
+        "planted": int(is_stray.sum()),
+        "of them told": int((is_told & is_stray).sum()),
+        "others told": int((is_told & ~is_stray).sum()),
+        "planted, neighbours alone": int((by_others & is_stray).sum()),
+        "others, neighbours alone": int((by_others & ~is_stray).sum()),
+    }
+
+
+def _graph(X: np.ndarray) -> NeighborGraph:
+    return knn_graph(np.ascontiguousarray(X, np.float32), N_NEIGHBORS)
+
+
+def _isolated(graph: NeighborGraph) -> np.ndarray:
     return isolation(graph.indices, graph.distances)
 
 
@@ -386,13 +479,15 @@ def main() -> None:
     if args.published:
         rows = [row for seed in range(args.seeds) for row in published(args, seed)]
         report("Strays among three clusters of images, AUC", rows, args)
+        names = list(rows[0])[3:] if rows else []
+        report("Means over the seeds", means(rows, names), args)
         return
     rows = []
     for data in load_all(args.inputs, args):
         some = data.some(MOST_ROWS)
         guest = load(GUESTS[data.name], args)
         for seed in range(args.seeds):
-            for kind, found in judgements(some, guest, seed):
+            for kind, found in judgements(some, guest, seed, args.tried):
                 if found is not None:
                     start = {"input": f"{data.name}, {len(some.X):,}", "kind": kind}
                     rows.append(start | found)

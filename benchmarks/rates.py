@@ -7,8 +7,11 @@ others are told by their true energy (Eq. 1) to that of the best pair of fixed r
 the data set, the mean over the seeds.  The default are the rates of the fast schedule.
 
 With ``--adaptive`` the rates find themselves (``adaptive_rates``), beginning from each
-pair of five rates from 0.0001 to 30; rates above 1 begin at 1.  They are told beside
-the best of 25 pairs of fixed rates: the others are wrong, or none is the best.
+pair of five rates from 0.0001 to 30, or with ``--every`` of all eleven; rates above 1
+begin at 1.  They are told beside the best of 25 pairs of fixed rates: the others are
+wrong, or none is the best.  Also told is what adaptive rates do where nothing is set:
+neighbours of the data kept on the map (recall), and how many neighbours on the map a
+game from another seed keeps (as ``tl.stability`` counts them), for both.
 
 With ``--reach`` the kernel is 1 / (1 + (u / s)^2) with s = 0.5, 1 and 2 instead, and
 eta_y the default: told is the largest eta_z at which the map is half as wide as usual,
@@ -20,6 +23,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +36,8 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.inspect.metrics import true_energy
+from napari_embedding_game.core.inspect.metrics import neighbor_recall, true_energy
+from napari_embedding_game.core.inspect.stability import neighbors_kept
 from napari_embedding_game.core.names import DEFAULT_AFFINITY
 from napari_embedding_game.core.types import GameSettings
 from shared import Input, arguments, finish, load_all, report
@@ -53,6 +58,7 @@ NARROW = 0.5
 OPTIONS: dict[str, dict[str, Any]] = {
     "seeds": {"type": int, "default": 3},
     "adaptive": {"action": "store_true", "help": "rates that find themselves"},
+    "every": {"action": "store_true", "help": "adaptive rates begin from all pairs"},
     "reach": {"action": "store_true", "help": "the kernel's reach instead"},
     "inputs": {"nargs": "+", "default": list(INPUTS)},
     "figure": {"type": Path, "help": "also draw the energies of the pairs here"},
@@ -124,17 +130,35 @@ def sweep(
     return found
 
 
-def compared(data: Input, n_seeds: int) -> dict[str, Any]:
+def kept(data: Input, starts: list[Start], *, adaptive: bool) -> tuple[float, float]:
+    """Return recall, and the neighbours that maps of two seeds share, means."""
+    settings = GameSettings(adaptive_rates=adaptive)
+    maps = [
+        finish(one.weighted, one.layout, settings, one.seed, n_jobs=1).embedding
+        for one in starts
+    ]
+    nearest = knn_graph(data.X, search="exact").indices
+    recall = np.mean([neighbor_recall(nearest, one) for one in maps])
+    shared = [neighbors_kept(one, two).mean() for one, two in combinations(maps, 2)]
+    return float(recall), float(np.mean(shared)) if shared else np.nan
+
+
+def compared(
+    data: Input, n_seeds: int, first: tuple[float, ...] = FIRST_RATES
+) -> dict[str, Any]:
     """Return a line on adaptive rates beside fixed ones."""
     starts = starts_of(data, n_seeds)
     fixed = sweep(starts, GOOD_RATES)
-    adaptive = sweep(starts, FIRST_RATES, adaptive=True)
+    adaptive = sweep(starts, first, adaptive=True)
     default = fixed.pop((None, None))
     best = min(fixed, key=lambda pair: fixed[pair][:, 0].mean())
     least = fixed[best][:, 0].mean()
     energies = np.array([both[:, 0] for both in adaptive.values()])
     above = energies / least - 1
     seconds = [both[:, 1] for both in adaptive.values()]
+    recalls, seeds = zip(
+        *(kept(data, starts, adaptive=one) for one in (False, True)), strict=True
+    )
     return {
         "input": f"{data.name}, {len(data.X):,}",
         "best pair": f"{best[0]:g}, {best[1]:g}",
@@ -146,6 +170,10 @@ def compared(data: Input, n_seeds: int) -> dict[str, Any]:
         "worst game": f"{above.max():+.2%}",
         "s": round(float(np.median(seconds)), 3),
         "s, best pair": round(float(np.median(fixed[best][:, 1])), 3),
+        "recall, default": round(recalls[0], 4),
+        "adaptive": round(recalls[1], 4),
+        "kept by other seeds, default": round(seeds[0], 3),
+        "kept, adaptive": round(seeds[1], 3),
     }
 
 
@@ -272,7 +300,8 @@ def main() -> None:
             rows += reach_rows(some, args.seeds)
             continue
         if args.adaptive:
-            rows.append(compared(some, args.seeds))
+            first = RATES if args.every else FIRST_RATES
+            rows.append(compared(some, args.seeds, first))
             print(rows[-1], flush=True)
             continue
         all_found[data.name] = sweep(starts_of(some, args.seeds))

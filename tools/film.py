@@ -24,12 +24,12 @@ from qtpy.QtGui import QImage
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui.style.coloring import SIMILARITY
+from palette import in_few_colors, palette_of
 from person import LEFT, Person
 
 WINDOW = (1300, 860)
 WIDTH = 860
 """Pixels of the film."""
-COLORS = 255
 FRAME_MS = 120
 LAST_MS = 2_500
 """The last frame of a scene, so that it can be read."""
@@ -87,12 +87,8 @@ class Film:
         """Write an animated GIF with one table of colours."""
         some = self.frames[:: max(1, len(self.frames) // 30)]
         sheet = np.concatenate([np.asarray(frame) for frame in some])
-        method = Image.Quantize.MAXCOVERAGE  # rare colours too
-        table = Image.fromarray(sheet).quantize(COLORS, method)
-        small = [
-            frame.quantize(palette=table, dither=Image.Dither.NONE)
-            for frame in self.frames
-        ]
+        palette = palette_of(Image.fromarray(sheet))
+        small = [in_few_colors(frame, palette) for frame in self.frames]
         small[0].save(
             path,
             save_all=True,

@@ -1,7 +1,8 @@
-"""Shows both docks in each of their states, and finds what is cut off in them.
+r"""Shows both docks in each of their states, and finds what is cut off in them.
 
     xvfb-run -a -s "-screen 0 2100x1300x24" python tools/screenshots.py OUT \
-        [--only cells digits texts nuclei] [--themes dark light] [--widths 1100 1500]
+        [--only cells digits texts nuclei space large] [--themes dark light] \
+        [--widths 1100 1500]
 
 For each state, theme and width a picture of the window and, where the long dock is
 scrolled, one of the whole dock are saved in the folder OUT.  A table tells which share
@@ -25,6 +26,7 @@ from unittest.mock import patch
 import numpy as np
 import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
 from qtpy.QtCore import QPoint, QRect, Qt
+from qtpy.QtTest import QTest
 from qtpy.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
@@ -54,6 +56,7 @@ HEIGHTS = {1100: 750, 1500: 950, 2000: 1200}
 """Of the window, for each width."""
 THEMES = ("dark", "light")
 N_CELLS, N_GENES, N_KINDS = 1_200, 300, 5
+N_MANY = 250_000
 WAIT = 0.6
 """Seconds until everything is laid out anew."""
 
@@ -103,6 +106,11 @@ class Album:
                 self._save_dock(name)
                 self._measure(state, width)
         print(f"{state}: {len(self.widths) * len(self.themes)} pictures", flush=True)
+
+    def save_card(self) -> None:
+        """Save the card beside the mouse, which is a window of its own."""
+        card, theme = self.person.dock.hover.card, self.person.viewer.theme
+        card.grab().save(str(self.folder / f"card_{theme}.png"))
 
     def _as_opened(self, window: QMainWindow) -> None:
         """Give the inspector the height with which it opens in such a window."""
@@ -362,6 +370,10 @@ def _trust(person: Person, shoot: Callable[[str], None]) -> None:
     person.rest(1)
     person.show(strip.comparison)
     shoot("comparing")
+    strip.comparison.slider.setValue(strip.comparison.slider.maximum() // 2)
+    person.rest(0.5)
+    shoot("comparing_halfway")
+    strip.comparison.slider.setValue(0)
     person.press(strip.comparison.side_by_side)
     person.rest(1)
     shoot("comparing_beside")
@@ -425,7 +437,11 @@ def _genes(person: Person, shoot: Callable[[str], None]) -> None:
     person.press(details.markers.plotted)
     person.rest(1)
     shoot("volcano")
-    for name in ("Differences", "Dot plot", "Scatter", "Plate", "Teach"):
+    person.dock.window().resize(min(HEIGHTS), HEIGHTS[min(HEIGHTS)])
+    person.rest(WAIT)
+    for name in ("About", "Differences", "Dot plot", "Scatter", "Plate", "Teach"):
+        if not _has_tab(details, name):
+            continue  # in a wide window it stands beside the tabs
         person.open_tab(name)
         person.rest(1)
         if name == "Dot plot":
@@ -438,6 +454,10 @@ def _genes(person: Person, shoot: Callable[[str], None]) -> None:
         shoot(name.lower().replace(" ", "_"))
 
 
+def _has_tab(details: Any, name: str) -> bool:
+    return name in [details.tabs.tabText(i) for i in range(details.tabs.count())]
+
+
 def _mixed(person: Person) -> int:
     """Return a cluster with cells of both conditions."""
     book = person.session.clusters
@@ -448,14 +468,20 @@ def _mixed(person: Person) -> int:
     )
 
 
-def digits(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
+def digits(person: Person, shoot: Album, folder: Path) -> None:
     """Pictures, and examples of them in boxes."""
     person.open_sample("Handwritten digits (1,797 images)")
+    shoot("ready")
     person.run()
     person.choose(person.session.clusters.clusters[0].id)
     person.open_tab("Pictures")
+    person.rest(0.5)
+    shoot.save_card()
     person.look_away()
     shoot("pictures")
+    person.press_escape()
+    _brush(person, shoot)
+    person.choose(person.session.clusters.clusters[0].id)
     person.sort(1, 6)
     person.choose(person.session.clusters.clusters[1].id)
     person.sort(2, 6)
@@ -464,6 +490,63 @@ def digits(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
     person.learn()
     person.look_away()
     shoot("taught")
+
+
+def _brush(person: Person, shoot: Callable[[str], None]) -> None:
+    """The brush while its button is held over a cluster."""
+    QTest.keyClick(person.canvas, Qt.Key.Key_B)
+    person.rest(0.3)
+    person.show(person.dock.select)
+    shoot("brush")
+    middle = person.canvas.rect().center()
+    QTest.mousePress(person.canvas, Qt.MouseButton.LeftButton, pos=middle)
+    for step in range(12):
+        QTest.mouseMove(person.canvas, middle + QPoint(6 * step, 0))
+        person.rest(0.05)
+    shoot("brush_held")
+    QTest.mouseRelease(person.canvas, Qt.MouseButton.LeftButton)
+    person.rest(0.5)
+    shoot("brushed")
+    QTest.keyClick(person.canvas, Qt.Key.Key_B)
+    person.press_escape()
+
+
+def space(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
+    """Maps of three dimensions, alone and side by side."""
+    person.open_sample("Blood cells, PBMC (700 cells)")
+    person.run()
+    dimensions = person.dock.game.controls["n_components"]
+    dimensions.value = 3
+    person.wait(lambda: person.session.state == "finished", "the end in space")
+    person.rest(0.5)
+    shoot("in_space")
+    former = person.session.timeline.marks[-1].number
+    person.dock.game.strength.value /= 3
+    person.wait(lambda: person.session.state == "running", "the game to go on")
+    person.wait(lambda: person.session.state == "finished", "the end")
+    strip = person.dock.run.timeline
+    strip.comparison.begin(former)
+    person.wait(lambda: person.session.comparing.current, "the comparison")
+    person.show(strip.comparison)
+    person.press(strip.comparison.side_by_side)
+    person.rest(1)
+    shoot("space_beside")
+
+
+def large(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
+    """More points than pixels, which are drawn as a density."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(12, size=N_MANY)
+    rows = rng.normal(size=(12, 6))[kind] * 3 + rng.normal(size=(N_MANY, 6))
+    np.save(folder / "many.npy", rows.astype(np.float32))
+    person.open(folder / "many.npy")
+    person.session.settings.max_iter = 30
+    person.run()
+    person.rest(2)
+    shoot("density")
+    person.choose(person.session.clusters.clusters[0].id)
+    person.look_away()
+    shoot("density_chosen")
 
 
 def texts(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
@@ -486,7 +569,14 @@ def nuclei(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
     shoot("nuclei_pictures")
 
 
-PARTS = {"cells": cells, "digits": digits, "texts": texts, "nuclei": nuclei}
+PARTS = {
+    "cells": cells,
+    "digits": digits,
+    "texts": texts,
+    "nuclei": nuclei,
+    "space": space,
+    "large": large,
+}
 
 LONG_COLUMN, LONG_LEVEL = (
     "cell_type_of_the_atlas_level_2",

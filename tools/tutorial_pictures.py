@@ -19,12 +19,13 @@ from pathlib import Path
 
 import numpy as np
 import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
+from PIL import Image
 from skimage.io import imsave
 
+from palette import in_few_colors, palette_of
 from person import Person
 
 WINDOW = (1500, 950)
-COLORS = 255
 N_EXAMPLES = 10
 """Pictures that are sorted into each box."""
 N_SOME = 100
@@ -46,7 +47,7 @@ def cells(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.run()
     shoot("cells_map")
     person.set_clusters(10)
-    wanted = largest_with(person, "C1QB")
+    wanted = largest_with(person, "FABP4")
     person.choose(wanted)
     print("markers:", ", ".join(person.markers()[:12]))
     shoot("cells_markers")
@@ -103,6 +104,7 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     recipe = person.dock.data.recipe
     person.unfold(recipe.quality.fold)
     person.press(recipe.quality.doublets)
+    person.rest(0.5)
     shoot("conditions_quality")
     person.prepare_counts()
     print(person.dock.data.notes.text())
@@ -275,13 +277,9 @@ TUTORIALS = {
 
 def save(viewer, path: Path) -> None:
     """Save the window as a small PNG."""
-    from PIL import Image
-
     picture = Image.fromarray(viewer.screenshot(canvas_only=False, flash=False))
-    rare_too = Image.Quantize.MAXCOVERAGE  # as the colours of points are
-    picture = picture.convert("RGB").quantize(
-        COLORS, method=rare_too, dither=Image.Dither.NONE
-    )
+    picture = picture.convert("RGB")
+    picture = in_few_colors(picture, palette_of(picture))
     picture.save(path, optimize=True)
     size = path.stat().st_size
     print(f"{path.name}: {size / 1000:.0f} kB")

@@ -135,3 +135,55 @@ def test_points_near_by_are_not_drawn_in(torn):
     waiting = brush.drawn_in & ~brush.chosen
     assert waiting[:ASTRAY].any()
     assert (from_way.min(axis=1)[waiting] > (ELSEWHERE - 0.5) * RADIUS).all()
+
+
+def test_neighbours_that_come_later_correct_what_was_painted_plainly(torn):
+    places, neighbors = torn
+    way = spiral(LEFT)
+    known = stroke(Brushing(places, neighbors, RADIUS), way)
+    brush = stroke(Brushing(places, None, RADIUS), way)
+    strangers = np.arange(N, N + ASTRAY)
+    assert brush.chosen[strangers].all()
+    brush.learn(neighbors, ListedBy(neighbors))
+    assert not brush.chosen[strangers].any()
+    assert brush.stepped_out[strangers].all()
+    assert np.allclose(brush.share(np.arange(2 * N)), shares(neighbors, brush.chosen))
+    waiting = brush.drawn_in & ~brush.chosen
+    assert waiting[:ASTRAY].any()
+    assert not waiting[ASTRAY:].any()
+    # Those that came to the rim could not be painted there.
+    differ = known.chosen != brush.chosen
+    assert not (differ & ~known.drawn_in).any()
+
+
+def test_of_maps_side_by_side_points_move_on_the_one_that_is_painted(torn):
+    places, neighbors = torn
+    right = np.float32([600, 0])
+    seen = np.concatenate([places[::-1] - right, places + right])
+    brush, way = Brushing(seen, neighbors, RADIUS, n_maps=2), spiral(LEFT + right)
+    alone = stroke(Brushing(places + right, neighbors, RADIUS), way)
+    stroke(brush, way)
+    assert np.array_equal(brush.chosen, alone.chosen)
+    assert (brush.moved >= 2 * N).all()
+    assert np.array_equal(brush.moved - 2 * N, alone.moved)
+    assert np.array_equal(brush.on_any(brush.stepped_out), alone.stepped_out)
+    # What was refused there comes back where more like it are painted on the other.
+    assert brush.passed[N]
+    assert not brush.chosen[N]
+    brush.lift()
+    stroke(brush, spiral(LEFT - right))
+    assert brush.chosen[N]
+    assert brush.chosen[N:].mean() > 0.5
+
+
+def test_points_behind_the_camera_are_left_alone(torn):
+    places, neighbors = torn
+    unseen = np.arange(2 * N) % 3 == 0
+    unseen[N] = False
+    unseen[neighbors[N]] = True  # nothing tells where a stranger is to step
+    places[unseen] = np.nan
+    brush = stroke(Brushing(places, neighbors, RADIUS), spiral(LEFT))
+    assert brush.chosen.any()
+    assert brush.stepped_out[N]
+    assert not (brush.passed | brush.drawn_in | brush.stepped_out)[unseen].any()
+    assert np.isfinite(brush.places[brush.moved]).all()

@@ -16,7 +16,8 @@ def test_it_is_what_its_formula_says():
     rng = np.random.default_rng(0)
     neighbors, distances = rng.integers(30, size=(30, 5)), rng.uniform(size=(30, 5))
     mean = distances.mean(axis=1)
-    by_hand = [mean[i] / np.median(mean[row]) for i, row in enumerate(neighbors)]
+    usual = np.array([np.median(mean[row]) for row in neighbors])
+    by_hand = [mean[i] / np.median(usual[row]) for i, row in enumerate(neighbors)]
     found = isolation(neighbors, distances)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, by_hand, rtol=1e-6)
@@ -32,12 +33,20 @@ def test_stray_rows_come_first_in_dense_and_in_thin_groups():
     assert np.median(found[:200]) < 1.2 * np.median(found[200:400])
 
 
+def test_what_is_usual_is_not_taken_from_the_edge_of_a_group_alone():
+    # The last row's neighbours are at the edge, and far from others as it is.
+    line = np.concatenate([np.arange(40), [49, 59, 69, 89]])[:, None]
+    graph = knn_graph(line.astype(np.float32), 3)
+    mean = graph.distances.mean(axis=1)
+    assert mean[-1] / np.median(mean[graph.indices[-1]]) < UNLIKE
+    assert isolation(graph.indices, graph.distances)[-1] > UNLIKE
+
+
 def test_rows_without_neighbors_or_without_distances_are_as_usual():
     neighbors = np.array([[1, -1], [0, 2], [-1, -1], [0, 1]])
-    distances = np.array([[2.0, 9], [2, 4], [9, 9], [0, 0]])
+    distances = np.array([[2.0, 9], [2, 4], [9, 9], [10, 8]])
     found = isolation(neighbors, distances)
-    np.testing.assert_allclose(found[:2], [2 / 3, 3.0])
-    assert found[2:].tolist() == [1, 1]
+    np.testing.assert_allclose(found, [2 / 2, 3 / 3, 1, 9 / 2.5])
     assert (isolation(neighbors, np.zeros((4, 2))) == 1).all()
     apart = isolation(np.array([[1], [2], [1]]), np.array([[5.0], [0], [0]]))
     assert apart.tolist() == [np.inf, 1, 1]

@@ -2,12 +2,21 @@
 
 import gc
 import threading
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtCore import QEvent, QMimeData, QObject, QPoint, QPointF, Qt, QUrl
+from qtpy.QtGui import QDragEnterEvent, QDropEvent
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QProgressBar, QStyle, QStyleOptionButton, QWidget
+from qtpy.QtWidgets import (
+    QApplication,
+    QProgressBar,
+    QScrollArea,
+    QStyle,
+    QStyleOptionButton,
+    QWidget,
+)
 
 from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.energy.methods import METHODS, is_installed
@@ -45,6 +54,60 @@ def test_run_is_the_first_click(play, session, dock):
     assert dock.run.run.text == "Restart"
     assert "Finished" in dock.run.stage.text()
     assert dock.run.squeezed.text().startswith("25% of points squeezed")
+
+
+def role_of(button):
+    return button.native.property("role") or ""
+
+
+def test_one_button_is_to_be_pressed_next(dock, play, session):
+    data, run = dock.data, dock.run
+    assert role_of(run.run) == "main"
+    assert role_of(data.open_button) == ""
+    assert "Press Run" in run.stage.text()
+    run.note_offer(True)
+    assert role_of(run.run) == ""
+    assert "Prepare the counts" in run.stage.text()
+    run.note_offer(False)
+    play()
+    assert role_of(run.run) == ""
+    session.load(None)
+    assert role_of(data.open_button) == "main"
+    assert dock.look.isHidden()
+
+
+def test_run_and_what_goes_wrong_are_seen_wherever_the_dock_is_scrolled(dock):
+    inside = dock.findChild(QScrollArea).widget()
+    run = dock.run
+    for seen in (run.run.native, run.pause.native, run.stage, run.message):
+        assert not inside.isAncestorOf(seen)
+        assert dock.isAncestorOf(seen)
+    assert inside.isAncestorOf(run.curve)
+
+
+def test_a_file_is_dropped_on_the_dock(dock, tmp_path, qtbot):
+    path = tmp_path / "cells.csv"
+    path.write_text("a,b\n" + "\n".join(f"{i},{i % 3}" for i in range(20)))
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        drop(dock, path)
+    assert dock.data.title.text() == "cells.csv"
+    drop(dock, tmp_path / "absent.csv")
+    qtbot.waitUntil(lambda: "absent.csv" in dock.data.trouble.text())
+    wanted = MagicMock()
+    dock.data.open_session_requested.connect(wanted)
+    drop(dock, tmp_path / "earlier.zip")
+    wanted.assert_called_once_with(tmp_path / "earlier.zip")
+
+
+def drop(dock, path):
+    files = QMimeData()
+    files.setUrls([QUrl.fromLocalFile(str(path))])
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    copied = Qt.DropAction.CopyAction, files, left, none
+    enter = QDragEnterEvent(QPoint(5, 5), *copied)
+    QApplication.sendEvent(dock, enter)
+    assert enter.isAccepted()
+    QApplication.sendEvent(dock, QDropEvent(QPointF(5, 5), *copied))
 
 
 def test_a_game_of_many_points_is_on_a_grid_until_landmarks_are_chosen(

@@ -18,6 +18,7 @@ from napari_embedding_game.ui.inspector.cluster_table_model import (
     PURITY,
 )
 from napari_embedding_game.ui.inspector.details_pane import (
+    ABOUT,
     LEFT_NARROWEST,
     TABS_NARROWEST,
 )
@@ -41,8 +42,34 @@ def report_of(qtbot, inspector, clusters):
 
 
 def test_before_there_is_a_map_it_says_what_to_do(inspector):
-    assert inspector.details.hint.text().startswith("Run the game")
+    assert inspector.details.hint.text().startswith("Press Run")
     assert inspector.clusters.table.model().rowCount() == 0
+    inspector.workspace.session.load(None)
+    assert inspector.details.hint.text().startswith("Open data")
+
+
+def test_in_a_narrow_inspector_what_stands_beside_the_tabs_is_one(
+    qtbot, played, session
+):
+    details = played.details
+    tabs, left = details.tabs, details.numbers
+    played.resize(1_400, 300)
+    played.show()
+    session.selection.select(1)
+    report_of(qtbot, played, (1,))
+    wide = [tabs.tabText(place) for place in range(tabs.count())]
+    assert left.isVisible()
+    played.resize(800, 300)
+    qtbot.waitUntil(lambda: tabs.tabText(0) == ABOUT)
+    assert tabs.tabText(tabs.currentIndex()) == wide[0]
+    bar = tabs.tabBar()
+    QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(0).center())
+    assert left.isVisible()
+    session.load(session.dataset)  # which makes the tabs anew
+    assert tabs.tabText(0) == ABOUT
+    played.resize(1_400, 300)
+    qtbot.waitUntil(lambda: tabs.tabText(0) == wide[0])
+    assert tabs.count() == len(wide)
 
 
 def test_a_selected_cluster_is_described(qtbot, played, session):

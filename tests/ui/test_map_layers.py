@@ -153,6 +153,15 @@ def test_the_map_lies_beside_images(viewer, dataset, make_snapshot):
     assert high[-2] - low[-2] == pytest.approx(200, rel=0.2)
 
 
+def test_landmarks_are_seen_on_the_canvas_of_either_theme(layers, viewer):
+    dark = layers.landmarks.border_color[0].copy()
+    assert dark[:3].mean() > 0.8
+    viewer.theme = "light"
+    layers.follow_theme()
+    assert layers.landmarks.border_color[0, :3].mean() < 0.2
+    assert layers.landmarks.face_color[0, :3].mean() > 0.8
+
+
 def test_features_are_the_metadata(layers, dataset):
     assert list(layers.points.features["kind"]) == list(dataset.obs["kind"])
 

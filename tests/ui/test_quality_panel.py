@@ -211,7 +211,7 @@ def test_a_map_that_follows_samples_is_told_and_mended(panel, dock, qtbot):
     assert "more than of its own cluster (70%)" in panel.samples_note.text()
     assert panel.mix.native.isHidden()  # not raw counts, or no Harmony
     dock.data.mixable_changed.emit(("stim", "donor"))
-    assert panel.mix.native.isVisible()
+    assert not panel.mix.native.isHidden()
     asked = []
     panel.mix_requested.connect(asked.append)
     qtbot.mouseClick(panel.mix.native, Qt.MouseButton.LeftButton)

@@ -51,6 +51,8 @@ class DataView(Recorder):
     recovery_requested = Signal(object)
     recent_requested = Signal()
     map_requested = Signal(str)
+    preparation_offered = Signal(bool)
+    troubled = Signal()
     mixable_changed = Signal(object)
 
 
@@ -285,7 +287,8 @@ def test_what_the_controller_tells_reaches_the_view(
 def test_no_request_of_a_view_is_left_out(wired):
     asked = {signal for signal, *_ in ASKED}
     elsewhere = {"look.answered", "run.mended", "select.trouble", "hover.trouble"}
-    elsewhere |= {"data.mixable_changed"}  # the dock hands it to another view
+    # The dock hands these to another view.
+    elsewhere |= {"data.mixable_changed", "data.preparation_offered", "data.troubled"}
     declared = {
         f"{name}.{signal}"
         for name, view in vars(wired.views).items()

@@ -196,8 +196,8 @@ class EmbeddingGame(
     knn_distances_ : (N, K) float32
         Their distances in ``metric``.
     isolation_ : (N,) float32
-        How far each row is from its neighbours in the data, to what is usual among
-        these: well above 1 for stray rows, for which no place is right, see
+        How far each row is from its neighbours in the data, to what is usual around
+        it: well above 1 for stray rows, for which no place is right, see
         :func:`~napari_embedding_game.core.inspect.isolation.isolation`.
     repulsion_ : float
         The value of ``repulsion`` that was used: given again, it stands for the same.

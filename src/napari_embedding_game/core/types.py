@@ -31,8 +31,9 @@ IntArray = NDArray[np.integer]
 FAR = 5.0
 """Stretch above which a point is told to lie far from its neighbours in the data."""
 
-UNLIKE = 2.0
-"""Isolation above which a row is told to be unlike anything in the data."""
+UNLIKE = 2.5
+"""Isolation above which a row is told to be unlike anything in the data: it is so many
+times as far from those most like it as is usual around it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

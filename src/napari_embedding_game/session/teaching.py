@@ -198,8 +198,8 @@ class Teaching:
             )
         if n_filled == 0:
             return (
-                "Select points with the lasso, or click on pictures, and put them into "
-                "a box: some for each kind that is to be told apart."
+                "Select points on the map, or click on some below, and put them into a "
+                "box: a few of each kind that is to be told apart."
             )
         return "Examples of one kind alone teach nothing: put others into another box."
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import ref
 
 from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer
-from qtpy.QtGui import QKeyEvent, QShowEvent
+from qtpy.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QShowEvent
 from qtpy.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from napari_embedding_game.ui.canvas.hover import Hover
@@ -142,6 +143,12 @@ class Closing(QObject):
         self.close()
 
 
+def _file_of(event: QDropEvent) -> Path | None:
+    """Return the one local file or folder that is dragged, if it is one."""
+    files = [url.toLocalFile() for url in event.mimeData().urls()]
+    return Path(files[0]) if len(files) == 1 and files[0] else None
+
+
 def _hold(window: QWidget | None) -> None:
     """Do nothing but have held a window until now."""
 
@@ -177,6 +184,8 @@ class GameDock(QWidget):
         self.game = MethodControls(session)
         self.run = RunControls(session, linked)
         self.run.mended.connect(self.game.show_settings)
+        self.data.preparation_offered.connect(self.run.note_offer)
+        self.run.note_offer(self.data.recipe.is_offered)
         self.quality = QualityPanel(session)
         self.data.mixable_changed.connect(self.quality.set_mixable)
         self.quality.mix_requested.connect(self.data.mix_batches)
@@ -245,6 +254,18 @@ class GameDock(QWidget):
         super().showEvent(event)
         self._corner.take(main_window_of(self))
 
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Take a file that is dragged here: napari would ask what is to read it."""
+        if _file_of(event) is not None:
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Open the file that is let go here."""
+        path = _file_of(event)
+        if path is not None:
+            event.acceptProposedAction()
+            self.data.open_file(path)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Clear the selection on Escape, as the canvas does."""
         if event.key() == Qt.Key.Key_Escape:
@@ -279,11 +300,17 @@ class GameDock(QWidget):
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(inside)
+        self.data.troubled.connect(
+            lambda: scroll.ensureWidgetVisible(self.data.trouble)
+        )
         self.look.answered.connect(lambda: scroll.ensureWidgetVisible(self.look, 0, 0))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
         layout.addWidget(scroll)
+        layout.addWidget(self.run.bar_below)
         self.setMinimumWidth(WIDTH)
+        self.setAcceptDrops(True)
         ignore_idle_wheel(self)
         take_numbers_once_typed(self)
         skip_what_is_folded(self)

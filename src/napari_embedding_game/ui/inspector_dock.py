@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
     from napari_embedding_game.ui.workspace import Workspace
 
-HINT_NO_MAP = "Run the game, then click on the map to see what is in a cluster."
+HINT_NO_DATA = "Open data and press Run: here you will see what is in each cluster."
+HINT_NO_MAP = "Press Run, then click on the map to see what is in a cluster."
 HINT_NO_CLUSTER = (
     "Click on the map or in the table to see what is in a cluster.\n"
     "Ctrl-click adds another one, Escape clears."
@@ -144,7 +145,8 @@ class InspectorDock(QWidget):
         if session.snapshot is None or session.selection.is_empty:
             self.report = None
             has_map = session.snapshot is not None
-            hint = HINT_NO_CLUSTER if has_map else HINT_NO_MAP
+            hint = HINT_NO_MAP if session.dataset is not None else HINT_NO_DATA
+            hint = HINT_NO_CLUSTER if has_map else hint
             self.details.say(hint, has_map=has_map)
             return
         clusters = self._told()

@@ -36,6 +36,7 @@ class LargerMap(QToolButton):
         self.setText(TEXT)
         self.setToolTip(TIP)
         self.setCheckable(True)
+        self.setProperty("role", "edit")
         self.toggled.connect(self._on_toggled)
 
     def release(self) -> None:

@@ -82,10 +82,15 @@ class ListedBy:
 class Brushing:
     """One stroke: from pressing the button of the mouse to letting it go.
 
+    Of maps side by side row i is drawn in several places: i, i + N, i + 2 N ...  The
+    set is one of rows, whichever of its places is painted; points move on that map
+    alone over which the brush is.
+
     Parameters
     ----------
-    places : (N, 2) array
-        Where the points are drawn, such as pixels of the canvas; not changed.
+    places : (m N, 2) array
+        Where the points are drawn, such as pixels of the canvas, of m maps one after
+        the other; not changed.  Of points that are not seen NaN.
     neighbors : (N, k) int array, optional
         Nearest rows of each point in the data, -1 for none.  Without them the brush
         takes all that it passes over, and nobody moves.
@@ -95,6 +100,8 @@ class Brushing:
         Of the neighbours; made of them by default.
     fixed : (N,) bool array, optional
         Points that are neither painted nor moved, such as hidden ones.
+    n_maps : int
+        How many maps lie side by side.
     """
 
     def __init__(
@@ -104,33 +111,44 @@ class Brushing:
         radius: float,
         listed_by: ListedBy | None = None,
         fixed: NDArray[np.bool_] | None = None,
+        n_maps: int = 1,
     ) -> None:
-        n = len(places)
-        self._home = np.asarray(places, np.float32)
-        self.places = self._home.copy()
-        """(N, 2) where the points are to be drawn now."""
-        self.neighbors = neighbors
-        if neighbors is not None and listed_by is None:
-            listed_by = ListedBy(neighbors)
-        self._listed_by = listed_by
+        self._n = n = len(places) // n_maps
+        self._n_maps = n_maps
+        home = np.array(places, np.float32)
+        # A column of its own is gone through several times as quickly.
+        self._x, self._y = (np.ascontiguousarray(c) for c in home.T)
+        is_seen = np.isfinite(self._x) & np.isfinite(self._y)
+        self._is_seen = None if is_seen.all() else is_seen
+        if self._is_seen is not None:
+            home[~is_seen] = 0.0  # nobody is there, but NaN would spread from it
+        self._home = home
+        self.places = home.copy()
+        """(m N, 2) where the points are to be drawn now."""
+        self.neighbors: NDArray[np.integer] | None = None
+        self._listed_by: ListedBy | None = None
         self.radius = radius
         self._fixed = np.zeros(n, bool) if fixed is None else fixed
-        # A column of its own is gone through several times as quickly.
-        self._x, self._y = (np.ascontiguousarray(c) for c in self._home.T)
         self.chosen = np.zeros(n, bool)
         """(N,) the set."""
         self.passed = np.zeros(n, bool)
         """(N,) what the brush has been over."""
         self.hits = np.zeros(n, np.int32)
         """(N,) how many neighbours of each point are in the set."""
-        self.drawn_in = np.zeros(n, bool)
-        """(N,) points that wait at the rim, or have come in from there."""
-        self.stepped_out = np.zeros(n, bool)
-        """(N,) strangers that were moved out of what is painted."""
+        self.drawn_in = np.zeros(n * n_maps, bool)
+        """(m N,) places of points that wait at the rim, or have come in from there."""
+        self.stepped_out = np.zeros(n * n_maps, bool)
+        """(m N,) places of strangers that were moved out of what is painted."""
         self._rows_passed = np.zeros(0, np.intp)
         self._touched: list[NDArray[np.intp]] = []
+        self._begun_plainly: list[NDArray[np.intp]] = []
+        """Places that were passed over before the neighbours were known."""
         self._at: NDArray[np.float64] | None = None
+        self._map = 0
+        """The one over which the brush is."""
         self._area = _PaintedArea(radius)
+        if neighbors is not None:
+            self.learn(neighbors, listed_by or ListedBy(neighbors))
 
     @property
     def is_plain(self) -> bool:
@@ -139,14 +157,28 @@ class Brushing:
 
     @property
     def moved(self) -> NDArray[np.intp]:
-        """Points that are drawn elsewhere than where they lie."""
+        """Points that are drawn elsewhere than where they lie, by their places."""
         return np.flatnonzero(self.drawn_in | self.stepped_out)
+
+    def on_any(self, at_places: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which rows (N,) something is so of at one of their places (m N,)."""
+        return np.asarray(at_places.reshape(-1, self._n).any(axis=0))
 
     def share(self, rows: NDArray[np.intp]) -> NDArray[np.floating]:
         """Return the share of the neighbours of rows that are in the set."""
         assert self._listed_by is not None
         n_neighbors = np.maximum(self._listed_by.n_neighbors[rows], 1)
         return np.asarray(self.hits[rows] / n_neighbors)
+
+    def learn(self, neighbors: NDArray[np.integer], listed_by: ListedBy) -> None:
+        """Take the neighbours up, and correct what was painted without them."""
+        self.neighbors, self._listed_by = neighbors, listed_by
+        if not len(self._rows_passed):
+            return
+        self._touched = []
+        self._count(np.flatnonzero(self.chosen), 1)
+        self._correct(np.concatenate(self._begun_plainly))
+        self._begun_plainly = []
 
     def paint(self, place: NDArray[np.floating]) -> None:
         """Go straight on to a place (2,), or begin there."""
@@ -155,11 +187,12 @@ class Brushing:
         steps = 2 * np.linalg.norm(to - begin) / self.radius
         n = int(np.clip(np.ceil(steps), 1, MOST_STEPS))
         self._touched = []
-        under = [self._paint(begin + (to - begin) * i / n) for i in range(1, n + 1)]
+        parts = [self._paint(begin + (to - begin) * i / n) for i in range(1, n + 1)]
+        under = np.concatenate(parts)
+        if self._n_maps > 1 and len(under):
+            self._map = int(np.bincount(under // self._n).argmax())
         if not self.is_plain:
-            usual = self._judge()
-            self._draw_in()
-            self._step_out(np.concatenate(under), usual)
+            self._correct(under)
 
     def lift(self) -> None:
         """Take the brush off: the next place is not on the way from this one."""
@@ -167,17 +200,28 @@ class Brushing:
 
     # Inside
 
+    def _correct(self, under: NDArray[np.intp]) -> None:
+        """Judge what is painted, and move points after it."""
+        usual = self._judge()
+        self._draw_in()
+        self._step_out(under, usual)
+
     def _paint(self, to: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Take what comes under the brush; return what is under it."""
+        """Take what comes under the brush; return the places under it."""
         begin = to if self._at is None else self._at
         self._at = to
         self._area.add(begin, to)
         under = self._under(begin, to)
-        fresh = under[~self.passed[under]]
+        rows = self._rows(under)
+        is_fresh = ~self.passed[rows]
+        fresh = rows[is_fresh]
+        if self._n_maps > 1:  # one row may have been passed over on two maps
+            fresh = np.unique(fresh)
         self.passed[fresh] = True
         self._rows_passed = np.concatenate([self._rows_passed, fresh])
         if self.is_plain:
             self.chosen[fresh] = True
+            self._begun_plainly.append(under[is_fresh])
         else:
             self._join(fresh)
         return under
@@ -185,40 +229,71 @@ class Brushing:
     def _under(
         self, begin: NDArray[np.float64], end: NDArray[np.float64]
     ) -> NDArray[np.intp]:
-        """Return the points that lie under the brush on a straight way."""
+        """Return the places of points that lie under the brush on a straight way."""
         low = np.minimum(begin, end) - self.radius
         high = np.maximum(begin, end) + self.radius
         x, y = self._x, self._y
         within = (x >= low[0]) & (x <= high[0])
         within &= (y >= low[1]) & (y <= high[1])
-        rows = np.flatnonzero(within)
-        rows = rows[~self._fixed[rows]]
-        away = _distances(self.places[rows].astype(float), begin, end)
-        under: NDArray[np.intp] = rows[away <= self.radius]
+        places = np.flatnonzero(within)
+        places = places[~self._fixed[self._rows(places)]]
+        away = _distances(self.places[places].astype(float), begin, end)
+        under: NDArray[np.intp] = places[away <= self.radius]
         return under
 
-    def _put(self, rows: NDArray[np.intp], places: NDArray[np.floating]) -> None:
-        self.places[rows] = places
-        self._x[rows], self._y[rows] = self.places[rows].T
+    def _rows(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
+        return places % self._n if self._n_maps > 1 else places
+
+    def _places_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the places of rows on all maps."""
+        if self._n_maps == 1:
+            return rows
+        return (rows + self._n * np.arange(self._n_maps)[:, None]).ravel()
+
+    def _put(self, at: NDArray[np.intp], places: NDArray[np.floating]) -> None:
+        self.places[at] = places
+        self._x[at], self._y[at] = self.places[at].T
 
     def _join(self, rows: NDArray[np.intp]) -> None:
         self.chosen[rows] = True
         self._count(rows, 1)
         # Home again, or, of those that were drawn in, among their neighbours.
-        out = rows[self.stepped_out[rows]]
+        places = self._places_of(rows)
+        out = places[self.stepped_out[places]]
         self.stepped_out[out] = False
         self._put(out, self._home[out])
-        come = rows[self.drawn_in[rows]]
+        come = places[self.drawn_in[places]]
         if len(come):
-            assert self.neighbors is not None
-            self._put(come, mean_places(self.places, self.neighbors, come, self.chosen))
+            self._put(come, self._means(self.places, come, self.chosen))
 
     def _leave(self, rows: NDArray[np.intp]) -> None:
         self.chosen[rows] = False
         self._count(rows, -1)
-        back = rows[self.drawn_in[rows]]
+        places = self._places_of(rows)
+        back = places[self.drawn_in[places]]
         self.drawn_in[back] = False
         self._put(back, self._home[back])
+
+    def _means(
+        self,
+        all_places: NDArray[np.float32],
+        of: NDArray[np.intp],
+        counted: NDArray[np.bool_],
+    ) -> NDArray[np.floating]:
+        """Return the mean place of neighbours that count, each on its own map."""
+        assert self.neighbors is not None
+        means = np.empty((len(of), 2))
+        for number in range(self._n_maps):
+            part = slice(number * self._n, (number + 1) * self._n)
+            here = of // self._n == number
+            if not here.any():
+                continue
+            counts = counted
+            if self._is_seen is not None:
+                counts = counted & self._is_seen[part]
+            rows = of[here] - part.start
+            means[here] = mean_places(all_places[part], self.neighbors, rows, counts)
+        return means
 
     def _count(self, rows: NDArray[np.intp], step: int) -> None:
         assert self._listed_by is not None
@@ -258,42 +333,48 @@ class Brushing:
 
     def _draw_in(self) -> None:
         """Draw points in whose neighbours are painted and that lie elsewhere."""
-        waiting = np.flatnonzero(self.drawn_in & ~self.chosen)
-        gone = waiting[self.share(waiting) < BELONGS]
+        come = np.flatnonzero(self.drawn_in)
+        waiting = come[~self.chosen[self._rows(come)]]
+        gone = waiting[self.share(self._rows(waiting)) < BELONGS]
         self.drawn_in[gone] = False
         self._put(gone, self._home[gone])
         if not self._touched:
             return
         rows = np.concatenate(self._touched)
-        is_free = ~(self.passed[rows] | self.drawn_in[rows] | self._fixed[rows])
-        rows = rows[is_free]
+        rows = rows[~(self.passed[rows] | self._fixed[rows])]
         rows = np.unique(rows[self.share(rows) >= BELONGS])
-        rows = rows[self._area.is_away(self._home[rows], ELSEWHERE * self.radius)]
-        if not len(rows):
+        places = rows + self._map * self._n
+        is_free = ~self.drawn_in[places]
+        if self._is_seen is not None:
+            is_free &= self._is_seen[places]
+        places = places[is_free]
+        away = self._area.is_away(self._home[places], ELSEWHERE * self.radius)
+        places = places[away]
+        if not len(places):
             return
         assert self._at is not None
-        way = _turned(self._home[rows] - self._at, (rows * _GOLDEN) % 1.0 - 0.5)
+        rows = self._rows(places)
+        way = _turned(self._home[places] - self._at, (rows * _GOLDEN) % 1.0 - 0.5)
         begin = self._at + RIM * self.radius * way
         spread = (rows * _GOLDEN**2) % 1.0 * self.radius / 2
-        self._put(rows, self._area.way_out(begin, way, spread))
-        self.drawn_in[rows] = True
+        self._put(places, self._area.way_out(begin, way, spread))
+        self.drawn_in[places] = True
 
     def _step_out(self, under: NDArray[np.intp], usual: float) -> None:
         """Let strangers under the brush step out of what is painted, towards home."""
-        rows = np.unique(under[~self.chosen[under]])
-        rows = rows[self.share(rows) < STRANGE * usual]
-        if not len(rows):
+        places = np.unique(under[~self.chosen[self._rows(under)]])
+        places = places[self.share(self._rows(places)) < STRANGE * usual]
+        if not len(places):
             return
         assert self._at is not None
-        assert self.neighbors is not None
-        others = mean_places(self._home, self.neighbors, rows, ~self.chosen)
-        way = others - self.places[rows]
+        others = self._means(self._home, places, ~self.chosen)
+        way = others - self.places[places]
         lost = np.linalg.norm(way, axis=1) < self.radius / 2
-        way[lost] = self.places[rows][lost] - self._at
-        way = _turned(way, np.zeros(len(rows)))
-        spread = (rows * _GOLDEN) % 1.0 * (GAP - 1.0) * self.radius
-        self._put(rows, self._area.way_out(self.places[rows], way, spread))
-        self.stepped_out[rows] = True
+        way[lost] = self.places[places][lost] - self._at
+        way = _turned(way, np.zeros(len(places)))
+        spread = (places * _GOLDEN) % 1.0 * (GAP - 1.0) * self.radius
+        self._put(places, self._area.way_out(self.places[places], way, spread))
+        self.stepped_out[places] = True
 
 
 class _PaintedArea:

@@ -115,6 +115,8 @@ class BesideLayer:
         above: NDArray[np.bool_] | None,
         unit: float,
         hidden: NDArray[np.bool_] | None = None,
+        *,
+        is_moving: bool = False,
     ) -> None:
         """Draw the points as those of the map on show look; nothing without a layer.
 
@@ -129,6 +131,8 @@ class BesideLayer:
             World units per thousandth of the map.
         hidden : (N,) bool, optional
             Points that are not drawn.
+        is_moving : bool
+            Whether others follow at once: then a picture of them stays one.
         """
         layer, n_maps = self.layer, self._n_maps
         if layer is None or len(layer.data) != n_maps * len(colors):
@@ -145,7 +149,7 @@ class BesideLayer:
             sizes[:] = np.resize(sizes_of_one, len(sizes))
         if self._picture is None or not self._picture.show():
             draw(self._viewer, layer)
-        if self._picture is not None:
+        if self._picture is not None and not is_moving:
             self._picture.rest()
 
     # Inside

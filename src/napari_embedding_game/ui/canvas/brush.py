@@ -4,7 +4,8 @@ What it takes, who steps out and who is drawn in is found by
 :class:`~napari_embedding_game.core.inspect.brushing.Brushing`, in pixels of the canvas.
 Here its strokes are drawn.  While the button is held the map is drawn as it was when it
 went down, with these corrections; then it is as before, and the brushed points are the
-selection.
+selection.  In space points move parallel to the canvas, each as deep as it lies; of
+maps side by side they move on the one over which the mouse is.
 """
 
 from __future__ import annotations
@@ -17,17 +18,16 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QTimer, Signal
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.core.inspect.brushing import Brushing, ListedBy
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.inspect.brushing import Brushing
 from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas.brush_neighbors import BrushNeighbors
 from napari_embedding_game.ui.canvas.displaced import STEP_MS, Displaced
-from napari_embedding_game.ui.canvas.drawing import RESTING, Drawing
+from napari_embedding_game.ui.canvas.drawing import Drawing
 from napari_embedding_game.ui.canvas.overlays.brush_ring import BrushRing
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.compat import pause_zooming
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.tasks.worker import Worker
 
 if TYPE_CHECKING:
     import napari
@@ -39,10 +39,6 @@ GROWS = 1.2
 KEY, SMALLER, LARGER = "B", "[", "]"
 """Keys that switch the brush on and off, and change its size as in Labels layers."""
 HOW = "Paint with the mouse. Shift adds, Alt takes away, [ and ] change the size."
-PLAIN_IN_SPACE = "A map in space is brushed as it is seen: nothing is corrected."
-PLAIN_BESIDE = "Maps that lie side by side are brushed as they are seen."
-PLAIN_BETWEEN = "A map on its way to another is brushed as it is seen."
-PLAIN_WITHOUT = "This map keeps no neighbours: it is brushed as it is seen."
 
 
 class BrushKeys:
@@ -93,6 +89,8 @@ class Stroke:
     ----------
     brushing : Brushing
         In pixels of the canvas.
+    world : (m N, 2) or (m N, 3) array
+        Where the points are drawn, as of :meth:`.MapLayers.to_world`.
     before : (N,) bool array
         What was selected.
     mode : {"replace", "add", "remove"}
@@ -106,23 +104,29 @@ class Stroke:
     def __init__(
         self,
         brushing: Brushing,
+        world: NDArray[np.floating],
         before: NDArray[np.bool_],
         mode: Mode,
         drawn: Projection,
         looks: tuple[NDArray[np.float32], ...],
     ) -> None:
         self.brushing, self.mode, self.drawn = brushing, mode, drawn
-        self._before = before
+        self._world, self._before = world, before
         self._bright, self._muted, self._large, self._small = looks
-        self.colors, self.sizes = self._bright.copy(), self._small.copy()
-        self.above = np.ones(len(before), bool)
+        # Most points are outside of what is painted first.
+        self.colors, self.sizes = self._muted.copy(), self._small.copy()
+        self.above = np.zeros(len(before), bool)
         self.n_chosen = 0
 
     @property
     def painted(self) -> NDArray[np.bool_]:
-        """(N,) what was brushed; of maps side by side, in any of them."""
-        chosen = self.brushing.chosen
-        return np.asarray(chosen.reshape(-1, len(self._before)).any(axis=0))
+        """(N,) what was brushed, on whichever of the maps side by side."""
+        return self.brushing.chosen.copy()
+
+    @property
+    def waits(self) -> bool:
+        """Whether it would correct, and has no neighbours yet."""
+        return self.brushing.is_plain and self.mode != "remove"
 
     def follow(self) -> None:
         """Let what is chosen by now stand out."""
@@ -135,7 +139,7 @@ class Stroke:
         self.n_chosen = int(chosen.sum())
         bright = chosen
         if not self.brushing.is_plain:
-            bright = chosen | self.brushing.drawn_in
+            bright = chosen | self.brushing.on_any(self.brushing.drawn_in)
         if not bright.any():
             bright = np.ones(len(bright), bool)
             chosen = np.zeros(len(bright), bool)
@@ -147,8 +151,14 @@ class Stroke:
         self.sizes, self.above = sizes, bright
 
     def places(self, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
-        """Return where these points are to be drawn, in the plane of the map."""
-        return self.drawn.to_plane(self.brushing.places[rows])
+        """Return where these points are to be drawn, on the plane or in the space.
+
+        None where the plane is seen from its edge.
+        """
+        pixels = self.brushing.places[rows]
+        if self.drawn.ahead is None:
+            return self.drawn.to_plane(pixels)
+        return self.drawn.each_beside(self._world[rows], pixels)
 
 
 class MapBrush(QObject):
@@ -178,8 +188,8 @@ class MapBrush(QObject):
         """Returns what the ring is painted on; None where there is no window."""
         self._stroke: Stroke | None = None
         self._displaced = Displaced(drawing.layers)
-        self._lists: tuple[NDArray[np.int32], ListedBy] | None = None
-        self._worker: Worker | None = None
+        self._neighbors = BrushNeighbors(session)
+        self._neighbors.changed.connect(self._on_neighbors)
         self._ring: BrushRing | None = None
         self._timer = QTimer(self)
         self._timer.setInterval(STEP_MS)
@@ -194,17 +204,17 @@ class MapBrush(QObject):
             session.comparing.moved,
             session.comparing.laid_out,
             session.splitting.moved,
+            session.facing_changed,
             session.hiding.changed,
         )
         self._connections.connect_all(another_map, self._give_up)
-        self._connections.connect(session.state_changed, self._on_state)
+        self._connections.connect(session.state_changed, self._prepare)
 
     def close(self) -> None:
         """End a stroke, and undo the connections to the session."""
         self.cancel()
         self._connections.close()
-        if self._worker is not None:
-            self._worker.close()
+        self._neighbors.close()
         if self._ring is not None:
             self._ring.close()
             self._ring = None
@@ -228,7 +238,7 @@ class MapBrush(QObject):
         if not is_on and self._ring is not None:
             self._ring.hide()
         self.switched.emit(is_on)
-        self._on_state()
+        self._prepare()
 
     def set_radius(self, radius: float) -> None:
         """Set the radius of the next strokes, in pixels of the canvas."""
@@ -305,70 +315,45 @@ class MapBrush(QObject):
 
     def _give_up(self, event: object = None) -> None:
         self.cancel()
-        self._tell()
+        self._prepare()
 
     def _new_stroke(self, mode: Mode) -> Stroke | None:
         session, layers = self._session, self._layers
         snapshot, seen, drawn = session.drawn, session.seen, layers.projection()
         if snapshot is None or seen is None or drawn is None:
             return None
-        is_plain = mode == "remove" or bool(self._reason(snapshot))
-        neighbors = None if is_plain else snapshot.neighbors
-        before = session.selection.points
-        fixed = np.zeros(len(before), bool) if (h := session.hiding.mask) is None else h
+        self._neighbors.prepare()
+        lists = None if mode == "remove" else self._neighbors.lists
+        before, hidden = session.selection.points, session.hiding.mask
+        fixed = np.zeros(len(before), bool) if hidden is None else hidden
         if mode == "add":
             fixed = fixed | before
-        return Stroke(
-            Brushing(
-                drawn.to_pixels(layers.to_world(seen)),
-                neighbors,
-                float(self.radius),
-                self._listed_by(neighbors),
-                np.tile(fixed, len(seen) // len(before)),
-            ),
-            before,
-            mode,
-            drawn,
-            self._drawing.looks_of_two(snapshot),
+        world = layers.to_world(seen)
+        brushing = Brushing(
+            drawn.to_pixels(world),
+            None if lists is None else lists.neighbors,
+            float(self.radius),
+            None if lists is None else lists.listed_by,
+            fixed,
+            len(seen) // len(before),
         )
+        looks = self._drawing.looks_of_two(snapshot)
+        return Stroke(brushing, world, before, mode, drawn, looks)
 
-    def _reason(self, snapshot: Snapshot) -> str:
-        """Return why nothing can be corrected, "" where it can."""
-        session, drawn = self._session, self._layers.projection()
-        if drawn is None or drawn.ahead is not None or drawn.matrix.shape[1] != 3:
-            return PLAIN_IN_SPACE
-        if session.panels is not None:
-            return PLAIN_BESIDE
-        if session.comparing.drawn is not None:
-            return PLAIN_BETWEEN
-        return PLAIN_WITHOUT if snapshot.neighbors is None else ""
-
-    def _listed_by(self, neighbors: NDArray[np.int32] | None) -> ListedBy | None:
-        """Return the lists that rows are in, made once for each graph."""
-        if neighbors is None:
-            return None
-        if self._lists is None or self._lists[0] is not neighbors:
-            self._lists = neighbors, ListedBy(neighbors)
-        return self._lists[1]
-
-    def _on_state(self, event: object = None) -> None:
-        """Make the lists in the background, before they are needed."""
-        snapshot = self._session.drawn
-        neighbors = None if snapshot is None else snapshot.neighbors
-        is_made = self._lists is not None and self._lists[0] is neighbors
-        is_due = self.is_on and self._session.state in RESTING and not is_made
-        if is_due and neighbors is not None and self._worker is None:
-            self._worker = worker = Worker(lambda: (neighbors, ListedBy(neighbors)))
-            worker.returned.connect(self._take_lists)
-            worker.finished.connect(self._forget_worker)
-            worker.begin()
+    def _prepare(self, event: object = None) -> None:
+        """Have the neighbours ready before they are needed."""
+        if self.is_on:
+            self._neighbors.prepare()
         self._tell()
 
-    def _take_lists(self, made: tuple[NDArray[np.int32], ListedBy]) -> None:
-        self._lists = made
-
-    def _forget_worker(self) -> None:
-        self._worker = None
+    def _on_neighbors(self) -> None:
+        """Correct what has been painted without the neighbours."""
+        stroke, lists = self._stroke, self._neighbors.lists
+        if stroke is not None and lists is not None and stroke.waits:
+            stroke.brushing.learn(*lists)
+            self._is_stale = True
+            self._timer.start()
+        self._tell()
 
     def _go_on(self) -> None:
         """Draw what was painted since, and points that are still on their way."""
@@ -396,7 +381,7 @@ class MapBrush(QObject):
             return
         stroke, snapshot = self._stroke, self._session.drawn
         if stroke is None:
-            why = "" if snapshot is None else self._reason(snapshot)
+            why = "" if snapshot is None else self._neighbors.told()
             self.told.emit(f"{HOW} {why}".strip())
         else:
             self.told.emit(self._told(stroke))
@@ -404,12 +389,12 @@ class MapBrush(QObject):
     def _told(self, stroke: Stroke) -> str:
         parts = [f"{stroke.n_chosen:,} selected."]
         brushing = stroke.brushing
-        if stroke.mode != "remove" and brushing.is_plain:
-            snapshot = self._session.drawn
-            parts.append("" if snapshot is None else self._reason(snapshot))
+        if stroke.waits:
+            parts.append(self._neighbors.told())
         elif not brushing.is_plain:
-            n_in = int((brushing.drawn_in & ~brushing.chosen).sum())
-            n_out = int(brushing.stepped_out.sum())
+            drawn_in = brushing.on_any(brushing.drawn_in)
+            n_in = int((drawn_in & ~brushing.chosen).sum())
+            n_out = int(brushing.on_any(brushing.stepped_out).sum())
             like = "1 like them from elsewhere waits"
             if n_in != 1:
                 like = f"{n_in:,} like them from elsewhere wait"

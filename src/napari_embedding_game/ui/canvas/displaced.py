@@ -5,6 +5,8 @@ The map itself is not touched: at the end each point is where it was, to the bit
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
@@ -23,7 +25,8 @@ ARRIVED = 0.3
 class Displaced:
     """The points that are drawn elsewhere, and where they go.
 
-    It writes into the points' layer; who owns it draws the layer.
+    They are counted as :attr:`.Session.seen` has them: those of the map, then those of
+    each map beside it.  It writes into their layers; who owns it draws these.
 
     Parameters
     ----------
@@ -32,26 +35,21 @@ class Displaced:
 
     def __init__(self, layers: MapLayers) -> None:
         self._layers = layers
-        self._layer: Points | None = None
-        self._home = self._goal = np.zeros((0, 2), np.float32)
-        self._rows = np.zeros(0, np.intp)
-        """Points that are not at home."""
-        self._axes: list[int] = []
+        self._parts = (
+            _OfLayer(layers, lambda: layers.points),
+            _OfLayer(layers, lambda: layers.beside.layer),
+        )
 
     @property
     def is_begun(self) -> bool:
         """Whether points may be elsewhere."""
-        return self._layer is not None
+        return self._parts[0].is_begun
 
     def begin(self) -> bool:
         """Remember where all points are; return whether there are any."""
-        self._layer = layer = self._layers.points
-        if layer is None:
-            return False
-        self._home, self._goal = layer.data.copy(), layer.data.copy()
-        self._rows = np.zeros(0, np.intp)
-        self._axes = self._layers.axes
-        return True
+        first, beside = self._parts
+        beside.begin()
+        return first.begin()
 
     def send(self, rows: NDArray[np.intp], places: NDArray[np.floating]) -> None:
         """Let points glide to places, and all others home.
@@ -62,12 +60,67 @@ class Displaced:
         places : (m, n) array
             Along the displayed axes, as of :meth:`MapLayers.to_world`.
         """
+        first, beside = self._parts
+        is_first = rows < first.n_points
+        first.send(rows[is_first], places[is_first])
+        beside.send(rows[~is_first] - first.n_points, places[~is_first])
+
+    def step(self, share: float = EASE) -> bool:
+        """Go on a share of the way; return whether there is some way left."""
+        first, beside = self._parts
+        is_moving = first.step(share)
+        return beside.step(share) or is_moving
+
+    def end(self) -> None:
+        """Put every point back, unless a layer has been given other ones."""
+        for part in self._parts:
+            part.end()
+
+
+class _OfLayer:
+    """Those of one layer.
+
+    Parameters
+    ----------
+    layers : MapLayers
+    find : callable
+        Returns the layer, None where there is none.
+    """
+
+    def __init__(self, layers: MapLayers, find: Callable[[], Points | None]) -> None:
+        self._layers = layers
+        self._find = find
+        self._layer: Points | None = None
+        self._home = self._goal = np.zeros((0, 2), np.float32)
+        self._rows = np.zeros(0, np.intp)
+        """Points that are not at home."""
+        self._axes: list[int] = []
+
+    @property
+    def is_begun(self) -> bool:
+        return self._layer is not None
+
+    @property
+    def n_points(self) -> int:
+        return len(self._home)
+
+    def begin(self) -> bool:
+        self._layer = layer = self._find()
+        self._rows = np.zeros(0, np.intp)
+        if layer is None:
+            return False
+        self._home, self._goal = layer.data.copy(), layer.data.copy()
+        self._axes = self._layers.axes
+        return True
+
+    def send(self, rows: NDArray[np.intp], places: NDArray[np.floating]) -> None:
+        if self._layer is None:
+            return
         self._goal[self._rows] = self._home[self._rows]
         self._goal[np.ix_(rows, self._axes)] = places
         self._rows = np.union1d(self._rows, rows)
 
-    def step(self, share: float = EASE) -> bool:
-        """Go on a share of the way; return whether there is some way left."""
+    def step(self, share: float) -> bool:
         rows = self._rows
         if not self._is_there or not len(rows):
             return False
@@ -83,7 +136,6 @@ class Displaced:
         return not bool(arrives.all())
 
     def end(self) -> None:
-        """Put every point back, unless the layer has been given other ones."""
         if self._is_there:
             assert self._layer is not None
             with in_place(self._layer, "data") as data:
@@ -93,6 +145,6 @@ class Displaced:
     @property
     def _is_there(self) -> bool:
         layer = self._layer
-        if layer is None or layer is not self._layers.points:
+        if layer is None or layer is not self._find():
             return False
         return bool(layer.data.shape == self._home.shape)

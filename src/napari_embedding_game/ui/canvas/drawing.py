@@ -115,8 +115,12 @@ class Drawing(QObject):
         """A reference whose cells somebody has removed from behind the map."""
         workspace.kept_map = None
         self._show_landmarks()
+        self._followed: tuple[NDArray[np.float32] | None, bool] = None, False
+        """The layout that the scale went by last, and whether it was in panels."""
         # A dock that is opened again finds the map of the former one.
         self._drawn_run = session.run if self.layers.points is not None else None
+        if self.layers.points is not None and session.drawn is not None:
+            self._followed = session.drawn.embedding, session.panels is not None
         self._is_following = False
         """While a frame is taken up; it is drawn right after."""
         self._is_held = self._is_missed = False
@@ -240,10 +244,12 @@ class Drawing(QObject):
         self.layers.hide(hidden)
         behind = self._behind(snapshot)
         within = None if behind is None else behind.corners
+        follows, settles = self._scaling(snapshot)
         drawn = self.layers.show(
             snapshot,
             looks,
-            follows=session.comparing.drawn is None or panels is not None,
+            follows=follows,
+            settles=settles,
             within=within if panels is None else self._extent_of(panels),
         )
         if drawn:
@@ -256,6 +262,23 @@ class Drawing(QObject):
             self.tell_legend()
         if self._session.state in RESTING:
             self._tidying.start()
+
+    def _scaling(self, snapshot: Snapshot) -> tuple[bool, bool]:
+        """Return whether the scale follows the extent of a snapshot, and all the way.
+
+        A shrinking map is followed gently, so that one that was stopped on its way
+        does not fill its box yet.  It stays as it lies, whatever has it drawn again,
+        until panels come or go.
+        """
+        session, former = self._session, self._followed
+        has_panels = session.panels is not None
+        if session.comparing.drawn is not None and not has_panels:
+            return False, False
+        self._followed = snapshot.embedding, has_panels
+        if session.state not in RESTING:
+            return True, False
+        is_same = snapshot.embedding is former[0] and has_panels == former[1]
+        return not is_same or has_panels, has_panels != former[1]
 
     def redraw(self) -> None:
         """Show the points where they are in their present colours and sizes."""
@@ -386,6 +409,9 @@ class Drawing(QObject):
         split = session.splitting.current
         if not self.layers.is_deep or self.layers.is_flattened_otherwise():
             return  # all is drawn anew as soon as napari has told its own widgets
+        if self._is_held:
+            self._is_missed = True
+            return
         self.layers.move_panels(
             None if split is None else split.snapshot.embedding,
             None if beside is None else beside.places,
@@ -420,6 +446,7 @@ class Drawing(QObject):
         self._unwanted = self._session.placed_on
 
     def _on_theme(self, event: object = None) -> None:
+        self.layers.follow_theme()
         if self.layers.behind.layer is not None or not self._session.selection.is_empty:
             self.redraw()
 

@@ -30,6 +30,7 @@ from napari_embedding_game.ui.canvas.points_layer import (
     LANDMARK_SIZE,
     LANDMARKS_HELP,
     Faded,
+    color_landmarks,
     landmarks_layer,
     point_size,
     points_layer,
@@ -203,6 +204,7 @@ class MapLayers:
         above: NDArray[np.bool_] | None = None,
         *,
         follows: bool = True,
+        settles: bool = False,
         within: NDArray[np.floating] | None = None,
     ) -> bool:
         """Draw a snapshot; return whether it was drawn.
@@ -221,6 +223,8 @@ class MapLayers:
             Points that are drawn above all others.
         follows : bool
             Whether the scale follows the extent of the map.
+        settles : bool
+            Whether it does so all the way at once, as at the end of a game.
         within : (2, d) array, optional
             Corners of what is to be seen, where that is more than the points.
         """
@@ -236,7 +240,8 @@ class MapLayers:
         embedding = self.as_drawn(snapshot.embedding)
         if follows or not self._frame.is_fitted:
             seen = embedding if within is None else self.as_drawn(within)
-            self._frame.follow(seen, settle=snapshot.finished or within is not None)
+            settles = settles or snapshot.finished or within is not None
+            self._frame.follow(seen, settle=settles)
         self._write_places(self.points, embedding, snapshot.landmarks)
         self._write_looks(self.points, colors, magnification, above)
         self._draw_both()
@@ -335,9 +340,10 @@ class MapLayers:
         """
         points = self._whole_points()
         if points is not None and len(points.data) == len(colors):
-            self._write_looks(points, colors, magnification, above)
+            looks = colors, magnification, above
+            self._write_looks(points, *looks)
             self.repaint()
-            self.beside.recolor(colors, magnification, above, self.unit, self._hidden)
+            self.beside.recolor(*looks, self.unit, self._hidden, is_moving=True)
 
     def repaint(self) -> None:
         """Draw points that move, as their layer has them."""
@@ -372,6 +378,11 @@ class MapLayers:
         self._landmarks_shown = shown
         if self.landmarks is not None and not self._is_blank:
             _set_visible(self.landmarks, shown)
+
+    def follow_theme(self) -> None:
+        """Draw the landmarks so that they are seen on the canvas of another theme."""
+        if self.landmarks is not None:
+            color_landmarks(self.landmarks, on_light=self._viewer.theme == "light")
 
     def fade_landmarks(self, faded: bool) -> None:
         """Let the landmarks step back while some of the points stand out."""
@@ -774,7 +785,11 @@ class MapLayers:
         """Add a layer of landmarks, which the next snapshot puts into place."""
         active = self._viewer.layers.selection.active
         middle = self._box_corners().mean(axis=0)
-        layer = landmarks_layer(np.tile(middle, (n_landmarks, 1)), self._frame.unit)
+        layer = landmarks_layer(
+            np.tile(middle, (n_landmarks, 1)),
+            self._frame.unit,
+            on_light=self._viewer.theme == "light",
+        )
         layer.visible = self._landmarks_shown and not self._is_blank
         self._viewer.add_layer(layer)
         layer.help = LANDMARKS_HELP  # napari takes it away from a layer that comes

@@ -186,6 +186,8 @@ class Picker:
             camera.mouse_pan, camera.mouse_zoom = before
             if event.type != "mouse_release":
                 brush.cancel()
+        # A move right before it is one of those that vispy leaves out.
+        brush.move(np.array(event.pos[:2], dtype=float))
         brush.end()
 
     def _is_lasso(self, event: Any) -> bool:

@@ -19,6 +19,8 @@ POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
 LANDMARK_SIZE = 6.0
 """World units, on a map of 1,000."""
 LANDMARK_OPACITY = 0.7
+LANDMARK_FACE, LANDMARK_RIM = "#15171c", "#f4f4f4"
+"""On a dark canvas; on a light one the other way round."""
 SYMBOL = "disc"
 MOST_BALLS = 15_000
 SMALL_FROM = 100_000
@@ -87,17 +89,25 @@ LANDMARKS_HELP = (
 """What napari tells below the canvas while the layer is the selected one."""
 
 
-def landmarks_layer(world: NDArray[np.floating], unit: float) -> Points:
-    """Return dark discs with a light rim: seen on black, on white, on any point."""
-    return points_class(LandmarkPoints)(
+def landmarks_layer(
+    world: NDArray[np.floating], unit: float, *, on_light: bool = False
+) -> Points:
+    """Return dark discs with a light rim, on a light canvas light with a dark one."""
+    layer = points_class(LandmarkPoints)(
         world,
         name=LANDMARKS_NAME,
         size=unit * LANDMARK_SIZE,
-        face_color="#15171c",
-        border_color="#f4f4f4",
         border_width=0.2,
         opacity=LANDMARK_OPACITY,
     )
+    color_landmarks(layer, on_light=on_light)
+    return layer
+
+
+def color_landmarks(layer: Points, *, on_light: bool) -> None:
+    """Give the landmarks a rim that is seen on the canvas, and a face on points."""
+    colors = LANDMARK_FACE, LANDMARK_RIM
+    layer.face_color, layer.border_color = colors[::-1] if on_light else colors
 
 
 def write_landmarks(

@@ -55,6 +55,7 @@ class ComparisonBar(QWidget):
         self._worker: Worker | None = None
         self._former_color = CLUSTER
         self.here, self.there = text_label("This map", wraps=False), text_label()
+        self.other = text_label("The other", wraps=False)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, STEPS)
         self.slider.setToolTip(SLIDER_TIP)
@@ -108,6 +109,7 @@ class ComparisonBar(QWidget):
         row = QHBoxLayout()
         row.addWidget(self.here)
         row.addWidget(self.slider, 1)
+        row.addWidget(self.other)
         column.addWidget(self.there)
         column.addLayout(row)
         column.addWidget(self.words)
@@ -122,7 +124,7 @@ class ComparisonBar(QWidget):
         for widget in (self.there, self.by_movement, self.side_by_side):
             widget.setVisible(is_known)
         is_way = is_known and not self._session.comparing.is_side_by_side
-        for widget in (self.here, self.slider):
+        for widget in (self.here, self.slider, self.other):
             widget.setVisible(is_way)
 
     def _drop_worker(self) -> None:
@@ -166,7 +168,7 @@ class ComparisonBar(QWidget):
         self.side_by_side.setEnabled(is_possible)
         self.side_by_side.setToolTip(SIDE_TIP if is_possible else PLANE_OR_SPACE)
         is_way = comparing.current is not None and not is_beside
-        for widget in (self.here, self.slider):
+        for widget in (self.here, self.slider, self.other):
             widget.setVisible(is_way)
 
     def _on_slider(self, value: int) -> None:

@@ -62,6 +62,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
     add_row,
     form,
+    set_role,
     show_text,
     text_label,
 )
@@ -69,7 +70,10 @@ from napari_embedding_game.ui.style.form_widgets import (
 if TYPE_CHECKING:
     import napari
 
-HINT = "Open a table of cells, images or texts (one in each row), or try a sample."
+HINT = (
+    "Open a table with a row for each cell, image or text, drop its file here, or try "
+    "a sample."
+)
 MEASURED_DEED = ("measured", "Measure again")
 IMAGES_TIP = (
     "Measure the objects of all images of a folder, such as a plate. A labels file has "
@@ -111,6 +115,10 @@ class DataControls(ControlsSection):
     """The menu of recent maps is opened: ``set_recent`` is to fill it."""
     map_requested = Signal(str)
     """The key of another map of the session."""
+    preparation_offered = Signal(bool)
+    """Whether the data are counts that are still to be prepared."""
+    troubled = Signal()
+    """Something failed, and the section tells what."""
     mixable_changed = Signal(object)
     """Tuple of the columns whose batches Harmony can mix now."""
 
@@ -145,7 +153,14 @@ class DataControls(ControlsSection):
             self, "Open a table of cells, images or texts", "", f"Data ({patterns})"
         )
         if name:
-            self._load(source_of(Path(name)))
+            self.open_file(Path(name))
+
+    def open_file(self, path: Path) -> None:
+        """Load a file or folder; a session file is gone on with."""
+        if path.name.endswith(ENDING):
+            self.open_session_requested.emit(path)
+        else:
+            self._load(source_of(path))
 
     def choose_folder(self) -> None:
         """Ask for a .zarr folder, or one of 10x counts, and load it."""
@@ -228,6 +243,7 @@ class DataControls(ControlsSection):
             self._set_drop(False)
             self.drop.native.hide()
             self.recipe.hide()
+            self.preparation_offered.emit(False)
             self.mixable_changed.emit(())
             self.columns.hide()
             self.join.show_join(None, is_file=False)
@@ -286,6 +302,8 @@ class DataControls(ControlsSection):
     def set_trouble(self, sentence: str) -> None:
         """Tell what failed, "" when it is over."""
         show_text(self.trouble, sentence)
+        if sentence:
+            self.troubled.emit()
 
     # Inside
 
@@ -377,6 +395,7 @@ class DataControls(ControlsSection):
         self._offer_spaces([])
         self._offer_batches(())
         self.drop.native.hide()
+        self.trouble.hide()
 
     def _progress_row(self) -> QWidget:
         self.bar.native.setProperty("role", "slim")
@@ -404,6 +423,7 @@ class DataControls(ControlsSection):
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
         self.join.wanted.connect(self._join_again)
         self.measure.wanted.connect(self.load_requested)
+        self.measure.offered.connect(self._mark_next)
         self.measure.images.ticked.connect(self._on_image_ticked)
         self.stale.wanted.connect(self._read_labels_again)
         self.way.map_requested.connect(self.map_requested)
@@ -531,6 +551,7 @@ class DataControls(ControlsSection):
             batch_columns=loaded.batch_columns,
             quality=loaded.quality,
         )
+        self.preparation_offered.emit(self.recipe.is_offered)
         mixed = options.batch_key
         if options.recipe is not None:
             mixed = options.recipe.batch_key
@@ -561,9 +582,20 @@ class DataControls(ControlsSection):
         self._form.setRowVisible(1, bool(columns))
 
     def _show(self, dataset: Dataset | None) -> None:
+        self._mark_next()
         show_text(self.title, dataset.name if dataset else "")
         show_text(self.summary, self._busy or _summary(dataset))
         self._show_notes(() if dataset is None else dataset.notes)
+
+    def _mark_next(self) -> None:
+        """Give the colour of what is to be pressed next to one button, or to none."""
+        is_first = self._session.dataset is None
+        can_measure = not self.measure.isHidden()
+        for button, is_next in (
+            (self.open_button, is_first and not can_measure),
+            (self.measure.measure, is_first and can_measure),
+        ):
+            set_role(button.native, "main" if is_next else "")
 
     def _show_notes(self, notes: Sequence[str]) -> None:
         """Tell what was done to the data, but for what is told beside a choice."""

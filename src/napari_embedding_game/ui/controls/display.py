@@ -147,6 +147,7 @@ class DisplayControls(ControlsSection):
             (self._look.events.color_by, self._on_color),
         ):
             self._connections.connect(signal, slot)
+        self.setVisible(session.dataset is not None)
         self.legend.limits_changed.connect(self._set_limits)
         self.legend.picked.connect(self.level_picked)
         self.legend.hiding_requested.connect(self.hiding_requested)
@@ -160,6 +161,7 @@ class DisplayControls(ControlsSection):
         self.legend.set_legend(legend)
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
+        self.setVisible(dataset is not None)
         self._offer()
 
     def _on_restored(self, saved: object = None) -> None:

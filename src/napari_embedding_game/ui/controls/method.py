@@ -39,6 +39,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
     Fold,
     add_row,
+    box_readout,
     finish_typing,
     form,
     show_row,
@@ -82,6 +83,8 @@ CHOOSERS: Mapping[str, Callable[[Settings, Any], None]] = {
     "affinity": Settings.choose_affinity,
 }
 """Settings that others depend on."""
+NUMBER_WIDTH = 104
+"""Pixels of a number beside a slider: five digits."""
 IN_SPACE = "Drag to turn it; Restart lays it out anew."
 STALE = "The map was not made with these settings: Restart makes a new one with them."
 CONTINUE_TIP = (
@@ -140,6 +143,7 @@ class MethodControls(ControlsSection):
         self.in_space = text_label(IN_SPACE)
         main.addRow(self.in_space)
         self._add_rows(main, MAIN[3:])
+        box_readout(self.controls["n_landmarks"].native, NUMBER_WIDTH)
         self.column.addLayout(main)
         inside = QWidget()
         rows = form()
@@ -164,7 +168,7 @@ class MethodControls(ControlsSection):
         layout = QHBoxLayout(row)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.strength_slider.native, 1)
-        self.strength.native.setFixedWidth(104)  # for five digits
+        self.strength.native.setFixedWidth(NUMBER_WIDTH)
         layout.addWidget(self.strength.native)
         return row
 

@@ -111,7 +111,7 @@ def told_parts(parts: GraphParts | None) -> list[str]:
 BOUND_TIP = (
     "The points do not push one another one by one: a few landmarks stand for them. "
     "The more of the push of all points they reach, the nearer the map is to one for "
-    "which every pair was worked out; more landmarks reach more. The cost, under Run, "
+    "which every pair was worked out; more landmarks reach more. The cost, under Map, "
     "is that of the landmarks' push, in which each point pushes itself as well."
 )
 

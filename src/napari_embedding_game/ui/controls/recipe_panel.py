@@ -16,6 +16,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     Fold,
     add_row,
     form,
+    set_role,
     show_row,
     show_text,
     text_label,
@@ -68,6 +69,8 @@ class RecipePanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self.is_offered = False
+        """Whether there are counts that are not prepared yet."""
         self.offer = text_label(OFFER, "warning")
         self.apply = PushButton(
             text="Prepare counts",
@@ -146,13 +149,12 @@ class RecipePanel(QWidget):
             self.quality.set_limits(applied.limits)
             self.quality.doublets.setChecked(applied.doublets)
         self.setVisible(is_counts)
+        self.is_offered = is_counts and applied is None
         self._offer_batches(batch_columns, applied)
         show_text(self.offer, "" if applied else OFFER)
         self.fold.set_title(APPLIED if applied else "Numbers of the recipe")
         self.apply.text = "Prepare again" if applied else "Prepare counts"
-        self.apply.native.setProperty("role", "" if applied else "main")
-        self.apply.native.style().unpolish(self.apply.native)
-        self.apply.native.style().polish(self.apply.native)
+        set_role(self.apply.native, "" if applied else "main")
         self.undo.native.setVisible(applied is not None)
 
     def _on_quality(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from magicgui.widgets import ProgressBar, PushButton
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QGridLayout
+from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.types import Snapshot
@@ -24,6 +24,8 @@ from napari_embedding_game.ui.style.button_text import WrappedText
 from napari_embedding_game.ui.style.form_widgets import (
     ControlsSection,
     finish_typing,
+    rule,
+    set_role,
     show_text,
     text_label,
 )
@@ -38,7 +40,7 @@ WORDS_MS = 250
 changes in a window with a canvas has all of the window put together anew."""
 RESTORED = "The map as it was saved. Continue plays on, Restart anew."
 RUN_TIP = "Lay out the map from its start. A map that is there stays in the timeline."
-FINISHED = "Finished. Changing Repulsion plays on."
+FINISHED = "Finished. Click a cluster, or change Repulsion."
 LAID_OUT = "Finished. The library has laid the map out."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
@@ -48,10 +50,15 @@ CARRIED_TIP = (
     "the two maps can be compared. Run lays this one out from a start of its own."
 )
 STOPPED_EARLY = "Stopped before there was a map."
+READY = "Ready. Press Run, and watch the map form."
+PREPARE_FIRST = "Prepare the counts first, above."
 
 
 class RunControls(ControlsSection):
     """Drives the run and tells where it stands.
+
+    The buttons, and what has to be seen at once, are in ``bar_below``, which the dock
+    keeps in view below what is scrolled; the figures of the map are in the section.
 
     Parameters
     ----------
@@ -79,8 +86,11 @@ class RunControls(ControlsSection):
     """Settings were changed to mend what the message says."""
 
     def __init__(self, session: Session, linked: LinkedLayers) -> None:
-        super().__init__("Run")
+        super().__init__("Map")
         self._session = session
+        self.bar_below = QWidget(self)
+        """Buttons, stage and messages, for the lower edge of the dock."""
+        self._is_preparation_offered = False
         self.run = PushButton(text="Run", tooltip=RUN_TIP)
         self.carried = PushButton(text="", tooltip=CARRIED_TIP)
         WrappedText(self.carried.native)
@@ -128,36 +138,45 @@ class RunControls(ControlsSection):
         """Tell what was written."""
         show_text(self.stage, f"Saved {name}.")
 
+    def note_offer(self, is_offered: bool) -> None:
+        """Step back while the data are to be prepared first."""
+        self._is_preparation_offered = is_offered
+        self._on_state(self._session.state)
+
     def tell_copied(self, what: str) -> None:
         """Tell what was copied to the clipboard."""
         show_text(self.stage, f"Copied {what}.")
 
     def _build(self) -> None:
-        self.run.native.setProperty("role", "main")
-        buttons = QGridLayout()
-        buttons.setSpacing(4)
-        buttons.addWidget(self.run.native, 0, 0, 1, 3)
-        buttons.addWidget(self.carried.native, 1, 0, 1, 3)
-        for column, button in enumerate((self.pause, self.step, self.stop)):
-            buttons.addWidget(button.native, 2, column)
-        self.column.addLayout(buttons)
         self.bar.native.setProperty("role", "slim")
         self.bar.native.setTextVisible(False)
         self.bar.native.setFixedHeight(6)
+        below = QVBoxLayout(self.bar_below)
+        below.setContentsMargins(8, 0, 8, 6)
+        below.setSpacing(4)
+        below.addWidget(rule())
+        below.addWidget(self.carried.native)
+        below.addLayout(self._buttons())
         for widget in (
             self.stage,
             self.bar.native,
-            self.status,
-            self.far,
-            self.unlike,
-            self.squeezed,
             self.message,
             self.mend.native,
         ):
+            below.addWidget(widget)
+        for widget in (self.status, self.far, self.unlike, self.squeezed):
             self.column.addWidget(widget)
         self.column.addWidget(self.curve)
         self.column.addWidget(self.timeline)
         self.column.addWidget(self.save.native)
+
+    def _buttons(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        row.addWidget(self.run.native, 2)
+        for button in (self.pause, self.step, self.stop):
+            row.addWidget(button.native, 1)
+        return row
 
     def _connect(self) -> None:
         session, save = self._session, self.save
@@ -237,6 +256,8 @@ class RunControls(ControlsSection):
         moving = state in ("running", "paused")
         self.run.text = "Run" if state == "idle" else "Restart"
         self.run.enabled = self._session.dataset is not None
+        is_next = self._session.snapshot is None and not self._is_preparation_offered
+        set_role(self.run.native, "main" if is_next else "")
         self.pause.text = "Resume" if state == "paused" else "Pause"
         self.pause.enabled = self.step.enabled = moving
         self.stop.enabled = moving or state == "preparing"
@@ -251,6 +272,7 @@ class RunControls(ControlsSection):
         for widget in (self.bar.native, self.status, self.far, self.squeezed):
             widget.setVisible(is_told)
         self.curve.setVisible(is_told)
+        self.setVisible(is_told)
 
     def _tell_state(self, state: State) -> None:
         self._show_figures()
@@ -268,9 +290,12 @@ class RunControls(ControlsSection):
             self._tell_snapshot(self._session.snapshot)
 
     def _last_words(self, state: State) -> str:
-        if state == "stopped" and self._session.snapshot is None:
+        session = self._session
+        if state == "stopped" and session.snapshot is None:
             return STOPPED_EARLY
-        run = self._session.run
+        if state == "idle" and session.dataset is not None:
+            return PREPARE_FIRST if self._is_preparation_offered else READY
+        run = session.run
         finished = FINISHED if run is None else _finished_text(run.game.method)
         return {"finished": finished, "stopped": STOPPED}.get(state, "")
 
@@ -328,6 +353,7 @@ class RunControls(ControlsSection):
         self._remedy = {k: v for k, v in remedy.items() if getattr(settings, k) != v}
         self.mend.native.setVisible(bool(self._remedy))
         if self._remedy:
+            set_role(self.mend.native, "main")
             said = settings_text(self._remedy)
             self.mend.text = f"Restart with {said}"
             self.mend.tooltip = (

@@ -21,9 +21,8 @@ from napari_embedding_game.ui.style.form_widgets import (
 )
 
 HINT = (
-    "Click a cluster on the map, drag around points with Shift held, or paint over "
-    "them with the brush (B). "
-    "Drag a cluster by its name to move it, with Ctrl held to pin it there."
+    "Click a cluster, draw around points with Shift held, or paint over them (B). Drag "
+    "a cluster by its name to move it; Ctrl pins it there."
 )
 
 

@@ -35,10 +35,10 @@ MEANS = (
 )
 KEEP_MEANS = (
     "Puts the maps of the other seeds into the timeline, laid on the one that you see: "
-    "Compare… shows them with small pictures, side by side, or one turning into the "
+    "Compare shows them with small pictures, side by side, or one turning into the "
     "other."
 )
-KEPT = "The maps are in the timeline: Compare… under the curve shows them."
+KEPT = "The maps are in the timeline: Compare under the curve shows them."
 STEPS = 100
 """Of the bar, for each map."""
 WITHOUT = "What was steered on the way or done by hand is not repeated."

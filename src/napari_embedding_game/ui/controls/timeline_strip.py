@@ -352,7 +352,8 @@ class TimelineStrip(QWidget):
             tooltip="Play on from the map that you see, with the settings above. What "
             "came after it stays in the timeline as another branch.",
         )
-        self.compare = QPushButton("Compare…")
+        self.compare = QPushButton("Compare")
+        self.compare.setProperty("role", "menu")
         self.compare.setToolTip(
             "Choose another map of the timeline: see which points lie elsewhere on it."
         )

@@ -33,6 +33,7 @@ class ImageList(QListWidget):
         self.setSelectionMode(QListWidget.SelectionMode.NoSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWordWrap(True)
+        self.setViewportMargins(0, 3, 0, 0)  # one row stands in the middle
         self._images: list[Image] = []
         self._fits: list[Fit] = []
         self._chosen: WeakKeyDictionary[Labels, WeakSet[Image]] = WeakKeyDictionary()

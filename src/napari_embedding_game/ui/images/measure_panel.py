@@ -55,6 +55,8 @@ class MeasurePanel(QWidget):
     """
 
     wanted = Signal(object, object, object)
+    offered = Signal()
+    """There are labels to measure, or none any more."""
 
     def __init__(self, viewer: napari.Viewer) -> None:
         super().__init__()
@@ -107,6 +109,7 @@ class MeasurePanel(QWidget):
         self._offer(self.labels, [(x.name, x) for x in labels], self._preferred(labels))
         self._watch([x for x in layers if isinstance(x, Image) or x in labels])
         self.setVisible(bool(labels))
+        self.offered.emit()
         self._on_labels()
 
     def linked(self) -> Linked | None:

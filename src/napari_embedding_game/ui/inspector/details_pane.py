@@ -8,6 +8,7 @@ import numpy as np
 from magicgui.widgets import ComboBox, PushButton
 from numpy.typing import NDArray
 from qtpy.QtCore import Qt
+from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import (
     QHBoxLayout,
     QStackedLayout,
@@ -48,8 +49,12 @@ N_TEXTS = 200
 GENES, MEASURES = "Gene against gene", "Measure against measure"
 DOT_PLOT, SCATTER, PLATE, TEACH = "Dot plot", "Scatter", "Plate", "Teach"
 """Words of the button that opens the scatter plot."""
+ABOUT = "About"
+"""Tab of what else stands at the left of the tabs."""
 LEFT_NARROWEST, TABS_NARROWEST = 168, 210
 """Pixels in which names and numbers can still be read."""
+NARROW = 600
+"""Pixels below which the left part is a tab: a table needs the room of both."""
 
 
 class DetailsPane(QWidget):
@@ -76,7 +81,8 @@ class DetailsPane(QWidget):
         on_pick: Callable[[NDArray[np.intp]], None],
     ) -> None:
         super().__init__()
-        self._is_told = False
+        self._is_told = self._is_narrow = False
+        self._has_map = True
         self._dataset: Dataset | None = None
         self._linked: Linked | None = None
         self.hint = text_label()
@@ -163,9 +169,11 @@ class DetailsPane(QWidget):
         self.shortcuts[self.scatter].setToolTip(f"{what}, point by point.")
         if self.plate.has_plate:
             self.tabs.addTab(self.plate, PLATE)
+        if self._is_narrow:
+            self.tabs.insertTab(0, self._left, ABOUT)
         if present in self.shortcuts and self.tabs.indexOf(present) >= 0:
             self.tabs.setCurrentWidget(present)
-        self.another.native.setVisible(pictures is not None or has_texts)
+        self._offer_another()
 
     def say(self, hint: str, *, has_map: bool = False) -> None:
         """Show a sentence in place of what is told of a selection.
@@ -209,6 +217,20 @@ class DetailsPane(QWidget):
         self.thumbnails.follow(rows)
         self.texts.follow(rows)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Put the left part into a tab where both have no room side by side."""
+        super().resizeEvent(event)
+        is_narrow = self.width() < NARROW
+        if is_narrow == self._is_narrow:
+            return
+        self._is_narrow = is_narrow
+        if is_narrow:
+            self.tabs.insertTab(0, self._left, ABOUT)
+        else:
+            self.tabs.removeTab(self.tabs.indexOf(self._left))
+            self._panes.insertWidget(0, self._left, 2)
+        self._arrange(has_map=self._has_map)
+
     # Inside
 
     def _with_picture(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -229,10 +251,21 @@ class DetailsPane(QWidget):
         self.tabs.setCurrentWidget(view)
         self._arrange()
 
+    def _on_tab(self, _: int) -> None:
+        self._offer_another()
+        self._arrange()
+
+    def _offer_another(self) -> None:
+        """Offer another draw beside what is drawn at random."""
+        is_drawn = self.tabs.currentWidget() in (self.thumbnails, self.texts)
+        self.another.native.setVisible(is_drawn)
+
     def _arrange(self, *, has_map: bool = True) -> None:
         """Give a view of the whole map all the room; without one, tell the hint."""
+        self._has_map = has_map
         is_of_all = has_map and self.tabs.currentWidget() in self.shortcuts
-        self._left.setVisible(not is_of_all)
+        if not self._is_narrow:
+            self._left.setVisible(not is_of_all)
         self._stack.setCurrentIndex(int(self._is_told or is_of_all))
 
     def _pages(self) -> tuple[QWidget, ...]:
@@ -247,14 +280,16 @@ class DetailsPane(QWidget):
         # A picture is dragged over the tab of the boxes to be put into one.
         self.tabs.tabBar().setChangeCurrentOnDrag(True)
         self.tabs.setMinimumWidth(TABS_NARROWEST)
-        self.tabs.currentChanged.connect(lambda _: self._arrange())
+        self.another.native.setProperty("role", "corner")
+        self.tabs.setCornerWidget(self.another.native)
+        self.tabs.currentChanged.connect(self._on_tab)
         for page in self._pages():  # a widget without a parent outlives the window
             page.setParent(self.tabs)
             page.hide()
         self._left = left = scrolled(self._left_pane())
         left.setMinimumWidth(LEFT_NARROWEST)
         inside = QWidget()
-        panes = QHBoxLayout(inside)
+        self._panes = panes = QHBoxLayout(inside)
         panes.setContentsMargins(8, 4, 4, 4)
         panes.setSpacing(10)
         panes.addWidget(left, 2)
@@ -302,10 +337,7 @@ class DetailsPane(QWidget):
         column = QVBoxLayout(pane)
         column.setContentsMargins(0, 0, 6, 0)
         column.setSpacing(4)
-        head = QHBoxLayout()
-        head.addWidget(self.title, 1)
-        head.addWidget(self.another.native)
-        column.addLayout(head)
+        column.addWidget(self.title)
         column.addWidget(self.numbers)
         column.addWidget(self.note)
         let_be_narrow(self.column.native, 8)

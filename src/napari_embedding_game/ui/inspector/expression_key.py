@@ -69,6 +69,8 @@ class ExpressionKey(QWidget):
         painter.drawText(QRectF(0, top, self.width(), line), "Above 0 in")
         for row, share in enumerate(self.SHARES):
             middle = top + line * (row + 1.6)
+            if middle + line / 2 > self.height():
+                return  # what is cut off would not be read
             radius = largest * float(radius_share(share))
             painter.setPen(QPen(colors.dim, 0.5))
             painter.setBrush(colors.dim)

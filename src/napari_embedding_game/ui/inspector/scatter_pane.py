@@ -157,7 +157,7 @@ class ScatterPane(QWidget):
             return
         r = correlation(self._axes[0].values, self._axes[1].values)
         told = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
-        show_text(self.state, f"{told}Drag a rectangle to select cells.", "note")
+        show_text(self.state, f"{told}Drag to select cells.", "note")
 
     def _select(self, gate: Gate, is_added: bool) -> None:
         """Select the points in a gate, or add them."""

@@ -62,7 +62,7 @@ class ScatterPlot(QWidget):
             "or Ctrl they are added. A click selects nothing. Cells of 0 are spread "
             "in a band below 0, so that they can be seen."
         )
-        self.setMinimumSize(180, 120)
+        self.setMinimumSize(180, 60)
         self.setCursor(Qt.CursorShape.CrossCursor)
 
     def set_theme(self, colors: ThemeColors) -> None:

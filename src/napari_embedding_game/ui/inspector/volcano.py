@@ -24,6 +24,8 @@ RADIUS, REACH = 2.2, 8.0
 """Pixels of a point, and how near the mouse has to come to it."""
 ROOMY = 200
 """Pixels of width from which the name of the axis has room between its ends."""
+TALL = 120
+"""Pixels of height from which the whole name of the other axis has."""
 LOWER = QColor("#d9804f")
 
 
@@ -48,7 +50,7 @@ class Volcano(QWidget):
         self._y: NDArray[np.floating] = np.empty(0)
         self._chosen = ""
         self.setAccessibleName("Volcano plot")
-        self.setMinimumSize(180, 120)
+        self.setMinimumSize(180, 60)
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -179,7 +181,8 @@ class Volcano(QWidget):
         painter.save()
         painter.translate(11, area.center().y())
         painter.rotate(-90)
-        painter.drawText(QRectF(-70, -8, 140, 16), center, "−log10 p adj.")
+        name = "−log10 p adj." if area.height() >= TALL else "−log10 p"
+        painter.drawText(QRectF(-70, -8, 140, 16), center, name)
         painter.restore()
 
     def _paint_names(

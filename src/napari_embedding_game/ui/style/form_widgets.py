@@ -34,7 +34,7 @@ class ControlsSection(QWidget):
         self.column.setSpacing(5)
         self.heading = QHBoxLayout()
         self.heading.addWidget(text_label(title, "heading", wraps=False))
-        self.heading.addWidget(_rule(), 1)
+        self.heading.addWidget(rule(), 1)
         self.column.addLayout(self.heading)
 
 
@@ -49,12 +49,12 @@ def text_label(text: str = "", role: str = "note", *, wraps: bool = True) -> QLa
     return label
 
 
-def set_role(label: QLabel, role: str) -> None:
-    """Give a label another role, and the looks that go with it."""
-    if label.property("role") != role:
-        label.setProperty("role", role)
-        label.style().unpolish(label)
-        label.style().polish(label)
+def set_role(widget: QWidget, role: str) -> None:
+    """Give a label or button another role, and the looks that go with it."""
+    if (widget.property("role") or "") != role:
+        widget.setProperty("role", role)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
 
 
 def show_text(label: QLabel, text: str, role: str | None = None) -> None:
@@ -98,6 +98,15 @@ def add_row(layout: QFormLayout, label: str, widget: ValueWidget | QWidget) -> N
     caption.setToolTip(native.toolTip())
     native.setMinimumWidth(60)
     layout.addRow(caption, native)
+
+
+def box_readout(slider: QWidget, width: int) -> None:
+    """Show the number of a magicgui slider in a field, as it can be typed."""
+    slider.layout().setContentsMargins(0, 0, 0, 0)
+    readout = slider.findChild(QAbstractSpinBox)
+    readout.setStyleSheet("")  # superqt's hides the field
+    readout.setFixedWidth(width)
+    readout.setAlignment(Qt.AlignmentFlag.AlignCenter)
 
 
 def let_be_narrow(combo: QComboBox, n_letters: int) -> None:
@@ -193,8 +202,9 @@ class _WheelGuard(QObject):
         return False
 
 
-def _rule() -> QFrame:
-    rule = QFrame()
-    rule.setProperty("role", "rule")
-    rule.setFixedHeight(1)
-    return rule
+def rule() -> QFrame:
+    """Return a fine line across."""
+    line = QFrame()
+    line.setProperty("role", "rule")
+    line.setFixedHeight(1)
+    return line

@@ -8,9 +8,9 @@ from napari_embedding_game.ui.style.stretch_texts import share_text
 ISOLATION_CHOICE = "Unlike others (isolation)"
 ISOLATION_MEANS = (
     "isolation: how much a point differs, in the data, from the points most like it, "
-    f"where 1 is usual. Above {UNLIKE:.0f} it is unlike all others, as debris, a rare "
-    "cell or an error may be. No place on a map fits it: look at what is known of it "
-    "instead."
+    f"where 1 is usual around it. Above {UNLIKE:g} it is unlike all others, as debris, "
+    "a rare cell or an error may be. No place on a map fits it: look at what is known "
+    "of it instead."
 )
 NO_ISOLATION = (
     "How unlike others the points are is not known: the map is of an older file, of "

@@ -58,12 +58,16 @@ QProgressBar[role="figure"] {{
   text-align: center;
 }}
 QProgressBar[role="figure"]::chunk {{ border-radius: 2px; background: {figure}; }}
+QPushButton[role="menu"] {{ padding-right: 20px; }}
+QPushButton[role="corner"] {{ padding: 2px 10px; }}
 QToolButton[role="edit"] {{
   background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
 }}
 QToolButton[role="edit"]:hover {{ background: {raised}; }}
+QToolButton[role="edit"]:checked {{ background: {accent}; color: white; }}
 QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
 QToolButton[role="edit"]::menu-indicator {{ image: none; }}
+QTabBar::tab {{ padding: 3px 4px; }}
 QGroupBox {{ border: none; margin: 0px; }}
 QFrame[role="rule"] {{ background: {foreground}; max-height: 1px; border: none; }}
 QPushButton[role="main"] {{

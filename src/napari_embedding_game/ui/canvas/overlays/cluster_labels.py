@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import napari
 
     from napari_embedding_game.session.session import Session
+    from napari_embedding_game.session.splitting import Split
     from napari_embedding_game.ui.workspace import Workspace
 
 MOST_NUMBERED = 40
@@ -96,8 +97,11 @@ class _Drag:
     through: NDArray[np.floating]
     """(d,) place of the name, in units of the map: in space its cluster is dragged
     parallel to the canvas, as deep as this."""
+    panel: int = 0
+    """In which the name stands."""
     points: NDArray[np.floating] | None = None
-    """(m, d) places of some of its points, in units of the map, once it is dragged."""
+    """(m, d) places of some of its points there, in units of the map, once it is
+    dragged."""
 
 
 class NameHandle:
@@ -257,7 +261,7 @@ class ClusterLabels(QObject):
         middles = self._middles(drawn)
         is_hit = (np.abs(middles - pixel) <= names.halves[:, ::-1]).all(axis=1)
         is_hit &= self._seen(names.places, drawn) > BARELY_READ
-        if names.panels is not None:
+        if self._session.comparing.beside is not None:
             is_hit &= names.panels == 0  # points of other maps are not to be moved
         hits = np.flatnonzero(is_hit)
         if not len(hits):
@@ -265,7 +269,9 @@ class ClusterLabels(QObject):
         place = int(hits[0])
         cluster = names.clusters[place]
         through = names.centers[place]
-        drag = _Drag(cluster, names.texts[place], pixel, middles[place], pixel, through)
+        panel = 0 if names.panels is None else int(names.panels[place])
+        text, label = names.texts[place], middles[place]
+        drag = _Drag(cluster, text, pixel, label, pixel, through, panel)
         if self._session.state == "running":
             return SpringHandle(self, self._session, drag)
         return NameHandle(self, drag)
@@ -273,7 +279,7 @@ class ClusterLabels(QObject):
     def show_drag(self, drag: _Drag | None) -> None:
         """Paint a cluster where the mouse has it; None: no longer."""
         if drag is not None and drag.points is None:
-            drag.points = self._some_points(drag.cluster.id)
+            drag.points = self._some_points(drag.cluster.id, drag.panel)
         self._drag = drag
         self._overlay.repaint()
 
@@ -296,12 +302,17 @@ class ClusterLabels(QObject):
             return False
         return places.shape[1] == drawn.matrix.shape[1] - 1
 
-    def _some_points(self, cluster: int) -> NDArray[np.floating]:
-        """Return places (m, d) of some points of a cluster, in units of the map."""
-        snapshot = self._session.snapshot
-        assert snapshot is not None
+    def _some_points(self, cluster: int, panel: int) -> NDArray[np.floating]:
+        """Return places (m, d) of some points of a cluster, in units of the map.
+
+        Where groups lie side by side, of its points in one panel.
+        """
+        drawn, split = self._session.drawn, self._session.splitting.current
+        assert drawn is not None
         rows = self._session.clusters.clustering.rows(cluster)
-        return snapshot.embedding[rows[:: max(1, len(rows) // MOST_DRAGGED)]]
+        if split is not None:
+            rows = rows[split.of_points[rows] == panel]
+        return drawn.embedding[rows[:: max(1, len(rows) // MOST_DRAGGED)]]
 
     def _middles(self, drawn: Projection) -> NDArray[np.floating]:
         """Return the pixels (m, 2) in the middle of each name."""
@@ -396,39 +407,73 @@ class ClusterLabels(QObject):
         clusters = to_be_named(session.clusters.clusters, with_numbers=is_by_cluster)
         if not (session.look.show_names and clusters):
             return NO_LABELS
-        labels = session.clusters.labels
-        split = session.splitting.current
-        if split is not None:  # in each panel they would be too many
-            labels = np.where(split.of_points == 0, labels, NOWHERE)
-        hidden = session.hiding.mask
+        labels, hidden = session.clusters.labels, session.hiding.mask
         if hidden is not None:
             labels = np.where(hidden, NOWHERE, labels)
-        if split is not None or hidden is not None:
             there = set(np.unique(labels).tolist())
             clusters = tuple(c for c in clusters if c.id in there)
-            if not clusters:
-                return NO_LABELS
-        return self._place(clusters, labels, snapshot.embedding)
+        split = session.splitting.current
+        if not clusters:
+            return NO_LABELS
+        if split is not None:
+            return self._place_in_groups(clusters, labels, split)
+        return self._place_on_maps(clusters, labels, snapshot.embedding)
 
-    def _place(
+    def _place_on_maps(
         self,
         clusters: tuple[Cluster, ...],
         labels: NDArray[np.integer],
         embedding: NDArray[np.floating],
     ) -> LabelPlacement:
         """Return where the names of clusters stand, on each map that lies there."""
-        session, ids = self._session, [c.id for c in clusters]
-        beside, found = session.comparing.beside, session.panels
+        beside, ids = self._session.comparing.beside, [c.id for c in clusters]
         maps = [embedding, *(() if beside is None else beside.places)]
-        # The most important of each map before the next one of any.
         parts = members(labels, ids)
         each = [centers(places, parts) for places in maps]
         both = zip(maps, each, strict=True)
         away = [radii(places, parts, middles) for places, middles in both]
-        middles = np.stack(each, axis=1).reshape(-1, embedding.shape[1])
-        reach = np.stack(away, axis=1).ravel() * self._layers.scale
-        panels = np.tile(np.arange(len(maps)), len(clusters))
-        clusters = tuple(c for c in clusters for _ in maps)
+        return self._placement(
+            # The most important of each map before the next one of any.
+            tuple(c for c in clusters for _ in maps),
+            np.stack(each, axis=1).reshape(-1, embedding.shape[1]),
+            np.stack(away, axis=1).ravel(),
+            np.tile(np.arange(len(maps)), len(clusters)),
+        )
+
+    def _place_in_groups(
+        self, clusters: tuple[Cluster, ...], labels: NDArray[np.integer], split: Split
+    ) -> LabelPlacement:
+        """Return where names stand in each panel in which their clusters have points.
+
+        The most important in each panel come before the next one in any.
+        """
+        n_panels = len(split.panels.panels)
+        order = np.argsort([c.id for c in clusters])
+        ids = np.array([c.id for c in clusters])[order]
+        at = np.minimum(np.searchsorted(ids, labels), len(ids) - 1)
+        groups = np.where(
+            ids[at] == labels, order[at] * n_panels + split.of_points, NOWHERE
+        )
+        there = np.unique(groups)
+        found = there[there >= 0].tolist()
+        embedding, parts = split.snapshot.embedding, members(groups, found)
+        middles = centers(embedding, parts)
+        return self._placement(
+            tuple(clusters[group // n_panels] for group in found),
+            middles,
+            radii(embedding, parts, middles),
+            np.array(found, np.intp) % n_panels,
+        )
+
+    def _placement(
+        self,
+        clusters: tuple[Cluster, ...],
+        middles: NDArray[np.floating],
+        away: NDArray[np.floating],
+        panels: NDArray[np.intp],
+    ) -> LabelPlacement:
+        """Return names with the middles (m, d) and radii (m,) of their clusters."""
+        found, reach = self._session.panels, away * self._layers.scale
         places = np.asarray(self._layers.to_world(middles))
         texts = tuple(map(text_of, clusters))
         pairs = zip(texts, clusters, strict=True)

@@ -34,9 +34,9 @@ logger = logging.getLogger(__name__)
 MOST_LINES = 120
 """Of more, the longest are drawn."""
 ON_DARK, ON_LIGHT = QColor(255, 214, 102), QColor(150, 60, 0)
-STRONG, FAINT, FEW = 0.6, 0.35, 40
+STRONG, FAINT, FEW = 0.5, 0.22, 40
 """Opacity of a few lines, and of more."""
-WIDTH = 1.2
+WIDTH = 1.0
 """Canvas pixels."""
 SOON_MS = 60
 MOST_AT_ONCE = 5_000

@@ -61,6 +61,21 @@ def caption(panel: Panel, width: float, below: float = 0.0) -> tuple[str, ...]:
     return (first, *lines[: max(1, int(below / line - 0.5))])
 
 
+def room_at(x: float, width: float, left: float, wide: float) -> float:
+    """Return the pixels that a caption has, which may be less than its panel.
+
+    Parameters
+    ----------
+    x, width : float
+        Middle and width of the panel, in pixels of the canvas.
+    left, wide : float
+        Edge and width of the part of the canvas that is seen.
+    """
+    seen = 2 * min(x - left, left + wide - x)
+    # Less than half of a panel is of one that is moved out of the canvas.
+    return seen if width / 2 <= seen < width else width
+
+
 class PanelCaptions(QObject):
     """Says which group, or which map, each panel shows, and something of it.
 
@@ -141,7 +156,8 @@ class PanelCaptions(QObject):
             if not np.isfinite(x + y):
                 continue
             below = panel.below / (panel.width * (1 + GAP)) * width
-            name, *told = caption(panel, width, below)
+            room = room_at(x, width, drawn.cell[0], drawn.cell[2])
+            name, *told = caption(panel, room, below)
             write(painter, QPointF(x, y), name, True, colors)
             line = 2 * half_size(name, is_given=True)[0]
             for number, text in enumerate(told, 1):
