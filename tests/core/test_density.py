@@ -6,13 +6,23 @@ import pytest
 from napari_embedding_game.core.inspect.density import (
     FAINTEST,
     FAINTEST_ABOVE,
-    paint_density,
+    PointPart,
+    paint_parts,
     points_inside,
 )
 
 SHAPE = 4, 6
 RED, BLUE = (1.0, 0, 0, 1), (0, 0, 1.0, 1)
 SAME = (1, 0), (1, 0), SHAPE
+
+
+def paint_density(positions, colors, *lines, order=None, n_above=0, **options):
+    """Return the picture of points, the last of an order above the others."""
+    if order is None:
+        order = np.arange(len(positions))
+    split = np.split(order, [len(order) - n_above])
+    below, above = ([PointPart(positions, colors, order=part)] for part in split)
+    return paint_parts(below, above if n_above else (), *lines, **options)
 
 
 def repeated(*counts_and_colors):

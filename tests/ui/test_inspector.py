@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.session.cluster_report import Contrast
-from napari_embedding_game.ui.inspector.bar_charts import LOWER, ROW, ContrastBars
+from napari_embedding_game.ui.inspector.bar_charts import ROW, ContrastBars
 from napari_embedding_game.ui.inspector.cluster_table_model import (
     ID_ROLE,
     PRESSURE,
@@ -23,7 +23,7 @@ from napari_embedding_game.ui.inspector.details_pane import (
     TABS_NARROWEST,
 )
 from napari_embedding_game.ui.inspector.volcano import told_p
-from napari_embedding_game.ui.style.theme import theme_colors
+from napari_embedding_game.ui.style.theme import LOWER, theme_colors
 
 
 @pytest.fixture

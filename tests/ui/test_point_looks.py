@@ -5,7 +5,6 @@ import pytest
 
 from napari_embedding_game.core.inspect.density import (
     PointPart,
-    paint_density,
     paint_parts,
     points_near,
 )
@@ -93,7 +92,7 @@ def test_a_picture_is_the_same_as_of_an_array_of_all_colours(
 def test_parts_of_a_density_add_up():
     positions = RNG.uniform(-2, 12, (N, 2)).astype(np.float32)
     lines = (1.0, 0.0), (1.0, 0.0), (9, 8)
-    whole = paint_density(positions, TABLE[CODES], *lines)
+    whole = paint_parts([PointPart(positions, TABLE[CODES])], (), *lines)
     halves = [PointPart(positions, TABLE, CODES, shown=s) for s in (CHOSEN, ~CHOSEN)]
     np.testing.assert_array_equal(paint_parts(halves, (), *lines), whole)
     none = PointPart(positions, TABLE, CODES, order=np.empty(0, int))

@@ -24,7 +24,8 @@ from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.density import (
-    paint_density,
+    PointPart,
+    paint_parts,
     points_inside,
     points_near,
 )
@@ -74,7 +75,7 @@ def compile_inspection() -> None:
     rows = np.zeros((1, 4), np.float32)
     where = (1, 0), (1, 0), (1, 1)
     paint_points(rows[:, :2], rows[:, 0], rows, *where)
-    paint_density(rows[:, :2], rows, *where)
+    paint_parts([PointPart(rows[:, :2], rows)], (), *where)
     points_inside(rows[:, :2], *where)
     points_near(rows[:, :2], *where, 1.0)
 

@@ -77,7 +77,7 @@ def points_inside(
 ) -> int:
     """Return how many points have their middle on a picture.
 
-    Parameters are those of :func:`paint_density`.
+    Parameters are those of :class:`PointPart` and :func:`paint_parts`.
     """
     if order is not None and not len(order):
         return 0
@@ -103,7 +103,7 @@ def points_near(
 ) -> NDArray[np.intp]:
     """Return the points that have their middle on a picture or little beside it.
 
-    Parameters are those of :func:`paint_density`, and
+    Parameters are those of :class:`PointPart` and :func:`paint_parts`, and
 
     margin : float
         Pixels around the picture.
@@ -124,65 +124,6 @@ def points_near(
     return found[:n_found]
 
 
-def paint_density(
-    positions: NDArray[np.floating],
-    colors: NDArray[np.floating],
-    rows: tuple[float, float],
-    columns: tuple[float, float],
-    shape: tuple[int, int],
-    *,
-    order: NDArray[np.intp] | None = None,
-    n_above: int = 0,
-    weights: tuple[float, float] = (1.0, 1.0),
-    opacity: float = 1.0,
-) -> NDArray[np.uint8]:
-    """Return a picture of how many points lie where.
-
-    Parameters
-    ----------
-    positions : (N, 2) float
-        Row and column in any unit.  Points that are not finite are left out.
-    colors : (N, 4) float, 0 to 1
-        Red, green, blue and opacity.
-    rows, columns : (slope, offset)
-        From rows and columns to pixels: slope * position + offset, counted from the
-        picture's upper left corner.
-    shape : (height, width)
-        Of the picture in pixels.
-    order : (m,) int, optional
-        The points that are painted; by default all.
-    n_above : int
-        The last of them, in that order, that lie above the others: a pixel with some of
-        these shows no other points.
-    weights : (float, float)
-        How many each of the points below, and each of those above, stands for, where
-        they are a sample.
-    opacity : float
-        Of all points, 0 to 1.
-
-    Returns
-    -------
-    (height, width, 4) uint8
-        Red, green, blue, each already multiplied by the opacity, and the opacity.
-    """
-    n_drawn = len(positions) if order is None else len(order)
-    if order is None and n_above:
-        order = np.arange(n_drawn)
-    below, above = order, None
-    if order is not None:
-        below, above = np.split(order, [n_drawn - n_above])
-    parts = [PointPart(positions, colors, order=rows) for rows in (below, above)]
-    return paint_parts(
-        parts[:1],
-        parts[1:] if n_above else (),
-        rows,
-        columns,
-        shape,
-        weights=weights,
-        opacity=opacity,
-    )
-
-
 def paint_parts(
     below: Iterable[PointPart],
     above: Iterable[PointPart],
@@ -195,10 +136,25 @@ def paint_parts(
 ) -> NDArray[np.uint8]:
     """Return a picture of how many points lie where, part after part.
 
-    Parameters are those of :func:`paint_density`, and
-
+    Parameters
+    ----------
     below, above : iterables of PointPart
         A pixel with some of the points above shows no others.
+    rows, columns : (slope, offset)
+        From rows and columns to pixels: slope * position + offset, counted from the
+        picture's upper left corner.
+    shape : (height, width)
+        Of the picture in pixels.
+    weights : (float, float)
+        How many each of the points below, and each of those above, stands for, where
+        they are a sample.
+    opacity : float
+        Of all points, 0 to 1.
+
+    Returns
+    -------
+    (height, width, 4) uint8
+        Red, green, blue, each already multiplied by the opacity, and the opacity.
     """
     lines = np.array(rows, np.float32), np.array(columns, np.float32)
     pixels = np.zeros((*shape, 4), np.uint8)

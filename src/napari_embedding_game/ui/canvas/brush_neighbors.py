@@ -120,9 +120,9 @@ class BrushNeighbors(QObject):
         if self.lists is not None or self._worker is not None or self._why_failed():
             return
         if wanted is None:
-            job = self._session.neighbors.job()
             if self._session.snapshot is None or self._session.state not in RESTING:
                 return  # a run brings its own
+            job = self._session.neighbors.job()
             if job is not None:
                 self._begin(job, self._take_found)
         elif wanted.neighbors.size <= MOST_AT_ONCE:

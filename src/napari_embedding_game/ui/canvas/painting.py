@@ -25,7 +25,7 @@ from napari_embedding_game.core.inspect.density import (
 from napari_embedding_game.core.inspect.picture import paint_points
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.point_looks import AT_ONCE, DrawingOrder, PointLooks
-from napari_embedding_game.ui.style.colors import CodedColors, Colors
+from napari_embedding_game.ui.style.colors import CodedColors
 
 MOST_COARSE = 3
 """Pixels along one side of those that a sample is counted in."""
@@ -169,11 +169,9 @@ class FlatPainting:
     ) -> Iterator[PointPart]:
         """Yield some points, or those of all that are shown, and their colours."""
         looks, positions = self.looks.colors, self.positions
-        held: Colors | CodedColors | None = None
-        if not isinstance(looks, PointLooks):
-            held = looks
-        else:
-            held = looks.held(is_chosen=is_above)
+        held = (
+            looks.held(is_chosen=is_above) if isinstance(looks, PointLooks) else looks
+        )
         if isinstance(held, CodedColors):
             coded = held.table, held.codes, held.first
             yield PointPart(positions, *coded, order=rows, shown=shown)

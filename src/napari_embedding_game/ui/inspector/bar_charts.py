@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qtpy.QtCore import QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
+from qtpy.QtGui import QMouseEvent, QPainter, QPaintEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from napari_embedding_game.session.cluster_report import Contrast, Share
 from napari_embedding_game.ui.style.level_click import CLICK_TIP, adds
-from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 ROW, BAR = 20, 11
 NAME_SHARE = 0.42
 """Share of the width for the names."""
-LOWER = QColor("#d9804f")
-"""Of a bar to the left."""
 
 
 class Bars(QWidget):

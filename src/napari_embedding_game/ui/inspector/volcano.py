@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from qtpy.QtGui import QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QToolTip, QWidget
 
 from napari_embedding_game.core.inspect.markers import MarkerTable
@@ -16,7 +16,7 @@ from napari_embedding_game.data.export.volcano_figure import (
     SURE,
     drawn_changes,
 )
-from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 EDGE, BOTTOM, LEFT = 8, 18, 30
 """Pixels left free around the points, and for the numbers of both axes."""
@@ -26,7 +26,6 @@ ROOMY = 200
 """Pixels of width from which the name of the axis has room between its ends."""
 TALL = 120
 """Pixels of height from which the whole name of the other axis has."""
-LOWER = QColor("#d9804f")
 
 
 def told_p(p: float) -> str:

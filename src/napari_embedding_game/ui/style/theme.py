@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from napari.utils.theme import get_theme
 from qtpy.QtGui import QColor
 
+LOWER = QColor("#d9804f")
+"""Of what is lower in the selection than elsewhere, in any theme."""
+
 
 @dataclass(frozen=True, slots=True)
 class ThemeColors:
