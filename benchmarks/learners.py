@@ -49,7 +49,7 @@ from napari_embedding_game.core.inspect.metrics import (
 from napari_embedding_game.core.names import DEFAULT_AFFINITY
 from napari_embedding_game.core.types import GameSettings
 from napari_embedding_game.core.warm_up import compile_kernels
-from napari_embedding_game.reproduction.learners import OptimisticDescent
+from napari_embedding_game.papers.reproductions.learners import OptimisticDescent
 from shared import Input, arguments, load_all, report
 
 INPUTS = ("digits", "pbmc", "mnist")

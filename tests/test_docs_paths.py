@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "napari_embedding_game"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
 FILE = re.compile(
-    r"`((?:core|data|session|ui|reproduction|tests|tools)/[\w/]*(?:\.py)?)`"
+    r"`((?:core|data|session|ui|papers|tests|tools)/[\w/]*(?:\.py)?)`"
 )
 
 

@@ -20,13 +20,13 @@ from pathlib import Path
 
 PACKAGE = "napari_embedding_game"
 SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
-ROOMS = ("cli", "ui", "session", "reproduction", "data", "core")
+ROOMS = ("cli", "ui", "session", "papers", "data", "core")
 TOP, BASE = "(top)", "(base)"
 COLORS = {
     "cli": "#dddddd",
     "ui": "#cfe3f7",
     "session": "#d9efd2",
-    "reproduction": "#eeeeee",
+    "papers": "#eeeeee",
     "data": "#fbe6c8",
     "core": "#f3d6d6",
 }
@@ -36,7 +36,7 @@ PLACES = {
     "cli": (0.02, 0.945, 0.96, 0.04),
     "ui": (0.02, 0.62, 0.96, 0.31),
     "session": (0.02, 0.375, 0.70, 0.23),
-    "reproduction": (0.74, 0.375, 0.24, 0.23),
+    "papers": (0.74, 0.375, 0.24, 0.23),
     "data": (0.02, 0.02, 0.47, 0.34),
     "core": (0.51, 0.02, 0.47, 0.34),
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from napari_embedding_game.reproduction.parts import Tell
+    from napari_embedding_game.papers.reproductions.frame import Tell
 
 EXIT_NOT_PASSED = 1
 EXIT_INTERRUPTED = 130
@@ -49,19 +49,16 @@ def reproduce(
     Ends with code 0 where all criteria are met, else with 1.  After an
     interruption the same command goes on where it stopped.
     """
-    from napari_embedding_game.reproduction import registry
-    from napari_embedding_game.reproduction.protocol import Inputs
+    from napari_embedding_game.papers.reproductions import frame, table
 
     if show_list or name is None:
-        _list(registry.REPRODUCTIONS)
+        _list(table.REPRODUCTIONS)
         return
-    reproduction = registry.find(name)
-    inputs = Inputs(data, quick, random_state)
+    reproduction = table.find(name)
+    inputs = frame.Inputs(data, quick, random_state)
     try:
         with _progress(quiet) as tell:
-            facts = registry.reproduce(
-                reproduction, inputs, out, tell=tell, again=again
-            )
+            facts = frame.reproduce(reproduction, inputs, out, tell=tell, again=again)
     except KeyboardInterrupt as interrupt:
         typer.echo(f"Stopped: what is done is kept in {out / name}.", err=True)
         raise typer.Exit(EXIT_INTERRUPTED) from interrupt

@@ -8,7 +8,7 @@ from napari_embedding_game.core.graph.classical.online_learners import (
     MirrorDescent,
     play,
 )
-from napari_embedding_game.reproduction.learners import (
+from napari_embedding_game.papers.reproductions.learners import (
     FollowTheLeader,
     OptimisticDescent,
     RegularizedLeader,

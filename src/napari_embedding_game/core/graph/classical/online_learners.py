@@ -16,7 +16,7 @@ OMD+        steps from its last action against the loss of round t  Alg. 5
 ==========  ======================================================  ============
 
 OMD takes losses that are linear in its own action, or their gradients; phi is half the
-squared norm.  ``reproduction/learners.py`` has the others of the paper.
+squared norm.  ``papers/reproductions/learners.py`` has the others of the paper.
 
 Actions may be numpy arrays or torch tensors of any shape.
 """

@@ -1,0 +1,1 @@
+"""What the papers report, computed anew: figures, tables and criteria."""

@@ -1,0 +1,162 @@
+"""The table of all reproductions, and the data sets that they ask for.
+
+To add one: a line here, and a module of its name beside this one with a function
+``run(inputs, parts)``, as :mod:`frame` says.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from napari_embedding_game.data.errors import DataError
+
+from .frame import Reproduction
+
+if TYPE_CHECKING:
+    from napari_embedding_game.data.dataset import Dataset
+
+_FENCHEL = "Dimensionality reduction and the Fenchel game"
+_EXPLAIN = "Unexplainable explanations"
+# fmt: off
+REPRODUCTIONS: dict[str, Reproduction] = {row[0]: Reproduction(*row) for row in (
+    ("fenchel-table", "Neighbours kept by PCA, random projection and gradient PCA",
+     f"{_FENCHEL}, Figures 1 and 2", "mnist"),
+    ("fenchel-roll", "Laplacian eigenmaps LE, ALE and VRLE of a roll, for several t",
+     f"{_FENCHEL}, Figures 3 to 6, Remark 4.2", ""),
+    ("fenchel-convergence",
+     "Gradient descent and its Fenchel game, step for step, and their bound",
+     f"{_FENCHEL}, Theorem 6.20 and Lemma 6.22", ""),
+    ("game-fig2", "Landmarks tile digits, cells and texts",
+     "Embedding game, Figure 2", "mnist, covid, cells, texts"),
+    ("game-fig3", "Random members of the first clusters of digits, cells and texts",
+     "Embedding game, Figure 3", "mnist, covid, texts"),
+    ("game-fig4",
+     "The learning rate of the landmarks, swept: collapse, a window, collapse",
+     "Embedding game, Figure 4", "mnist"),
+    ("game-fig5", "Sampled edges, sampled landmarks and optimised landmarks: the maps",
+     "Embedding game, Figure 5", "mnist"),
+    ("game-fig6",
+     "Sampled edges, sampled landmarks and optimised landmarks: energy, gradient",
+     "Embedding game, Figure 6", "mnist"),
+    ("explain-fig2",
+     "PCA by gradient descent from a random start, full and low-rank gradients",
+     f"{_EXPLAIN}, Figure 2 and Lemma 3", "mnist"),
+    ("explain-fig3",
+     "Two-kernel PCA, t-SNE, UMAP and two-kernel LLE of the same digits",
+     f"{_EXPLAIN}, Figure 3", "mnist"),
+    ("explain-conjecture1",
+     "UMAP's expected gradient against that of two-kernel LLE, along runs",
+     f"{_EXPLAIN}, Conjecture 1", "mnist, cells, words"),
+    ("pressure-fig3",
+     "Pressure of points in the wrong place: a twisted roll, COIL-20 midway",
+     "No pressure!, Figure 3", "coil20"),
+    ("pressure-fig4",
+     "Pressure of digits among other digits after 200 iterations of t-SNE",
+     "No pressure!, Figure 4", "mnist"),
+    ("pressure-fig5",
+     "Spectral direction and pressured points on COIL-20 and MNIST, EE and s-SNE",
+     "No pressure!, Figure 5 and section 6", "coil20, mnist"),
+    ("pressure-fig7",
+     "EE of 5,000 words from 100 starts, with and without pressured points",
+     "No pressure!, Figure 7", "words"),
+)}
+# fmt: on
+"""By name: what the command calls it, one line of what it is, where it stands in the
+papers, and the names of its data sets in :data:`SOURCES` with ", " between."""
+
+SOURCES: dict[str, str] = {
+    "mnist": "mnist_70k.npz",
+    "coil20": "coil20_32.npz",
+    "cells": "pbmc3k_lognorm.h5ad",
+    "covid": "covid_balf_counts.h5ad",
+    "words": "glove_words_5000.npz",
+    "texts": "newsgroups_5000.npz",
+    "digits": "",
+}
+"""Data sets and the names of their files; "" comes with scikit-learn.
+
+An ``.npz`` holds the rows as ``X`` and their labels as ``y``, an ``.h5ad`` the
+principal components as ``obsm["X_pca"]``, or raw counts.
+"""
+
+
+def find(name: str) -> Reproduction:
+    """Return the reproduction of that name.
+
+    Raises
+    ------
+    DataError
+        There is none.
+    """
+    if name not in REPRODUCTIONS:
+        raise DataError(
+            f'There is no reproduction "{name}": choose one of '
+            f"{', '.join(REPRODUCTIONS)}."
+        )
+    return REPRODUCTIONS[name]
+
+
+def find_source(name: str, data: Path | None) -> Path | None:
+    """Return the file or folder of a data set, None if it has to be fetched.
+
+    Raises
+    ------
+    DataError
+        There is no such file, and it cannot be downloaded.
+    """
+    file = SOURCES[name]
+    if data is None:
+        if name in ("mnist", "digits"):
+            return None
+        raise DataError(f"This needs {file}: add --data with the folder it lies in.")
+    if not data.exists():
+        raise DataError(f"{data} does not exist: check the name and the folder.")
+    if data.is_file() or not file:
+        return data
+    if (data / file).exists():
+        return data / file
+    if name == "mnist":  # the folder with the four original files, perhaps
+        return data
+    raise DataError(f"There is no {file} in {data}: name the folder it lies in.")
+
+
+def load(name: str, data: Path | None) -> Dataset:
+    """Read a data set; :func:`find_source` says from where.  Pixels are from 0 to 1."""
+    from napari_embedding_game.data import samples
+    from napari_embedding_game.data.readers import read
+
+    if name == "digits":
+        return samples.digits()
+    path = find_source(name, data)
+    if name == "mnist":
+        return samples.mnist(path)
+    assert path is not None
+    return read(path)
+
+
+def described(names: str, data: Path | None) -> str:
+    """Say which data are used: names, with commas between, and sizes of files.
+
+    Raises
+    ------
+    DataError
+        One is not there, or one file is named where several sets are needed: it would
+        be taken for all.
+    """
+    if not names:
+        return "none"
+    each = names.split(", ")
+    if len(each) > 1 and data is not None and data.is_file():
+        files = " and ".join(SOURCES[name] for name in each if SOURCES[name])
+        raise DataError(
+            f"This needs {files}: name the folder they lie in, and not one file."
+        )
+    return "; ".join(_described(name, data) for name in each)
+
+
+def _described(name: str, data: Path | None) -> str:
+    path = find_source(name, data)
+    if path is None or path.is_dir():
+        return name
+    return f"{path.name}, {path.stat().st_size:,} bytes"

@@ -1,1 +1,0 @@
-"""What the papers report, computed anew: figure, table and JSON for each."""
