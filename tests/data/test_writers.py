@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import anndata
@@ -18,6 +20,8 @@ from napari_embedding_game.data.formats.arrays import read_array
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.readers import read
 
+posix = pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
+
 
 def test_two_writings_of_one_name_do_not_mix(tmp_path):
     path = tmp_path / "map.csv"
@@ -26,6 +30,38 @@ def test_two_writings_of_one_name_do_not_mix(tmp_path):
         other.write_text("other")
     assert path.read_text() == "one"
     assert list(tmp_path.iterdir()) == [path]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from napari_embedding_game.data.export.atomic import whole_or_nothing
+with whole_or_nothing(Path(sys.argv[1])) as temporary:
+    temporary.write_text("half")
+    os._exit(9)
+"""
+
+
+def test_what_a_killed_program_left_half_written_goes_with_the_next_saving(tmp_path):
+    path = tmp_path / "map.csv"
+    assert subprocess.run([sys.executable, "-c", KILLED, path]).returncode == 9
+    (half,) = tmp_path.iterdir()  # a file beside the target
+    assert half != path
+    with whole_or_nothing(path) as temporary, whole_or_nothing(path):
+        temporary.write_text("whole")  # while another thread writes it, too
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@posix
+def test_what_is_private_is_never_read_by_others(tmp_path):
+    path = tmp_path / "map.csv"
+    path.write_text("old")
+    path.chmod(0o640)
+    with whole_or_nothing(path) as temporary:
+        temporary.write_text("new")
+        assert not temporary.stat().st_mode & 0o077
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def layout(n, seed=3):

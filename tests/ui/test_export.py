@@ -1,6 +1,7 @@
 """What is taken away, and what is brought back."""
 
 import json
+import os
 import threading
 import zipfile
 
@@ -55,6 +56,26 @@ def test_every_format_is_written(play, qtbot, dock, answer, ending):
         action(dock, ending).trigger()
     assert path.stat().st_size > 0
     assert f"Saved map{ending}" in dock.run.stage.text()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
+def test_a_private_file_stays_private_and_a_link_a_link(
+    play, qtbot, dock, answer, tmp_path
+):
+    play()
+    (tmp_path / "elsewhere").mkdir()
+    for words, name in [(".h5ad", "map.h5ad"), (".pdf", "map.pdf"),
+                        (".csv", "map.csv"), ("Session", "map.zip")]:  # fmt: skip
+        link, target = answer(name), tmp_path / "elsewhere" / name
+        target.write_text("old")
+        target.chmod(0o600)
+        link.symlink_to(target)
+        with qtbot.waitSignal(dock.controller.writing.saved):
+            action(dock, words).trigger()
+        assert link.readlink() == target
+        assert target.read_bytes() != b"old"
+        assert target.stat().st_mode & 0o777 == 0o600
+        assert len(list(target.parent.iterdir())) == len(list(tmp_path.iterdir())) - 1
 
 
 def test_a_name_without_an_ending_gets_one(play, qtbot, dock, answer, session):
@@ -390,6 +411,8 @@ def test_work_is_saved_on_the_quiet(qtbot, dock, named, autosave_folder):
     session_store.tick()
     qtbot.waitUntil(session_store._autosave.path.exists)
     saved = archive.load(session_store._autosave.path)
+    if os.name == "posix":  # of patients, perhaps
+        assert session_store._autosave.path.stat().st_mode & 0o777 == 0o600
     given = [g.name for g in saved.maps[0].book.edits.given.values()]
     assert given == ["B cells"]
     qtbot.waitUntil(lambda: session_store._worker is None)

@@ -20,7 +20,11 @@ from napari_embedding_game.data.export.anndata_result import (
     new_anndata,
     result_frame,
 )
-from napari_embedding_game.data.export.atomic import is_same_file, whole_or_nothing
+from napari_embedding_game.data.export.atomic import (
+    is_same_file,
+    target_of,
+    whole_or_nothing,
+)
 from napari_embedding_game.data.export.figure import PointColors, draw, save
 from napari_embedding_game.data.export.result import EmbeddingResult
 
@@ -39,13 +43,14 @@ def check_output(source: Path | None, path: Path) -> None:
         )
     if path.is_dir():
         raise DataError(f"{path} is a folder: add the name of a file.")
-    if not path.parent.is_dir():
+    folder = target_of(path).parent
+    if not folder.is_dir():
         raise DataError(
-            f"The folder {path.parent} does not exist: make it, or choose another."
+            f"The folder {folder} does not exist: make it, or choose another."
         )
-    if not os.access(path.parent, os.W_OK):
+    if not os.access(folder, os.W_OK):
         raise DataError(
-            f"Nothing can be written into the folder {path.parent}: choose another."
+            f"Nothing can be written into the folder {folder}: choose another."
         )
 
 

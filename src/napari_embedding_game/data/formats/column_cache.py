@@ -21,6 +21,7 @@ import platformdirs
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits.memory import size_text
+from napari_embedding_game.data.own_folder import own_folder
 
 FOLDER_VARIABLE = "NAPARI_EMBEDDING_GAME_CACHE"
 """Environment variable that names another folder."""
@@ -37,11 +38,8 @@ _UNFINISHED, _STALE = ".part", 86_400.0
 
 def folder() -> Path:
     """Return the user's folder for these entries; make it where it is missing."""
-    chosen = os.environ.get(FOLDER_VARIABLE)
     root = platformdirs.user_cache_path("napari-embedding-game")
-    path = Path(chosen) if chosen else root / "genes"
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+    return own_folder(FOLDER_VARIABLE, root / "genes")
 
 
 def most_bytes() -> int:

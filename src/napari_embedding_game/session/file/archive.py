@@ -39,7 +39,11 @@ ENDING = ".zip"
 
 
 def save(
-    session: SavedSession, path: str | Path, *, reads_sources: bool = True
+    session: SavedSession,
+    path: str | Path,
+    *,
+    reads_sources: bool = True,
+    is_private: bool = False,
 ) -> None:
     """Write a session file; an existing one is replaced in one step.
 
@@ -47,6 +51,8 @@ def save(
     ----------
     reads_sources : bool
         Whether data files may be read for their SHA-256, where that is not known.
+    is_private : bool
+        Whether only the owner may read a file that was not there before.
 
     Raises
     ------
@@ -80,7 +86,7 @@ def save(
         members[f"{folder}/names.json"] = dumps(list(map(str, one.dataset.obs.index)))
         for name, array in arrays.items():
             members[f"{folder}/{name}.npy"] = array
-    zip_container.write(path, members)
+    zip_container.write(path, members, is_private=is_private)
 
 
 def load(path: str | Path) -> SavedSession:

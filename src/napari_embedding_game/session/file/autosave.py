@@ -22,6 +22,8 @@ from typing import IO, Any
 
 import platformdirs
 
+from napari_embedding_game.data.export.atomic import delete_halves
+from napari_embedding_game.data.own_folder import own_folder
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 
@@ -39,14 +41,8 @@ KEPT = 6
 
 def folder() -> Path:
     """Return the user's folder for these files; make it where it is missing."""
-    chosen = os.environ.get(FOLDER_VARIABLE)
-    path = (
-        Path(chosen)
-        if chosen
-        else platformdirs.user_state_path("napari-embedding-game") / "autosave"
-    )
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+    state = platformdirs.user_state_path("napari-embedding-game")
+    return own_folder(FOLDER_VARIABLE, state / "autosave")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +56,7 @@ class RecoveryFile:
     def discard(self) -> None:
         """Delete it for good."""
         # A kill in the middle of writing leaves a half-written file, too.
-        for half in self.path.parent.glob(f".*-{self.path.name}"):
-            half.unlink(missing_ok=True)
+        delete_halves(self.path)
         self.path.unlink(missing_ok=True)
         _lock_path(self.path).unlink(missing_ok=True)
 
@@ -153,7 +148,9 @@ class Autosave:
 
         def save() -> None:
             with self._writing:
-                archive.save(session, self.path, reads_sources=reads_sources)
+                archive.save(
+                    session, self.path, reads_sources=reads_sources, is_private=True
+                )
 
         return save
 

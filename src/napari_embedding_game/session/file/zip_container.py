@@ -30,17 +30,21 @@ _HEADER = re.compile(
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def write(path: Path, members: Mapping[str, bytes | NDArray[Any]]) -> None:
-    """Write texts and arrays by their names; the file is whole or not there at all.
-
-    An existing file is replaced in one step, also when the power fails.
+def write(
+    path: Path,
+    members: Mapping[str, bytes | NDArray[Any]],
+    *,
+    is_private: bool = False,
+) -> None:
+    """Write texts and arrays by their names, as :func:`~.atomic.whole_or_nothing`.
 
     Raises
     ------
     DataError
         The file cannot be written.
     """
-    with whole_or_nothing(path) as temporary, temporary.open("wb") as file:
+    writing = whole_or_nothing(path, is_private=is_private)
+    with writing as temporary, temporary.open("wb") as file:
         _write_members(file, members)
 
 
