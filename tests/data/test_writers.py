@@ -47,8 +47,9 @@ def test_what_a_killed_program_left_half_written_goes_with_the_next_saving(tmp_p
     assert subprocess.run([sys.executable, "-c", KILLED, path]).returncode == 9
     (half,) = tmp_path.iterdir()  # a file beside the target
     assert half != path
-    with whole_or_nothing(path) as temporary, whole_or_nothing(path):
-        temporary.write_text("whole")  # while another thread writes it, too
+    with whole_or_nothing(path) as one, whole_or_nothing(path) as other:
+        one.write_text("whole")
+        other.write_text("of another thread")
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -1,5 +1,7 @@
 """Data read again and other data: what a person made is never lost without a word."""
 
+import threading
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +9,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog
 
+from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
-from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.game_dock import GameDock
 
 ad = pytest.importorskip("anndata")
@@ -169,24 +171,43 @@ def test_other_data_ask_first_and_leave_a_copy(
     assert named(session, "T cells") == cells
 
 
-def test_the_question_offers_to_save(
+def test_nothing_replaces_a_map_before_its_session_is_saved(
     qtbot, monkeypatch, opened, session, press, tmp_path
 ):
-    dock, path = opened, tmp_path / "kept.zip"
+    dock = opened
     run(dock, qtbot, session)
-    give_name(session, "T cells")
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
-    with qtbot.waitSignal(dock.controller.writing.saved):
-        press(
-            lambda: dock.controller.reading.load(FileSource(tmp_path / "no.csv")),
-            "Save session…",
-        )
-    assert path.exists()
-    # What is saved can be replaced without a question.
-    assert not press(
-        lambda: dock.controller.reading.load(FileSource(tmp_path / "no.csv")), "Escape"
-    )
-    qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
+    cells, before = give_name(session, "T cells"), session.dataset
+    table = tmp_path / "table.csv"
+    pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3))).to_csv(table)
+
+    def save_as(path):
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
+        assert press(lambda: dock.choose(table), "Save session…")
+
+    save_as("")  # no name after all
+    save_as(tmp_path / "no folder" / "kept.zip")
+    qtbot.waitUntil(lambda: "kept.zip could not be written" in dock.data.trouble.text())
+    dock.controller.session_store.tick()
+    assert session.dataset is before
+    assert dock.controller.reading.text == ""
+    assert named(session, "T cells") == cells
+
+    # However slowly it is written; and what is saved is replaced without a question.
+    gate, save = threading.Event(), archive.save
+
+    def save_slowly(*args, **options):
+        gate.wait(10)
+        save(*args, **options)
+
+    monkeypatch.setattr(archive, "save", save_slowly)
+    path = tmp_path / "kept.zip"
+    save_as(path)
+    assert "Saving kept.zip" in dock.data.summary.text()
+    assert dock.controller.reading.text == ""
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+        gate.set()
+    assert len(session.dataset.obs) == 30
+    assert archive.load(path).maps[0].dataset.n_source_rows == 60
 
 
 def test_a_map_without_work_is_replaced_without_a_question_but_kept(

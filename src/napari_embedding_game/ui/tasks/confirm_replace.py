@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -39,10 +40,17 @@ class Replacing:
         self._given_up: Work = ([], {})
         """What may take the place of what, as a person has said."""
 
-    def is_allowed(self, by: Source | Path) -> bool:
+    def is_allowed(self, by: Source | Path, then: Callable[[], None]) -> bool:
         """Return whether something may take the place of the maps, or ask.
 
         Once for each, unless more has been made meanwhile.
+
+        Parameters
+        ----------
+        by : Source or Path
+        then : callable
+            Is called where a person wants the session saved first, once it is: until
+            then nothing may take its place.
         """
         maps, dataset = self._workspace.maps, self._workspace.session.dataset
         made, work = maps.made, maps.work
@@ -53,12 +61,11 @@ class Replacing:
         answer = ask_to_replace(self.parent_widget, dataset.name, made.told())
         if answer == "save":
             path = ask_for_session(self.parent_widget, dataset)
-            if path is None:
-                return False
-            self._writing.save_session(path)
-        if answer != "cancel":
+            if path is not None:
+                self._writing.save_session(path, then)
+        if answer == "replace":
             self._source_being_read, self._given_up = by, work
-        return answer != "cancel"
+        return answer == "replace"
 
 
 def ask_to_replace(parent: QWidget | None, name: str, made: str) -> Answer:

@@ -44,7 +44,8 @@ class ReadingTask(QObject):
     session_store : SessionStore
     relink : Relinker
     may_replace : callable
-        Return whether a source or file may take the place of the open maps.
+        Return whether a source or file may take the place of the open maps, and call
+        what it is given if it may later.
     """
 
     asked = Signal(object, bool, object, object)
@@ -73,7 +74,7 @@ class ReadingTask(QObject):
         workspace: Workspace,
         session_store: SessionStore,
         relink: Relinker,
-        may_replace: Callable[[Source | Path], bool],
+        may_replace: Callable[[Source | Path, Callable[[], None]], bool],
     ) -> None:
         super().__init__()
         self._viewer = viewer
@@ -116,17 +117,24 @@ class ReadingTask(QObject):
         Returns
         -------
         bool
-            Whether it is going to be read.
+            Whether it is going to be read now; where the maps are saved first, it is
+            read once they are.
         """
+
+        def again() -> None:
+            self.load(source, options, linked=linked, table=table, then=then)
+
         if not is_again:
             source = with_labels(source, self._viewer)
-        if not is_again and not self._may_replace(source):
+        if not is_again and not self._may_replace(source, again):
             return False
         self.asked.emit(source, self._loading.ask(source), linked, table)
+        if options is not None:
+            self._loading.options = options
 
         def take_up(loaded: LoadResult) -> None:
             is_reading = is_again and self._workspace.maps.fits(loaded.dataset)
-            if not is_reading and not self._may_replace(source):
+            if not is_reading and not self._may_replace(source, again):
                 self._give_up()
                 return
             self._take_up(loaded, linked, table, is_reading=is_reading)
@@ -156,11 +164,15 @@ class ReadingTask(QObject):
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Take up a session file as it was saved; ``then`` is called afterwards."""
-        if not self._may_replace(path):
+
+        def again() -> None:
+            self.open_session(path, then)
+
+        if not self._may_replace(path, again):
             return
 
         def take_up(result: tuple[SavedSession, list[str]]) -> None:
-            if not self._may_replace(path):
+            if not self._may_replace(path, again):
                 return
             saved, troubles = result
             self._keeper.begin_anew()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,16 @@ NO_TABLE = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One file to be written."""
+
+    name: str
+    write: Callable[[], None]
+    then: Callable[[], None] | None
+    """Is called in the window's thread if it went well."""
+
+
 class WritingTask(QObject):
     """Writes what is asked for in turn; closing it loses nothing.
 
@@ -67,7 +77,7 @@ class WritingTask(QObject):
         self.text = ""
         """What is being written, "" when nothing is."""
         self._worker: Worker | None = None
-        self._waiting: deque[tuple[str, Callable[[], None]]] = deque()
+        self._waiting: deque[_Job] = deque()
 
     def save(self, path: Path) -> None:
         """Write the present map in the format that the ending of the path says."""
@@ -222,8 +232,8 @@ class WritingTask(QObject):
             name = dataset.name if layer is None else layer.name
             self.saved.emit(f"columns of {name}{also}")
 
-    def save_session(self, path: Path) -> None:
-        """Write a session file, to go on later."""
+    def save_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
+        """Write a session file, to go on later; call ``then`` if that went well."""
         saved = self._keeper.capture()
         if saved is None:
             self.trouble.emit("There is nothing to save yet: load some data first.")
@@ -234,7 +244,7 @@ class WritingTask(QObject):
             archive.save(saved, path)
             self.saved_work = work
 
-        self._write_in_turn(path.name, save)
+        self._write_in_turn(path.name, save, then)
 
     def close(self) -> None:
         """Deliver nothing any more; all that waits is written even so.
@@ -242,7 +252,7 @@ class WritingTask(QObject):
         What cannot be written then is told by napari itself, and by the log.
         """
         worker, self._worker = self._worker, None
-        jobs = [job for _, job in self._waiting]
+        jobs = [job.write for job in self._waiting]
         self._waiting.clear()
         if worker is not None:
             worker.close()
@@ -252,29 +262,36 @@ class WritingTask(QObject):
 
     # Inside
 
-    def _write_in_turn(self, name: str, job: Callable[[], None]) -> None:
+    def _write_in_turn(
+        self,
+        name: str,
+        write: Callable[[], None],
+        then: Callable[[], None] | None = None,
+    ) -> None:
         self.trouble.emit("")
-        self._waiting.append((name, job))
+        self._waiting.append(_Job(name, write, then))
         if self._worker is None:
             self._write_next()
 
     def _write_next(self) -> None:
         self._worker, self.text = None, ""
         if self._waiting:
-            name, job = self._waiting.popleft()
-            self.text = f"Saving {name} …"
-            self._worker = worker = Worker(job)
-            worker.returned.connect(lambda _: self._end(name, None))
-            worker.failed.connect(lambda error: self._end(name, error))
+            job = self._waiting.popleft()
+            self.text = f"Saving {job.name} …"
+            self._worker = worker = Worker(job.write)
+            worker.returned.connect(lambda _: self._end(job, None))
+            worker.failed.connect(lambda error: self._end(job, error))
             worker.begin()
         self.busy_changed.emit()
 
-    def _end(self, name: str, error: BaseException | None) -> None:
+    def _end(self, job: _Job, error: BaseException | None) -> None:
         self._write_next()
-        if error is None:
-            self.saved.emit(name)
-        else:
+        if error is not None:
             self.trouble.emit(sentence(error))
+            return
+        self.saved.emit(job.name)
+        if job.then is not None:
+            job.then()
 
 
 def _write_after(
