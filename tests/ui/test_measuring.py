@@ -84,7 +84,7 @@ def ticked(panel):
     return [image.name for image in panel.images.images()]
 
 
-def test_masks_are_measured_in_their_own_field_of_view(viewer, dock, loading):
+def test_masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     fields = [field(seed) for seed in range(3)]
     for number, (image, labels) in enumerate(fields, 1):
         viewer.add_image(image, name=f"field {number}")
@@ -94,7 +94,17 @@ def test_masks_are_measured_in_their_own_field_of_view(viewer, dock, loading):
     viewer.layers.selection.active = viewer.layers["field 2 masks"]
     assert panel.labels.value.name == "field 2 masks"
     assert ticked(panel) == ["field 2"]
-    dataset = loading(panel.measure)
+    loading(panel.measure)
+    run = dock.run.run.native
+    assert run.isEnabled()
+    # What is measured takes the place of the data on show: nothing plays these.
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+        QTest.mouseClick(panel.measure.native, Qt.MouseButton.LeftButton)
+        assert not run.isEnabled()
+        assert dock.run.stage.text().startswith("Other data are being read")
+    assert run.isEnabled()
+    assert dock.run.stage.text().startswith("Ready")
+    dataset = dock.controller.session.dataset
     np.testing.assert_allclose(measured(dataset), means(*fields[1]), rtol=1e-5)
     assert "Measured in 'field 2'." in dock.data.notes.text()
     assert dock.controller.workspace.linked.current.images == (

@@ -219,6 +219,7 @@ TOLD = [
     ("reading.incomplete", (), "data.offer_to_drop_rows", call()),
     ("reading.stage_changed", (STAGE,), "data.set_stage", call(STAGE)),
     ("reading.stage_changed", (None,), "data.set_stage", call(None)),
+    ("reading.stage_changed", (STAGE,), "run.note_reading", call(STAGE)),
     ("busy_changed", ("Reading …",), "data.set_busy", call("Reading …")),
     ("trouble", ("No space left.",), "data.set_trouble", call("No space left.")),
     ("writing.saved", ("a.csv",), "run.tell_saved", call("a.csv")),

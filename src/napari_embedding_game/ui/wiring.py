@@ -99,6 +99,7 @@ def _of_run(controller: Controller, run: RunControls) -> Pairs:
     yield run.save_session_requested, writing.save_session
     yield run.write_features_requested, writing.write_features
     yield run.copy_methods_requested, writing.copy_methods
+    yield controller.reading.stage_changed, run.note_reading
     yield writing.saved, run.tell_saved
     yield writing.copied, run.tell_copied
 

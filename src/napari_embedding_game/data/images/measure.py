@@ -18,7 +18,11 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import from_frame
-from napari_embedding_game.data.images.object_shape import intensity_of, shape_of
+from napari_embedding_game.data.images.object_measures import (
+    ObjectPixels,
+    form_of,
+    intensity_of,
+)
 from napari_embedding_game.data.label_objects import (
     Objects,
     channel_axis,
@@ -294,54 +298,33 @@ def measured_table(
     first_axis : {"z", "time", "image"}
         Not "z": all axes before the last two tell pictures apart.
     """
-    text = f"Measuring {len(objects):,} objects"
-    rows = []
-    for i in range(len(objects)):
-        if i % _BATCH == 0:
-            yield Stage(text, i / len(objects))
-        rows.append(_row(objects, i, labels, channels, spans, spacing, first_axis))
-    table = pd.DataFrame(rows)
+    n_leading = 0 if first_axis == "z" else labels.ndim - 2
+    parts = []
+    for begin in range(0, len(objects), _BATCH):
+        share = begin / len(objects)
+        yield Stage(f"Measuring {len(objects):,} objects", share)
+        some = objects.take(np.arange(begin, min(begin + _BATCH, len(objects))))
+        pixels = ObjectPixels(some, labels, n_leading)
+        columns: dict[str, Any] = {"label": some.label_ids}
+        picture = some.boxes[:, :n_leading]
+        if first_axis == "time":
+            columns["time"] = picture[:, 0].astype(float)
+        elif n_leading:
+            columns["image"] = [", ".join(map(str, at)) for at in picture.tolist()]
+        centres = pixels.centres()[:, n_leading:].T
+        columns.update(zip(_CENTRES[-len(centres) :], centres, strict=True))
+        columns.update(form_of(pixels, spacing[n_leading:]))
+        for key, channel in channels.items():
+            found = intensity_of(pixels, channel, spans[key])
+            columns.update({f"{key}_{name}": one for name, one in found.items()})
+        parts.append(pd.DataFrame(columns))
+    table = pd.concat(parts)
     names = table["label"].astype(str)
     if first_axis == "time":
         names = "time " + table["time"].astype(int).astype(str) + " label " + names
     elif first_axis == "image":
         names = "image " + table["image"] + " label " + names
     return table.set_axis(pd.Index(names.tolist()), axis="index")
-
-
-def _row(
-    objects: Objects,
-    i: int,
-    labels: NDArray[Any],
-    channels: Channels,
-    spans: Mapping[str, tuple[float, float]],
-    spacing: tuple[float, ...],
-    first_axis: FirstAxis,
-) -> dict[str, Any]:
-    """Measure one object: place, form, then each channel."""
-    from skimage.measure import regionprops
-
-    box = objects.slices(i)
-    mask = labels[box] == objects.label_ids[i]
-    leading = 0 if first_axis == "z" else labels.ndim - 2
-    flat = (0,) * leading
-    form = mask[flat]
-    (region,) = regionprops(form.view(np.uint8), spacing=spacing[-form.ndim :])
-    centre = np.argwhere(form).mean(axis=0) + [part.start for part in box[leading:]]
-    row: dict[str, Any] = {"label": objects.label_ids[i]}
-    picture = [part.start for part in box[:leading]]
-    if first_axis == "time":
-        row["time"] = float(picture[0])
-    elif leading:
-        row["image"] = ", ".join(map(str, picture))
-    row.update(zip(_CENTRES[-form.ndim :], centre, strict=True))
-    row.update(shape_of(region))
-    for key, channel in channels.items():
-        intensities = intensity_of(channel[box][flat], form, spans[key])
-        row.update(
-            {f"{key}_{measure}": value for measure, value in intensities.items()}
-        )
-    return row
 
 
 def value_span(channel: NDArray[Any]) -> tuple[float, float]:

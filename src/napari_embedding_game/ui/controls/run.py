@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.run.run import Progress
 from napari_embedding_game.session.session import ALIVE, Session, State
 from napari_embedding_game.session.timeline import Mark
@@ -52,6 +53,7 @@ CARRIED_TIP = (
 STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run, and watch the map form."
 PREPARE_FIRST = "Prepare the counts first, above."
+READING = "Other data are being read: Run waits for them."
 
 
 class RunControls(ControlsSection):
@@ -90,7 +92,7 @@ class RunControls(ControlsSection):
         self._session = session
         self.bar_below = QWidget(self)
         """Buttons, stage and messages, for the lower edge of the dock."""
-        self._is_preparation_offered = False
+        self._is_preparation_offered = self._is_reading = False
         self.run = PushButton(text="Run", tooltip=RUN_TIP)
         self.carried = PushButton(text="", tooltip=CARRIED_TIP)
         WrappedText(self.carried.native)
@@ -142,6 +144,13 @@ class RunControls(ControlsSection):
         """Step back while the data are to be prepared first."""
         self._is_preparation_offered = is_offered
         self._on_state(self._session.state)
+
+    def note_reading(self, stage: Stage | None) -> None:
+        """Play nothing that is about to be replaced; None: nothing is read any more."""
+        if self._is_reading != (stage is not None):
+            self._is_reading = stage is not None
+            self._enable_run()
+            self._tell_state(self._session.state)
 
     def tell_copied(self, what: str) -> None:
         """Tell what was copied to the clipboard."""
@@ -255,7 +264,7 @@ class RunControls(ControlsSection):
             self._words_turn.cancel()  # they would be of what was before
         moving = state in ("running", "paused")
         self.run.text = "Run" if state == "idle" else "Restart"
-        self.run.enabled = self._session.dataset is not None
+        self._enable_run()
         is_next = self._session.snapshot is None and not self._is_preparation_offered
         set_role(self.run.native, "main" if is_next else "")
         self.pause.text = "Resume" if state == "paused" else "Pause"
@@ -264,6 +273,11 @@ class RunControls(ControlsSection):
         self.save.enabled = self._session.snapshot is not None and not moving
         self._offer_carried()
         self._tell_state(state)
+
+    def _enable_run(self) -> None:
+        can_begin = not self._is_reading
+        self.run.enabled = can_begin and self._session.dataset is not None
+        self.carried.enabled = self.mend.enabled = can_begin
 
     def _show_figures(self) -> None:
         """Take no room for figures of a map before there is, or is going to be, one."""
@@ -291,6 +305,8 @@ class RunControls(ControlsSection):
 
     def _last_words(self, state: State) -> str:
         session = self._session
+        if self._is_reading:
+            return READING
         if state == "stopped" and session.snapshot is None:
             return STOPPED_EARLY
         if state == "idle" and session.dataset is not None:

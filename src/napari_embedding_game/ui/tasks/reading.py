@@ -145,7 +145,6 @@ class ReadingTask(QObject):
 
         self.read(source.name, lambda: source.read(options or ReadOptions()), take_up)
         self._source = source
-        self.stage_changed.emit(Stage(f"Reading {source.name}"))
         return True
 
     def reload(
@@ -233,6 +232,7 @@ class ReadingTask(QObject):
         worker.failed.connect(failed)
         self.trouble.emit("")
         self._say(f"Reading {name} …")
+        self.stage_changed.emit(Stage(f"Reading {name}"))
         worker.begin()
 
     def stop(self) -> None:
