@@ -234,8 +234,7 @@ def test_which_optimisers_a_method_takes():
     assert optimizers("two_kernel_lle") == ("game", "lbfgs")
     assert optimizers("game", "lle") == optimizers("ee", "lle") == ("game", "lbfgs")
     assert optimizers("two_kernel_lle", "uniform") == optimizers("game")
-    for method in ("umap", "umap_learn", "opentsne"):
-        assert optimizers(method) == ("game",)
+    assert optimizers("umap") == ("game",)
     assert choose("ee", None, "lbfgs")[1] == choose("ee", "exact", "lbfgs")[1]
     assert choose("ee", None, "lbfgs")[1] == "exact"
 
@@ -252,7 +251,6 @@ def test_which_optimisers_a_method_takes():
         ({"method": "umap_exact", "approximation": "mesh"}, "does not take mesh"),
         ({"method": "tsne", "optimizer": "homotopy"}, "many minima"),
         ({"method": "umap"}, "not defined for all pairs.* Choose game"),
-        ({"method": "opentsne"}, "in a way of its own"),
         ({"strength": -1.0}, "above 0"),
         ({"n_landmarks": 0}, "at least 1"),
         ({"max_iter": 0}, "at least 1"),

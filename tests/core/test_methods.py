@@ -14,7 +14,6 @@ from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.energy.methods import (
     METHODS,
     Method,
-    is_installed,
     per_point,
     resolve,
     strength_of,
@@ -431,8 +430,6 @@ def test_a_new_member_is_a_declaration_and_a_line(make_problem, monkeypatch):
 @pytest.mark.parametrize(("name", "approximation"), OFFERED)
 def test_every_method_plays_to_a_finite_map(make_problem, name, approximation):
     problem = problem_of(make_problem, METHODS[name], dtype=np.float32)
-    if not is_installed(METHODS[name]):
-        pytest.skip(f"{METHODS[name].title} is not installed")
     settings = GameSettings(
         method=name, approximation=approximation, n_landmarks=L, max_iter=50
     )

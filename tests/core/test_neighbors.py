@@ -9,7 +9,6 @@ from scipy.spatial.distance import cdist
 from napari_embedding_game.core import warm_up
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import block_search, leaf_search, neighbor_loops
-from napari_embedding_game.core.graph import neighbors as graph_module
 from napari_embedding_game.core.graph.neighbors import choose_search, knn_graph
 
 K = 8
@@ -54,18 +53,12 @@ def test_exact_searches_find_what_brute_force_finds(cloud, search, metric):
 @pytest.mark.parametrize(
     ("search", "metric"),
     [
-        ("ivf", "euclidean"),
-        ("ivf", "cosine"),
         ("leaves", "euclidean"),
         ("leaves", "cosine"),
-        ("hnsw", "euclidean"),
-        ("hnsw", "cosine"),
         ("descent", "manhattan"),
     ],
 )
 def test_approximate_searches_find_nearly_all(cloud, search, metric):
-    if search == "hnsw":
-        pytest.importorskip("usearch", reason="only where faiss is not installed")
     X = cloud - 50 if metric == "cosine" else cloud
     graph = knn_graph(X, K, metric=metric, search=search, n_jobs=1)
     wanted, distances = neighbours(X, metric)
@@ -76,9 +69,7 @@ def test_approximate_searches_find_nearly_all(cloud, search, metric):
     )
 
 
-@pytest.mark.parametrize(
-    "search", ["exact", "ivf", "leaves", "brute", "descent", "blocks"]
-)
+@pytest.mark.parametrize("search", ["exact", "leaves", "brute", "descent", "blocks"])
 def test_the_same_seed_finds_the_same_neighbours(cloud, search):
     metric = "manhattan" if search == "descent" else "euclidean"
     settings = {"metric": metric, "search": search, "random_state": 3}
@@ -88,7 +79,7 @@ def test_the_same_seed_finds_the_same_neighbours(cloud, search):
     np.testing.assert_array_equal(first.indices, other.indices)
 
 
-@pytest.mark.parametrize("search", ["exact", "ivf", "leaves", "brute", "blocks"])
+@pytest.mark.parametrize("search", ["exact", "leaves", "brute", "blocks"])
 def test_no_row_is_its_own_neighbour_even_among_copies_of_itself(cloud, search):
     X = np.repeat(cloud[:60], 20, axis=0)
     graph = knn_graph(X, K, search=search, n_jobs=1)
@@ -172,10 +163,9 @@ def test_as_many_neighbours_as_there_are_other_rows():
     [
         (1_000, 50, "euclidean", False, "exact"),
         (31_000, 50, "cosine", False, "exact"),
-        (32_000, 50, "cosine", False, "ivf"),
+        (32_000, 50, "cosine", False, "leaves"),
         (70_000, 10, "euclidean", False, "exact"),
-        (99_999, 100, "euclidean", False, "ivf"),
-        (100_000, 100, "euclidean", False, "leaves"),
+        (99_999, 100, "euclidean", False, "leaves"),
         (70_000, 784, "cosine", False, "projected"),
         (1_000_000, 101, "euclidean", False, "projected"),
         (5_000, 50, "manhattan", False, "brute"),
@@ -190,15 +180,8 @@ def test_as_many_neighbours_as_there_are_other_rows():
         (5_001, 50, "crow", False, "brute"),  # neither
     ],
 )
-def test_the_table_of_searches(
-    monkeypatch, n_points, n_dims, metric, is_sparse, search
-):
-    monkeypatch.setattr(graph_module, "find_spec", lambda name: object())
+def test_the_table_of_searches(n_points, n_dims, metric, is_sparse, search):
     assert choose_search(n_points, n_dims, metric, is_sparse) == search
-    without_faiss = {"exact": "brute", "ivf": "leaves"}
-    monkeypatch.setattr(graph_module, "find_spec", lambda name: None)
-    wanted = without_faiss.get(search, search)
-    assert choose_search(n_points, n_dims, metric, is_sparse) == wanted
 
 
 @pytest.mark.parametrize(
@@ -223,17 +206,20 @@ def test_what_cannot_be_searched_is_said_in_a_sentence(X, settings, says):
         knn_graph(X, **settings)
 
 
-@pytest.mark.parametrize("search", ["exact", "ivf"])
+@pytest.mark.parametrize("search", ["exact", "leaves"])
 def test_neighbours_do_not_depend_on_the_number_of_threads(search):
-    pytest.importorskip("faiss", reason="faiss is not for macOS")
     X = np.random.default_rng(0).normal(size=(9_000, 20)).astype(np.float32)
-    one, two, three = (
-        graph_module._SEARCHES[search](X, 16, "euclidean", 0, n_threads)
-        for n_threads in (1, 2, 3)
-    )
-    for other in (two, three):
-        np.testing.assert_array_equal(one[0], other[0])
-        np.testing.assert_array_equal(one[1], other[1])
+    one, *others = (knn_graph(X, 15, search=search, n_jobs=n) for n in (1, 2, 3))
+    for other in others:
+        np.testing.assert_array_equal(one.indices, other.indices)
+        np.testing.assert_array_equal(one.distances, other.distances)
+
+
+def test_of_rows_at_the_same_distance_the_first_are_neighbours():
+    grid = np.stack(np.meshgrid(range(40), range(40)), axis=-1).reshape(-1, 2)
+    inside = np.flatnonzero(((grid > 0) & (grid < 39)).all(axis=1))
+    found = knn_graph(grid.astype(np.float32), 2, search="exact").indices[inside]
+    np.testing.assert_array_equal(found, inside[:, None] + [-40, -1])
 
 
 # --- Searches by lists
@@ -345,7 +331,6 @@ def test_very_many_lists_are_compared_by_lists_of_them(long_rows, monkeypatch):
 
 
 def test_noise_of_many_dimensions_is_searched_in_another_way():
-    pytest.importorskip("faiss", reason="faiss is not for macOS")
     X = np.random.default_rng(0).normal(size=(6_000, 300)).astype(np.float32)
     graph = knn_graph(X, 15, search="projected")
     assert (graph.search, graph.recall) == ("exact", None)
@@ -357,15 +342,6 @@ def test_rows_of_zeros_and_ones_are_searched_honestly():
     X = (rng.random((6_000, 200)) < 0.1 * rng.random((6_000, 1))).astype(np.float32)
     graph = knn_graph(X, 15, search="projected")
     assert true_recall(X, graph) > 0.9
-
-
-def test_where_lists_say_too_little_the_size_decides(monkeypatch):
-    monkeypatch.setattr(graph_module, "find_spec", lambda name: object())
-    assert graph_module._without_lists(30_000, 784) == "exact"
-    assert graph_module._without_lists(70_000, 784) == "ivf"
-    monkeypatch.setattr(graph_module, "find_spec", lambda name: None)
-    assert graph_module._without_lists(30_000, 784) == "brute"
-    assert graph_module._without_lists(70_000, 784) == "hnsw"
 
 
 def test_blocks_become_smaller_where_a_device_has_too_little_memory(monkeypatch):

@@ -13,7 +13,6 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.neighbors import knn_graph
 
 pytestmark = pytest.mark.filterwarnings("ignore:The points were still moving")
-OWN = [name for name, method in METHODS.items() if not method.library]
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +106,7 @@ def test_a_model_read_back_places_in_the_same_way(cloud):
     np.testing.assert_array_equal(back.transform(cloud[120:]), placed)
 
 
-@pytest.mark.parametrize("method", OWN)
+@pytest.mark.parametrize("method", METHODS)
 def test_every_method_places_rows(method, cloud):
     model = small(method=method).fit(cloud[:120])
     placed = model.transform(cloud)
@@ -190,13 +189,6 @@ def test_sparse_and_dense_rows_are_placed_alike(parts):
 
 
 # --- What cannot be placed ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("library", ["umap_learn", "opentsne"])
-def test_maps_of_libraries_take_no_rows(cloud, library):
-    model = small(method=library).fit(cloud[:40])
-    with pytest.raises(InputError, match="fit with one of our own methods"):
-        model.transform(cloud[40:])
 
 
 def test_a_map_of_given_distances_takes_no_rows(cloud):

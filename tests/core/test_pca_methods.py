@@ -156,7 +156,7 @@ def test_pca_has_no_other_edges(X, method, affinity):
         EmbeddingGame(method=method, affinity=affinity, perplexity=5.0).fit(X)
 
 
-@pytest.mark.parametrize("method", ["game", "tsne", "opentsne"])
+@pytest.mark.parametrize("method", ["game", "tsne"])
 def test_no_other_method_has_inner_products(X, method):
     assert "inner_products" not in affinities(method)
     with pytest.raises(InputError, match=r"inner_products.*choose auto or mixed"):

@@ -19,7 +19,6 @@ from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import (
     archive,
-    check_settings,
     map_writer,
     origin,
 )
@@ -436,26 +435,6 @@ def test_settings_that_no_run_can_have_are_named(folder, tmp_path, change, sente
     path = rewritten(folder[0] / "work.zip", tmp_path / "x.zip", changes)
     with pytest.raises(DataError, match=rf"^x\.zip is damaged.*{sentence}"):
         archive.load(path)
-
-
-def test_a_method_that_is_not_installed_is_named_but_its_runs_are_shown(
-    folder, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(check_settings, "is_installed", lambda found: not found.library)
-    other = text(game__method="umap_learn", game__strength=None)
-    path = rewritten(
-        folder[0] / "work.zip", tmp_path / "x.zip", {"maps/0/map.json": other}
-    )
-    with pytest.raises(DataError, match=r"x\.zip .* umap-learn .* not installed here"):
-        archive.load(path)
-    other = text(record__game__method="umap_learn", record__game__strength=None)
-    path = rewritten(
-        folder[0] / "work.zip", tmp_path / "y.zip", {"maps/0/map.json": other}
-    )
-    found = archive.load(path).maps[0]
-    assert found.record.game.method == "umap_learn"
-    # Its file has numbers, as older files have, but they mean nothing.
-    assert not found.snapshot.has_pressure
 
 
 def array(change):

@@ -145,7 +145,6 @@ def test_all_rows_are_placed_as_transform_places_them(
         (["-o", "map.h5ad"], "has to end in .zarr"),
         (["-o", "map.zarr", "--recipe"], "holds no raw counts"),
         (["-o", "map.zarr", "--missing", "drop"], "leave out --missing"),
-        (["-o", "map.zarr", "--method", "opentsne"], "one of our own methods"),
         (["-o", "map.zarr", "--space", "X_umap"], 'no space "X_umap"'),
         (["-o", "map.zarr", "--metric", "mahalanobis"], "under the distance"),
     ],

@@ -19,7 +19,6 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.core.energy import valid_combinations
-from napari_embedding_game.core.energy.methods import METHODS, is_installed
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.stages import Stage
@@ -231,15 +230,11 @@ def test_entropic_edges_are_asked_for_their_perplexity_and_others_for_neighbours
 @pytest.mark.parametrize(
     ("method", "idle"),
     [
-        ("opentsne", {"learning_rate", "update", "schedule", "max_iter"}),
-        ("umap_learn", {"learning_rate", "update", "schedule", "max_iter"}),
         ("pca", {"learning_rate", "update"}),
         ("tsne", set()),
     ],
 )
 def test_what_has_no_say_in_a_method_cannot_be_changed(dock, method, idle):
-    if not is_installed(METHODS[method]):
-        pytest.skip("installed with the extra peers")
     game = dock.game
     game.controls["method"].value = method
     asked = {"learning_rate", "update", "landmark_update", "schedule", "max_iter"}

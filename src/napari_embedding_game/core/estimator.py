@@ -148,8 +148,7 @@ class EmbeddingGame(
         gives the same map on the CPU; on CUDA sums are added in any order.
     method : str, default="game"
         Any of :data:`methods.METHODS`: "game", "ee", "ssne", "tsne", "umap",
-        "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank";
-        with the extra ``peers`` "umap_learn" and "opentsne".
+        "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank".
     approximation : str, optional
         How the repulsion of all pairs is found: by "landmarks" (Eq. 3), a "mesh",
         "sampled_edges" (Eq. 8), "sampled_landmarks" (Eq. 9) or "exact"; None is the

@@ -72,7 +72,7 @@ def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
     if start.init in CLASSICAL:
         check_fits(start.init, X)
     if method.moved_by:
-        external.check(method, settings, start.n_components)
+        external.check(method, settings)
     check_size(settings, X.shape[0], start.n_components)
 
 

@@ -59,6 +59,7 @@ def compile_searches() -> None:
     is_new, seen = np.ones((2, 1), np.uint8), np.full(2, -1, np.int32)
     scores, own = rows @ rows.T, np.arange(2)
     neighbor_loops.smallest(scores, own, 0, indices.copy(), squared.copy())
+    neighbor_loops.rank_rows(rows, 0, indices.copy(), indices.copy(), squared.copy())
     neighbor_loops.nearest_candidates(scores, order, rows, 0, indices, squared)
     reverse = neighbor_loops.reverse_neighbors(indices, squared, is_new, 1)
     found = indices.copy(), squared.copy(), is_new.copy()

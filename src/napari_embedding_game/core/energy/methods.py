@@ -38,7 +38,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from numbers import Integral
 from typing import TYPE_CHECKING, Literal
 
@@ -98,10 +97,6 @@ class Method:
     moved_by : str
         What moves the points in place of the game, by a name that :mod:`external`
         knows.  Such a method cannot be steered.
-    library : str
-        The module of another library that this needs.
-    most_components : int
-        Dimensions of the largest maps that it makes.
     """
 
     title: str
@@ -115,17 +110,14 @@ class Method:
     approximations: tuple[Approximation, ...] = APPROXIMATIONS
     on_grid: GridSteps | None = None
     moved_by: str = ""
-    library: str = ""
-    most_components: int = 3
 
     @property
     def has_pressure(self) -> bool:
         """Whether pressure says anything of its maps.
 
-        It is a point's slope of the energy that the map was made by.  A library
-        lowers one of its own, so that ours is nowhere near its lowest there.
+        It is a point's slope of the energy that the map was made by.
         """
-        return bool(self.kernel) and not self.moved_by
+        return bool(self.kernel)
 
 
 # --- What a strength of 1 means ---------------------------------------------------
@@ -262,32 +254,6 @@ METHODS: dict[str, Method] = {
         ),
         source="paper 3, Eq. 6",
     ),
-    "umap_learn": Method(
-        title="umap-learn (library)",
-        attraction="umap",
-        kernel="umap",
-        lambda_scale=negative_samples,
-        strength=5.0,
-        affinity="fuzzy",
-        approximations=("sampled_edges",),
-        source="umap-learn",
-        moved_by="umap_learn",
-        library="umap",
-    ),
-    "opentsne": Method(
-        title="openTSNE (library)",
-        attraction="log1p",
-        kernel="cauchy",
-        aggregate="log",
-        lambda_scale=all_attraction,
-        strength=1.0,
-        affinity="entropic",
-        approximations=("landmarks",),
-        source="openTSNE",
-        moved_by="opentsne",
-        library="openTSNE",
-        most_components=2,
-    ),
     "pca": Method(
         title="PCA by attraction and repulsion",
         attraction="",
@@ -324,11 +290,6 @@ def get_method(method: str) -> Method:
     if method not in METHODS:
         raise InputError(f"The method must be one of {tuple(METHODS)}, not {method!r}.")
     return METHODS[method]
-
-
-def is_installed(spec: Method) -> bool:
-    """Return whether the library is there that the member needs, if it does."""
-    return not spec.library or find_spec(spec.library) is not None
 
 
 def strength_of(settings: GameSettings) -> float:

@@ -246,9 +246,7 @@ def affinities(method: str) -> tuple[Affinity, ...]:
     spec = get_method(method)
     if spec.affinity == "inner_products":
         return (spec.affinity,)
-    # A library takes its edges for probabilities, and some of LLE's push.
-    left_out = {"inner_products", *(("lle",) if spec.library else ())}
-    return tuple(name for name in AFFINITIES if name not in left_out)
+    return tuple(name for name in AFFINITIES if name != "inner_products")
 
 
 def check_affinity(method: str, affinity: str, optimizer: str = "game") -> None:

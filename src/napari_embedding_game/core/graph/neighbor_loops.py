@@ -1,4 +1,4 @@
-"""The compiled loops of :mod:`leaf_search` and :mod:`projected_search`.
+"""The compiled loops of the searches in lists, in components and of all rows.
 
 None is parallel by itself: threads share blocks of rows, so that a row is computed by
 the same instructions whatever their number.  Sums may be reordered, as vector
@@ -73,6 +73,20 @@ def smallest(scores, own, begin, numbers, best):
         for c in range(scores.shape[1]):
             if scores[s, c] < best[s, last] and begin + c != own[s]:
                 _insert(numbers[s], best[s], begin + c, scores[s, c])
+
+
+@njit(nogil=True, cache=True)
+def rank_rows(rows, begin, candidates, indices, squared):
+    """Keep the nearest of candidates (S, M), -1 for none, of rows ``begin`` and on."""
+    for q in range(candidates.shape[0]):
+        i = begin + q
+        squared[i] = np.inf
+        for p in range(candidates.shape[1]):
+            j = candidates[q, p]
+            if j >= 0:
+                distance = squared_distance(rows[i], rows[j])
+                if distance < squared[i, -1]:
+                    _insert(indices[i], squared[i], j, distance)
 
 
 @njit(nogil=True, cache=True)

@@ -6,8 +6,7 @@ Which search runs is decided by :func:`choose_search`, from this table
 ===========  ============================================  =========================
 search       used for                                      what it is
 ===========  ============================================  =========================
-exact        dense, euclidean or cosine, n^2 D <= 5e10     faiss, flat index
-ivf          the same, larger, n < 100,000                 faiss, inverted lists
+exact        dense, euclidean or cosine, n^2 D <= 5e10     :mod:`exact_search`
 leaves       the same, larger                              :mod:`leaf_search`
 projected    the same, n^2 D > 5e10, D > 100               :mod:`projected_search`
 brute        any other metric, or sparse, n <= 5,000       scikit-learn
@@ -17,16 +16,12 @@ blocks       dense, euclidean or cosine, on a GPU          :mod:`block_search`
 
 "leaves" and "projected" compare what they find with the true neighbours of some rows.
 Where these are less than 0.9 of them, as in noise of many dimensions, "projected" gives
-way to "leaves", and that to "exact" up to n^2 D of 2e12, and to "ivf" beyond.
+way to "leaves", and that to "exact" up to n^2 D of 2e12, and to "descent" beyond.
 
 Distances that are given ("precomputed") are taken as they are ("given").
-Of a metric that only one of the last two knows, for dense or for sparse rows, it
-searches any number of rows: pynndescent few too, scikit-learn many, which is slow.
-
-faiss is not installed on macOS, where its OpenMP and torch's abort each other
-in one process; there scikit-learn searches exactly, "leaves" stands for "ivf" in the
-table, and usearch ("hnsw") for it where that gives way.
-Every search is deterministic: usearch is filled by one thread for that reason.
+Of a metric that only one of pynndescent and scikit-learn knows, for dense or for sparse
+rows, it searches any number of rows: pynndescent few too, scikit-learn many, which is
+slow.  Every search is deterministic.
 """
 
 from __future__ import annotations
@@ -34,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
+from functools import partial
 from threading import Lock
 from typing import Any, Literal
 
@@ -54,10 +49,8 @@ from napari_embedding_game.core.threads import (
 Search = Literal[
     "given",
     "exact",
-    "ivf",
     "leaves",
     "projected",
-    "hnsw",
     "brute",
     "descent",
     "blocks",
@@ -67,8 +60,6 @@ EXACT_WORK = 5e10
 """Largest n^2 D for which exact search is used."""
 PATIENT_WORK = 2e12
 """The same, where quicker searches have missed neighbours."""
-LEAVES_ROWS = 100_000
-"""Rows from which "leaves" is quicker than "ivf" by more than it misses."""
 SHORT_ROWS = 100
 """Most columns that are searched as they are."""
 LEAST_RECALL = 0.9
@@ -78,17 +69,7 @@ BRUTE_ROWS = 5_000
 MOST_DENSE = 2**27
 """Numbers of sparse rows that are written out where a search cannot do without."""
 
-Found = tuple[NDArray[Any], NDArray[Any]]
-"""(N, k) row numbers and (N, k) distances, nearest first, the point itself included."""
-
-_BY_LISTS: dict[Search, tuple[Search, ...]] = {
-    "leaves": ("leaves",),
-    "projected": ("projected", "leaves"),
-}
-"""Searches that measure what they find, and what is tried where that is not enough."""
 _INDEXED_METRICS = ("euclidean", "cosine")
-QUERIES = 4096
-"""Rows that one thread searches for at a time."""
 _BLAS = Lock()
 """Held while the number of BLAS's threads, which all of the process has, is changed."""
 
@@ -180,18 +161,12 @@ def knn_graph(
     if search is None:
         search = choose_search(n_points, n_dims, metric, sparse.issparse(X))
     n_threads = resolve_n_jobs(n_jobs)
-    for by_lists in _BY_LISTS.get(search, ()):
-        graph = _search_lists(X, n_neighbors, metric, random_state, n_threads, by_lists)
+    for tried in _in_turn(search, n_points, n_dims):
+        look = _SEARCHES.get(tried, partial(_search_own, search=tried))
+        graph = look(X, n_neighbors, metric, random_state, n_threads)
         if graph is not None:
             return graph
-        search = _without_lists(n_points, n_dims)
-    # One more than asked for: a point is its own nearest neighbour.
-    with np.errstate(over="ignore", invalid="ignore"):
-        with_self = _SEARCHES[search](
-            X, n_neighbors + 1, metric, random_state, n_threads
-        )
-    _check_reach(with_self[1])
-    return NeighborGraph(*_without_self(*with_self, n_neighbors), search)
+    raise AssertionError(f"{tried} always finds neighbours")
 
 
 def check_rows(n_points: int, n_neighbors: int) -> None:
@@ -228,20 +203,17 @@ def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> S
     """Return the search for this size and kind of data (the module's table)."""
     if is_sparse or metric not in _INDEXED_METRICS:
         return _without_index(n_points, n_dims, metric, is_sparse)
-    has_faiss = find_spec("faiss") is not None
     if n_points**2 * n_dims <= EXACT_WORK:
-        return "exact" if has_faiss else "brute"
-    if n_dims > SHORT_ROWS:
-        return "projected"
-    return "ivf" if has_faiss and n_points < LEAVES_ROWS else "leaves"
+        return "exact"
+    return "projected" if n_dims > SHORT_ROWS else "leaves"
 
 
-def _without_lists(n_points: int, n_dims: int) -> Search:
-    """Return the search of data of which neither lists nor components say enough."""
-    has_faiss = find_spec("faiss") is not None
-    if n_points**2 * n_dims <= PATIENT_WORK:
-        return "exact" if has_faiss else "brute"
-    return "ivf" if has_faiss else "hnsw"
+def _in_turn(search: Search, n_points: int, n_dims: int) -> tuple[Search, ...]:
+    """Return what is tried, one after the other, where a search finds too little."""
+    last: Search = "exact" if n_points**2 * n_dims <= PATIENT_WORK else "descent"
+    if search == "leaves":
+        return ("leaves", last)
+    return ("projected", "leaves", last) if search == "projected" else (search,)
 
 
 def _without_index(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
@@ -268,23 +240,26 @@ def _check_reach(distances: NDArray[Any]) -> None:
 
 
 def _without_self(
-    indices: NDArray[Any], distances: NDArray[Any], n_neighbors: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    indices: NDArray[Any], distances: NDArray[Any], search: Search
+) -> NeighborGraph:
     """Drop each row's own number, or its last entry where the search missed it.
 
+    One neighbour more than asked for was searched, as a row is its own nearest one.
     Duplicated rows may come back in any order, so the own number is looked for
     and not assumed to stand first.
     """
+    _check_reach(distances)
     is_self = indices == np.arange(len(indices))[:, None]
     is_self[~is_self.any(axis=1), -1] = True
-    shape = (len(indices), n_neighbors)
-    return (
+    shape = (len(indices), indices.shape[1] - 1)
+    return NeighborGraph(
         indices[~is_self].reshape(shape).astype(np.int32),
         distances[~is_self].reshape(shape).astype(np.float32),
+        search,
     )
 
 
-def _search_lists(
+def _search_own(
     X: Any,
     n_neighbors: int,
     metric: str,
@@ -292,19 +267,22 @@ def _search_lists(
     n_threads: int,
     search: Search,
 ) -> NeighborGraph | None:
-    """Search without an index; None where that finds too few of the neighbours."""
+    """Search dense rows; None where too few of the true neighbours are found."""
     from threadpoolctl import threadpool_limits
 
+    from napari_embedding_game.core.graph.exact_search import exact_search
     from napari_embedding_game.core.graph.leaf_search import Check, leaf_search
     from napari_embedding_game.core.graph.projected_search import projected_search
 
-    source = Rows(X, metric)
+    source, recall = Rows(X, metric), None
     with (
         _BLAS,
         threadpool_limits(1, user_api="blas"),
         ThreadPoolExecutor(n_threads) as pool,
     ):
-        if search == "projected":
+        if search == "exact":
+            indices, squared = exact_search(source, n_neighbors, pool)
+        elif search == "projected":
             found = projected_search(source, n_neighbors, random_state, pool)
             if found is None:
                 return None
@@ -317,7 +295,7 @@ def _search_lists(
             indices = np.empty_like(places)
             indices[order] = order[places]
             squared[order] = squared.copy()
-    if recall < LEAST_RECALL:
+    if recall is not None and recall < LEAST_RECALL:
         return None
     distances = source.distances(squared)
     _check_reach(distances)
@@ -339,101 +317,12 @@ def _search_device(
         )
     except torch.OutOfMemoryError:
         return None
-    distances = source.distances(squared)
-    _check_reach(distances)
-    return NeighborGraph(*_without_self(indices, distances, n_neighbors), "blocks")
-
-
-def _search_faiss(
-    X: Any, k: int, metric: str, random_state: int, n_threads: int, n_lists: int
-) -> Found:
-    """Search a flat index (``n_lists`` = 1) or inverted lists, 16 of them a query.
-
-    BLAS rounds a product by how many threads share it: it has one here, and blocks
-    of queries are shared among the threads instead.
-    """
-    import faiss
-    from threadpoolctl import threadpool_limits
-
-    source = Rows(X, metric)
-    rows = source.take(slice(None))
-    with _BLAS, threadpool_limits(1, user_api="blas"):
-        faiss.omp_set_num_threads(1)
-        index: Any = faiss.IndexFlatL2(rows.shape[1])
-        if n_lists > 1:
-            index = faiss.IndexIVFFlat(index, rows.shape[1], n_lists)
-            index.cp.seed = random_state % 2**31
-            index.nprobe = min(16, n_lists)
-            index.train(rows[:: max(1, len(rows) // (64 * n_lists))])
-        index.add(rows)
-        squared, indices = _search_blocks(index, rows, k, n_threads)
-        short = np.flatnonzero((indices < 0).any(axis=1))
-        if len(short):  # the lists these rows looked into held fewer than k rows
-            index.nprobe = n_lists
-            squared[short], indices[short] = index.search(rows[short], k)
-    return indices, source.distances(squared)
-
-
-def _search_blocks(
-    index: Any, rows: NDArray[np.float32], k: int, n_threads: int
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return squared distances and row numbers (N, k), the same for any n_threads."""
-    import faiss
-
-    squared = np.empty((len(rows), k), np.float32)
-    indices = np.empty((len(rows), k), np.int64)
-
-    def search(begin: int) -> None:
-        faiss.omp_set_num_threads(1)  # counts for the thread that says so
-        block = slice(begin, begin + QUERIES)
-        squared[block], indices[block] = index.search(rows[block], k)
-
-    begins = range(0, len(rows), QUERIES)
-    if n_threads == 1:
-        for begin in begins:
-            search(begin)
-    else:
-        with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(search, begins))
-    return squared, indices
-
-
-def _search_exact(
-    X: Any, k: int, metric: str, random_state: int, n_threads: int
-) -> Found:
-    return _search_faiss(X, k, metric, random_state, n_threads, n_lists=1)
-
-
-def _search_ivf(
-    X: Any, k: int, metric: str, random_state: int, n_threads: int
-) -> Found:
-    n_lists = 2 ** round(np.log2(np.sqrt(X.shape[0])))
-    return _search_faiss(X, k, metric, random_state, n_threads, n_lists)
-
-
-def _search_hnsw(
-    X: Any, k: int, metric: str, random_state: int, n_threads: int
-) -> Found:
-    from usearch.index import Index
-
-    source = Rows(X, metric)
-    rows = source.take(slice(None))
-    index = Index(
-        ndim=rows.shape[1],
-        metric="l2sq",
-        dtype="f32",
-        connectivity=16,
-        expansion_add=64,
-        expansion_search=64,
-    )
-    index.add(np.arange(len(rows)), rows, threads=1)
-    matches = index.search(rows, k, threads=n_threads)
-    return matches.keys.astype(np.int64), source.distances(matches.distances)
+    return _without_self(indices, source.distances(squared), "blocks")
 
 
 def _search_brute(
-    X: Any, k: int, metric: str, random_state: int, n_threads: int
-) -> Found:
+    X: Any, n_neighbors: int, metric: str, random_state: int, n_threads: int
+) -> NeighborGraph:
     from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
 
     is_dense_only = metric not in VALID_METRICS_SPARSE["brute"]
@@ -444,28 +333,29 @@ def _search_brute(
         X = np.asarray(X)
         X = X - mean_row(X)
     search = NearestNeighbors(
-        n_neighbors=k, metric=metric, algorithm="brute", n_jobs=n_threads
+        n_neighbors=n_neighbors + 1, metric=metric, algorithm="brute", n_jobs=n_threads
     )
     try:
-        distances, indices = search.fit(X).kneighbors(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            distances, indices = search.fit(X).kneighbors(X)
     except (ValueError, TypeError) as error:
         raise InputError(
             f"The distance {metric!r} cannot be used on these data: {error}"
         ) from error
-    return indices, distances
+    return _without_self(indices, distances, "brute")
 
 
 def _search_descent(
-    X: Any, k: int, metric: str, random_state: int, n_threads: int
-) -> Found:
+    X: Any, n_neighbors: int, metric: str, random_state: int, n_threads: int
+) -> NeighborGraph:
     from pynndescent import NNDescent
 
     try:
-        with PARALLEL:
+        with PARALLEL, np.errstate(over="ignore", invalid="ignore"):
             index = NNDescent(
                 X,
                 metric=metric,
-                n_neighbors=k,
+                n_neighbors=n_neighbors + 1,
                 random_state=random_state,
                 n_jobs=at_most_numba(n_threads),
             )
@@ -473,20 +363,18 @@ def _search_descent(
         raise InputError(
             f"The distance {metric!r} cannot be used on these data: {error}"
         ) from error
-    neighbors: Found = index.neighbor_graph
-    if (neighbors[0] < 0).any():  # it found none
+    indices, distances = index.neighbor_graph
+    if (indices < 0).any():  # it found none
         raise InputError(
-            f"Fewer than {k - 1} neighbours of some rows were found under the distance "
-            f"{metric!r}: set a smaller number of neighbours (K) or choose another "
-            "distance."
+            f"Fewer than {n_neighbors} neighbours of some rows were found under the "
+            f"distance {metric!r}: set a smaller number of neighbours (K) or choose "
+            "another distance."
         )
-    return neighbors
+    return _without_self(indices, distances, "descent")
 
 
-_SEARCHES: dict[Search, Callable[[Any, int, str, int, int], Found]] = {
-    "exact": _search_exact,
-    "ivf": _search_ivf,
-    "hnsw": _search_hnsw,
+_SEARCHES: dict[Search, Callable[[Any, int, str, int, int], NeighborGraph]] = {
     "brute": _search_brute,
     "descent": _search_descent,
 }
+"""Those of libraries; all others are :func:`_search_own`."""

@@ -19,7 +19,6 @@ from scipy import sparse
 from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.names import Approximation
 from napari_embedding_game.core.new_rows import placement_loops
@@ -190,13 +189,7 @@ def nearest_landmark(
 
 def check_transform(method: str, metric: Any) -> None:
     """Raise InputError where new rows have no place by the method or the metric."""
-    spec = get_method(method)
-    if spec.library:
-        raise InputError(
-            f"{spec.title} leaves no energy by which new rows could be placed: fit "
-            'with one of our own methods, such as "game", "tsne" or "umap".'
-        )
-    if spec.kernel:
+    if get_method(method).kernel:
         check_metric(metric)
 
 

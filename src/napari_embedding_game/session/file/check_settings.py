@@ -5,7 +5,6 @@ from __future__ import annotations
 from napari_embedding_game.core.energy.methods import (
     METHODS,
     check_numbers,
-    is_installed,
     n_searched,
     resolve,
 )
@@ -28,22 +27,6 @@ def check_settings(start: StartSettings, game: GameSettings, where: str) -> None
     where : str
         Name of the file that they come from.
     """
-    _check(start, game, where)
-    spec = METHODS[game.method]
-    if not is_installed(spec):
-        raise DataError(
-            f"{where} was saved with the method {spec.title}, which is not installed "
-            'here: install it with pip install "napari-embedding-game[peers]".'
-        )
-
-
-def check_record(record: RunRecord, where: str) -> None:
-    """Raise DataError unless a run can have had the settings of its record."""
-    for game in (record.game, *(steering.game for steering in record.steered)):
-        _check(record.start, game, where)
-
-
-def _check(start: StartSettings, game: GameSettings, where: str) -> None:
     if game.method not in METHODS:
         raise DataError(f"{where} is damaged: {unknown('method', game.method)}.")
     try:
@@ -53,6 +36,12 @@ def _check(start: StartSettings, game: GameSettings, where: str) -> None:
             f"{where} is damaged, or a later version of napari-embedding-game wrote "
             f"it and this one has to be updated: {error}"
         ) from error
+
+
+def check_record(record: RunRecord, where: str) -> None:
+    """Raise DataError unless a run can have had the settings of its record."""
+    for game in (record.game, *(steering.game for steering in record.steered)):
+        check_settings(record.start, game, where)
 
 
 def _ask_engine(start: StartSettings, game: GameSettings) -> None:

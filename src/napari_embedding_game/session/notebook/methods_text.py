@@ -100,8 +100,6 @@ _OF_METHODS = {
     "tsne": ("tsne",),
     "umap": ("umap",),
     "umap_exact": ("umap",),
-    "umap_learn": ("umap",),
-    "opentsne": ("tsne",),
     "two_kernel_lle": ("explain",),
     "two_kernel_pca": ("explain",),
     "pca": ("explain",),
@@ -122,7 +120,6 @@ _WORDS = {
     "lbfgs": "L-BFGS",
 }
 """What settings are called in a text, where it is not their own name."""
-_LIBRARIES = {"umap_learn": "umap-learn", "opentsne": "openTSNE"}
 MOST_TOLD = 6
 """Changes of settings that are told one by one."""
 _TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
@@ -234,10 +231,7 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
     if saved.behind is not None:
         return [_placed_told(saved.behind)]
     method, n = get_method(game.method), len(snapshot.embedding)
-    library = _LIBRARIES.get(game.method)
     by = _named(game.method, paper)
-    if library:
-        by += f", as {library} {metadata.version(library)} computes it,"
     k = n_searched(start.affinity, start.n_neighbors, start.perplexity, n)
     settings = [f"{k} nearest neighbours"]
     if start.metric not in ("euclidean", "precomputed"):

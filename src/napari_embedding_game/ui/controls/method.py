@@ -257,7 +257,6 @@ class MethodControls(ControlsSection):
         idle = {
             *(() if by_game else OF_THE_PLAYERS),
             *(() if is_steered else OF_THE_POINTS),
-            *(OF_THE_END if spec.library else ()),
             *(RATES if self._settings.adaptive_rates else ()),
         }
         for field in (*OF_THE_PLAYERS, *OF_THE_END):

@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from magicgui.widgets import Container, create_widget
 from magicgui.widgets.bases import ValueWidget
 
-from napari_embedding_game.core.energy.methods import METHODS, is_installed
+from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.valid_combinations import (
     affinities,
     approximations,
@@ -183,7 +183,7 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
     """Return what magicgui is told of each control."""
     return {
         "method": {
-            "choices": [(m.title, n) for n, m in METHODS.items() if is_installed(m)],
+            "choices": [(m.title, n) for n, m in METHODS.items()],
             "tooltip": "The forces between points: the embedding game is quick and "
             "suits most data, the others are known methods to compare it with.",
         },

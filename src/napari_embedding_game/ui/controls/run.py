@@ -42,7 +42,6 @@ changes in a window with a canvas has all of the window put together anew."""
 RESTORED = "The map as it was saved. Continue plays on, Restart anew."
 RUN_TIP = "Lay out the map from its start. A map that is there stays in the timeline."
 FINISHED = "Finished. Click a cluster, or change Repulsion."
-LAID_OUT = "Finished. The library has laid the map out."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
 LOOKED_BACK = "A map of the timeline. Continue plays on."
@@ -386,10 +385,7 @@ class RunControls(ControlsSection):
 
 
 def _finished_text(method: str) -> str:
-    played = get_method(method)
-    if played.library:
-        return LAID_OUT
-    return AT_REST if played.moved_by else FINISHED
+    return AT_REST if get_method(method).moved_by else FINISHED
 
 
 def _status_text(snapshot: Snapshot) -> str:
