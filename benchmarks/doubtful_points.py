@@ -14,9 +14,6 @@ among them, judged in each cluster by itself.  The images are 600 each of the di
 1 and 7 (or ``--clusters``), where the paper has CIFAR's, and the strays are 40 of
 COIL-20 or 200 of the other digits, where it has textures.
 
-``--tried`` measures, instead of the peers, other ways to tell rows that are unlike
-their neighbours, which isolation has been compared with (``Map.tried``).
-
 Planted rows are judged where most of their neighbours on the map are not planted: a
 group of their own is right.  Figures are areas under the ROC curve (AUC) of each
 measure: 1 finds them all first, 0.5 is chance.  Labels serve to judge only: no measure
@@ -75,7 +72,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "inputs": {"nargs": "+", "default": list(INPUTS)},
     "published": {"action": "store_true", "help": "the case of the LOO-map paper"},
     "clusters": {"type": int, "nargs": 3, "default": [0, 1, 7], "help": "its digits"},
-    "tried": {"action": "store_true", "help": "other measures of unlike rows"},
     "unlike": {"action": "store_true", "help": "rows that are told to be unlike"},
     "speed": {"action": "store_true", "help": "times at 70,000 points"},
     "seeds": {"type": int, "default": 1},
@@ -156,49 +152,6 @@ def lost(neighbors: np.ndarray, embedding: np.ndarray) -> np.ndarray:
     return 1 - (neighbors[:, :, None] == shown[:, None]).any(axis=2).mean(axis=1)
 
 
-# --- Others that were tried to tell unlike rows
-
-N_WIDE = 60
-NARROW_LIMIT = 2
-"""Of isolation by the neighbours alone."""
-
-
-def narrow(graph: NeighborGraph) -> np.ndarray:
-    """Return isolation by what is usual among the neighbours alone."""
-    mean = graph.distances.mean(axis=1)
-    return mean / np.maximum(np.median(mean[graph.indices], axis=1), 1e-12)
-
-
-def outlier_factor(graph: NeighborGraph) -> np.ndarray:
-    """Return the local outlier factor (Breunig and others, 2000)."""
-    reach = np.maximum(graph.distances[:, -1][graph.indices], graph.distances)
-    density = 1 / reach.mean(axis=1)
-    return density[graph.indices].mean(axis=1) / density
-
-
-def reverse_rank(graph: NeighborGraph, wide: NeighborGraph) -> np.ndarray:
-    """Return at which place, on average, its neighbours have a row among their own."""
-    own = np.arange(len(graph.indices))[:, None, None]
-    is_it = wide.indices[graph.indices] == own
-    place = np.where(is_it.any(axis=2), is_it.argmax(axis=2), N_WIDE)
-    return place.mean(axis=1)
-
-
-def mutual_distance(graph: NeighborGraph, wide: NeighborGraph) -> np.ndarray:
-    """Return 1 - mutual proximity (Schnitzer and others, 2012), by normal curves."""
-    from scipy.stats import norm
-
-    middle, spread = wide.distances.mean(axis=1), wide.distances.std(axis=1)
-    near = norm.sf((graph.distances.T - middle) / spread).T
-    theirs = middle[graph.indices], spread[graph.indices]
-    return 1 - (near * norm.sf((graph.distances - theirs[0]) / theirs[1])).mean(axis=1)
-
-
-def summed_ranks(*measures: np.ndarray) -> np.ndarray:
-    """Return the sum of the ranks, so that no measure has a weight of its own."""
-    return sum(measured.argsort().argsort() for measured in measures)
-
-
 # --- Planted errors
 
 
@@ -258,8 +211,7 @@ def auc(is_wrong: np.ndarray, measured: np.ndarray) -> float:
 class Map:
     """A map of some rows, and what each measure says of its points."""
 
-    def __init__(self, X: np.ndarray, seed: int, is_tried: bool = False) -> None:
-        self._is_tried = is_tried
+    def __init__(self, X: np.ndarray, seed: int) -> None:
         self.X = np.ascontiguousarray(X, np.float32)
         self.graph = knn_graph(self.X, N_NEIGHBORS, search="exact")
         self.model = EmbeddingGame(random_state=seed).fit(self.X)
@@ -269,45 +221,20 @@ class Map:
     def on(self, embedding: np.ndarray) -> dict[str, np.ndarray]:
         """Return the measures that need nothing but a map and the data."""
         neighbors, distances = self.graph.indices, self.graph.distances
-        first = {
+        return {
             "stretch": stretch(neighbors, embedding),
             "isolation": isolation(neighbors, distances),
-        }
-        if self._is_tried:
-            return first
-        return first | {
             "1 - recall": lost(neighbors, embedding),
             "scDEED": scdeed(self.X, embedding),
         }
 
     def all(self) -> dict[str, np.ndarray]:
         """Return all measures; those of LOO-map and pressure need the fitted map."""
-        if self._is_tried:
-            return self.tried()
         length = float(np.median(self.graph.distances[:, -1]))
         return self.on(self.embedding) | {
             "perturbation": perturbation(self.model, self.X, length),
             "singularity": singularity(self.model, self.embedding),
             "pressure": self.model.pressure_,
-        }
-
-    def tried(self) -> dict[str, np.ndarray]:
-        """Return stretch, isolation, and what could stand in the place of it."""
-        found, graph = self.on(self.embedding), self.graph
-        wide = knn_graph(self.X, N_WIDE, search="exact")
-        n = 2 * N_NEIGHBORS
-        more = replace(
-            wide, indices=wide.indices[:, :n], distances=wide.distances[:, :n]
-        )
-        mean = graph.distances.mean(axis=1)
-        return found | {
-            "neighbours alone": narrow(graph),
-            "30 neighbours alone": narrow(more),
-            "LOF": outlier_factor(graph),
-            "reverse rank": reverse_rank(graph, wide),
-            "mutual proximity": mutual_distance(graph, wide),
-            "among map neighbours": mean / np.median(mean[self.shown], axis=1),
-            "isolation and stretch": summed_ranks(*found.values()),
         }
 
 
@@ -324,11 +251,11 @@ def judged(
 
 
 def judgements(
-    data: Input, guest: Input | None, seed: int, is_tried: bool
+    data: Input, guest: Input | None, seed: int
 ) -> Iterator[tuple[str, dict[str, Any] | None]]:
     """Yield each kind of error, and how well it is found."""
     rng = np.random.default_rng(seed)
-    plain = Map(data.X, seed, is_tried)
+    plain = Map(data.X, seed)
     labels = np.unique(data.labels, return_inverse=True)[1]
     own = (labels[plain.graph.indices] == labels[:, None]).mean(axis=1) > 0.5
     wrong = own & ((labels[plain.shown] == labels[:, None]).mean(axis=1) < 0.5)
@@ -339,7 +266,7 @@ def judgements(
     if guest is not None:
         planted.append(("stray rows", with_strays(data, guest, rng)))
     for kind, (changed_data, is_bad) in planted:
-        one = Map(changed_data.X, seed, is_tried)
+        one = Map(changed_data.X, seed)
         yield kind, judged(one.all(), is_bad, is_bad[one.shown].mean(axis=1) < 0.5)
 
 
@@ -385,7 +312,7 @@ def published(args: Any, seed: int) -> list[dict[str, Any]]:
     told = []
     for kind, images in strays.items():
         labels = np.repeat([*clusters, -1], [*[N_EACH] * 3, len(images)])
-        one = Map(np.concatenate([X, images]), seed, args.tried)
+        one = Map(np.concatenate([X, images]), seed)
         found, is_stray = one.all(), labels < 0
         for cluster in clusters:
             near = (labels[one.shown] == cluster).mean(axis=1) >= 0.5
@@ -446,13 +373,11 @@ def _planted(data: Input, guest: Input, seed: int) -> dict[str, int]:
     """Return how many planted rows are told, and how many others."""
     strays, is_stray = with_strays(data, guest, np.random.default_rng(seed))
     graph = _graph(strays.X)
-    is_told, by_others = _isolated(graph) > UNLIKE, narrow(graph) > NARROW_LIMIT
+    is_told = _isolated(graph) > UNLIKE
     return {
         "planted": int(is_stray.sum()),
         "of them told": int((is_told & is_stray).sum()),
         "others told": int((is_told & ~is_stray).sum()),
-        "planted, neighbours alone": int((by_others & is_stray).sum()),
-        "others, neighbours alone": int((by_others & ~is_stray).sum()),
     }
 
 
@@ -487,7 +412,7 @@ def main() -> None:
         some = data.some(MOST_ROWS)
         guest = load(GUESTS[data.name], args)
         for seed in range(args.seeds):
-            for kind, found in judgements(some, guest, seed, args.tried):
+            for kind, found in judgements(some, guest, seed):
                 if found is not None:
                     start = {"input": f"{data.name}, {len(some.X):,}", "kind": kind}
                     rows.append(start | found)

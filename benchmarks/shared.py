@@ -32,7 +32,7 @@ from napari_embedding_game.core.types import GameSettings, Snapshot
 QUICK_ROWS = 3_000
 GROWN_ROWS, GROWN_BETWEEN = 150_000, 15
 """Rows of a set that is made larger, drawn between so many neighbours."""
-PACKAGES = ("numpy", "numba", "torch", "faiss-cpu", "umap-learn", "napari")
+PACKAGES = ("numpy", "numba", "torch", "umap-learn", "napari")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "napari_embedding_game"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
-FILE = re.compile(
-    r"`((?:core|data|session|ui|papers|tests|tools)/[\w/]*(?:\.py)?)`"
-)
+FILE = re.compile(r"`((?:core|data|session|ui|papers|tests|tools)/[\w/]*(?:\.py)?)`")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

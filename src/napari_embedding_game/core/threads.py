@@ -2,7 +2,7 @@
 
 In napari the window needs a core too, and a parallel region waits for its
 slowest thread: with one of two cores held, small data take much longer with two
-threads than with one (``python benchmarks/threads.py``).  So small work is serial,
+threads than with one (``benchmarks/threads.py``, b9dd4b2).  So small work is serial,
 and large work leaves a core free where there are more than two.
 """
 

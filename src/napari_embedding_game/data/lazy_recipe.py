@@ -3,7 +3,7 @@
 The steps are those of :mod:`~.recipe`, on chunks of cells that are read when they are
 needed; the principal components are those of the covariance of the genes, which is
 small (``svd_solver="covariance_eigh"``).  In memory are some chunks at a time, and some
-8 kB that Dask keeps for each cell (``docs/measuring.md``).  What it leaves behind is an
+8 kB that Dask keeps for each cell.  What it leaves behind is an
 array of components, for :class:`~.formats.lazy_rows.LazyRows`.
 """
 

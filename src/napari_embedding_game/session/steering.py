@@ -72,7 +72,7 @@ def redimensioned(
     A new coordinate begins as noise that was averaged over neighbours in the data many
     times, and has nothing of the others in it: groups come to lie in front of one
     another, and each stays whole.  (Without neighbours it is small noise, from which
-    maps stay thin; ``python benchmarks/dimensions.py``.)  Fewer dimensions are the
+    maps stay thin; ``benchmarks/dimensions.py``, b9dd4b2.)  Fewer dimensions are the
     first principal axes of the points, turned so that the map stands as its first
     coordinates did.
 

@@ -6,7 +6,7 @@ steps suit the map: near 1 each step goes on where the last one went and could b
 longer, near 0 each takes back the one before and is too long; random directions give
 0.23.  A rate grows by the factor exp(0.2 (length - wanted)) in each step, up to the
 reach of the kernel: landmarks that step further than that lose the points they stand
-for (``python benchmarks/rates.py --reach``).
+for (``benchmarks/rates.py --reach``, b9dd4b2).
 
 In evolution strategies this is the control of the step by the path's length.  The
 wanted length is small while the repulsion is weak, so that the points search, and

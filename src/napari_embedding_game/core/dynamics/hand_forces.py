@@ -32,7 +32,8 @@ STIFFNESS = 0.1
 FASTEST = 0.02
 """Longest way in an iteration, as a share of the map's radius, where there is time
 enough: a class of digits that is dragged by a radius loses 0.003 of its neighbours'
-recall, 0.025 where it may go four times as fast (``python benchmarks/hand_forces.py``).
+recall, 0.025 where it may go four times as fast (``benchmarks/hand_forces.py``,
+b9dd4b2).
 """
 APART = 2.5
 """Distance of the middles of two sets that are torn apart, where 1 is that at which

@@ -38,7 +38,7 @@ class PlayerRMS(torch.optim.Optimizer):
     With momentum 0 (``update="omd"``, online mirror descent) this is the update of
     the paper's Alg. 1.  ``update="optimistic"`` puts 2 g_t - g_t-1 in the place of
     the direction g: it expects the next to differ from the last as the last did from
-    the one before (paper 2's learners; ``python benchmarks/learners.py`` measures
+    the one before (paper 2's learners; ``benchmarks/learners.py``, b9dd4b2, measures
     them).
 
     A group's ``scale`` (N, 1), if it has one, divides each row of g before all this:
@@ -231,7 +231,7 @@ def _cosine_to_a_hundredth(done: float) -> float:
 
 def _growing_to_half(done: float) -> float:
     # Weak repulsion first lets the points sort themselves before they are spread:
-    # `python benchmarks/schedules.py` compares this with other ways to begin.
+    # `benchmarks/schedules.py`, b9dd4b2, compares this with other ways to begin.
     return math.pow(0.003, max(0.0, 1 - 2 * done))
 
 

@@ -26,7 +26,7 @@ class OptimizerRules:
         Largest maps, where all pairs are gone through one by one.  With digits of
         MNIST a step takes 1 s then on one slow core, and factoring the Laplacian for
         the spectral direction 13 s, which cannot be stopped
-        (``python benchmarks/descents.py``).
+        (``benchmarks/descents.py``, b9dd4b2).
     """
 
     is_minimizer: bool = True

@@ -1,7 +1,7 @@
 """The nearest neighbours of every point: the graph that the game is played on.
 
 Which search runs is decided by :func:`choose_search`, from this table
-(``python benchmarks/neighbours.py`` and ``neighbours_scaling.py`` measure it):
+(``python benchmarks/neighbours_scaling.py`` measures it):
 
 ===========  ============================================  =========================
 search       used for                                      what it is
