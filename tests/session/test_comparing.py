@@ -165,9 +165,9 @@ def test_another_map_joins_those_side_by_side_and_replaces_itself(session):
 
 def test_side_by_side_comes_before_the_groups_of_a_column(session):
     column = session.splitting
-    session.dataset.obs["sample"] = pd.Categorical(["a", "b"] * 20)
+    samples = pd.Categorical(["a", "b"] * 20)
+    session.dataset.add_taught("sample", samples, np.ones(40), {})
     session.look.split_by = "sample"
-    column._known = None
     assert column.is_shown
     begin(session)
     session.comparing.lay_side_by_side(True)

@@ -230,8 +230,9 @@ def test_a_rename_shows_in_title_table_and_legend(qtbot, played, session, dock):
 
 
 def test_purity_is_that_of_the_chosen_column(qtbot, played, session, dataset):
-    dataset.obs["side"] = pd.Categorical(["left"] * 25 + ["right"] * 15)
-    session.dataset_changed.emit(dataset)
+    sides = pd.Categorical(["left"] * 25 + ["right"] * 15)
+    dataset.add_taught("side", sides, np.ones(40), {})
+    session.columns_changed.emit()
     played.details.column.value = "side"
     model = played.clusters.table.clusters
     qtbot.waitUntil(lambda: model.rowCount() == 4)

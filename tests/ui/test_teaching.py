@@ -353,6 +353,7 @@ def test_columns_that_come_to_data_without_any_are_offered(inspector, session):
     bare = replace(session.dataset, obs=pd.DataFrame(index=session.dataset.obs.index))
     session.load(bare)
     assert inspector.details.column.value is None
-    session.dataset.obs["a"] = pd.Categorical(["x", "y"] * 20)
+    classes = pd.Categorical(["x", "y"] * 20)
+    session.dataset.add_taught("a", classes, np.ones(40), {})
     session.columns_changed.emit()
     assert inspector.details.column.value == "a"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +38,10 @@ class Dataset:
 
     Made by the readers, which have checked it: ``X`` is finite, has at least
     two rows, and its rows are not all the same.
+
+    Columns come and go by the methods alone.  These put another frame and other
+    mappings in the place of the former ones, which stay as they are: whether anything
+    has changed is seen by the identity of ``obs``, and any thread may read it.
     """
 
     name: str
@@ -86,7 +91,7 @@ class Dataset:
     known."""
     scores: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Genes of the sets that were scored since, by their column of ``obs``."""
-    worked_out: set[str] = field(default_factory=set)
+    worked_out: frozenset[str] = frozenset()
     """Columns of ``obs`` that were worked out of a map since."""
     taught: dict[str, Examples] = field(default_factory=dict)
     """Examples of the classes that were taught since, by their column of ``obs``."""
@@ -94,6 +99,9 @@ class Dataset:
     """Labels that were predicted since from a reference, by their column of ``obs``."""
     missing_reason: str = ""
     """Where ``X`` has no columns: a sentence that says why, and the way out."""
+    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What was worked out of ``X`` and the source, which never change; of frozen copies
+    as well."""
 
     def __post_init__(self) -> None:
         if self.profile is None:
@@ -151,9 +159,6 @@ class Dataset:
             notes=(*self.notes, *notes),
             images=None if images is None else images[rows],
             texts=texts,
-            scores=dict(self.scores),
-            worked_out=set(self.worked_out),
-            taught=dict(self.taught),
             predicted={k: one.take(rows) for k, one in self.predicted.items()},
         )
 
@@ -167,6 +172,13 @@ class Dataset:
             notes=(*self.notes, *notes),
         )
 
+    def frozen(self) -> Dataset:
+        """Return the dataset as it is now, for other threads; nothing large is copied.
+
+        Columns that come later are not in it.
+        """
+        return copy(self)
+
     def add_score(
         self, name: str, values: NDArray[np.floating], genes: Sequence[str]
     ) -> None:
@@ -178,8 +190,7 @@ class Dataset:
         values : array, shape (n,)
         genes : sequence of str
         """
-        self.obs.insert(self.obs.shape[1], name, values)
-        self.scores[name] = tuple(genes)
+        self._take_up({name: values}, scores={**self.scores, name: tuple(genes)})
 
     def add_column(self, name: str, values: NDArray[np.floating]) -> str:
         """Add to ``obs`` what was worked out of a map, or replace it; return its name.
@@ -190,15 +201,8 @@ class Dataset:
             A column of the file that has this name stays: a number is added.
         values : array, shape (n,)
         """
-        wanted, number = name, 1
-        while name in self.obs.columns and name not in self.worked_out:
-            number += 1
-            name = f"{wanted} {number}"
-        if name in self.obs:
-            del self.obs[name]
-        # Rows may be some of a larger table, of which pandas warns where one is set.
-        self.obs.insert(self.obs.shape[1], name, values)
-        self.worked_out.add(name)
+        name = self._free(name, self.worked_out, ("",))
+        self._take_up({name: values}, worked_out=self.worked_out | {name})
         return name
 
     def add_taught(
@@ -219,17 +223,11 @@ class Dataset:
             Of the class; goes into a column whose name ends in "_confidence".
         examples : Examples
         """
-        wanted, number = name, 1
-        while name not in self.taught and not {name, name + CONFIDENCE}.isdisjoint(
-            self.obs.columns
-        ):
-            number += 1
-            name = f"{wanted} {number}"
-        for column, values in ((name, classes), (name + CONFIDENCE, confidence)):
-            if column in self.obs:
-                del self.obs[column]
-            self.obs.insert(self.obs.shape[1], column, values)
-        self.taught[name] = dict(examples)
+        name = self._free(name, self.taught, ("", CONFIDENCE))
+        self._take_up(
+            {name: classes, name + CONFIDENCE: confidence},
+            taught={**self.taught, name: dict(examples)},
+        )
         return name
 
     def add_predicted(self, predicted: PredictedLabels) -> str:
@@ -245,20 +243,37 @@ class Dataset:
             Of the n rows.
         """
         wanted = predicted.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
+        name = self._free(wanted, self.predicted, predicted.columns)
+        former = self.predicted.get(name, predicted)
+        self._take_up(
+            {name + ending: values for ending, values in predicted.columns.items()},
+            gone=[name + ending for ending in former.columns],
+            predicted={**self.predicted, name: predicted},
+        )
+        return name
+
+    def _free(self, wanted: str, own: Container[str], endings: Iterable[str]) -> str:
+        """Return a name of which no column of the file has any of the endings."""
         name, number = wanted, 1
-        while name not in self.predicted and not {
-            name + ending for ending in predicted.columns
-        }.isdisjoint(self.obs.columns):
+        while name not in own and not {name + end for end in endings}.isdisjoint(
+            self.obs.columns
+        ):
             number += 1
             name = f"{wanted} {number}"
-        former = self.predicted.get(name, predicted)
-        for ending in former.columns:
-            if name + ending in self.obs:
-                del self.obs[name + ending]
-        for ending, values in predicted.columns.items():
-            self.obs.insert(self.obs.shape[1], name + ending, values)
-        self.predicted[name] = predicted
         return name
+
+    def _take_up(
+        self, columns: Mapping[str, Any], gone: Iterable[str] = (), **records: Any
+    ) -> None:
+        """Put a frame with these columns, the last ones, in the place of ``obs``."""
+        obs = self.obs.copy(deep=False)
+        for name in {*gone, *columns}.intersection(obs.columns):
+            del obs[name]
+        # Rows may be some of a larger table, of which pandas warns where one is set.
+        for name, values in columns.items():
+            obs.insert(obs.shape[1], name, values)
+        for name, value in {"obs": obs, **records}.items():
+            object.__setattr__(self, name, value)
 
     def _check_lengths(self) -> None:
         n, n_columns = self.X.shape

@@ -81,10 +81,9 @@ class GroupChoice:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._aside: tuple[Dataset, NDArray[np.bool_]] | None = None
-        self._of_levels: dict[object, bool] = {}
-        """Whether a column is of few levels: to find out of many rows takes long."""
-        session.dataset_changed.connect(self._forget)
-        session.columns_changed.connect(self._forget)
+        self._of_levels: tuple[object, dict[object, bool]] = None, {}
+        """The metadata, and whether a column is of few levels: to find out of many rows
+        takes long."""
 
     @property
     def aside(self) -> NDArray[np.bool_] | None:
@@ -142,9 +141,6 @@ class GroupChoice:
             return Groups(inside, outside)
         return Groups(chosen, None)
 
-    def _forget(self) -> None:
-        self._of_levels = {}
-
     def _of_columns(
         self, obs: pd.DataFrame, rows: NDArray[np.intp]
     ) -> Iterator[tuple[str, Against]]:
@@ -153,11 +149,14 @@ class GroupChoice:
         Both ways round of two levels; of more the first with the others, which stands
         for all that can be chosen.
         """
+        if self._of_levels[0] is not obs:
+            self._of_levels = obs, {}
+        are_known = self._of_levels[1]
         for column in obs.columns[~obs.columns.duplicated(keep=False)]:
             values = obs[column]
-            if column not in self._of_levels:
-                self._of_levels[column] = _is_of_levels(values)
-            if not self._of_levels[column]:
+            if column not in are_known:
+                are_known[column] = _is_of_levels(values)
+            if not are_known[column]:
                 continue
             name, levels = str(column), _levels_in(values, rows)
             if is_of_many(levels):

@@ -39,7 +39,7 @@ class Hiding:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._known: tuple[Dataset, HiddenLevels, object] | None = None
+        self._known: tuple[object, HiddenLevels, object] | None = None
         self._mask: NDArray[np.bool_] | None = None
         session.look.events.hidden.connect(self._on_look)
         session.dataset_changed.connect(self._check, max_args=0)
@@ -56,14 +56,14 @@ class Hiding:
         labels = session.clusters.labels if is_by_cluster else None
         known = self._known
         is_known = known is not None and (
-            known[0] is dataset and known[1] == hidden and known[2] is labels
+            known[0] is dataset.obs and known[1] == hidden and known[2] is labels
         )
         if not is_known:
             mask = self._find(dataset, hidden)
             self._mask = None if mask is None or not mask.any() else mask
             if self._mask is not None:
                 self._mask.setflags(write=False)
-            self._known = dataset, hidden, labels
+            self._known = dataset.obs, hidden, labels
         return self._mask
 
     @property
@@ -174,7 +174,6 @@ class Hiding:
         self.changed.emit()
 
     def _on_columns(self) -> None:
-        self._known = None  # a column may have been written anew
         self._check()
         if self._session.look.hidden.levels:
             self.changed.emit()

@@ -372,13 +372,15 @@ class MapTree:
     # To and from a file
 
     def capture(self) -> SavedSession | None:
-        """Return all maps as they are now; None before there are any data."""
+        """Return all maps as they are now, for any thread; None without data."""
         if self._session.dataset is None:
             return None
         self._rest()
-        keys, boxes = [place.key for place in self.places], self._session.boxes
+        maps, boxes = [self._maps[p.key] for p in self.places], self._session.boxes
         return SavedSession(
-            maps=tuple(replace(self._maps[key], boxes=boxes) for key in keys),
+            maps=tuple(
+                replace(one, boxes=boxes, dataset=one.dataset.frozen()) for one in maps
+            ),
             current=self._current,
             saved_at=archive.now(),
         )

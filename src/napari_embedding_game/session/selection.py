@@ -122,11 +122,12 @@ class Selection:
 
     def follow(self, labels: NDArray[np.integer]) -> None:
         """Take over the (n,) cluster ids; those that no longer exist are dropped."""
-        if len(labels) != len(self._labels):
-            self._drawn = None
+        are_others = len(labels) != len(self._labels)
         self._labels = labels
         if self._drawn is None:
             self._points = None
+        elif are_others:
+            self._set(())
         if self._clusters:
             left = set(np.unique(labels).tolist())
             self._set(c for c in self._clusters if c in left)

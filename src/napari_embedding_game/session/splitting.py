@@ -6,6 +6,7 @@ whole.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,11 @@ class Split:
     """The layout as it was."""
     room: Room
     """Of each panel."""
+
+    def is_as(self, other: Split) -> bool:
+        """Return whether the same points are in panels of the same names."""
+        names, others = ([p.name for p in s.panels.panels] for s in (self, other))
+        return names == others and np.array_equal(self.of_points, other.of_points)
 
     def turned(self, facing: NDArray[np.floating]) -> Split:
         """Return the same panels as they stand where the camera has turned."""
@@ -112,12 +118,15 @@ class Splitting:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._of: tuple[Snapshot, str, NDArray[np.bool_] | None] | None = None
+        self._of: tuple[object, ...] = ()
+        """What :attr:`_split` is of: layout, metadata, column and hidden points."""
         self._split: Split | None = None
-        self._known: tuple[Dataset | None, frozenset[str]] | None = None
+        self._known: tuple[object, frozenset[str]] = None, frozenset()
+        """The metadata, and the columns that they can be split by."""
         self._told = False
         session.look.events.split_by.connect(self._tell)
         session.hiding.changed.connect(self._on_hidden)
+        session.columns_changed.connect(self._on_columns)
         session.state_changed.connect(self.check, max_args=0)
         session.comparing.laid_out.connect(self.check, max_args=0)
 
@@ -139,24 +148,27 @@ class Splitting:
     def _has_column(self, by: str) -> bool:
         """Return whether the data can be split by a column; asked at each move."""
         dataset = self._session.dataset
-        if self._known is None or self._known[0] is not dataset:
-            self._known = dataset, frozenset(split_columns(dataset))
-        return by in self._known[1]
+        if dataset is not None and self._known[0] is not dataset.obs:
+            self._known = dataset.obs, frozenset(split_columns(dataset))
+        return dataset is not None and by in self._known[1]
 
     def of(self, snapshot: Snapshot) -> Split | None:
         """Return a layout of the session's map as it is drawn; None if it is whole."""
         if not self.is_shown:
-            self._of = self._split = None
+            self._of, self._split = (), None
             return None
+        assert self._session.dataset is not None
         by, hidden = self._session.look.split_by, self._session.hiding.mask
-        of = self._of
-        is_known = of is not None and of[0] is snapshot and of[1] == by
-        facing = self._session.facing
-        if self._split is None or not is_known or of is None or of[2] is not hidden:
-            assert self._session.dataset is not None
-            column = self._session.dataset.obs[by]
-            self._split = split(snapshot, column, hidden, facing)
-            self._of = snapshot, by, hidden
+        obs, facing = self._session.dataset.obs, self._session.facing
+        of = snapshot, obs, hidden, by
+        is_known = (
+            bool(self._of)
+            and self._of[3] == by
+            and all(map(operator.is_, of[:3], self._of))
+        )
+        if self._split is None or not is_known:
+            self._split = split(snapshot, obs[by], hidden, facing)
+            self._of = of
         elif not self._split.panels.is_turned_to(facing):
             self._split = self._split.turned(facing)
         return self._split
@@ -170,6 +182,16 @@ class Splitting:
 
     def _on_hidden(self) -> None:
         if self.is_shown:
+            self._tell()
+
+    def _on_columns(self) -> None:
+        """Move the points whose group was written anew."""
+        former = self._split
+        if former is None or not self.is_shown:
+            self.check()
+            return
+        now = self.of(former.whole)
+        if now is None or not now.is_as(former):
             self._tell()
 
     def _tell(self, *event: object) -> None:

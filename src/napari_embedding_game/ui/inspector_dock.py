@@ -250,8 +250,9 @@ class InspectorDock(QWidget):
             if present in self.details.column.choices:  # else there was none
                 with self.details.column.changed.blocked():
                     self.details.column.value = present
+            self.details.plate.set_dataset(dataset)
             self.clusters.search.forget()
-            self.details.scatter.forget_names()
+            self.refresh()
 
     def _on_linked(self) -> None:
         self.details.set_source(self._session.dataset, self._linked.current)

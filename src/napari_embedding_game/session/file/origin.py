@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,7 +46,8 @@ class Origin:
     """As ``Dataset.provenance``: the recipe with its numbers."""
 
 
-_KNOWN: WeakKeyDictionary[Dataset, Origin] = WeakKeyDictionary()
+_KNOWN = "origin"
+"""Where :attr:`Dataset.known` has it."""
 _MOST_COLUMNS = 1000
 
 _Stamp = tuple[tuple[str, int, int], ...]
@@ -67,7 +67,7 @@ def origin_of(dataset: Dataset, *, reads_source: bool = True) -> Origin:
         Whether the file may be read for its SHA-256, which takes minutes for a large
         one.  Data without are known again by the SHA-256 of their numbers.
     """
-    known = _KNOWN.get(dataset) or _without_hash(dataset)
+    known: Origin = dataset.known.get(_KNOWN) or _without_hash(dataset)
     if not known.sha256:
         source = dataset.source
         if source is None:
@@ -75,7 +75,7 @@ def origin_of(dataset: Dataset, *, reads_source: bool = True) -> Origin:
         else:
             digest = _hash_of(source.absolute(), reads=reads_source)
         known = replace(known, sha256=digest)
-    _KNOWN[dataset] = known
+    dataset.known[_KNOWN] = known
     return known
 
 
@@ -156,7 +156,7 @@ def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Dataset:
                 part = dataset.subset(kept[dataset.kept])
             if fingerprint(part.X) == origin.x_sha256:
                 part = part.named_space(origin.space)
-                _KNOWN[part] = origin
+                part.known[_KNOWN] = origin
                 return part
     raise DataError(
         f"{origin.name} gives other numbers for {origin.space} now than when the "

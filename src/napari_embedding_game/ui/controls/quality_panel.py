@@ -241,6 +241,7 @@ class QualityPanel(Fold):
             session.restored,
             session.looked_back,
             session.dataset_changed,
+            session.columns_changed,
             session.look.events.color_by,
         ):
             self._connections.connect(signal, self._on_change)

@@ -109,8 +109,9 @@ class ClusterPane(QWidget):
         dataset = self._session.dataset
         if dataset is None or column not in dataset.obs:
             return None
-        if self._levels is None or self._levels[:2] != (dataset, column):
-            values = dataset.obs[column]
+        obs, known = dataset.obs, self._levels
+        if known is None or known[0] is not obs or known[1] != column:
+            values = obs[column]
             levels = None if is_continuous(values) else as_levels(values).rename(column)
-            self._levels = (dataset, column, levels)
-        return self._levels[2]
+            self._levels = known = obs, column, levels
+        return known[2]

@@ -56,6 +56,8 @@ class PlatePane(QWidget):
         super().__init__()
         self._session = session
         self._dataset: Dataset | None = None
+        self._obs: object = None
+        """Its metadata, of which each change makes another frame."""
         self._plates: tuple[Plate, ...] = ()
         self._clusters: tuple[int, ...] = ()
         """Those that were chosen last; a click on a well does not change them."""
@@ -79,11 +81,13 @@ class PlatePane(QWidget):
 
     def set_dataset(self, dataset: Dataset | None) -> None:
         """Take up other data; :attr:`has_plate` tells whether they are of a plate."""
-        if dataset is self._dataset:
+        obs = None if dataset is None else dataset.obs
+        if dataset is self._dataset and obs is self._obs:
             return
-        self._dataset = dataset
+        if dataset is not self._dataset:
+            self._clusters = ()
+        self._dataset, self._obs = dataset, obs
         self._plates = () if dataset is None else plates_of(dataset)
-        self._clusters = ()
         self._offer()
         self.refresh()
 

@@ -47,6 +47,8 @@ class ScatterPane(QWidget):
         self._session = session
         self._palette = palette
         self._dataset: Dataset | None = None
+        self._obs: object = None
+        """Its metadata, of which each change makes another frame."""
         self._axes: tuple[Axis, Axis] | None = None
         self._gated: np.ndarray | None = None
         self._names = QStringListModel(self)
@@ -68,18 +70,14 @@ class ScatterPane(QWidget):
         super().showEvent(event)
         self.refresh()
 
-    def forget_names(self) -> None:
-        """Offer other columns when it is next refreshed."""
-        self._dataset = None
-        self.refresh()
-
     def refresh(self) -> None:
         """Show the present data in the colours of the present clusters."""
         if not self.isVisible():
             return
         dataset = self._session.dataset
-        if dataset is not self._dataset:
-            self._dataset = dataset
+        obs = None if dataset is None else dataset.obs
+        if dataset is not self._dataset or obs is not self._obs:
+            self._dataset, self._obs = dataset, obs
             self._names.setStringList([] if dataset is None else axis_names(dataset))
             self._axes = None
             self._on_names()

@@ -44,6 +44,7 @@ def are_many_names(session: Session) -> bool:
 _known: WeakKeyDictionary[Dataset, tuple[object, dict[str, Sequence[str]]]] = (
     WeakKeyDictionary()
 )
+"""By dataset: its metadata, of which each change makes another frame, and the names."""
 
 
 def _names_of_data(dataset: Dataset) -> dict[str, Sequence[str]]:
@@ -51,9 +52,8 @@ def _names_of_data(dataset: Dataset) -> dict[str, Sequence[str]]:
 
     A million names of rows take longer to look at than anything else here.
     """
-    state = (tuple(dataset.obs.columns), value_word(dataset))
-    if dataset not in _known or _known[dataset][0] != state:
-        _known[dataset] = state, _find_names(dataset)
+    if dataset not in _known or _known[dataset][0] is not dataset.obs:
+        _known[dataset] = dataset.obs, _find_names(dataset)
     return _known[dataset][1]
 
 

@@ -378,14 +378,17 @@ class BySimilarity(_ByRank):
     """By how similar each point is to the selected ones in the data."""
 
     nothing = NOTHING_SIMILAR
+    _of: tuple[object, str] | None = None
     _rows: NDArray[np.integer] | None = None
     _found: NDArray[np.float32] | None = None
 
     def values(self) -> NDArray[np.floating] | None:
-        """Return the similarities, worked out once for a selection."""
-        rows = self._session.selection.rows
-        if self._rows is None or not np.array_equal(rows, self._rows):
-            self._rows, self._found = rows, similarity(self._session)
+        """Return the similarities, worked out once for a selection and a distance."""
+        session, rows = self._session, self._session.selection.rows
+        played = session.played
+        of = None if played is None else (session.dataset, played.start.metric)
+        if of != self._of or not np.array_equal(rows, self._rows):
+            self._of, self._rows, self._found = of, rows, similarity(session)
         return self._found
 
     def what(self) -> str:
@@ -454,7 +457,8 @@ def _listed_values(dataset: Dataset, columns: Mapping[str, str]) -> list[str]:
 class _Columns:
     """What takes long to find out of the metadata of many rows."""
 
-    names: tuple[object, ...]
+    obs: pd.DataFrame
+    """The metadata, of which each change makes another frame."""
     by_choice: Mapping[str, str]
     label: str | None
 
@@ -469,11 +473,11 @@ _known: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
 
 def _looked_at(dataset: Dataset) -> _Columns:
     obs, known = dataset.obs, _known.get(dataset)
-    if known is None or known.names != tuple(obs.columns):
+    if known is None or known.obs is not obs:
         usable = [c for c in obs.columns if _is_usable(obs[c])]
         usable.sort(key=lambda c: is_continuous(obs[c]))  # names before numbers
         label = label_column(obs) if dataset.objects is not None else None
-        known = _Columns(tuple(obs.columns), _told_apart(map(str, usable)), label)
+        known = _Columns(obs, _told_apart(map(str, usable)), label)
         _known[dataset] = known
     return known
 

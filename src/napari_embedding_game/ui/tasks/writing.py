@@ -86,6 +86,7 @@ class WritingTask(QObject):
         if dataset is None or result is None:
             self.trouble.emit("There is no map to save yet: press Run first.")
             return
+        dataset = dataset.frozen()
         result = replace(result, cluster_colors=self._workspace.palette.by_id())
         if path.suffix.lower() in CODE:
             self._save_code(path)

@@ -1,0 +1,81 @@
+"""Columns that are written anew: table, panels, lists and files follow them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.autosave import Autosave, find_recovery_files
+from napari_embedding_game.ui.inspector.cluster_table_model import PURITY
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def dataset(dataset):
+    """Of 40 rows one measure parts even from odd ones, another the halves."""
+    X = np.zeros_like(dataset.X)
+    X[1::2, 0] = X[20:, 1] = 9
+    return replace(dataset, X=X, profile=X)
+
+
+@pytest.fixture
+def window_of_two(play, inspector):
+    """Both docks beside a finished map, whose clusters are 10 rows each."""
+    play()
+    inspector.resize(1_400, 400)
+    inspector.show()
+    return inspector
+
+
+def learn(qtbot, inspector, *boxes):
+    """Sort these rows into the boxes of the tab Teach, and press Learn."""
+    pane, session = inspector.details.teach, inspector.workspace.session
+    inspector.details.tabs.setCurrentWidget(pane)
+    for box, rows in zip(pane.boxes, boxes, strict=True):
+        session.selection.select_points(np.array(rows))
+        QTest.mouseClick(box.put, LEFT)
+    QTest.mouseClick(pane.learn, LEFT)
+    qtbot.waitUntil(lambda: pane.learn.isEnabled())
+
+
+def purities(inspector):
+    model = inspector.clusters.table.model()
+    rows = range(model.rowCount())
+    return [model.data(model.index(row, PURITY)) for row in rows]
+
+
+def test_what_is_learned_a_second_time_is_seen_everywhere(
+    qtbot, window_of_two, session, dock
+):
+    inspector = window_of_two
+    learn(qtbot, inspector, range(0, 12, 2), range(1, 12, 2))
+    qtbot.waitUntil(lambda: inspector.details.column.value == "taught")
+    qtbot.waitUntil(lambda: purities(inspector) == ["50%"] * 4)
+    dock.look.split_by.value = "taught"
+    assert [panel.told for panel in session.panels.panels] == ["20", "20"]
+    points = dock.controller.layers.points
+    even = points.data.copy()
+    learn(qtbot, inspector, range(12), range(20, 32))
+    qtbot.waitUntil(lambda: purities(inspector) == ["100%"] * 4)
+    halves = points.data[:, 1]
+    assert halves[:20].max() < halves[20:].min()
+    assert not np.array_equal(even, points.data)
+
+
+def test_a_file_has_what_there_was_when_its_saving_began(
+    window_of_two, session, tmp_path
+):
+    saver = Autosave(window_of_two.workspace.maps.capture, 0.0, tmp_path)
+    job = saver.job()
+    session.add_column("depth", np.arange(40.0))
+    session.dataset.add_taught("late", np.zeros(40), np.ones(40), {"a": (1,)})
+    job()
+    saver._lock.close()  # as if the program were killed
+    saved = archive.load(find_recovery_files(tmp_path)[0].path).maps[0]
+    assert "late" not in saved.dataset.taught
+    assert not {"late", "depth"} & set(saved.dataset.obs)
+    assert not {"late", "depth"} & set(session.dataset.source_obs)
