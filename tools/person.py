@@ -1,5 +1,8 @@
 """Somebody at the window: uses its menus, its mouse and its keys, and nothing else.
 
+Whatever is done is looked for, and done again where it had no effect, as people do: a
+busy machine loses clicks.  Nothing rests by the clock but films and pictures.
+
 The tutorials of ``docs/`` are gone through with this, once for their pictures
 (``tools/tutorial_pictures.py``) and once as tests.  The state of the session is read,
 to know when to go on and where to click; whatever is *done* is done by a menu of
@@ -13,7 +16,7 @@ import gc
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from qtpy.QtCore import QEvent, QMimeData, QObject, QPoint, QPointF, Qt, QTimer,
 from qtpy.QtGui import QDragEnterEvent, QDropEvent, QWheelEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import (
+    QAbstractButton,
     QAbstractSpinBox,
     QApplication,
     QComboBox,
@@ -36,6 +40,8 @@ from qtpy.QtWidgets import (
 
 SECONDS = 120.0
 """Longest wait for anything."""
+PATIENCE = 0.5
+"""Seconds after which somebody who sees no effect does it again."""
 PLUGIN = "Embedding Game"
 """Submenu of napari's menus."""
 GAME = f"{PLUGIN} (Embedding Game)"
@@ -70,6 +76,64 @@ def trigger(menu: QMenu, *texts: str) -> None:
     action.trigger()
 
 
+def until(done: Callable[[], Any], seconds: float = SECONDS) -> bool:
+    """Let the window work until something is so; return whether it is."""
+    end = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() >= end:
+            return False
+        QApplication.processEvents()
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        time.sleep(0.005)
+    return True
+
+
+def settle() -> None:
+    """Let the window do all that is due now."""
+    due: list[bool] = []
+    QTimer.singleShot(0, lambda: due.append(True))
+    until(lambda: due)
+
+
+def repeat(act: Callable[[], Any], done: Callable[[], Any], what: str) -> None:
+    """Do something until its effect is there; nothing if it is there already.
+
+    Raises
+    ------
+    TimeoutError
+        It never came; names `what`.
+    """
+    end = time.monotonic() + SECONDS
+    while not done():
+        if time.monotonic() >= end:
+            raise TimeoutError(f"did in vain: {what}")
+        act()
+        until(done, PATIENCE)
+
+
+def press(button: QAbstractButton) -> None:
+    """Click on a button until it takes the click."""
+    words = button.text()
+    with _heard(button.clicked) as taken:
+        repeat(lambda: QTest.mouseClick(button, LEFT), lambda: taken, words)
+
+
+def pick(combo: QComboBox, choice: str) -> None:
+    """Click on a box, and on one of the choices that it shows."""
+
+    def click() -> None:
+        view = combo.view()
+        if not view.isVisible():
+            QTest.mouseClick(combo, LEFT)
+            until(view.isVisible, PATIENCE)
+        item = view.model().index(combo.findText(choice), 0)
+        view.scrollTo(item)
+        # Too soon, Qt takes it for the second half of the click that opened the box.
+        QTest.mouseClick(view.viewport(), LEFT, pos=view.visualRect(item).center())
+
+    repeat(click, lambda: combo.currentText() == choice, f"the choice of {choice}")
+
+
 class Person:
     """Works in a shown napari window with both docks.
 
@@ -83,13 +147,13 @@ class Person:
         self.canvas = viewer.window._qt_viewer.canvas.native
         for title in (GAME, INSPECTOR):
             trigger(viewer.window.plugins_menu, PLUGIN, title)
-            self.rest(0.1)
         self.dock = viewer.window.dock_widgets[GAME]
         self.inspector = viewer.window.dock_widgets[INSPECTOR]
         self.session = self.dock.controller.session
         self.n_clicks = 2 * len((GAME, INSPECTOR))
         """Clicks, menu entries and typed words up to now."""
-        self.rest(0.3)
+        self.wait(lambda: self.inspector.isVisible(), "the docks")
+        settle()
 
     def _count(self, n_clicks: int = 1) -> None:
         self.n_clicks += n_clicks
@@ -104,22 +168,13 @@ class Person:
         TimeoutError
             It took too long; names `what`, and what the window complains about.
         """
-        end = time.monotonic() + SECONDS
-        while not done():
-            self.rest(0.02)
-            if time.monotonic() > end:
-                trouble = self.dock.data.trouble.text()
-                raise TimeoutError(f"waited in vain for {what}: {trouble}")
+        if not until(done):
+            trouble = self.dock.data.trouble.text()
+            raise TimeoutError(f"waited in vain for {what}: {trouble}")
 
     def rest(self, seconds: float) -> None:
-        """Let the window do what it has to."""
-        end = time.monotonic() + seconds
-        while True:
-            QApplication.processEvents()
-            QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-            if time.monotonic() >= end:
-                return
-            time.sleep(0.005)
+        """Let time pass, as films and pictures need it; no test does."""
+        until(lambda: False, seconds)
 
     # Data and run
 
@@ -144,7 +199,6 @@ class Person:
         drop_files(self.viewer, path)
         self.wait(lambda: set(self.viewer.layers) - before, "the layer")
         (layer,) = set(self.viewer.layers) - before
-        self.rest(0.2)
         return layer
 
     def convert_to_labels(self, layer: Any) -> Any:
@@ -153,27 +207,38 @@ class Person:
         view = self.viewer.window._qt_viewer.layers
         row = view.model().index(len(self.viewer.layers) - 1 - place, 0)
         middle = view.visualRect(row).center()
-        QTest.mouseClick(view.viewport(), LEFT, pos=middle)
+        repeat(
+            lambda: QTest.mouseClick(view.viewport(), LEFT, pos=middle),
+            lambda: set(self.viewer.layers.selection) == {layer},
+            "the choice of a layer",
+        )
 
-        def choose() -> None:  # the menu has an event loop of its own
+        def choose() -> None:
             menu = QApplication.activePopupWidget()
-            there = {path[-1]: action for path, action in entries(menu)}
-            there["Convert to Labels"].trigger()
-            menu.close()
+            if isinstance(menu, QMenu):
+                there = {path[-1]: action for path, action in entries(menu)}
+                there["Convert to Labels"].trigger()
+                menu.close()
 
-        QTimer.singleShot(200, choose)
-        QTest.mouseClick(view.viewport(), Qt.MouseButton.RightButton, pos=middle)
-        self.rest(0.2)
+        looks = QTimer()  # the menu has an event loop of its own
+        looks.timeout.connect(choose)
+        looks.start(20)
+        right = Qt.MouseButton.RightButton
+        repeat(
+            lambda: QTest.mouseClick(view.viewport(), right, pos=middle),
+            lambda: layer not in self.viewer.layers,
+            "the menu of a layer",
+        )
+        looks.stop()
         return self.viewer.layers[place]
 
     @contextmanager
     def loading(self) -> Iterator[None]:
         """Wait until what is begun inside has been loaded."""
-        loaded: list[object] = []
-        self.dock.controller.reading.loaded.connect(lambda *_: loaded.append(1))
-        yield
-        self.wait(lambda: loaded, "the data")
-        self.rest(0.2)
+        with _heard(self.dock.controller.reading.loaded) as loaded:
+            yield
+            self.wait(lambda: loaded, "the data")
+        settle()
 
     def prepare_counts(self) -> None:
         """Take the recipe as it is offered."""
@@ -189,23 +254,23 @@ class Person:
         """Press Run, and watch to the end."""
         self.press(self.dock.run.run.native)
         self.wait(lambda: self.session.state == "finished", "the end of the run")
-        self.rest(0.5)
+        settle()
 
     def save(self, path: Path) -> None:
         """Choose Save and the format, and the name of the file."""
-        saved: list[str] = []
-        self.dock.controller.writing.saved.connect(saved.append)
-        with _answered("getSaveFileName", path):
-            self.choose_from(self.dock.run.save.native, path.suffix)
-        self.wait(lambda: saved, "the file")
+        with _heard(self.dock.controller.writing.saved) as saved:
+            with _answered("getSaveFileName", path):
+                self.choose_from(self.dock.run.save.native, path.suffix)
+            self.wait(lambda: saved, "the file")
 
     # Mouse and keys
 
-    def press(self, button: QWidget) -> None:
+    def press(self, button: QAbstractButton) -> None:
         """Scroll a button of the docks into view, and click on it."""
+        self.wait(lambda: button.isVisible() and button.isEnabled(), button.text())
         self.show(button)
         self._count()
-        QTest.mouseClick(button, LEFT)
+        press(button)
 
     def show(self, widget: QWidget) -> None:
         """Turn the mouse wheel over the dock until a widget is in view."""
@@ -215,55 +280,77 @@ class Person:
 
     def choose_from(self, button: QWidget, words: str) -> None:
         """Click on a button that opens a menu, and on an entry of the menu."""
-        self.press(button)
-        self.rest(0.05)
-        menu = QApplication.activePopupWidget()
-        if not isinstance(menu, QMenu):
-            raise LookupError(f"no menu opened at {button}")
+        self.wait(lambda: button.isVisible() and button.isEnabled(), words)
+        self.show(button)
+        self._count(2)
+        menu = button.menu()
         action = next(action for action in menu.actions() if words in action.text())
-        self._count()
-        QTest.mouseClick(menu, LEFT, pos=menu.actionGeometry(action).center())
+
+        def act() -> None:
+            if not menu.isVisible():
+                QTest.mouseClick(button, LEFT)
+                until(menu.isVisible, PATIENCE)
+            QTest.mouseClick(menu, LEFT, pos=menu.actionGeometry(action).center())
+
+        with _heard(action.triggered) as taken:
+            repeat(act, lambda: taken, words)
 
     def click(
         self,
-        world: np.ndarray,
+        place: Callable[[], np.ndarray],
+        done: Callable[[], Any],
         key: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier,
     ) -> None:
         """Click where a place of the world, (row, column), is drawn."""
-        self.rest(0.1)
-        place = self._pixel(world)
-        QTest.mouseMove(self.canvas, place)
+
+        def act() -> None:
+            pixel = self._pixel(place())
+            QTest.mouseMove(self.canvas, pixel)
+            QTest.mouseClick(self.canvas, LEFT, key, pos=pixel)
+
         self._count()
-        QTest.mouseClick(self.canvas, LEFT, key, pos=place)
-        self.rest(0.3)
+        repeat(act, done, "a click on the canvas")
 
-    def click_point(
-        self, row: int, key: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
-    ) -> None:
+    def click_point(self, row: int) -> None:
         """Click on a point of the map."""
-        points = self.dock.controller.layers.points
-        self.click(np.asarray(points.data_to_world(points.data[row]))[-2:], key)
+        chosen = self.session.selection
+        self.click(lambda: self._world(row), lambda: row in chosen.rows)
 
-    def click_object(self, row: int) -> None:
-        """Click on an object in the image."""
+    def click_object(self, row: int, done: Callable[[], Any] | None = None) -> None:
+        """Click on an object in the image, which selects it or does something else."""
         labels = self.dock.controller.workspace.linked.current.labels
-        objects = self.session.dataset.objects
+        objects, chosen = self.session.dataset.objects, self.session.selection
         box = objects.slices(row)
         inside = np.argwhere(labels.data[box] == objects.label_ids[row])
         middle = inside[((inside - inside.mean(axis=0)) ** 2).sum(axis=1).argmin()]
         corner = [side.start for side in box]
-        self.click(np.asarray(labels.data_to_world(corner + middle))[-2:])
+        self.click(
+            lambda: np.asarray(labels.data_to_world(corner + middle))[-2:],
+            done or (lambda: chosen.rows.tolist() == [row]),
+        )
 
     def choose(self, cluster: int) -> None:
         """Click on a cluster's most central point, and wait for the inspector."""
-        self.click_point(self._middle_of(cluster))
+        chosen = self.session.selection
+        self.click(
+            lambda: self._world(self._middle_of(cluster)),
+            lambda: chosen.clusters == (cluster,),
+        )
         self.look_inside()
 
     def choose_too(self, cluster: int) -> None:
         """Ctrl-click on another cluster."""
-        row = self._middle_of(cluster)
-        self.click_point(row, Qt.KeyboardModifier.ControlModifier)
+        chosen = self.session.selection
+        self.click(
+            lambda: self._world(self._middle_of(cluster)),
+            lambda: cluster in chosen.clusters,
+            Qt.KeyboardModifier.ControlModifier,
+        )
         self.look_inside()
+
+    def _world(self, row: int) -> np.ndarray:
+        points = self.dock.controller.layers.points
+        return np.asarray(points.data_to_world(points.data[row]))[-2:]
 
     def _middle_of(self, cluster: int) -> int:
         """Return a cluster's most central point."""
@@ -274,8 +361,12 @@ class Person:
 
     def look_inside(self) -> None:
         """Wait until the inspector tells of what is selected."""
-        self.wait(lambda: self.inspector.report is not None, "the inspector")
-        self.rest(0.5)
+
+        def is_told() -> bool:
+            report, chosen = self.inspector.report, self.session.selection.clusters
+            return report is not None and (not chosen or report.clusters == chosen)
+
+        self.wait(is_told, "the inspector")
 
     def open_tab(self, name: str) -> None:
         """Open a tab of the inspector."""
@@ -283,8 +374,11 @@ class Person:
         (place,) = (i for i in range(tabs.count()) if tabs.tabText(i) == name)
         bar = tabs.tabBar()
         self._count()
-        QTest.mouseClick(bar, LEFT, pos=bar.tabRect(place).center())
-        self.rest(0.3)
+        repeat(
+            lambda: QTest.mouseClick(bar, LEFT, pos=bar.tabRect(place).center()),
+            lambda: tabs.currentIndex() == place,
+            name,
+        )
 
     def markers(self) -> list[str]:
         """Open the markers and read their names."""
@@ -303,10 +397,14 @@ class Person:
     def click_marker(self, row: int) -> None:
         """Click on a gene of the table of markers."""
         table = self.inspector.details.markers.table
-        place = table.visualItemRect(table.item(row, 0)).center()
+        gene = table.item(row, 0)
+        place = table.visualItemRect(gene).center()
         self._count()
-        QTest.mouseClick(table.viewport(), LEFT, pos=place)
-        self.rest(0.3)
+        repeat(
+            lambda: QTest.mouseClick(table.viewport(), LEFT, pos=place),
+            lambda: self.session.look.color_by == gene.text(),
+            gene.text(),
+        )
 
     def sort(self, number: int, n: int) -> None:
         """Sort the first pictures of the selection into a box, one after the other."""
@@ -317,35 +415,51 @@ class Person:
         self.dock.window().activateWindow()
         self.wait(self.dock.isActiveWindow, "the keys")
         self._count(1 + n)
-        QTest.mouseClick(gallery.viewport(), LEFT, pos=place)
+        repeat(
+            lambda: QTest.mouseClick(gallery.viewport(), LEFT, pos=place),
+            lambda: self.session.selection.rows.tolist() == [gallery.shown.rows[0]],
+            "the first picture",
+        )
+        teaching = self.inspector.workspace.teaching
         for _ in range(n):
-            QTest.keyClick(gallery, str(number))
-            self.rest(0.1)
+            before = teaching.points(number - 1).sum()
+            repeat(
+                lambda: QTest.keyClick(gallery, str(number)),
+                lambda before=before: teaching.points(number - 1).sum() > before,
+                f"box {number}",
+            )
 
     def name_box(self, number: int, name: str) -> None:
         """Type the name of a box."""
         self._count()
-        _type(self.inspector.details.teach.boxes[number - 1].name, name)
-        self.rest(0.1)
+        teach = self.inspector.details.teach
+        repeat(
+            lambda: _type(teach.boxes[number - 1].name, name),
+            lambda: self.inspector.workspace.teaching.boxes[number - 1].name == name,
+            name,
+        )
 
     def learn(self) -> None:
         """Learn from the boxes."""
         teach = self.inspector.details.teach
         self.press(teach.learn)
         self.wait(lambda: self.session.look.color_by == "taught", "the classes")
-        self.rest(0.5)
 
     def press_escape(self) -> None:
         """Select nothing."""
         self._count()
-        QTest.keyClick(self.dock, Qt.Key.Key_Escape)
-        self.rest(0.3)
+        repeat(
+            lambda: QTest.keyClick(self.dock, Qt.Key.Key_Escape),
+            lambda: self.session.selection.is_empty,
+            "Escape",
+        )
 
     def look_away(self) -> None:
         """Take the mouse off the map, so that no card is in the way."""
         QTest.mouseMove(self.canvas, QPoint(3, 3))
         QApplication.sendEvent(self.canvas, QEvent(QEvent.Type.Leave))
-        self.rest(0.5)
+        hover = self.dock.hover
+        self.wait(lambda: hover.card is None or hover.card.isHidden(), "a free map")
 
     def color_by(self, choice: str) -> None:
         """Choose what the colours mean."""
@@ -356,22 +470,15 @@ class Person:
         self.choose_in(self.dock.look.split_by.native, choice)
 
     def choose_in(self, combo: QComboBox, choice: str) -> None:
-        """Click on a box, and on one of the choices that it shows."""
-        self.press(combo)
-        # Sooner, Qt takes the click for the second half of the one that opened it.
-        self.rest(0.1 + QApplication.doubleClickInterval() / 1000)
-        view = combo.view()
-        item = view.model().index(combo.findText(choice), 0)
-        view.scrollTo(item)
-        self._count()
-        QTest.mouseClick(view.viewport(), LEFT, pos=view.visualRect(item).center())
-        self.wait(lambda: combo.currentText() == choice, f"the choice of {choice}")
-        self.rest(0.3)
+        """Choose one of the choices of a box of the docks."""
+        self.show(combo)
+        self._count(2)
+        pick(combo, choice)
+        settle()
 
     def unfold(self, fold: Any) -> None:
         """Click on the title of a part of the dock that is folded."""
         self.press(fold.toggleButton())
-        self.rest(0.3)
 
     def mix_samples(self) -> None:
         """Press the button with which Quality mends a map that follows samples."""
@@ -395,8 +502,8 @@ class Person:
         (label,) = (x for x in controls.findChildren(QLabel) if x.text() == "contour:")
         boxes = controls.findChildren(QAbstractSpinBox)
         box = min(boxes, key=lambda x: abs(_height(x) - _height(label)))
-        _type(box.findChild(QLineEdit), "1")
-        self.wait(lambda: layer.contour == 1, "the outlines")
+        editor = box.findChild(QLineEdit)
+        repeat(lambda: _type(editor, "1"), lambda: layer.contour == 1, "the outlines")
 
     def scroll_dock(self, share: float) -> None:
         """Turn the mouse wheel over the long dock to its top (0) or its end (1)."""
@@ -407,24 +514,30 @@ class Person:
             if bar.value() == end:
                 return
             turn_wheel(area.viewport(), -WHEEL_STEP if share > 0.5 else WHEEL_STEP)
-            self.rest(0.01)
+            settle()
         raise TimeoutError(f"the wheel does not scroll the dock beyond {bar.value()}")
 
     def set_clusters(self, n_clusters: int) -> None:
         """Type the number of clusters."""
         box = self.inspector.clusters.slider.number
         self._count()
-        _type(box.lineEdit(), str(n_clusters))
-        self.wait(lambda: self.session.clusters.n_clusters == n_clusters, "the slider")
-        self.rest(0.5)
+        repeat(
+            lambda: _type(box.lineEdit(), str(n_clusters)),
+            lambda: self.session.clusters.n_clusters == n_clusters,
+            f"{n_clusters} clusters",
+        )
 
     def rename(self, name: str) -> None:
         """Press Rename and type a name for the chosen cluster."""
-        self._press_edit(self.inspector.clusters.edits.rename)
+        pane, book = self.inspector.clusters, self.session.clusters
+
+        def act() -> None:
+            self._press_edit(pane.edits.rename)
+            if until(lambda: pane.table.findChild(QLineEdit), PATIENCE):
+                _type(pane.table.findChild(QLineEdit), name)
+
         self._count()
-        editor = self.inspector.clusters.table.findChild(QLineEdit)
-        _type(editor, name)
-        self.rest(0.5)
+        repeat(act, lambda: name in book.clustering.names, name)
 
     def merge(self) -> None:
         """Press Merge."""
@@ -436,13 +549,11 @@ class Person:
         buttons = self.inspector.clusters.findChildren(QToolButton)
         (button,) = (x for x in buttons if x.defaultAction() is action)
         self._count()
-        QTest.mouseClick(button, LEFT)
-        self.rest(0.1)
+        press(button)
 
     def shuffle(self) -> None:
         """See other members of the chosen cluster."""
-        QTest.mouseClick(self.inspector.details.another.native, LEFT)
-        self.rest(0.5)
+        press(self.inspector.details.another.native)
 
     def _turn_until_seen(self, area: QScrollArea, widget: QWidget) -> None:
         for _ in range(200):
@@ -450,7 +561,7 @@ class Person:
             if 0 < place < area.viewport().height():
                 return
             turn_wheel(area.viewport(), WHEEL_STEP if place < 0 else -WHEEL_STEP)
-            self.rest(0.01)
+            settle()
         raise TimeoutError(f"the wheel does not bring {widget} into view")
 
     def _pixel(self, world: np.ndarray) -> QPoint:
@@ -514,6 +625,22 @@ def own_objects() -> Counter[str]:
         ):
             found[kind.__name__] += number
     return found
+
+
+@contextmanager
+def _heard(signal: Any) -> Iterator[list[bool]]:
+    """Yield a list that has something in it once a signal was emitted."""
+    heard: list[bool] = []
+
+    def hear(*_: object) -> None:
+        heard.append(True)
+
+    signal.connect(hear)
+    try:
+        yield heard
+    finally:
+        with suppress(RuntimeError):  # a button may go with what it does
+            signal.disconnect(hear)
 
 
 @contextmanager

@@ -104,7 +104,6 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     recipe = person.dock.data.recipe
     person.unfold(recipe.quality.fold)
     person.press(recipe.quality.doublets)
-    person.rest(0.5)
     shoot("conditions_quality")
     person.prepare_counts()
     print(person.dock.data.notes.text())
@@ -130,7 +129,6 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.look_away()
     shoot("conditions_compared")
     person.press(person.inspector.details.markers.plotted)
-    person.rest(1)
     shoot("conditions_volcano")
     person.click_marker(found.index("CXCL10"))
     person.press_escape()
@@ -140,7 +138,6 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     details = person.inspector.details
     person.press(details.shortcuts[details.dot_plot])
     person.wait(lambda: details.dot_plot.result, "the dot plot")
-    person.rest(1)
     shoot("conditions_dots")
     with tempfile.TemporaryDirectory() as folder:
         person.save(Path(folder) / "ifnb.ipynb")
@@ -156,7 +153,6 @@ def nuclei(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.drop(folder / "images" / "0021.png").name = "nuclei"
     labels = person.convert_to_labels(person.drop(folder / "labels" / "0021.png"))
     labels.name = "nuclei labels"
-    person.rest(0.5)
     shoot("nuclei_open")
     person.measure()
     person.run()
@@ -252,7 +248,6 @@ def texts(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.choose(purest(person, "label"))
     person.shuffle()
     person.look_away()
-    person.rest(0.5)
     shoot("texts_read")
 
 
@@ -302,12 +297,12 @@ def main() -> None:
         viewer = napari.Viewer()
         viewer.window.resize(*WINDOW)
         person = Person(viewer)
-        TUTORIALS[name](
-            person,
-            arguments.data,
-            lambda shot, viewer=viewer: save(viewer, arguments.out / f"{shot}.png"),
-            arguments.out,
-        )
+
+        def shoot(shot: str, person: Person = person) -> None:
+            person.rest(1)  # until all is drawn
+            save(person.viewer, arguments.out / f"{shot}.png")
+
+        TUTORIALS[name](person, arguments.data, shoot, arguments.out)
         viewer.close()
 
 
