@@ -11,7 +11,7 @@ import pandas as pd
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.formats.table_files import read_frame
-from napari_embedding_game.data.formats.tables import KnownRows
+from napari_embedding_game.data.formats.tables import NO_OBJECT, KnownRows
 from napari_embedding_game.data.images.label_column import linked
 from napari_embedding_game.data.images.table_join import Join, JoinRequest, join
 from napari_embedding_game.data.loading import load_with_choices
@@ -69,7 +69,7 @@ def joined(dataset: Dataset, found: Join, request: JoinRequest) -> Dataset:
         return replace(dataset, notes=notes)
     background = match.left_out[dataset.kept]
     if background.any():
-        dataset = dataset.subset(~background)
+        dataset = dataset.subset(~background, why=NO_OBJECT)
     return linked(dataset, match)
 
 

@@ -59,7 +59,8 @@ def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> N
 
     Adds ``obsm["X_embedding_game"]``, ``obs["embedding_game_cluster"]``,
     ``obs["embedding_game_pressure"]`` and ``uns["embedding_game"]``; rows left out
-    get NaN and "unassigned".  An existing file is replaced in one step.
+    get NaN and "unassigned", and ``obs["embedding_game_left_out"]`` says why.  Rows of
+    the input that stand in another order by now are found by their names.
 
     Raises
     ------
