@@ -17,6 +17,7 @@ from napari_embedding_game.data.images.table_join import Join, JoinRequest, join
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import is_table
+from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages
 
 ROW_NAMES = "(row names)"
@@ -44,7 +45,7 @@ def load_joined(
     """
     if is_table(path):
         yield Stage(f"Reading {path.name}")
-        frame = read_frame(path)
+        frame = yield from read_apart(path, read_frame)
         yield FINDING
         found = join(frame, request, path.name)
         match = found.match
