@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import napari_embedding_game.papers.offered  # noqa: F401  (adds to what can be chosen)
+
 if TYPE_CHECKING:
     from napari_embedding_game import tl
     from napari_embedding_game.core.estimator import EmbeddingGame

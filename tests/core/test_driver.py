@@ -1,7 +1,7 @@
-"""The driver, with a dynamic whose steps can be foretold."""
+"""The driver, with layouts that can be foretold."""
 
 import math
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import torch
 
 from napari_embedding_game.core.dynamics import driver
 from napari_embedding_game.core.dynamics.driver import FITTING, play
-from napari_embedding_game.core.dynamics.state import ANYWHERE, State
+from napari_embedding_game.core.dynamics.state import Layouts, State
 from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import GameSettings
@@ -17,32 +17,13 @@ from napari_embedding_game.core.types import GameSettings
 N_STEPS = 5
 
 
-class Drift:
-    """Every step moves all points by 1; the energy is minus the steps."""
-
-    is_steered = True
-    shows_every_step = False
-    farthest = ANYWHERE
-    way_back = "stand still"
-    objective = None
-    places = None
-    fitting = GameSettings(n_landmarks=4)
-
-    def __init__(self, layout, n_iter=0, width=1.0):
-        self.y = torch.tensor(layout)
-        self.n_iter, self.width, self.iteration = n_iter, width, 0
-
-    def steps(self, settings):
-        self.taken_up = settings
-        yield self.state()
-        for _ in range(N_STEPS):
-            self.iteration += 1
-            self.y += self.width
-            yield self.state()
-
-    def state(self):
-        energy = float(-self.iteration)
-        return State(self.iteration, self.n_iter, self.y, energy=energy)
+def drift(layout, n_iter=0, width=1.0):
+    """Every step moves all points by ``width``; the energy is minus the steps."""
+    y = torch.tensor(layout)
+    yield State(0, n_iter, y, energy=0.0)
+    for iteration in range(1, N_STEPS + 1):
+        y += width
+        yield State(iteration, n_iter, y, energy=float(-iteration))
 
 
 @pytest.fixture
@@ -50,22 +31,22 @@ def drifting(make_problem, monkeypatch):
     problem = make_problem(40, 2, 1)
     monkeypatch.setattr(driver, "FRAME_SECONDS", 60.0)
 
-    def begin(frame_iterations=1, diagnose=True, **traits):
-        moves = {key: traits.pop(key) for key in ("n_iter", "width") if key in traits}
-        drift = Drift(problem.y.numpy(), **moves)
-        for name, value in traits.items():
-            setattr(drift, name, value)
-        monkeypatch.setattr(driver, "make_dynamic", lambda *_: drift)
-        settings = GameSettings(method="pca", n_landmarks=4)
+    def begin(frame_iterations=1, diagnose=True, shows_every_step=False, **moves):
         layout = problem.y.numpy()
+        states = drift(layout, **moves)
+        layouts = Layouts(
+            states, way_back="stand still", shows_every_step=shows_every_step
+        )
+        monkeypatch.setattr(driver, "make_dynamic", lambda *_: layouts)
+        settings = GameSettings(method="pca", n_landmarks=4)
         options = {"frame_iterations": frame_iterations, "diagnose": diagnose}
-        return drift, play(problem.edges, layout, settings, n_jobs=1, **options)
+        return play(problem.edges, layout, settings, n_jobs=1, **options)
 
     return begin
 
 
 def test_the_start_every_step_and_then_the_landmarks_are_seen(drifting):
-    _, playing = drifting()
+    playing = drifting()
     seen = list(playing)
     assert [s.iteration for s in seen] == list(range(N_STEPS + FITTING + 1))
     assert [s.finished for s in seen] == [False] * (len(seen) - 1) + [True]
@@ -77,58 +58,41 @@ def test_the_start_every_step_and_then_the_landmarks_are_seen(drifting):
 
 @pytest.mark.parametrize("n_iter", [0, N_STEPS])
 def test_the_end_is_told_once_it_is_known(drifting, n_iter):
-    _, playing = drifting(n_iter=n_iter)
+    playing = drifting(n_iter=n_iter)
     seen = [s.n_iter for s in playing]
     assert set(seen[: N_STEPS + 1]) == {n_iter + FITTING if n_iter else 0}
     assert set(seen[N_STEPS + 1 :]) == {N_STEPS + FITTING}
 
 
 def test_a_frame_has_as_many_steps_as_are_asked_for(drifting):
-    _, playing = drifting(frame_iterations=lambda done: 2 if done < 4 else 60)
+    playing = drifting(frame_iterations=lambda done: 2 if done < 4 else 60)
     assert [s.iteration for s in playing] == [0, 2, 4, 5, 65, 105]
 
 
-def test_a_dynamic_with_strides_is_seen_at_each(drifting):
-    _, playing = drifting(frame_iterations=None, shows_every_step=True)
+def test_layouts_with_strides_are_seen_each(drifting):
+    playing = drifting(frame_iterations=None, shows_every_step=True)
     assert [next(playing).iteration for _ in range(4)] == [0, 1, 2, 3]
 
 
-def test_sent_settings_go_on_from_the_present_points(drifting):
-    drift, playing = drifting()
-    for _ in range(N_STEPS + 4):
-        before = next(playing)
-    assert before.iteration == N_STEPS + 3  # the landmarks are being fitted
-    sent = GameSettings(method="pca", n_landmarks=7)
-    after = playing.send(sent)
-    assert drift.taken_up is sent
-    assert after.iteration == before.iteration + 1
-    assert after.landmarks.shape == (7, 2)
-    np.testing.assert_allclose(after.embedding, before.embedding + 1, rtol=1e-6)
-    assert after.n_iter == 0
-    *_, last = playing
-    assert last.iteration == before.iteration + N_STEPS + FITTING
-
-
-def test_what_cannot_be_steered_goes_its_way(drifting):
-    drift, playing = drifting(is_steered=False)
-    settings = GameSettings(method="pca", n_landmarks=4)
+def test_layouts_are_not_steered(drifting):
+    playing = drifting()
     next(playing)
-    assert playing.send(settings).iteration == 1
-    assert drift.taken_up is not settings
+    sent = GameSettings(method="pca", n_landmarks=7)
+    assert playing.send(sent).iteration == 1
     *_, last = playing
     assert last.iteration == N_STEPS + FITTING
+    assert last.landmarks.shape == (4, 2)
 
 
-def test_points_beyond_the_map_are_told_with_the_dynamics_own_advice(drifting):
-    _, playing = drifting(farthest=100.0, width=60.0)
-    next(playing)
+def test_points_beyond_the_map_are_told_with_the_layouts_own_advice(drifting):
+    playing = drifting(width=1e39)
     next(playing)
     with pytest.raises(InputError, match="run off the map: stand still"):
         next(playing)
 
 
 def test_without_diagnosis_only_the_last_energy_is_told(drifting):
-    _, playing = drifting(diagnose=False)
+    playing = drifting(diagnose=False)
     *rest, last = playing
     assert all(math.isnan(s.energy) for s in rest)
     assert last.energy == -N_STEPS
@@ -153,19 +117,16 @@ def test_the_energy_of_large_data_has_a_share_of_the_time(
 ):
     monkeypatch.setattr(driver, "ALWAYS_MEASURED", most)
     monkeypatch.setattr(driver, "SHARE_OF_TIME", 1e-12)
-    _, playing = drifting()
+    playing = drifting()
     energies = [snapshot.energy for snapshot in playing]
     assert energies[:2] == [0.0, second]
     assert energies[-1] == -N_STEPS
 
 
-class Full(Drift):
-    """A dynamic on a GPU that runs out of memory after two steps."""
-
-    def steps(self, settings):
-        for state, _ in zip(super().steps(settings), range(3), strict=False):
-            yield state
-        raise torch.OutOfMemoryError("CUDA out of memory")
+def until_full(layout):
+    """Layouts on a GPU that runs out of memory after two steps."""
+    yield from islice(drift(layout, n_iter=20), 3)
+    raise torch.OutOfMemoryError("CUDA out of memory")
 
 
 @pytest.mark.parametrize("steps_before", [0, 2])
@@ -179,7 +140,7 @@ def test_the_processor_goes_on_where_a_gpu_has_too_little_memory(
             return make_dynamic(problem, settings)
         if not steps_before:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return Full(problem.layout, n_iter=20)
+        return Layouts(until_full(problem.layout))
 
     monkeypatch.setattr(driver, "resolve_device", lambda *_: torch.device("cuda"))
     monkeypatch.setattr(driver, "make_dynamic", on_a_small_gpu)

@@ -78,23 +78,14 @@ def test_pca_stopped_on_the_way_and_while_landmarks_settle(method, until):
 
 
 @pytest.mark.parametrize("until", [7, 400])
-@pytest.mark.parametrize(
-    ("optimizer", "changes"),
-    [
-        ("lbfgs", {"strength": 900.0}),
-        ("spectral_direction", {"optimizer": "pressured_points", "n_landmarks": 9}),
-    ],
-)
-def test_minimisers(optimizer, changes, until):
+@pytest.mark.parametrize("optimizer", ["lbfgs", "pressured_points"])
+def test_minimisers(optimizer, until):
     game = replace(GAME, optimizer=optimizer, max_iter=25)
-    run, last, steers = Run(X, START, game, pace=UNPACED), None, [changes]
+    run, last = Run(X, START, game, pace=UNPACED), None
     for frame in run.frames():
         last = frame.snapshot
-        if last is not None and last.iteration >= 3 and steers:
-            run.steer(replace(game, **steers.pop()))
-        elif last is not None and (last.finished or last.iteration >= until):
+        if last is not None and (last.finished or last.iteration >= until):
             run.stop()
-    assert len(run.steered) == 1
     again = replay(X, record(run, last))
     assert same(again, last)
     assert again.finished == last.finished

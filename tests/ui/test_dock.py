@@ -189,6 +189,8 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(dock, sessio
     game.controls["affinity"].value = "uniform"
     assert "inner_products" not in game.controls["affinity"].choices
     game.controls["method"].value = "pca"
+    listed = game.controls["method"].native.currentText()
+    assert listed == "From the papers > PCA by attraction and repulsion"
     assert game.controls["affinity"].choices == ("auto", "inner_products")
     assert session.settings.affinity == "auto"
     assert not game.strength.enabled
@@ -359,10 +361,8 @@ def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):
     before = session.snapshot
     assert session.played.game.optimizer == "pressured_points"
     game.controls["optimizer"].value = "homotopy"
-    qtbot.waitUntil(lambda: session.state == "running", timeout=20_000)
-    qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
-    assert session.snapshot.iteration > before.iteration
-    assert game.stale.isHidden()
+    assert session.snapshot is before
+    assert not game.stale.isHidden()
     game.controls["method"].value = "umap"
     assert game.controls["optimizer"].choices == ("game",)
     assert session.settings.optimizer == "game"

@@ -37,6 +37,7 @@ from napari_embedding_game.core.energy.methods import (
     per_point,
     resolve,
 )
+from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
 from napari_embedding_game.core.energy.valid_combinations import settled
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.interrupts import interrupt_waits
@@ -44,12 +45,10 @@ from napari_embedding_game.core.names import (
     AFFINITIES,
     APPROXIMATIONS,
     INITS,
-    OPTIMIZERS,
     SCHEDULES,
     UPDATES,
     Approximation,
     Init,
-    OptimizerName,
     ScheduleName,
     Update,
 )
@@ -157,7 +156,7 @@ class EmbeddingGame(
     optimizer : str, default="game"
         Who moves the points: "game", their own steps, or a minimiser over all pairs,
         "spectral_direction", "lbfgs", "homotopy" or "pressured_points": see
-        :mod:`full_batch`.  More than 10,000 rows (lbfgs: 20,000) need
+        :mod:`papers.full_batch`.  More than 10,000 rows (lbfgs: 20,000) need
         ``approximation="mesh"``, which the last of them does not take.  ``max_iter``
         is then the most steps.
     perplexity : float, default=30.0
@@ -244,7 +243,7 @@ class EmbeddingGame(
         random_state: Any = None,
         method: str = "game",
         approximation: Approximation | None = None,
-        optimizer: OptimizerName = "game",
+        optimizer: str = "game",
         perplexity: float = 30.0,
         update: Update = "momentum",
         landmark_update: Update = "momentum",

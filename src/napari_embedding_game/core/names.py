@@ -10,9 +10,6 @@ from typing import Literal, get_args
 Approximation = Literal[
     "landmarks", "mesh", "sampled_edges", "sampled_landmarks", "exact"
 ]
-OptimizerName = Literal[
-    "game", "spectral_direction", "lbfgs", "homotopy", "pressured_points"
-]
 Update = Literal["momentum", "omd", "optimistic"]
 ScheduleName = Literal["fast", "paper"]
 Affinity = Literal["mixed", "uniform", "fuzzy", "entropic", "lle", "inner_products"]
@@ -32,7 +29,6 @@ Init = Literal[
 ]
 
 APPROXIMATIONS: tuple[Approximation, ...] = get_args(Approximation)
-OPTIMIZERS: tuple[OptimizerName, ...] = get_args(OptimizerName)
 UPDATES: tuple[Update, ...] = get_args(Update)
 SCHEDULES: tuple[ScheduleName, ...] = get_args(ScheduleName)
 AFFINITIES: tuple[Affinity, ...] = get_args(Affinity)

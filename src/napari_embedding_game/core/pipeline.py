@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics import external
 from napari_embedding_game.core.dynamics.driver import play, resolve_device
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
 from napari_embedding_game.core.energy.methods import (
@@ -61,7 +60,7 @@ def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
     Each question is the engine's own, which asks it again where the answer counts.
     Whether the rows are enough, and not all the same, is asked by the search.
     """
-    method, _ = choose(settings.method, settings.approximation, settings.optimizer)
+    choose(settings.method, settings.approximation, settings.optimizer)
     check_affinity(settings.method, start.affinity, settings.optimizer)
     if start.metric == "precomputed":
         _check_without_rows(X, start)
@@ -71,8 +70,6 @@ def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
     resolve_device(start.device)
     if start.init in CLASSICAL:
         check_fits(start.init, X)
-    if method.moved_by:
-        external.check(method, settings)
     check_size(settings, X.shape[0], start.n_components)
 
 

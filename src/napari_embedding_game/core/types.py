@@ -20,7 +20,6 @@ from napari_embedding_game.core.names import (
     AffinityChoice,
     Approximation,
     Init,
-    OptimizerName,
     ScheduleName,
     Update,
 )
@@ -69,11 +68,10 @@ class GameSettings:
     :mod:`adaptive_rates`.  ``update`` and ``landmark_update`` say how each player
     learns, see :class:`optimizer.PlayerRMS`.
 
-    ``optimizer`` says who moves the points: "game" their own steps against the
-    landmarks', the others a minimiser over all pairs, see :mod:`full_batch`.  Under
-    these the learning rates, momentum, updates and schedule have no say,
-    ``max_iter`` is the most steps, and an approximation of ``None`` means "exact";
-    all but "pressured_points" take "mesh" too.
+    ``optimizer`` says who moves the points, by a name of ``optimizers.OPTIMIZERS``:
+    "game" their own steps against the landmarks'.  Under another one the learning
+    rates, momentum, updates and schedule have no say, ``max_iter`` is the most steps,
+    and an approximation of ``None`` is the optimiser's own.
     """
 
     method: str = "game"
@@ -88,7 +86,7 @@ class GameSettings:
     landmark_update: Update = "momentum"
     schedule: ScheduleName = "fast"
     max_iter: int | None = None
-    optimizer: OptimizerName = "game"
+    optimizer: str = "game"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from psygnal import EmissionInfo, Signal
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.valid_combinations import (
     check_goes_on,
     check_hand,
@@ -901,16 +900,13 @@ class Session:
         """Whether what is played cannot become what is chosen.
 
         The method has other edges, or something else than the game moves the points
-        of either, or a minimiser those of one, or all pairs are too many.
+        of either, or all pairs are too many.
         """
         if self.run is None:
             return False
-        played, chosen = RULES[self.run.game.optimizer], self.settings.optimizer
-        if played.is_minimizer != RULES[chosen].is_minimizer:
-            return True
-        methods = self.run.game.method, self.settings.method
-        if any(get_method(method).moved_by for method in methods):
-            return self.run.game != self.chosen_game()
+        chosen = self.chosen_game()
+        if not (is_played(self.run.game) and is_played(chosen)):
+            return self.run.game != chosen
         if self.run.start.affinity != self.settings.start().affinity:
             return True
         return not fits_exactly(self.settings.game(), self.run.X.shape[0])

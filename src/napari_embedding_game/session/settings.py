@@ -13,7 +13,6 @@ from napari_embedding_game.core.energy.methods import (
     resolve,
     strength_of,
 )
-from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.valid_combinations import (
     affinities,
     approximations,
@@ -24,7 +23,6 @@ from napari_embedding_game.core.names import (
     AffinityChoice,
     Approximation,
     Init,
-    OptimizerName,
     ScheduleName,
     Update,
 )
@@ -69,7 +67,7 @@ class Settings:
     landmark_update: Update = "momentum"
     schedule: ScheduleName = "fast"
     max_iter: int | None = None
-    optimizer: OptimizerName = "game"
+    optimizer: str = "game"
 
     def start(self) -> StartSettings:
         """Return what a new run is built from, with the edges of the method."""
@@ -110,13 +108,13 @@ class Settings:
         if self.optimizer not in optimizers(method, affinity):
             self.optimizer = "game"
 
-    def choose_optimizer(self, optimizer: OptimizerName) -> None:
+    def choose_optimizer(self, optimizer: str) -> None:
         """Take an optimiser; a minimiser takes all pairs, or a grid that is chosen."""
         self.optimizer = optimizer
         is_kept = self.approximation == "mesh" and "mesh" in approximations(
             self.method, optimizer
         )
-        if RULES[optimizer].is_minimizer and not is_kept:
+        if optimizer != "game" and not is_kept:
             self.approximation = None
 
 

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
 from napari_embedding_game.core.energy.methods import get_method, strength_of
-from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.valid_combinations import (
     approximation_of,
     is_played,
@@ -238,11 +237,8 @@ def _slow_alarm(settings: GameSettings) -> Alarm:
 
 
 def _way_out(settings: GameSettings) -> _Way:
-    if RULES[settings.optimizer].needs_pull:
-        return (
-            "choose the optimizer lbfgs, or the game's own steps",
-            {"optimizer": "game"},
-        )
+    if settings.optimizer != "game":
+        return "choose the optimizer game", {"optimizer": "game"}
     approximation = approximation_of(settings)
     if approximation == "sampled_landmarks":
         remedy: dict[str, Any] = {"approximation": None}

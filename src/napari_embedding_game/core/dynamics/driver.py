@@ -1,7 +1,7 @@
-"""The driver: it plays any dynamic and hands out snapshots.
+"""The driver: it plays the game, or shows layouts, and hands out snapshots.
 
 It alone keeps the clock, makes the snapshots, looks for a collapse, and fits
-landmarks to maps of dynamics that move none.  Whoever iterates decides what to show,
+landmarks to maps of layouts, which have none.  Whoever iterates decides what to show,
 and steers by sending new settings in.
 
     playing = play(edges, layout, GameSettings())
@@ -11,7 +11,7 @@ and steers by sending new settings in.
     snapshot = playing.send(changed)                  # plays on after the end
     next(playing)                                     # or ends it
 
-Where a dynamic moves no landmarks, some of the points stand for them on the way.  On
+Where layouts are shown, some of the points stand for them on the way.  On
 the finished map landmarks settle as in a game whose points stand still, so that it
 has clusters like every other.
 """
@@ -33,19 +33,14 @@ from torch import Tensor
 from napari_embedding_game.core.dynamics.alarms import alarm, far_alarm
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
-from napari_embedding_game.core.dynamics.state import (
-    Dynamic,
-    Problem,
-    State,
-)
+from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import AllPairs, MeshSum
-from napari_embedding_game.core.energy.optimizer_needs import RULES
 from napari_embedding_game.core.energy.pressure import nearest_landmark, pressure
 from napari_embedding_game.core.energy.valid_combinations import (
     NO_CHANGE,
     NO_HAND,
-    check_optimizer,
+    maker,
 )
 from napari_embedding_game.core.errors import DivergenceError, InputError
 from napari_embedding_game.core.graph.affinities import Edges
@@ -102,10 +97,11 @@ def play(
     The first snapshot is the start; each further one comes after at most
     40 ms of iterations, or after one that takes longer.  Sending settings steers:
     all of them act at once, and the learning rates of a game come back to half-way so
-    that there is time to react.  A minimiser goes on from the present points.
-    After the snapshot with ``finished=True``, ``send(settings)`` plays on and
-    ``next()`` ends the iterator.  A :class:`Steer` brings the forces of a hand, with
-    settings or without: a game takes them up in the same way.
+    that there is time to react.  After the snapshot with ``finished=True``,
+    ``send(settings)`` plays on and ``next()`` ends the iterator.  A :class:`Steer`
+    brings the forces of a hand, with settings or without: a game takes them up in the
+    same way.  Layouts that something else makes are not steered: settings that are sent
+    change nothing.
 
     Parameters
     ----------
@@ -140,9 +136,8 @@ def play(
     Raises
     ------
     InputError
-        A setting is out of range, the method's library is not installed, the points
-        are too many for the optimiser, or they left every finite position.  Or
-        forces were sent to what is no game.
+        A setting is out of range, the points are too many for the optimiser, or they
+        left every finite position.  Or forces were sent to what is no game.
     """
     settings = settings or GameSettings()
     problem = Problem(
@@ -163,7 +158,7 @@ def play(
             return
 
 
-def make_dynamic(problem: Problem, settings: GameSettings) -> Dynamic:
+def make_dynamic(problem: Problem, settings: GameSettings) -> Game | Layouts:
     """Return what moves the points under these settings.
 
     Raises
@@ -171,18 +166,11 @@ def make_dynamic(problem: Problem, settings: GameSettings) -> Dynamic:
     InputError
         The method does not take the optimiser.
     """
-    method = get_method(settings.method)
-    check_optimizer(method, settings.optimizer)
-    # Here, as libraries and linear algebra take a while to load.
-    if method.moved_by:
-        from napari_embedding_game.core.dynamics.external import External
-
-        return External(problem, method)
-    if RULES[settings.optimizer].is_minimizer:
-        from napari_embedding_game.core.dynamics.full_batch import FullBatch
-
-        return FullBatch(problem)
-    return Game(problem)
+    make = maker(settings)
+    if make is None:
+        return Game(problem)
+    layouts: Layouts = make(problem, settings)
+    return layouts
 
 
 def resolve_device(device: str, n_points: int = GPU_POINTS) -> torch.device:
@@ -308,18 +296,17 @@ class _Driver:
     def finished(self) -> bool:
         """Whether nothing is left to do under these settings."""
         state = self._state
-        return self._moving.fitting is None and state.iteration == state.n_iter
+        is_game = isinstance(self._moving, Game)
+        return is_game and state.iteration == state.n_iter
 
     def steer(self, steer: Steer) -> None:
         """Go on from the present points under other settings or forces."""
         if steer.forces is not None:
             self._take_forces(steer.forces)
         settings = steer.game or self._settings
-        if not self._dynamic.is_steered:
+        if isinstance(self._dynamic, Layouts):
             return
-        check_optimizer(get_method(settings.method), settings.optimizer)
-        played = RULES[self._settings.optimizer]
-        if RULES[settings.optimizer].is_minimizer != played.is_minimizer:
+        if maker(settings) is not None:
             raise InputError(NO_CHANGE)
         self._take_up(settings, self.iteration)
 
@@ -327,10 +314,9 @@ class _Driver:
         """Take the steps of one frame; return whether there was one to take."""
         if self._walk():
             return True
-        fitting = self._moving.fitting
-        if fitting is None:
+        if isinstance(self._moving, Game):
             return False
-        self._fit_landmarks(fitting)
+        self._fit_landmarks()
         return self._walk()
 
     def _take_up(self, settings: GameSettings, iteration: int) -> None:
@@ -339,7 +325,7 @@ class _Driver:
         self._begin(self._dynamic, settings, iteration)
         self._fixed_energy: float | None = None
         self._measured = math.nan
-        if self._dynamic.fitting is not None:
+        if isinstance(self._dynamic, Layouts):
             self._members = self._draw_members(settings.n_landmarks)
 
     def _take_forces(self, forces: HandForces) -> None:
@@ -347,7 +333,9 @@ class _Driver:
             raise InputError(NO_HAND)
         self._dynamic.take_forces(forces)
 
-    def _begin(self, dynamic: Dynamic, settings: GameSettings, iteration: int) -> None:
+    def _begin(
+        self, dynamic: Game | Layouts, settings: GameSettings, iteration: int
+    ) -> None:
         """Let a dynamic move the points from this iteration on."""
         self._moving = dynamic
         self._states: Iterator[State] = dynamic.steps(settings)
@@ -375,7 +363,7 @@ class _Driver:
                     break
         return self.iteration > begun
 
-    def _fit_landmarks(self, fitting: GameSettings) -> None:
+    def _fit_landmarks(self) -> None:
         """Begin a game of landmarks against points that stand still."""
         positions = self._positions()
         if self._method.has_pressure:
@@ -385,12 +373,9 @@ class _Driver:
         self._throttle = Throttle()
         self._measured = math.nan
         game = Game(replace(self._problem, layout=positions, warm_start=None))
-        still = replace(
-            fitting,
-            learning_rate=0.0,
-            adaptive_rates=False,
-            schedule="fast",
-            max_iter=FITTING,
+        # By the game's own settings, whatever the method.
+        still = GameSettings(
+            n_landmarks=self._settings.n_landmarks, learning_rate=0.0, max_iter=FITTING
         )
         self._begin(game, still, self.iteration)
 
@@ -431,7 +416,7 @@ class _Driver:
     @property
     def _n_iter(self) -> int:
         n_iter = self._state.n_iter
-        if self._moving.fitting is None:
+        if isinstance(self._moving, Game):
             return self._before + n_iter
         return self._before + n_iter + FITTING if n_iter else 0
 

@@ -31,7 +31,6 @@ from napari_embedding_game.core.energy.objective import (
 )
 from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.energy.valid_combinations import check_size, choose
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.threads import Loops
 from napari_embedding_game.core.types import GameSettings, HandForces, LandmarkEdit
@@ -66,12 +65,10 @@ def stiffness(edges: Edges) -> NDArray[np.floating]:
 class Game:
     """Points, landmarks, and where in its schedule the game stands."""
 
-    is_steered = True
     shows_every_step = False
     farthest = 1e6
     """Beyond this points feel nothing: maps are some tens to some thousands wide."""
     way_back = "lower the learning rates"
-    fitting: GameSettings | None = None
 
     def __init__(self, problem: Problem) -> None:
         edges, layout = problem.edges, problem.layout
@@ -162,10 +159,6 @@ class Game:
     def _choose_objective(self, n_landmarks: int) -> None:
         settings = self._settings
         method, approximation = choose(settings.method, settings.approximation)
-        if not method.kernel:
-            raise InputError(
-                f"{method.title} cannot take over from a game: begin a new one with it."
-            )
         self._repulsion = method.lambda_scale(self._edges) * strength_of(settings)
         # Drawing samples for large data takes half a second: not at every steer.
         if (settings.method, approximation, n_landmarks) != self._drawn_for:

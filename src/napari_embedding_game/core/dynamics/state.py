@@ -1,14 +1,14 @@
-"""What a dynamic is: what it is given, and what it yields.
+"""What moves the points, one step after another: what it is given, and what it yields.
 
-A dynamic moves the points, one step after another.  It knows nothing of time,
-snapshots, warnings or clusters: :mod:`driver` has these for all of them.
+That is the game, or whatever makes layouts.  Neither knows of time, snapshots, warnings
+or clusters: :mod:`driver` has these for both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -20,12 +20,12 @@ from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.types import GameSettings, WarmStart
 
 ANYWHERE = float(np.finfo(np.float32).max)
-"""Largest coordinate of a dynamic that sets no limit to the map."""
+"""Largest coordinate of layouts, which set no limit to the map."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What stays the same while a dynamic moves the points."""
+    """What stays the same while the points are moved."""
 
     edges: Edges
     layout: NDArray[np.floating]
@@ -41,75 +41,49 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a dynamic stands.
+    """Where the points stand.
 
-    The tensors are the dynamic's own and change with its next step: who keeps them
+    The tensors are of whoever moves them and change with its next step: who keeps them
     copies them.
     """
 
     iteration: int
-    """Iterations since the dynamic was made."""
+    """Iterations since the start."""
     n_iter: int
     """Iterations at its end, as far as known now; 0 while nobody knows."""
     y: Tensor
-    """(N, d) points; (N, 2) where d is 1.  In the order of ``Dynamic.places``."""
+    """(N, d) points; (N, 2) where d is 1.  In the order of ``places``."""
     z: Tensor | None = None
-    """(L, d) landmarks, if the dynamic moves any."""
+    """(L, d) landmarks, if any are moved."""
     energy: float | None = None
-    """None where it has to be worked out from ``Dynamic.objective``."""
+    """None where it has to be worked out from the objective."""
     warning: str = ""
     """Why the picture cannot be trusted, or ""."""
 
 
-class Dynamic(Protocol):
-    """A way to move the points.
+@dataclass(frozen=True, slots=True)
+class Layouts:
+    """Points that something else than the game moves: shown, and not steered.
 
-    Attributes
-    ----------
-    is_steered : bool
-        Whether it takes up settings on the way; otherwise they are not used.
-    shows_every_step : bool
-        Whether each state is to be seen, however little time it took.
-    farthest : float
-        Largest coordinate that is on the map.
-    way_back : str
-        What to do about points beyond it.
+    :mod:`driver` fits landmarks to the finished map.
     """
 
-    is_steered: bool
-    shows_every_step: bool
-    farthest: float
-    way_back: str
+    states: Iterator[State]
+    """Where the points stand at the start, then after each step; no landmarks."""
+    objective: Objective | None = None
+    """What the points lower, with the whole repulsion.  None where pressure says
+    nothing of the map and each state carries its energy."""
+    way_back: str = "choose another start or method"
+    """What to do about points that have run off the map."""
+    shows_every_step: bool = False
+    """Whether each state is to be seen, however little time it took."""
 
-    @property
-    def objective(self) -> Objective | None:
-        """What the points lower, with the whole repulsion.
-
-        None where each state carries its energy.
-        """
-
-    @property
-    def places(self) -> NDArray[np.intp] | None:
-        """Row of ``State.y`` of each point, (N,); None in the order of the data."""
-
-    @property
-    def fitting(self) -> GameSettings | None:
-        """Settings by which landmarks are fitted to the finished map.
-
-        None where the dynamic moves landmarks itself.
-        """
+    farthest: ClassVar[float] = ANYWHERE
+    places: ClassVar[None] = None
 
     def steps(self, settings: GameSettings) -> Iterator[State]:
-        """Take up settings; yield where the points stand now, then each step.
-
-        Called again, it goes on from the present points, and the former iterator is
-        not used any more.
-
-        Raises
-        ------
-        InputError
-            The dynamic cannot take up these settings.
-        """
+        """Return the states."""
+        return self.states
 
 
 def in_the_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -29,8 +29,9 @@ finite there, as the compiled loops make it, it is positive semi-definite:
 log(1 + 1 / (a s^b)) = integral over 0 < t < 1 of 1 / (a s^b + t) is completely
 monotone in s for b <= 1.  Its bound then depends on how it was made finite.)
 
-A few members are moved by something else than the game, see :mod:`external`.  Of
-those, PCA has no attraction f and no kernel k: its forces are inner products.
+A method may be moved by something else than the game, which only has to make layouts
+(:class:`~.state.Layouts`).  Such a method cannot be steered, and landmarks are fitted
+to its finished map.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ from napari_embedding_game.core.names import (
 from napari_embedding_game.core.types import GameSettings, StartSettings
 
 if TYPE_CHECKING:
+    from napari_embedding_game.core.energy.optimizers import Make
     from napari_embedding_game.core.graph.affinities import Edges
 
 Aggregate = Literal["sum", "log"]
@@ -94,9 +96,10 @@ class Method:
         Those it is offered with; the first is its own.
     on_grid : GridSteps, optional
         Numbers of the fast schedule on a grid, where they are not the schedule's.
-    moved_by : str
-        What moves the points in place of the game, by a name that :mod:`external`
-        knows.  Such a method cannot be steered.
+    moved_by : callable, optional
+        What makes the layouts in place of the game.
+    group : str
+        What a window lists it under; "" is the product's own.
     """
 
     title: str
@@ -109,7 +112,8 @@ class Method:
     affinity: Affinity = DEFAULT_AFFINITY
     approximations: tuple[Approximation, ...] = APPROXIMATIONS
     on_grid: GridSteps | None = None
-    moved_by: str = ""
+    moved_by: Make | None = None
+    group: str = ""
 
     @property
     def has_pressure(self) -> bool:
@@ -153,11 +157,6 @@ def unscaled(edges: Edges) -> float:
 def squared_difference(edges: Edges) -> float:
     """Return the lambda that makes the energy sum (k_x - k_y)^2, up to a factor."""
     return edges.scale / 4
-
-
-def as_written(edges: Edges) -> float:
-    """Return 1: attraction and repulsion are of the same kind, and as strong."""
-    return 1.0
 
 
 # --- The methods --------------------------------------------------------------------
@@ -254,28 +253,6 @@ METHODS: dict[str, Method] = {
         ),
         source="paper 3, Eq. 6",
     ),
-    "pca": Method(
-        title="PCA by attraction and repulsion",
-        attraction="",
-        kernel="",
-        lambda_scale=as_written,
-        strength=1.0,
-        affinity="inner_products",
-        approximations=("exact",),
-        source="paper 3, Eq. 4",
-        moved_by="principal",
-    ),
-    "pca_low_rank": Method(
-        title="PCA by attraction and repulsion, low rank",
-        attraction="",
-        kernel="",
-        lambda_scale=as_written,
-        strength=1.0,
-        affinity="inner_products",
-        approximations=("exact",),
-        source="paper 3, Lemma 3",
-        moved_by="low_rank_principal",
-    ),
 }
 
 
@@ -304,6 +281,12 @@ def check_numbers(settings: GameSettings) -> None:
     if not (math.isfinite(strength) and strength > 0):
         raise InputError(
             f"The repulsion (lambda x N) must be a number above 0, not {strength}."
+        )
+    spec = get_method(settings.method)
+    if spec.moved_by and strength != spec.strength:
+        raise InputError(
+            f"{spec.title} cannot be steered: leave the repulsion at its own, "
+            f"{spec.strength:g}."
         )
     n_landmarks = settings.n_landmarks
     if not (isinstance(n_landmarks, Integral) and n_landmarks >= 1):

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from napari_embedding_game.core.energy.methods import METHODS, Method, get_method
-from napari_embedding_game.core.energy.optimizer_needs import RULES
+from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import (
     AFFINITIES,
     APPROXIMATIONS,
-    OPTIMIZERS,
     Affinity,
-    AffinityChoice,
     Approximation,
-    OptimizerName,
 )
 from napari_embedding_game.core.types import GameSettings
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.energy.optimizers import Make
 
 NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
 """Kernels for which landmarks (Eq. 3) bound nothing, and why."""
@@ -34,8 +35,8 @@ So many crowd between the landmarks: on maps of 70,000 and 150,000 points a land
 at a lower energy in 0.7 of the time (``docs/methods.md``).
 """
 NO_CHANGE = (
-    "The game's own steps and a minimiser cannot take turns in one run: begin a new "
-    "run to use another optimizer."
+    "The game cannot take turns with what moves the points by itself: begin a new run "
+    "to use another method or optimizer."
 )
 
 NO_HAND = (
@@ -51,7 +52,7 @@ def check_hand(settings: GameSettings) -> None:
 
 
 def choose(
-    method: str, approximation: Approximation | None, optimizer: OptimizerName = "game"
+    method: str, approximation: Approximation | None, optimizer: str = "game"
 ) -> tuple[Method, Approximation]:
     """Return a method and how its repulsion is found; None is the method's own.
 
@@ -66,10 +67,10 @@ def choose(
     """
     spec = get_method(method)
     check_optimizer(spec, optimizer)
-    if RULES[optimizer].is_minimizer:
-        offered = approximations(method, optimizer)
-        if approximation is None:
-            return spec, "exact"
+    offered = approximations(method, optimizer)
+    if approximation is None:
+        return spec, offered[0]
+    if optimizer != "game":
         if approximation not in offered:
             raise InputError(
                 f"{spec.title} under the optimizer {optimizer} needs all pairs of "
@@ -77,8 +78,6 @@ def choose(
                 f"{_or(offered)}, or the optimizer game."
             )
         return spec, approximation
-    if approximation is None:
-        return spec, spec.approximations[0]
     if approximation not in APPROXIMATIONS:
         raise InputError(
             f"The approximation must be one of {APPROXIMATIONS}, not {approximation!r}."
@@ -97,15 +96,9 @@ def choose(
     return spec, approximation
 
 
-def approximations(
-    method: str, optimizer: OptimizerName = "game"
-) -> tuple[Approximation, ...]:
+def approximations(method: str, optimizer: str = "game") -> tuple[Approximation, ...]:
     """Return how the repulsion of a method can be found under an optimiser."""
-    offered = get_method(method).approximations
-    rules = RULES[optimizer]
-    if not rules.is_minimizer:
-        return offered
-    return ("exact", "mesh") if rules.on_grid and "mesh" in offered else ("exact",)
+    return OPTIMIZERS[optimizer].approximations(get_method(method))
 
 
 def _with(spec: Method, approximation: Approximation) -> list[str]:
@@ -113,7 +106,7 @@ def _with(spec: Method, approximation: Approximation) -> list[str]:
     return [
         name
         for name, other in METHODS.items()
-        if (other.kernel, other.moved_by) == (spec.kernel, "")
+        if (other.kernel, other.moved_by) == (spec.kernel, None)
         and approximation in other.approximations
     ]
 
@@ -136,10 +129,22 @@ def settled(settings: GameSettings, n_points: int, n_components: int) -> GameSet
     return settings
 
 
+def maker(settings: GameSettings) -> Make | None:
+    """Return what makes the layouts; None where points and landmarks play.
+
+    Raises
+    ------
+    InputError
+        The method does not take the optimiser.
+    """
+    method = get_method(settings.method)
+    check_optimizer(method, settings.optimizer)
+    return method.moved_by or OPTIMIZERS[settings.optimizer].layouts
+
+
 def is_played(settings: GameSettings) -> bool:
     """Return whether points and landmarks play, rather than the points be moved."""
-    is_minimized = RULES[settings.optimizer].is_minimizer
-    return not (is_minimized or get_method(settings.method).moved_by)
+    return maker(settings) is None
 
 
 def is_pushed_by(settings: GameSettings, approximation: Approximation) -> bool:
@@ -153,55 +158,38 @@ def is_pushed_by(settings: GameSettings, approximation: Approximation) -> bool:
         return False
 
 
-def optimizers(
-    method: str, affinity: AffinityChoice = "auto"
-) -> tuple[OptimizerName, ...]:
-    """Return what can optimise a method on such edges; the game's own comes first."""
+def optimizers(method: str, affinity: str = "auto") -> tuple[str, ...]:
+    """Return what can move the points of a method on such edges, the game first."""
     spec = get_method(method)
-    edges = spec.affinity if affinity == "auto" else affinity
+    return _takers(spec, spec.affinity if affinity == "auto" else affinity)
+
+
+def _takers(spec: Method, affinity: str = "") -> tuple[str, ...]:
     return tuple(
-        name
-        for name in OPTIMIZERS
-        if not (_objection(spec, name) or _needs_other_edges(name, edges))
+        name for name, each in OPTIMIZERS.items() if not each.objection(spec, affinity)
     )
 
 
-def check_optimizer(spec: Method, optimizer: OptimizerName) -> None:
-    """Raise InputError unless the optimiser exists and can optimise the method.
+def check_optimizer(spec: Method, optimizer: str, affinity: str = "") -> None:
+    """Raise InputError unless the optimiser exists and can move the points.
 
-    Whether it can do so on the edges is asked by :func:`check_affinity`.
+    Whether it can do so on the edges is asked where an affinity is given.
     """
-    if optimizer not in RULES:
+    if optimizer not in OPTIMIZERS:
         raise InputError(
-            f"The optimizer must be one of {OPTIMIZERS}, not {optimizer!r}."
+            f"The optimizer must be one of {tuple(OPTIMIZERS)}, not {optimizer!r}."
         )
-    objection = _objection(spec, optimizer)
+    objection = OPTIMIZERS[optimizer].objection(spec, affinity)
     if objection:
-        offered = [name for name in OPTIMIZERS if not _objection(spec, name)]
         raise InputError(
             f"{spec.title} does not take the optimizer {optimizer}: {objection}. "
-            f"Choose {_or(tuple(offered))}."
+            f"Choose {_or(_takers(spec, affinity))}."
         )
 
 
 def check_size(settings: GameSettings, n_points: int, n_components: int) -> None:
     """Raise InputError for a map too large or too flat for what optimises it."""
-    optimizer = settings.optimizer
-    rules = RULES[optimizer]
-    most = rules.most_points
-    if most is not None and n_points > most and approximation_of(settings) == "exact":
-        by_grid = "mesh" in approximations(settings.method, optimizer)
-        grid = "the approximation mesh, which adds them up on a grid, or " * by_grid
-        raise InputError(
-            f"The optimizer {optimizer} goes through all pairs of points, which "
-            f"takes too long for {n_points:,} of them: choose {grid}the optimizer "
-            f"game, the game's own steps, or embed at most {most:,} rows."
-        )
-    if n_components < rules.fewest_components:
-        raise InputError(
-            f"The optimizer {optimizer} needs a map of 2 or 3 dimensions, as it "
-            "shakes the points off a line: choose one of the others."
-        )
+    OPTIMIZERS[settings.optimizer].check_size(settings, n_points, n_components)
     if not fits_exactly(settings, n_points):
         method = get_method(settings.method)
         others = tuple(x for x in method.approximations if x != "exact")
@@ -217,24 +205,6 @@ def fits_exactly(settings: GameSettings, n_points: int) -> bool:
     """Return False if the sum is over all pairs of too many points to wait for."""
     is_exact = is_played(settings) and approximation_of(settings) == "exact"
     return not is_exact or n_points <= MOST_EXACT
-
-
-def _objection(spec: Method, optimizer: OptimizerName) -> str:
-    """Return why the optimiser cannot optimise the method, or ""."""
-    rules = RULES[optimizer]
-    if not rules.is_minimizer:
-        return ""
-    if spec.moved_by:
-        return "its points are moved in a way of its own"
-    if "exact" not in spec.approximations:
-        return "it is not defined for all pairs of points"
-    if rules.needs_quadratic and spec.attraction != "quadratic":
-        return "even under a weak repulsion it has many minima"
-    return ""
-
-
-def _needs_other_edges(optimizer: str, affinity: str) -> bool:
-    return affinity == "lle" and RULES[optimizer].needs_pull
 
 
 def _or(names: tuple[str, ...]) -> str:
@@ -261,12 +231,7 @@ def check_affinity(method: str, affinity: str, optimizer: str = "game") -> None:
             f"{get_method(method).title} cannot be played with the affinity "
             f"{affinity!r}: choose auto or {_or(offered)}."
         )
-    if _needs_other_edges(optimizer, affinity):
-        raise InputError(
-            f"The optimizer {optimizer} needs edges that only pull, and some of the "
-            f"affinity {affinity!r} push: choose the optimizer "
-            f"{_or(optimizers(method, 'lle'))}, or another affinity."
-        )
+    check_optimizer(get_method(method), optimizer, affinity)
 
 
 def check_goes_on(settings: GameSettings) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.pca import (
+from napari_embedding_game.papers.pca import (
     low_rank_rows,
     principal_gradient,
     principal_steps,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.minimizers import spectral_direction
 from napari_embedding_game.core.energy.objective import Objective
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.papers.minimizers import spectral_direction
 
 from .fenchel_roll import roll
 from .frame import Check, Inputs, Parts, Result, Table

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.homotopy import homotopy
+from napari_embedding_game.papers.homotopy import homotopy
 
 from .frame import Check, Inputs, Parts, Result, Table
 from .pressure_parts import compare, ended, last, objective_of, random_start

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.spectral_direction import SpectralDirection
 from napari_embedding_game.core.energy.objective import Objective
+from napari_embedding_game.papers.spectral_direction import SpectralDirection
 
 from .frame import Check, Inputs, Parts, Result, Table
 from .pressure_parts import compare, last, objective_of, random_start

@@ -8,6 +8,7 @@ from napari_embedding_game.core.energy.methods import (
     n_searched,
     resolve,
 )
+from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
 from napari_embedding_game.core.energy.valid_combinations import check_affinity, choose
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import GameSettings, StartSettings
@@ -27,8 +28,11 @@ def check_settings(start: StartSettings, game: GameSettings, where: str) -> None
     where : str
         Name of the file that they come from.
     """
-    if game.method not in METHODS:
-        raise DataError(f"{where} is damaged: {unknown('method', game.method)}.")
+    for field, names in (("method", METHODS), ("optimizer", OPTIMIZERS)):
+        if getattr(game, field) not in names:
+            raise DataError(
+                f"{where} is damaged: {unknown(field, getattr(game, field))}."
+            )
     try:
         _ask_engine(start, game)
     except InputError as error:

@@ -10,14 +10,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from magicgui.widgets import Container, create_widget
 from magicgui.widgets.bases import ValueWidget
 
+from napari_embedding_game.core.energy import optimizers, valid_combinations
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.valid_combinations import (
     affinities,
     approximations,
-    optimizers,
 )
 from napari_embedding_game.core.graph.classical import CLASSICAL
-from napari_embedding_game.core.names import AffinityChoice, OptimizerName
+from napari_embedding_game.core.names import AffinityChoice
 from napari_embedding_game.session.settings import Settings
 
 APPROXIMATIONS = [
@@ -46,13 +46,7 @@ UPDATES = [
     ("Looking ahead (optimistic)", "optimistic"),
     ("Plain steps (as in the paper)", "omd"),
 ]
-OPTIMIZERS = [
-    ("The game's own", "game"),
-    ("Spectral direction", "spectral_direction"),
-    ("L-BFGS", "lbfgs"),
-    ("Homotopy", "homotopy"),
-    ("Pressured points", "pressured_points"),
-]
+OPTIMIZERS = [(each.title, name) for name, each in optimizers.OPTIMIZERS.items()]
 SCHEDULES = [("Fast", "fast"), ("As in the paper (slow)", "paper")]
 METRICS = ["euclidean", "cosine", "correlation", "manhattan"]
 DEVICES = [
@@ -126,9 +120,13 @@ def _value_text(name: str, value: Any) -> str:
     return f"{value:,g}" if isinstance(value, int | float) else str(value)
 
 
-def approximations_of(
-    method: str, optimizer: OptimizerName = "game"
-) -> list[tuple[str, str]]:
+def method_title(name: str) -> str:
+    """Return what the list of methods calls one, after what it is listed under."""
+    method = METHODS[name]
+    return f"{method.group} > {method.title}" if method.group else method.title
+
+
+def approximations_of(method: str, optimizer: str = "game") -> list[tuple[str, str]]:
     """Return what can push the points of a method apart under an optimiser."""
     offered = approximations(method, optimizer)
     return [choice for choice in APPROXIMATIONS if choice[1] in offered]
@@ -142,7 +140,7 @@ def affinities_of(method: str) -> list[tuple[str, str]]:
 
 def optimizers_of(method: str, affinity: AffinityChoice) -> list[tuple[str, str]]:
     """Return what can move the points of a method that is played on such edges."""
-    offered = optimizers(method, affinity)
+    offered = valid_combinations.optimizers(method, affinity)
     return [choice for choice in OPTIMIZERS if choice[1] in offered]
 
 
@@ -183,7 +181,7 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
     """Return what magicgui is told of each control."""
     return {
         "method": {
-            "choices": [(m.title, n) for n, m in METHODS.items()],
+            "choices": [(method_title(name), name) for name in METHODS],
             "tooltip": "The forces between points: the embedding game is quick and "
             "suits most data, the others are known methods to compare it with.",
         },

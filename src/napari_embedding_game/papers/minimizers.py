@@ -26,10 +26,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.spectral_direction import SpectralDirection
 from napari_embedding_game.core.energy.methods import all_attraction
 from napari_embedding_game.core.energy.objective import Landmarks, Objective
 from napari_embedding_game.core.errors import InputError
+
+from .spectral_direction import SpectralDirection
 
 Points = NDArray[np.floating]
 Energy = Callable[[Points], tuple[float, Points]]
@@ -321,9 +322,3 @@ def longest_step(objective: Objective) -> float:
     points part: there the direction is too short.
     """
     return 1.0 if objective.forces.attraction == "quadratic" else math.inf
-
-
-MINIMIZERS: dict[str, Minimizer] = {
-    "spectral_direction": spectral_direction,
-    "lbfgs": lbfgs,
-}

@@ -5,8 +5,6 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from napari_embedding_game.core.dynamics.minimizers import spectral_direction
-from napari_embedding_game.core.dynamics.pressured_points import _Task, pressured_points
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import (
     AllPairs,
@@ -17,6 +15,8 @@ from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.papers.minimizers import spectral_direction
+from napari_embedding_game.papers.pressured_points import _Task, pressured_points
 
 N = 60
 

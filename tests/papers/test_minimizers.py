@@ -5,14 +5,6 @@ import numpy as np
 import pytest
 import torch
 
-from napari_embedding_game.core.dynamics.homotopy import homotopy
-from napari_embedding_game.core.dynamics.minimizers import (
-    MINIMIZERS,
-    PointEnergy,
-    lbfgs,
-    spectral_direction,
-)
-from napari_embedding_game.core.dynamics.spectral_direction import SpectralDirection
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import (
     AllPairs,
@@ -23,7 +15,15 @@ from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.papers.homotopy import homotopy
+from napari_embedding_game.papers.minimizers import (
+    PointEnergy,
+    lbfgs,
+    spectral_direction,
+)
+from napari_embedding_game.papers.spectral_direction import SpectralDirection
 
+MINIMIZERS = {"spectral_direction": spectral_direction, "lbfgs": lbfgs}
 CPU = torch.device("cpu")
 TIGHT = 1e-9
 

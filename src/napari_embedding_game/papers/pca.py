@@ -12,6 +12,18 @@ the second pushes it away from what is already near.  Read from right to left it
 takes N D d steps: no N x N matrix is ever there.
 
 Theorem 1: it ends at the principal components, turned or mirrored.
+
+As layouts (:func:`layouts`) the steps end when the map has settled: when over
+``_LOOK_EVERY`` iterations neither the energy nor the square of the length of any axis
+of the map changes by more than ``SETTLED`` of itself.  The energy alone would not do:
+where the second component is far shorter than the first, it hardly tells a saddle on
+the way from the end.  Otherwise they end after the iterations of the schedule, with a
+warning.  They are shown in the unit of a game's map instead of that of the data,
+which may be any: the layout is multiplied by one number, such that the first
+component has a standard deviation of ``SPREAD``.  The energy is that of the data.
+
+An axis along which the data do not extend would shrink only like 1 / t.  So where the
+data have fewer directions than the map has axes, the start is laid into these alone.
 """
 
 from __future__ import annotations
@@ -23,8 +35,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
+from napari_embedding_game.core.dynamics.state import (
+    Layouts,
+    Problem,
+    State,
+    as_points,
+)
+from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.neighbors import check_varied
+from napari_embedding_game.core.types import GameSettings
 
 Layout = NDArray[np.float64]
 
@@ -32,6 +53,19 @@ STEP = 0.75
 """Of the longest stable step, 1 / (4 largest eigenvalue of G_X); at 1 it swings."""
 START = 0.1
 """Length of the start, relative to the longest principal component."""
+SETTLED = 1e-9
+"""Relative change below which a layout of principal steps has settled."""
+SPREAD = 10.0
+"""Standard deviation of the first principal component, in units of the map: that of
+the digits in the embedding game and in t-SNE, by which landmarks tile well."""
+LOW_RANK = 30
+"""Of the inner products that pull in Lemma 3; that of the data where it is lower."""
+NO_LENGTH = 1e-6
+"""Length relative to the longest direction below which the data do not extend."""
+_LOOK_EVERY = 5
+_FORESEEN = 200
+"""Iterations that are foreseen for the principal steps, until twice as many as there
+have been are more: most data take fewer, and a small map is shown at that pace."""
 _POWER_ITERATIONS = 30
 _OVERSAMPLING = 10
 
@@ -166,3 +200,99 @@ def _check(X: Any, n_components: int, low_rank: int | None) -> None:
     values = X.data if sparse.issparse(X) else X
     if not np.isfinite(values).all():
         raise InputError("The data have missing or infinite numbers: leave them out.")
+
+
+# --- As layouts that are shown
+
+
+def layouts(
+    problem: Problem, settings: GameSettings, low_rank: int | None = None
+) -> Layouts:
+    """Let the points go to their principal components, or to those of a low rank.
+
+    Raises
+    ------
+    InputError
+        The edges have no rows, or the data too few dimensions.
+    """
+    rows = getattr(problem.edges, "rows", None)
+    if rows is None:
+        raise InputError(
+            f"{get_method(settings.method).title} needs the rows of the data: make the "
+            "edges with the affinity inner_products."
+        )
+    # In double precision, so that no product copies them anew.
+    rows = rows.astype(np.float64) if sparse.issparse(rows) else np.asarray(rows, float)
+    seed = problem.random_state
+    if low_rank is not None:
+        rank = min(low_rank, *rows.shape)
+        rows = low_rank_rows(rows, rank, np.random.default_rng(seed))
+    most = resolve_schedule(settings).n_iter
+    states = _states(rows, problem.layout, most, seed)
+    return Layouts(
+        states, way_back="choose another start or method", shows_every_step=True
+    )
+
+
+def low_rank_layouts(problem: Problem, settings: GameSettings) -> Layouts:
+    """Let the points go to the components of ``LOW_RANK`` directions (Lemma 3)."""
+    return layouts(problem, settings, LOW_RANK)
+
+
+def _states(
+    rows: Any, layout: NDArray[np.floating], most: int, random_state: int
+) -> Iterator[State]:
+    n_components = layout.shape[1]
+    start = _within(rows, np.asarray(layout, float), random_state)
+    steps = principal_steps(rows, n_components, start=start, random_state=random_state)
+    before, unit = None, 0.0
+    for iteration, y in enumerate(steps):
+        if iteration == 0:
+            unit = SPREAD * START / y.std()
+        is_last = iteration == most
+        if iteration % _LOOK_EVERY and not is_last:
+            continue
+        energy = principal_energy(rows, y)
+        now = np.array([energy, *np.linalg.eigvalsh(y.T @ y)])
+        has_settled = before is not None and _is_near(now, before)
+        before = now
+        done = is_last or has_settled
+        yield State(
+            iteration,
+            iteration if done else min(most, max(_FORESEEN, 2 * iteration)),
+            as_points((unit * y).astype(np.float32)),
+            energy=energy,
+            warning="" if has_settled or not is_last else _unsettled(most),
+        )
+        if done:
+            return
+
+
+def _within(rows: Any, layout: Layout, random_state: int) -> Layout:
+    """Return the start in the directions that the data have, if these are too few."""
+    n_components = layout.shape[1]
+    if n_components > min(rows.shape):
+        return layout  # refused by the steps
+    rng = np.random.default_rng(random_state)
+    directions = low_rank_rows(rows, n_components, rng)
+    lengths = np.linalg.norm(directions, axis=0)
+    has_length = lengths > NO_LENGTH * lengths.max()
+    if has_length.all():
+        return layout
+    basis = directions[:, has_length] / lengths[has_length]
+    return np.asarray(basis @ (basis.T @ (layout - layout.mean(axis=0))))
+
+
+def _is_near(now: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
+    """Return whether energy and squared lengths of the axes, in this order, agree."""
+    nothing = np.zeros_like(now)
+    nothing[1:] = NO_LENGTH**2 * now[1:].max()
+    change = np.abs(now - before)
+    return bool(((change <= SETTLED * np.abs(now)) | (now < nothing)).all())
+
+
+def _unsettled(n_iter: int) -> str:
+    return (
+        f"The points were still moving after {n_iter:,} iterations: "
+        "allow more iterations."
+    )

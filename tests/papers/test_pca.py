@@ -8,14 +8,14 @@ from scipy import sparse
 from scipy.linalg import orthogonal_procrustes
 from sklearn.decomposition import PCA
 
-from napari_embedding_game.core.dynamics.pca import (
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.papers.pca import (
     START,
     low_rank_rows,
     principal_energy,
     principal_gradient,
     principal_steps,
 )
-from napari_embedding_game.core.errors import InputError
 
 
 @pytest.fixture

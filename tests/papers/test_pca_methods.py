@@ -9,7 +9,6 @@ from sklearn.decomposition import PCA
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.dynamics.pca_frames import LOW_RANK, SPREAD
 from napari_embedding_game.core.energy.methods import METHODS, resolve
 from napari_embedding_game.core.energy.valid_combinations import affinities
 from napari_embedding_game.core.errors import InputError
@@ -17,6 +16,7 @@ from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.names import AFFINITIES
 from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.papers.pca import LOW_RANK, SPREAD
 
 NAMES = ["pca", "pca_low_rank"]
 
@@ -182,5 +182,5 @@ def test_edges_without_rows_are_named(X):
 def test_a_running_game_does_not_become_pca(X):
     game = game_of(X, "game")
     next(game)
-    with pytest.raises(InputError, match="begin a new one"):
+    with pytest.raises(InputError, match="begin a new run"):
         game.send(GameSettings(method="pca"))

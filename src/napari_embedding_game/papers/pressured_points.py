@@ -25,7 +25,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.minimizers import (
+from napari_embedding_game.core.energy import pair_loops
+from napari_embedding_game.core.energy.objective import AllPairs, Objective
+from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
+from napari_embedding_game.core.energy.pressure import pressure
+from napari_embedding_game.core.errors import InputError
+
+from .minimizers import (
     MAX_ITER,
     TOLERANCE,
     PointEnergy,
@@ -35,12 +41,7 @@ from napari_embedding_game.core.dynamics.minimizers import (
     longest_step,
     start_of,
 )
-from napari_embedding_game.core.dynamics.spectral_direction import SpectralDirection
-from napari_embedding_game.core.energy import pair_loops
-from napari_embedding_game.core.energy.objective import AllPairs, Objective
-from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
-from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.errors import InputError
+from .spectral_direction import SpectralDirection
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

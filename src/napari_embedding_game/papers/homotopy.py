@@ -8,19 +8,21 @@ what an optimiser could reach.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from napari_embedding_game.core.dynamics.minimizers import (
+from napari_embedding_game.core.energy.objective import Objective
+from napari_embedding_game.core.errors import InputError
+
+from .minimizers import (
     MAX_ITER,
     TOLERANCE,
     Minimizer,
     Points,
     spectral_direction,
 )
-from napari_embedding_game.core.energy.objective import Objective
-from napari_embedding_game.core.errors import InputError
 
 N_STEPS = 50
 _JITTER = 0.03
@@ -51,11 +53,13 @@ def homotopy(
     minimizer: Minimizer = spectral_direction,
     tolerance: float = TOLERANCE,
     max_iter: int = MAX_ITER,
+    random_state: int = 0,
 ) -> Iterator[HomotopyStep]:
     """Minimise for lambda from ``weakest`` of its value to the whole.
 
     ``max_iter`` is for each of the ``n_steps`` minimisations.  The objective gets
-    its lambda back, also if the driver stops before the end.
+    its lambda back, also if the driver stops before the end.  ``random_state`` is the
+    seed of what the minima are shaken by.
 
     Raises
     ------
@@ -70,7 +74,8 @@ def homotopy(
     minimizer(objective, layout, max_iter=0)  # refuses now, and not at the first step
     shares = np.geomspace(weakest, 1.0, n_steps)
     shares[-1] = 1.0
-    return _follow(objective, layout, shares, minimizer, tolerance, max_iter)
+    descend = partial(minimizer, tolerance=tolerance, max_iter=max_iter)
+    return _follow(objective, layout, shares, descend, random_state)
 
 
 def _follow(
@@ -78,18 +83,16 @@ def _follow(
     y: Points,
     shares: Points,
     minimizer: Minimizer,
-    tolerance: float,
-    max_iter: int,
+    random_state: int,
 ) -> Iterator[HomotopyStep]:
     whole = objective.repulsion
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(random_state)
     iteration = 0
     try:
         for share in shares:
             objective.repulsion = float(share) * whole
             start = y + rng.normal(scale=_JITTER, size=y.shape)
-            steps = minimizer(objective, start, tolerance=tolerance, max_iter=max_iter)
-            for step in steps:
+            for step in minimizer(objective, start):
                 y = step.y
                 yield HomotopyStep(iteration, y, step.energy, objective.repulsion)
                 iteration += 1

@@ -1,0 +1,152 @@
+"""What the papers add to the lists of methods and optimisers, each in a few lines.
+
+The package imports this module first of all, so that its entries are there wherever
+somebody chooses; what they compute with is loaded when it is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from napari_embedding_game.core.energy.methods import METHODS, Method
+from napari_embedding_game.core.energy.optimizers import OPTIMIZERS, Optimizer
+from napari_embedding_game.core.errors import InputError
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.graph.affinities import Edges
+    from napari_embedding_game.core.names import Approximation
+    from napari_embedding_game.core.types import GameSettings
+
+
+def _later(place: str) -> Callable[..., Any]:
+    """Return a function of a module beside this one, imported when it is called."""
+    module, name = place.split(".")
+
+    def call(*values: Any, **named: Any) -> Any:
+        return getattr(import_module(f".{module}", __package__), name)(*values, **named)
+
+    return call
+
+
+# --- Optimisers -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimizer(Optimizer):
+    """Lowers the energy over all pairs of points, instead of playing with landmarks.
+
+    Attributes
+    ----------
+    on_grid : bool
+        Whether a grid may add up the pairs.
+    needs_pull : bool
+        It follows the spectral direction, which edges that push do not have.
+    needs_quadratic : bool
+        It needs one minimum under a weak repulsion: a quadratic attraction.
+    fewest_components : int
+        Dimensions of the smallest maps that it makes.
+    most_points : int
+        Largest maps, where all pairs are gone through one by one.  With digits of
+        MNIST a step takes 1 s then on one slow core, and factoring the Laplacian for
+        the spectral direction 13 s, which cannot be stopped
+        (``benchmarks/descents.py``, b9dd4b2).
+    """
+
+    on_grid: bool = True
+    needs_pull: bool = True
+    needs_quadratic: bool = False
+    fewest_components: int = 1
+    most_points: int = 10_000
+
+    def approximations(self, method: Method) -> tuple[Approximation, ...]:
+        """Return all pairs, and by a grid where the method has one."""
+        by_grid = self.on_grid and "mesh" in method.approximations
+        return ("exact", "mesh") if by_grid else ("exact",)
+
+    def objection(self, method: Method, affinity: str = "") -> str:
+        """Return why it cannot lower the energy of a method on such edges, or ""."""
+        if method.moved_by:
+            return "its points are moved in a way of its own"
+        if "exact" not in method.approximations:
+            return "it is not defined for all pairs of points"
+        if self.needs_quadratic and method.attraction != "quadratic":
+            return "even under a weak repulsion it has many minima"
+        if self.needs_pull and affinity == "lle":
+            return "that needs edges that only pull, and some of lle push"
+        return ""
+
+    def check_size(
+        self, settings: GameSettings, n_points: int, n_components: int
+    ) -> None:
+        """Raise InputError for more points than ``most_points``, or too flat a map."""
+        if n_points > self.most_points and settings.approximation != "mesh":
+            by_grid = "mesh" in self.approximations(METHODS[settings.method])
+            grid = "the approximation mesh, which adds them up on a grid, or " * by_grid
+            raise InputError(
+                f"The optimizer {settings.optimizer} goes through all pairs of points, "
+                f"which takes too long for {n_points:,} of them: choose {grid}the "
+                "optimizer game, the game's own steps, or embed at most "
+                f"{self.most_points:,} rows."
+            )
+        if n_components < self.fewest_components:
+            raise InputError(
+                f"The optimizer {settings.optimizer} needs a map of 2 or 3 dimensions, "
+                "as it shakes the points off a line: choose one of the others."
+            )
+
+
+_downhill = _later("full_batch.layouts")
+OPTIMIZERS["spectral_direction"] = Minimizer(
+    title="Spectral direction", layouts=_downhill
+)
+OPTIMIZERS["lbfgs"] = Minimizer(
+    title="L-BFGS", layouts=_downhill, needs_pull=False, most_points=20_000
+)
+# It shakes the points, which have to stay on a line where the map is one.
+OPTIMIZERS["homotopy"] = Minimizer(
+    title="Homotopy", layouts=_downhill, needs_quadratic=True, fewest_components=2
+)
+# Its heights make the map one dimension higher: too wide for a grid in space.
+OPTIMIZERS["pressured_points"] = Minimizer(
+    title="Pressured points", layouts=_downhill, on_grid=False
+)
+
+
+# --- Methods ----------------------------------------------------------------------
+
+GROUP = "From the papers"
+
+
+def _as_written(edges: Edges) -> float:
+    """Return 1: attraction and repulsion are of the same kind, and as strong."""
+    return 1.0
+
+
+# Its forces are inner products: no function of distances.
+METHODS["pca"] = Method(
+    title="PCA by attraction and repulsion",
+    attraction="",
+    kernel="",
+    lambda_scale=_as_written,
+    strength=1.0,
+    affinity="inner_products",
+    approximations=("exact",),
+    source="paper 3, Eq. 4",
+    group=GROUP,
+    moved_by=_later("pca.layouts"),
+)
+METHODS["pca_low_rank"] = Method(
+    title="PCA by attraction and repulsion, low rank",
+    attraction="",
+    kernel="",
+    lambda_scale=_as_written,
+    strength=1.0,
+    affinity="inner_products",
+    approximations=("exact",),
+    source="paper 3, Lemma 3",
+    group=GROUP,
+    moved_by=_later("pca.low_rank_layouts"),
+)
