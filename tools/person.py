@@ -494,6 +494,11 @@ class Person:
         self.choose_in(pane.against, words)
         return self.markers()
 
+    def keep_comparison(self) -> None:
+        """Have the notebook tell the comparison that is shown."""
+        self._count()
+        trigger(self.inspector.details.markers.menu, "Keep for the notebook")
+
     def show_contours(self) -> None:
         """Have the labels drawn as outlines, in napari's controls of the layer."""
         layer = self.dock.controller.workspace.linked.current.labels

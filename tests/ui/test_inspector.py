@@ -1,5 +1,6 @@
 """The inspector: a table of all clusters, and what is inside the chosen ones."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.session.cluster_report import Contrast
+from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
 from napari_embedding_game.ui.inspector.bar_charts import ROW, ContrastBars
 from napari_embedding_game.ui.inspector.cluster_table_model import (
     ID_ROLE,
@@ -24,6 +26,7 @@ from napari_embedding_game.ui.inspector.details_pane import (
 )
 from napari_embedding_game.ui.inspector.volcano import told_p
 from napari_embedding_game.ui.style.theme import LOWER, theme_colors
+from napari_embedding_game.ui.tasks.figure_panels import FigureChoice
 
 
 @pytest.fixture
@@ -291,10 +294,8 @@ def test_what_expression_is_compared_is_shown(qtbot, dataset, session, inspector
     inspector.details.tabs.setCurrentWidget(inspector.details.markers)
     session.selection.select(0)
     qtbot.waitUntil(lambda: inspector.details.markers.result is not None)
-    assert inspector.details.markers.state.text() == (
-        "10 points against 30. "
-        "Expression: counts, normalised to 10,000 per cell, log1p."
-    )
+    told = "Expression: counts, normalised to 10,000 per cell, log1p."
+    assert told in inspector.details.markers.state.toolTip()
     found = inspector.details.markers.result
     inside = session.selection.points
     share = np.log1p(counts / counts.sum(axis=1, keepdims=True) * 1e4)
@@ -309,10 +310,11 @@ def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     session.selection.select(0)
     qtbot.waitUntil(lambda: played.details.markers.result is not None)
     found = played.details.markers.result
-    line, state = played.details.markers.line, played.details.markers.state
-    assert not state.isVisible()  # one line, as the table is to have the room
-    assert line.text() == "p-values only rank. 10 points against 30."
-    assert state.text() in line.toolTip()
+    state = played.details.markers.state
+    assert state.text() == "10 points against 30. p-values only rank."
+    assert "prove nothing" in state.toolTip()
+    played.resize(500, 400)  # where the sentence is not cut, but takes two lines
+    qtbot.waitUntil(lambda: state.height() >= state.heightForWidth(state.width()))
     assert found.n_inside == 10
     assert found.n_outside == 30
     played.details.markers.table.selectRow(0)
@@ -325,7 +327,6 @@ def test_a_gene_of_the_markers_colours_the_map(qtbot, played, session, dock):
     assert played.details.markers.result is None
     assert played.details.markers.state.text().startswith("Select two or more")
     assert state.isVisible()
-    assert line.text() == ""
 
 
 def test_measurements_make_no_cluster_pure(played, dataset):
@@ -428,12 +429,13 @@ def test_any_two_of_many_levels_are_compared(qtbot, session, show_markers, datas
     boxes[1].activated.emit(boxes[1].currentIndex())
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 4)
     assert pane.plot().title == "donor: a against g"
+    pane.kept.trigger()
     boxes[0].setCurrentIndex(boxes[0].findData("g"))
     boxes[0].activated.emit(boxes[0].currentIndex())
     assert pane.levels.pair == ("g", "")  # no level against itself
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 28)
-    shown = [(one.column, one.levels) for one in session.comparisons]
-    assert ("donor", ("a", "g")) in shown
+    kept = [(one.column, one.levels) for one in session.comparisons]
+    assert kept == [("donor", ("a", "g"))]
     session.selection.select_points(np.arange(16))  # too few of each level
     assert pane.levels.isHidden()
 
@@ -454,9 +456,8 @@ def test_two_conditions_are_compared_plotted_and_saved(
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 15)
     top = str(pane.result.names[0])
     assert top == str(session.dataset.profile_names[2])
-    assert pane.state.text().startswith("15 points against 15.")
-    assert pane.line.text() == "p-values only rank. 15 points against 15."
-    assert "not independent" in pane.line.toolTip()
+    assert pane.state.text() == "15 points against 15. p-values only rank."
+    assert "not independent" in pane.state.toolTip()
     QTest.mouseClick(pane.plotted, Qt.MouseButton.LeftButton)
     assert pane.pages.currentWidget() is pane.volcano
     place = pane.volcano.place(0)
@@ -483,6 +484,118 @@ def test_two_conditions_are_compared_plotted_and_saved(
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 30)
 
 
+@pytest.fixture
+def held(monkeypatch):
+    """Hold what a module of the Inspector works out while the event is cleared."""
+
+    def hold(module, name):
+        gate, work = threading.Event(), getattr(module, name)
+        gate.set()
+
+        def wait(*values, **options):
+            gate.wait(20)
+            return (yield from work(*values, **options))
+
+        monkeypatch.setattr(module, name, wait)
+        return gate
+
+    return hold
+
+
+def test_a_plot_saved_while_another_comparison_runs_has_its_own_title(
+    qtbot, session, dock, show_markers, dataset, tmp_path, monkeypatch, held
+):
+    gate = held(markers_pane, "iter_markers")
+    pane = show_markers(dataset)
+    session.selection.select(0)
+    qtbot.waitUntil(lambda: pane.result is not None)
+    gate.clear()
+    session.selection.select(2)
+    assert pane.state.text() == "Comparing …"
+    alone, page = tmp_path / "volcano.svg", tmp_path / "page.svg"
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.tasks.save_dialog.QFileDialog.getSaveFileName",
+        lambda *_: (str(alone), ""),
+    )
+    pane.drawn.trigger()
+    choice = FigureChoice(has_clusters=False, has_volcano=True)
+    with qtbot.waitSignal(dock.controller.writing.saved, timeout=60_000):
+        dock.controller.writing.save_panels(choice, page)
+    gate.set()
+    for path in (alone, page):
+        text = path.read_text()
+        assert "0 against all the rest" in text
+        assert "2 against all the rest" not in text
+    assert len(session.comparisons) == 1  # what was saved
+
+
+def test_a_dot_plot_keeps_its_names_while_other_rows_are_compared(
+    qtbot, session, inspector, play, dataset, held
+):
+    gate = held(dot_plot_pane, "iter_cluster_expression")
+    sides = pd.Categorical(["left"] * 25 + ["right"] * 15)
+    session.load(replace(dataset, obs=dataset.obs.assign(side=sides)))
+    play()
+    inspector.show()
+    pane = inspector.details.dot_plot
+    inspector.details.tabs.setCurrentWidget(pane)
+
+    def choose(words):
+        pane.rows.setCurrentText(words)
+        pane.rows.activated.emit(pane.rows.currentIndex())
+
+    pane.genes.setText("a, b")
+    choose("kind")
+    qtbot.waitUntil(lambda: pane.plot() is not None and pane.plot().groups[0] == "B")
+    gate.clear()
+    choose("side")
+    pane.scaled.toggle()  # which draws what there is
+    assert pane.plot().groups == ("B", "T")
+    gate.set()
+    qtbot.waitUntil(lambda: pane.plot().groups == ("left", "right"))
+
+
+def test_the_notebook_tells_what_was_kept_or_saved_and_not_what_was_clicked(
+    qtbot, session, dock, show_markers, dataset, tmp_path, monkeypatch
+):
+    pane = show_markers(dataset)
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.tasks.save_dialog.QFileDialog.getSaveFileName",
+        lambda *_: (str(tmp_path / "table.csv"), ""),
+    )
+    for cluster in range(4):
+        session.selection.select(cluster)
+        qtbot.waitUntil(lambda: pane.result is not None and pane._worker is None)
+        if cluster == 1:
+            pane.saved.trigger()
+        elif cluster == 2:
+            pane.kept.trigger()
+            assert (
+                pane.state.text()
+                == "Kept for the notebook: Cluster 2 against all the rest."
+            )
+    path = tmp_path / "code.py"
+    with qtbot.waitSignal(dock.controller.writing.saved, timeout=60_000):
+        dock.controller.writing.save(path)
+    code = path.read_text()
+    assert code.count("found = tl.compare(") == 2
+    assert "**1** against **the rest**" in code
+    session.load(session.dataset)
+    assert len(session.comparisons) == 0
+
+
+def test_what_was_searched_goes_with_its_data(played, session):
+    search = played.clusters.search
+    played.show()
+    search.setFocus()
+    QTest.keyClicks(search, "cell3")
+    assert search.hits
+    session.load(session.dataset.subset(np.arange(40) < 30))
+    assert search.text() == ""
+    QTest.keyClick(search, Qt.Key.Key_Return)  # takes nothing of the former data
+    assert session.selection.is_empty
+
+
 def test_samples_are_compared_where_a_column_names_them(
     qtbot, show_markers, session, dataset
 ):
@@ -500,7 +613,8 @@ def test_samples_are_compared_where_a_column_names_them(
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 2)
     assert pane.state.text().startswith("2 samples against 2. Each sample counts once")
     assert pane.result.names[0] == session.dataset.profile_names[2]
-    assert [one.samples for one in session.comparisons] == ["", "donor"]
+    pane.kept.trigger()
+    assert [one.samples for one in session.comparisons] == ["donor"]
     session.selection.select_points(np.arange(10))
     qtbot.waitUntil(lambda: "1 sample with 10 or more" in pane.state.text())
     pane.by_ranks.trigger()

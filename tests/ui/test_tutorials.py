@@ -76,6 +76,7 @@ def test_from_raw_counts_to_named_cells(person, counts_file, tmp_path):
     person.choose(cluster_of(person, is_wanted))
     planted = {gene_of("Macrophages", number) for number in range(PLANTED)}
     assert set(person.markers()[:PLANTED]) == planted
+    person.keep_comparison()
     person.click_marker(0)
     assert person.session.look.color_by in planted
     person.rename("Lung macrophages")
@@ -208,6 +209,7 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     assert pane.state.text().startswith(f"{n_treated} points against")
     person.press(pane.plotted)
     assert pane.volcano.isVisible()
+    person.keep_comparison()
     person.press_escape()
     person.split_by("stim")
     details = person.inspector.details
@@ -246,9 +248,9 @@ def check_notebook(path, clusters, dotted):
         assert call in code
     assert dotted <= set(re.findall(r'"([^"]+)"', code.split("sc.pl.dotplot(")[1]))
     pictures = sum("image/png" in str(cell.get("outputs")) for cell in notebook.cells)
-    # Quality, components, Harmony, the map, its conditions, two comparisons with a
-    # volcano plot each, dot plot
-    assert pictures == 10
+    # Quality, components, Harmony, the map, its conditions, bars and volcano plot of the
+    # comparison, dot plot
+    assert pictures == 8
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ class Session:
         self.hiding = Hiding(self)
         self.splitting = Splitting(self)
         self.comparisons = ShownComparisons()
-        """Of groups of points, as the Inspector has shown them."""
+        """Of groups of points, as they were kept or saved in the Inspector."""
         self.figures = ShownFigures()
         """Of genes in groups, as the Inspector has shown them."""
         self.carried: CarriedLayout | None = None

@@ -1,4 +1,4 @@
-"""The comparisons of groups that a person has looked at on a map."""
+"""The comparisons of groups that a person has kept or saved, for the notebook."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ShownComparison:
 
 
 class ShownComparisons:
-    """The newest comparisons that were shown, each once, in their order."""
+    """The newest comparisons that were kept, each once, in their order."""
 
     def __init__(self) -> None:
         self._shown: tuple[ShownComparison, ...] = ()
@@ -65,7 +65,7 @@ class ShownComparisons:
         return len(self._shown)
 
     def add(self, comparison: ShownComparison) -> None:
-        """Remember one; the same shown before gives way to it."""
+        """Remember one; the same kept before gives way to it."""
         others = [one for one in self._shown if not one.is_as(comparison)]
         self._shown = (*others, comparison)[-MOST:]
 

@@ -158,7 +158,7 @@ class InspectorDock(QWidget):
 
     # Making
 
-    def _plots(self) -> tuple[tuple[type, Callable[[], Any]], ...]:
+    def _plots(self) -> tuple[tuple[type, Callable[..., Any]], ...]:
         """Return what draws the plots that figures can have."""
         return (
             (ExpressionPlot, self.details.dot_plot.plot),
@@ -237,7 +237,7 @@ class InspectorDock(QWidget):
         self._report_worker.set_dataset(dataset)
         columns = composition_columns(dataset) if dataset else []
         self.details.offer_columns(columns)
-        self.clusters.search.forget()
+        self.clusters.search.begin_anew()
         self.clusters.tell("")
         self._on_linked()
         self.refresh()

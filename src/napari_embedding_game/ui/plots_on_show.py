@@ -12,19 +12,22 @@ class PlotsOnShow:
     """Finds the plot of a kind that is on show; there is none without an Inspector."""
 
     def __init__(self) -> None:
-        self._finders: dict[type, Callable[[], Any]] = {}
+        self._finders: dict[type, Callable[..., Any]] = {}
 
-    def offer(self, kind: type[T], find: Callable[[], T | None]) -> None:
+    def offer(self, kind: type[T], find: Callable[..., T | None]) -> None:
         """Ask this callable for the plot of a kind from now on."""
         self._finders[kind] = find
 
-    def withdraw(self, kind: type, find: Callable[[], Any]) -> None:
+    def withdraw(self, kind: type, find: Callable[..., Any]) -> None:
         """Ask it no more, unless another has come in its place."""
         if self._finders.get(kind) == find:
             del self._finders[kind]
 
-    def on_show(self, kind: type[T]) -> T | None:
-        """Return the plot of a kind as it is shown; None where there is none."""
+    def on_show(self, kind: type[T], *, is_saved: bool = False) -> T | None:
+        """Return the plot of a kind as it is shown; None where there is none.
+
+        ``is_saved``: it goes into a file, which a notebook may tell.
+        """
         find = self._finders.get(kind)
-        found: T | None = None if find is None else find()
+        found: T | None = None if find is None else find(is_saved=is_saved)
         return found

@@ -173,7 +173,7 @@ class MapText(MomentText):
     view: Mapping[str, Any]
     timeline: TimelineText | None = None
     comparisons: tuple[ComparisonText, ...] = ()
-    """Those that were looked at, the oldest first."""
+    """Those that were kept or saved, the oldest first."""
     figures: tuple[ShownFigure, ...] = ()
     """As ``comparisons``."""
     placed_on: PlacedOnText | None = None

@@ -55,7 +55,7 @@ class SavedMap:
     view: Mapping[str, Any] = field(default_factory=dict)
     """What only the window knows, such as the camera, in values for JSON."""
     comparisons: tuple[ShownComparison, ...] = ()
-    """Those of groups that were looked at, the oldest first."""
+    """Those of groups that were kept or saved, the oldest first."""
     boxes: Examples = field(default_factory=dict)
     """Rows of the source that are sorted into boxes to teach by, the same in all maps
     of a session."""

@@ -1,4 +1,4 @@
-"""Cells that compare groups of points, as was looked at in the Inspector."""
+"""Cells that compare groups of points, as was kept in the Inspector."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class ComparisonCells:
             return
         self._draft.text(
             "## What sets groups apart",
-            "The comparisons that were looked at in the window.",
+            "The comparisons that were kept or saved in the window.",
         )
         self._draft.code(*VOLCANO, imports=[NUMPY, PYPLOT])
         against_rest: dict[str, list[str]] = {}

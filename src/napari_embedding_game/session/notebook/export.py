@@ -66,7 +66,7 @@ def write_code(
     path : Path
         The ending says what is written.
     comparisons : iterable of ShownComparison
-        Those that were looked at; by default the ones that the map knows of.
+        Those that were kept or saved; by default the ones that the map knows of.
     colors : mapping, optional
         Name of a cluster to its colour on the screen, as "#rrggbb".
 

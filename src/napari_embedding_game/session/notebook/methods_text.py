@@ -134,7 +134,7 @@ def methods_text(saved: SavedMap, comparisons: Iterable[ShownComparison] = ()) -
     saved : SavedMap
         Played.
     comparisons : iterable of ShownComparison
-        Those that were looked at.
+        Those that were kept or saved.
 
     Raises
     ------

@@ -106,7 +106,7 @@ class DotPlotPane(QWidget):
         self._asked: tuple[Any, ...] = ()
         self._trouble = ""
         self._rows: ExpressionRows | None = None
-        """Of what was asked for last."""
+        """Of the figures that are shown."""
         self.result: ClusterExpression | None = None
         self.kind = QComboBox()
         self.rows = QComboBox()
@@ -176,13 +176,13 @@ class DotPlotPane(QWidget):
         n_leading = self.n_leading.value()
         asked = (dataset, self._choice, rows.ids, wanted, n_leading, rows.labels)
         if self._is_asked(asked):
-            self._rows = rows  # with new names of clusters
             if self._worker is None:
+                self._rows = rows  # with new names of clusters
                 self._tell()
                 self._draw()
             return
         self._cancel()
-        self._asked, self._rows = asked, rows
+        self._asked = asked
 
         def find() -> Generator[float, None, ClusterExpression]:
             return iter_cluster_expression(
@@ -192,12 +192,15 @@ class DotPlotPane(QWidget):
         show_text(self.state, "Comparing …", "note")
         self._worker = StageWorker(find)
         self._worker.frame.connect(self._on_share)
-        self._worker.returned.connect(self._on_found)
+        self._worker.returned.connect(lambda found: self._on_found(found, rows))
         self._worker.failed.connect(self._on_failed)
         self._worker.begin()
 
-    def plot(self) -> ExpressionPlot | None:
-        """Return what is shown as a figure draws it; None where nothing is."""
+    def plot(self, *, is_saved: bool = False) -> ExpressionPlot | None:
+        """Return what is shown as a figure draws it; None where nothing is.
+
+        A notebook tells what was shown, whether or not it ``is_saved``.
+        """
         shown = self.table.expression.shown
         if shown is None:
             return None
@@ -210,7 +213,7 @@ class DotPlotPane(QWidget):
             cells=shown.shades.cells,
             scale=value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0)),
             limits=shown.shades.limits,
-            title=self._title(),
+            title=shown.title,
         )
 
     def mark(self) -> None:
@@ -297,8 +300,8 @@ class DotPlotPane(QWidget):
         self._tell()
         self._draw()
 
-    def _on_found(self, found: ClusterExpression) -> None:
-        self._worker, self.result = None, found
+    def _on_found(self, found: ClusterExpression, rows: ExpressionRows) -> None:
+        self._worker, self.result, self._rows = None, found, rows
         self._trouble = found.note
         self._tell()
         self._draw()
@@ -334,7 +337,7 @@ class DotPlotPane(QWidget):
             return
         known = self._session.clusters.clustering.by_id
         is_known = rows.clusters is None or known.keys() >= set(rows.clusters)
-        if rows.ids != self.result.clusters or not is_known:
+        if not is_known:
             return  # others are on their way
         is_scaled = self.scaled.isChecked()
         shades = Shades.of(self.result, self._kind, is_scaled=is_scaled)
@@ -342,9 +345,11 @@ class DotPlotPane(QWidget):
             colors = category_colors(len(rows.ids))
         else:
             colors = self._palette.of(tuple(known[c] for c in rows.clusters))
-        shown = Shown(self.result, self._kind, shades, rows.names, colors)
+        shown = Shown(
+            self.result, self._kind, shades, self._title(), rows.names, colors
+        )
         self.table.expression.show_expression(shown)
-        self.key.explain(self._title(), shades.limits, has_dots=self._kind == "dots")
+        self.key.explain(shown.title, shades.limits, has_dots=self._kind == "dots")
         self.mark()
         self._remember(self.result)
 

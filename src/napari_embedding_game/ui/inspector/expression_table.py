@@ -90,6 +90,8 @@ class Shown:
     found: ClusterExpression
     kind: PlotKind
     shades: Shades
+    title: str = ""
+    """What the colours are."""
     names: tuple[str, ...] = ()
     """(C,) of the clusters."""
     colors: Colors = field(default_factory=lambda: np.empty((0, 4), np.float32))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from qtpy.QtCore import Qt
@@ -55,7 +56,6 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
-from napari_embedding_game.ui.style.status_label import StatusLabel
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.save_dialog import ask, ask_figure, proposed
 from napari_embedding_game.ui.tasks.worker import StageWorker
@@ -82,8 +82,19 @@ RANKS_TIP = (
     "not independent, and clusters were found in these numbers. For a test, compare "
     "samples: More, Samples (pseudobulk)."
 )
+KEPT = "Kept for the notebook: {}."
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """A comparison that has come to its end: what it found, and of what."""
+
+    markers: MarkerTable
+    title: str
+    """What was compared, in words."""
+    groups: ShownComparison
 
 
 class MarkersPane(QWidget):
@@ -104,8 +115,8 @@ class MarkersPane(QWidget):
         self._on_name = on_name
         self._worker: StageWorker | None = None
         self._is_due = False
-        self.result: MarkerTable | None = None
-        """All columns, by falling score."""
+        self._compared: _Compared | None = None
+        """What is shown, also while another comparison goes on."""
         self.groups = GroupChoice(session)
         self._offered: tuple[Against, ...] = (REST,)
         self.against = QComboBox()
@@ -117,16 +128,11 @@ class MarkersPane(QWidget):
         self.by_means = QAction("t-test (means)", self.menu)
         self.by_samples = QMenu("Samples (pseudobulk)", self.menu)
         self.tests = QActionGroup(self.menu)
-        self._samples = ""
-        """Column of what is compared; "" for single points."""
         self.aside = QAction("Set the selection aside", self.menu)
         self.saved = QAction("Save the whole table…", self.menu)
         self.drawn = QAction("Save the volcano plot…", self.menu)
-        self._compared = ""
-        """What the result is of."""
+        self.kept = QAction("Keep for the notebook", self.menu)
         self.state = text_label()
-        self.line = StatusLabel()
-        """The same on one line, above figures: they are to have the room."""
         self.table = MarkersView()
         self.volcano = Volcano()
         self.pages = QStackedWidget()
@@ -135,6 +141,7 @@ class MarkersPane(QWidget):
         self.plotted.toggled.connect(self._on_plotted)
         self.saved.triggered.connect(self._save)
         self.drawn.triggered.connect(self._save_plot)
+        self.kept.triggered.connect(self._keep)
         self.volcano.picked.connect(self._pick)
         self.against.activated.connect(self.refresh)
         self.levels.chosen.connect(self.refresh)
@@ -145,6 +152,11 @@ class MarkersPane(QWidget):
     def close(self) -> None:
         """End the search."""
         self._cancel()
+
+    @property
+    def result(self) -> MarkerTable | None:
+        """All columns of what is shown, by falling score; None while nothing is."""
+        return None if self._compared is None else self._compared.markers
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -190,7 +202,7 @@ class MarkersPane(QWidget):
         groups = self.groups.groups(self._against())
         against, selected = self._against(), selection.points.copy()
         method: MarkerMethod = "wilcoxon" if self.by_ranks.isChecked() else "t-test"
-        self._samples = samples = self._sample_column()
+        samples, title = self._sample_column(), self._told_groups(against)
 
         def find() -> Generator[float, None, MarkerTable]:
             expression = dataset.expression
@@ -215,12 +227,12 @@ class MarkersPane(QWidget):
             levels=against.levels,
             selected=selected if is_of_levels else None,
         )
-        self._compared = self._told_groups(against)
         self._say("Comparing …")
         self._worker = StageWorker(find)
         self._worker.frame.connect(self._on_share)
-        self._worker.returned.connect(self._show)
-        self._worker.returned.connect(lambda _: self._session.comparisons.add(shown))
+        self._worker.returned.connect(
+            lambda markers: self._show(_Compared(markers, title, shown))
+        )
         self._worker.failed.connect(self._on_failed)
         self._worker.begin()
 
@@ -263,20 +275,23 @@ class MarkersPane(QWidget):
         self.drawn.setToolTip(
             "As .pdf, .svg or .png, whose letters can be edited; all genes are in it."
         )
-        self.menu.addActions([self.aside, self.saved, self.drawn])
+        self.kept.setToolTip(
+            "The notebook, the script and the methods paragraph tell this comparison. "
+            "They tell those that were saved, too, and no others."
+        )
+        self.menu.addActions([self.aside, self.saved, self.drawn, self.kept])
         let_be_narrow(self.against, 8)
-        below = QHBoxLayout()
-        below.addWidget(self.line, 1)
-        below.addWidget(self.plotted)
-        below.addWidget(self.more)
+        head = QHBoxLayout()
+        head.addWidget(self.against, 1)
+        head.addWidget(self.plotted)
+        head.addWidget(self.more)
         self.pages.addWidget(self.table)
         self.pages.addWidget(self.volcano)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(4)
-        layout.addWidget(self.against)
+        layout.addLayout(head)
         layout.addWidget(self.levels)
-        layout.addLayout(below)
         layout.addWidget(self.state)
         layout.addWidget(self.pages, 1)
         self._enable()
@@ -340,7 +355,7 @@ class MarkersPane(QWidget):
 
     def _enable(self) -> None:
         self.aside.setEnabled(not self._session.selection.is_empty)
-        for one in (self.plotted, self.saved, self.drawn):
+        for one in (self.plotted, self.saved, self.drawn, self.kept):
             one.setEnabled(self.result is not None)
 
     def _set_aside(self) -> None:
@@ -351,44 +366,50 @@ class MarkersPane(QWidget):
         self.pages.setCurrentWidget(self.volcano if is_on else self.table)
 
     def _save(self) -> None:
-        if self.result is None:
+        compared = self._compared
+        if compared is None:
             return
         name = proposed(self._session.dataset, "comparison")
         path = ask(self, name, ".csv", "Table (*.csv)")
-        if path is None:
-            return
-        try:
-            write_markers(self.result, path)
-        except (DataError, OSError) as error:
-            self._session.say(sentence(error))
-        else:
-            self._say(f"Saved as {path.name}.")
+        if path is not None:
+            write = partial(write_markers, compared.markers, path)
+            self._write(write, path.name, compared)
 
-    def plot(self) -> VolcanoPlot | None:
-        """Return the comparison as a figure draws it; None where there is none."""
-        found = self.result
-        if found is None:
+    def plot(self, *, is_saved: bool = False) -> VolcanoPlot | None:
+        """Return what is shown as a figure draws it; None where nothing is.
+
+        ``is_saved``: a notebook tells it from now on.
+        """
+        compared = self._compared
+        if compared is None:
             return None
-        return VolcanoPlot(
-            names=found.names,
-            changes=found.logfoldchanges,
-            p_values=found.pvals_adj,
-            title=self._compared,
-        )
+        if is_saved:
+            self._session.comparisons.add(compared.groups)
+        return _plot_of(compared)
 
     def _save_plot(self) -> None:
-        plot = self.plot()
-        if plot is None:
+        compared = self._compared
+        if compared is None:
             return
         path = ask_figure(self, proposed(self._session.dataset, "volcano"))
-        if path is None:
-            return
+        if path is not None:
+            write = partial(write_volcano, _plot_of(compared), path)
+            self._write(write, path.name, compared)
+
+    def _write(self, write: Callable[[], None], name: str, compared: _Compared) -> None:
+        """Write a file, and have a notebook tell what was saved."""
         try:
-            write_volcano(plot, path)
+            write()
         except (DataError, OSError) as error:
             self._session.say(sentence(error))
         else:
-            self._say(f"Saved as {path.name}.")
+            self._session.comparisons.add(compared.groups)
+            self._say(f"Saved as {name}.")
+
+    def _keep(self) -> None:
+        if self._compared is not None:
+            self._session.comparisons.add(self._compared.groups)
+            self._say(KEPT.format(self._compared.title))
 
     def _told_groups(self, against: Against) -> str:
         """Return what is compared, in words."""
@@ -418,7 +439,7 @@ class MarkersPane(QWidget):
         self._show_none(sentence(error))
 
     def _show_none(self, why: str) -> None:
-        self.result = None
+        self._compared = None
         self.table.setRowCount(0)
         self.volcano.show_markers(None)
         self._enable()
@@ -427,23 +448,19 @@ class MarkersPane(QWidget):
 
     def _say(self, text: str) -> None:
         """Tell something on as many lines as it takes."""
-        self.line.setText("")
         show_text(self.state, text, "note")
+        self.state.setToolTip("")
 
-    def _show(self, markers: MarkerTable) -> None:
-        self._worker = None
-        self.result = markers
+    def _show(self, compared: _Compared) -> None:
+        self._worker, self._compared = None, compared
+        markers, samples = compared.markers, compared.groups.samples
         dataset = self._session.dataset
-        what = "samples" if self._samples else "points"
+        what = "samples" if samples else "points"
         sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
         told = "" if dataset is None else dataset.expression.told
-        told = EACH_SAMPLE_ONCE if self._samples else told
-        text = " ".join(part for part in (sizes, told) if part)
-        self._say(text)
-        self.line.setText(text if self._samples else f"{RANKS} {sizes}")
-        meant = SAMPLES_TIP if self._samples else RANKS_TIP
-        self.line.setToolTip(f"{text} {meant}")
-        self.state.hide()
+        self._say(f"{sizes} {EACH_SAMPLE_ONCE if samples else RANKS}")
+        meant = SAMPLES_TIP if samples else RANKS_TIP
+        self.state.setToolTip(" ".join(filter(None, (told, meant))))
         self.table.show_markers(markers)
         self.volcano.show_markers(markers)
         self._enable()
@@ -452,6 +469,16 @@ class MarkersPane(QWidget):
         rows = self.table.selectionModel().selectedRows()
         if rows:
             self._pick(self.table.item(rows[0].row(), 0).text())
+
+
+def _plot_of(compared: _Compared) -> VolcanoPlot:
+    found = compared.markers
+    return VolcanoPlot(
+        names=found.names,
+        changes=found.logfoldchanges,
+        p_values=found.pvals_adj,
+        title=compared.title,
+    )
 
 
 class MarkersView(QTableWidget):

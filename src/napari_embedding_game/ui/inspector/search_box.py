@@ -84,6 +84,13 @@ class SearchBox(QLineEdit):
         """Ask for the names anew: some have changed."""
         self._is_current = False
 
+    def begin_anew(self) -> None:
+        """Search other data: what was typed is of the former ones."""
+        self.forget()
+        self.clear()
+        self._asked, self._is_entered, self.hits = "", False, []
+        self._offer.popup().hide()
+
     def close_worker(self) -> None:
         """End the preparation of names: the box goes."""
         if self._worker is not None:

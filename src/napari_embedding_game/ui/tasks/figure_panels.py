@@ -83,7 +83,7 @@ def collect(
         (VolcanoPlot, choice.has_volcano),
         (ExpressionPlot, choice.has_expression),
     ):
-        plot = workspace.plots.on_show(kind) if is_wanted else None
+        plot = workspace.plots.on_show(kind, is_saved=True) if is_wanted else None
         if plot is not None:
             panels.append(lambda plot=plot: plot)
 
