@@ -248,7 +248,7 @@ def check_notebook(path, clusters, dotted):
         assert call in code
     assert dotted <= set(re.findall(r'"([^"]+)"', code.split("sc.pl.dotplot(")[1]))
     pictures = sum("image/png" in str(cell.get("outputs")) for cell in notebook.cells)
-    # Quality, components, Harmony, the map, its conditions, bars and volcano plot of the
+    # Quality, components, Harmony, the map, its conditions, bars and volcano plot of a
     # comparison, dot plot
     assert pictures == 8
 
