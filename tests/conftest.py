@@ -2,7 +2,9 @@
 
 import importlib
 import os
+import pickle
 import threading
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,8 +16,10 @@ import scipy.sparse as sp
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.inspect.clusters import merge_tree
 from napari_embedding_game.core.types import Snapshot, Steer, undefined
+from napari_embedding_game.data import joined, loading
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.file import origin
 
 LONGEST = (
     "test_scene",
@@ -84,6 +88,20 @@ def _without_torch(item):
         if error.name == "torch" and item.config.option.without_torch:
             pytest.skip("needs torch")
         raise
+
+
+@pytest.fixture
+def read_here(monkeypatch):
+    """Read files in this process, which knows what a test has changed."""
+
+    def read_apart(path, read, *values, **options):
+        result = read(path, *values, **options)
+        if isinstance(result, Generator):
+            result = yield from result
+        return pickle.loads(pickle.dumps(result))  # noqa: S301
+
+    for module in (loading, joined, origin):
+        monkeypatch.setattr(module, "read_apart", read_apart)
 
 
 @pytest.fixture

@@ -717,12 +717,12 @@ def replay(
     with _plain_errors():
         if out is not None:
             _check_out(session, out, force)
+        from napari_embedding_game.data.stages import finish
         from napari_embedding_game.session.file import archive
         from napari_embedding_game.session.run.replay import replay_frames, same
 
-        saved = archive.with_data(
-            archive.recorded_map(session, map_title), session.parent
-        )
+        recorded = archive.recorded_map(session, map_title)
+        saved = finish(archive.with_data(recorded, session.parent))
         assert saved.record is not None
         assert saved.snapshot is not None
         frames = replay_frames(saved.dataset.X, saved.record)

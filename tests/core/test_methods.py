@@ -20,6 +20,7 @@ from napari_embedding_game.core.energy.methods import (
 )
 from napari_embedding_game.core.energy.objective import (
     AllPairs,
+    Landmarks,
     Objective,
     make_objective,
 )
@@ -87,7 +88,9 @@ def objective_of(problem, member, approximation, forces=chosen):
 def twin_energy(problem, objective, y, z):
     total = problem.twin.sum_of(objective.repulsion_sources(problem.y, problem.z), y, z)
     if objective.aggregate == "log":
-        total = torch.log(total)
+        # Landmarks' bound counts each point with itself, where the kernels are 1.
+        own = len(y) if isinstance(objective.pairs, Landmarks) else 0
+        total = torch.log(torch.maximum(total - own, total / 2))
     return problem.twin.attraction(y) + objective.repulsion * total
 
 
@@ -249,7 +252,8 @@ def test_pressure_minimises_the_energy_of_one_lifted_point(
     def energy(k, height):
         y = lifted(problem.y, k, height)
         total = sum_of(y, k)
-        total = torch.log(total) if member.aggregate == "log" else total
+        own = by.total - objective.sum_in_logarithm(by.total)
+        total = torch.log(total - own) if member.aggregate == "log" else total
         return float(problem.twin.attraction(y) + objective.repulsion * total)
 
     _, found = pressure(objective, problem.y, problem.z)

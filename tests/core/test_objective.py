@@ -10,6 +10,7 @@ from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_functions import Cauchy, Log1p
 from napari_embedding_game.core.energy.pair_sums import CompiledForces, TorchForces
+from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.names import APPROXIMATIONS
@@ -21,12 +22,12 @@ EXACT = [name for name in APPROXIMATIONS if name != "mesh"]
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
 
 
-def compiled(edges):
-    return CompiledForces(edges, n_jobs=1)
+def compiled(edges, **functions):
+    return CompiledForces(edges, n_jobs=1, **functions)
 
 
-def torch_whole(edges):
-    return TorchForces(edges, torch.device("cpu"))
+def torch_whole(edges, **functions):
+    return TorchForces(edges, torch.device("cpu"), **functions)
 
 
 def torch_in_blocks(edges):
@@ -133,6 +134,40 @@ def test_gradients_are_the_slopes_of_the_value(make_problem, approximation, d):
             behind = objective.evaluate(problem.y, problem.z - h * way, True)[0]
             slope = (ahead - behind) / (2 * h)
             assert slope == pytest.approx(float((z_gradient * way).sum()), rel=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["cauchy", "gaussian"])
+@pytest.mark.parametrize("make_forces", [compiled, torch_whole])
+def test_with_a_landmark_on_each_point_a_logarithm_is_that_of_all_pairs(
+    make_problem, make_forces, kernel
+):
+    problem = make_problem(90, 2, 90, "fuzzy", np.float64)
+    forces = make_forces(problem.edges, kernel=kernel)
+    of_game, of_all = (
+        make_objective(approximation, forces, REPULSION, 90, aggregate="log")
+        for approximation in ("landmarks", "exact")
+    )
+    y = problem.y / 4  # near enough to repel one another
+    energy, gradient, climb = evaluate(of_game, y, y)
+    wanted, wanted_gradient, _ = evaluate(of_all, y, y)
+    assert float(energy) == pytest.approx(float(wanted), rel=1e-10)
+    assert difference(gradient, wanted_gradient) < 1e-10
+    assert float(climb.norm()) < 1e-10
+    np.testing.assert_allclose(
+        pressure(of_game, y, y)[1], pressure(of_all, y, y)[1], rtol=0.05, atol=1e-3
+    )
+
+
+def test_far_points_keep_a_logarithm(make_problem):
+    problem = make_problem(90, 2, 5, "fuzzy", np.float64)
+    objective = make_objective(
+        "landmarks", compiled(problem.edges), REPULSION, 5, aggregate="log"
+    )
+    y, z = 1e3 * problem.y, 1e3 * problem.z
+    assert objective.pairs.total(y, z) < 90
+    energy, gradient, _ = evaluate(objective, y, z)
+    assert math.isfinite(float(energy))
+    assert torch.isfinite(gradient).all()
 
 
 def test_a_factor_before_the_energy_reaches_both_gradients(make_problem):

@@ -103,13 +103,15 @@ def test_a_session_reads_the_file_with_the_same_batches_mixed(cells, tmp_path):
     cells.obs["gaps"] = cells.obs["gaps"].astype(str)
     cells.write_h5ad(path)
     made = finish(apply_recipe(read_anndata(path), MIXED))
-    back = reload(origin_of(made), made.kept, tmp_path)
+    back = finish(reload(origin_of(made), made.kept, tmp_path))
     np.testing.assert_array_equal(back.X, made.X)
     assert back.provenance["recipe"]["batch_key"] == "day"
     damaged = {**made.provenance, "recipe": {**made.provenance["recipe"]}}
     damaged["recipe"]["batch_key"] = 3
     with pytest.raises(DataError, match="damaged"):
-        reload(replace(origin_of(made), provenance=damaged), made.kept, tmp_path)
+        finish(
+            reload(replace(origin_of(made), provenance=damaged), made.kept, tmp_path)
+        )
 
 
 @pytest.fixture
@@ -131,7 +133,7 @@ def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
     assert made.space == "obsm['X_pca'], \"day\" mixed by Harmony"
     assert "Harmony mixed" in made.notes[-1]
     assert list(made_components(made)) == ["X_pca_harmony"]
-    back = reload(origin_of(made), made.kept, components.parent)
+    back = finish(reload(origin_of(made), made.kept, components.parent))
     np.testing.assert_array_equal(back.X, made.X)
     assert back.provenance["harmony"]["batch_key"] == "day"
 

@@ -105,7 +105,7 @@ def test_everything_comes_back(folder):
 
 def test_a_restored_session_shows_the_same_and_goes_on(folder):
     path, session, _ = folder
-    found = archive.with_data(archive.load(path / "work.zip").maps[0], path)
+    found = finish(archive.with_data(archive.load(path / "work.zip").maps[0], path))
     other, heard = Session(pace=UNPACED), []
     other.restored.connect(heard.append)
     other.restore(found, found.dataset)
@@ -172,7 +172,7 @@ def test_a_file_from_before_there_was_stretch_is_opened(folder, tmp_path):
 
 def test_the_recorded_run_can_be_replayed(folder):
     path, session, _ = folder
-    found = archive.with_data(archive.load(path / "work.zip").maps[0], path)
+    found = finish(archive.with_data(archive.load(path / "work.zip").maps[0], path))
     assert len(found.record.steered) == 1
     assert same(replay(found.dataset.X, found.record), session.snapshot)
 
@@ -186,7 +186,7 @@ def copied(folder, tmp_path):
 def test_data_that_lie_beside_the_session_file_are_found(folder, tmp_path):
     found = copied(folder[0], tmp_path)
     moved = replace(found, origin=replace(found.origin, path="/gone/cells.csv"))
-    assert archive.with_data(moved, tmp_path).dataset.source.parent == tmp_path
+    assert finish(archive.with_data(moved, tmp_path)).dataset.source.parent == tmp_path
 
 
 def test_missing_or_changed_data_are_told_and_the_map_is_shown(folder, tmp_path):
@@ -195,10 +195,10 @@ def test_missing_or_changed_data_are_told_and_the_map_is_shown(folder, tmp_path)
     with (tmp_path / "cells.csv").open("a") as file:
         file.write("1,2,3,4\n")
     with pytest.raises(DataError, match=r"cells\.csv has changed"):
-        archive.with_data(away, tmp_path)
+        finish(archive.with_data(away, tmp_path))
     (tmp_path / "cells.csv").unlink()
     with pytest.raises(DataError, match=r"cells\.csv is missing: put it back"):
-        archive.with_data(away, tmp_path)
+        finish(archive.with_data(away, tmp_path))
     session = Session()
     session.restore(away)
     assert session.snapshot.iteration == 60
@@ -218,7 +218,7 @@ def test_data_read_in_another_way_are_not_mistaken(folder, tmp_path):
     found = copied(folder[0], tmp_path)
     other = replace(found, origin=replace(found.origin, x_sha256="0" * 64))
     with pytest.raises(DataError, match="gives other numbers"):
-        archive.with_data(other, tmp_path)
+        finish(archive.with_data(other, tmp_path))
 
 
 def stored(dataset, path):
@@ -236,7 +236,9 @@ def test_a_map_without_a_run(tmp_path, dataset):
 def test_data_without_a_file_are_stored_with_the_map(tmp_path, dataset):
     objects = Objects(np.arange(40) + 3, np.arange(160).reshape(40, 4))
     measured = replace(dataset, source_objects=objects).subset(np.arange(40) != 5)
-    found = archive.with_data(stored(measured, tmp_path / "x.zip"), tmp_path).dataset
+    found = finish(
+        archive.with_data(stored(measured, tmp_path / "x.zip"), tmp_path)
+    ).dataset
     np.testing.assert_array_equal(found.X, measured.X)
     assert found.var_names == measured.var_names
     np.testing.assert_array_equal(found.objects.label_ids, measured.objects.label_ids)
@@ -247,7 +249,7 @@ def test_data_without_a_file_that_are_large_are_not(tmp_path, dataset, monkeypat
     monkeypatch.setattr(map_writer, "LARGEST_X", 100)
     found = stored(dataset, tmp_path / "x.zip")
     with pytest.raises(DataError, match="was no file"):
-        archive.with_data(found, tmp_path)
+        finish(archive.with_data(found, tmp_path))
 
 
 def test_a_sample_is_read_again(tmp_path):
@@ -255,7 +257,7 @@ def test_a_sample_is_read_again(tmp_path):
     found = stored(digits, tmp_path / "x.zip")
     assert found.dataset.X.shape == (1797, 0)
     np.testing.assert_array_equal(
-        archive.with_data(found, tmp_path).dataset.X, digits.X
+        finish(archive.with_data(found, tmp_path)).dataset.X, digits.X
     )
 
 
@@ -263,7 +265,9 @@ def test_chosen_columns_and_parts_are_read_again(folder, tmp_path):
     path = folder[0] / "cells.csv"
     some = read(path, columns=["a", "d"], missing="drop")
     part = some.subset(np.arange(len(some.obs)) % 3 == 0)
-    found = archive.with_data(stored(part, tmp_path / "x.zip"), tmp_path).dataset
+    found = finish(
+        archive.with_data(stored(part, tmp_path / "x.zip"), tmp_path)
+    ).dataset
     np.testing.assert_array_equal(found.X, part.X)
     assert found.obs.index.tolist() == part.obs.index.tolist()
 
@@ -276,7 +280,9 @@ def test_a_table_read_without_repetitions_is_read_again(
     table = pd.read_csv(folder[0] / "cells.csv").dropna().assign(e=lambda t: t["a"] / 9)
     table.to_csv(tmp_path / "cells.csv", index=False)
     once = read(tmp_path / "cells.csv", duplicates="drop")
-    found = archive.with_data(stored(once, tmp_path / "x.zip"), tmp_path).dataset
+    found = finish(
+        archive.with_data(stored(once, tmp_path / "x.zip"), tmp_path)
+    ).dataset
     np.testing.assert_array_equal(found.X, once.X)
     assert found.var_names == once.var_names == ("a", "b", "c", "d")
     assert found.space == once.space
@@ -304,7 +310,7 @@ def test_a_session_is_saved_while_its_data_are_away(tmp_path):
     found = stored(whole, tmp_path / "x.zip")
     assert found.origin.sha256 == ""
     path.write_bytes(content)
-    back = archive.with_data(found, tmp_path).dataset
+    back = finish(archive.with_data(found, tmp_path)).dataset
     np.testing.assert_array_equal(back.X, whole.X)
     assert stored(whole, tmp_path / "x.zip").origin.sha256 == whole.sha256()
     assert stored(back, tmp_path / "x.zip").origin.sha256 == whole.sha256()
@@ -337,7 +343,7 @@ def test_data_that_cannot_be_read_are_told(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(origin, "source_sha256", broken)
     with pytest.raises(DataError, match="cannot be read"):
-        archive.with_data(found, tmp_path)
+        finish(archive.with_data(found, tmp_path))
 
 
 # Files from elsewhere

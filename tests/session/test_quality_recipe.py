@@ -22,6 +22,6 @@ def test_the_same_cells_are_left_out_again(tmp_path):
     recipe = Recipe(min_genes=20, max_mito=30.0, n_top_genes=50, n_comps=5)
     dataset = finish(load(tmp_path / "cells.h5ad", recipe=recipe))
     assert np.flatnonzero(~dataset.kept).tolist() == [5]
-    again = reload(origin_of(dataset), dataset.kept, tmp_path)
+    again = finish(reload(origin_of(dataset), dataset.kept, tmp_path))
     np.testing.assert_array_equal(again.X, dataset.X)
     assert again.provenance["recipe"]["max_mito"] == 30.0

@@ -14,7 +14,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FileSource, ReadOptions
 
 
-def test_a_session_finds_the_genes_again(tmp_path, monkeypatch):
+def test_a_session_finds_the_genes_again(tmp_path, monkeypatch, read_here):
     monkeypatch.setenv(column_cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
     place = "napari_embedding_game.data.formats.anndata._LARGEST_PROFILE"
     monkeypatch.setattr(place, 10)

@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from anndata import AnnData
+from anndata import AnnData, read_h5ad
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.controls import cell_quality_panel
@@ -131,6 +132,65 @@ def test_doublets_are_part_of_the_recipe(recipe):
     recipe.quality.doublets.setChecked(True)
     assert recipe.recipe().doublets
     assert recipe.quality.state.text().endswith("among those that stay.")
+
+
+@pytest.fixture
+def crowd(tmp_path):
+    """420 cells of three kinds: 20 are two of them, the first 7 are dying."""
+    rng = np.random.default_rng(0)
+    rates = rng.gamma(0.3, 3, (3, 200))
+    depths = rng.uniform(0.6, 1.6, 400)[:, None]
+    pairs = np.array([(i % 3, (i + 1) % 3) for i in range(20)])
+    X = rng.poisson(np.concatenate([rates[np.arange(400) % 3] * depths,
+                                    rates[pairs].sum(axis=1)]))  # fmt: skip
+    X[:7, 0] = 5000
+    names = ["MT-CO1", *(f"g{i}" for i in range(199))]
+    cells = AnnData(X.astype(np.float32), var=pd.DataFrame(index=names))
+    cells.obs_names = [f"c{i}" for i in range(420)]
+    cells.write_h5ad(tmp_path / "crowd.h5ad")
+    return tmp_path / "crowd.h5ad"
+
+
+def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
+    dock, qtbot, load, crowd, play, monkeypatch, tmp_path
+):
+    load(FileSource(crowd))
+    panel = dock.data.recipe
+    panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
+    panel.quality.fold.expand(animate=False)
+    panel.quality.mito.high.setValue(50)
+    panel.quality.doublets.click()
+    told = panel.quality.state
+    assert told.text().startswith("413 of 420 cells stay.")
+    assert told.text().endswith("Doublets are found among those that stay.")
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=60_000):
+        panel.apply.native.click()
+    n = len(dock.workspace.session.dataset.obs)
+    assert told.text() == (
+        f"{n} of 420 cells stay. Left out are 7 with more than 50 % mitochondrial "
+        f"counts, {413 - n} doublets."
+    )
+    panel.quality.mito.high.setValue(60)  # others may be found within other limits
+    assert told.text().endswith("Doublets are found among those that stay.")
+    play()
+    path = tmp_path / "map.h5ad"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
+    with qtbot.waitSignal(dock.controller.writing.saved):
+        next(a for a in dock.run.save.menu.actions() if ".h5ad" in a.text()).trigger()
+    obs, X = read_h5ad(path).obs, read_h5ad(crowd).X
+    np.testing.assert_allclose(obs["total_counts"], X.sum(axis=1))
+    np.testing.assert_allclose(obs["n_genes_by_counts"], (X > 0).sum(axis=1))
+    np.testing.assert_allclose(
+        obs["pct_counts_mt"], 100 * X[:, 0] / X.sum(axis=1), rtol=1e-5
+    )
+    assert obs["doublet_score"].isna().tolist() == [True] * 7 + [False] * 413
+    is_out = obs["embedding_game_cluster"] == "unassigned"
+    why = obs["embedding_game_left_out"]
+    assert why.notna().equals(is_out)
+    assert why.value_counts().to_dict() == {
+        "doublet (scrublet)": 413 - n,
+        "more than 50 % mitochondrial counts": 7,
+    }
 
 
 def test_without_scikit_image_it_is_said(qtbot, monkeypatch):

@@ -8,6 +8,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from anndata import AnnData, read_h5ad
 from napari.utils.notifications import notification_manager
 from qtpy.QtWidgets import QApplication, QFileDialog
 
@@ -20,7 +21,11 @@ from napari_embedding_game.session.file.autosave import (
 )
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import FileSource, MeasuredSource
+from napari_embedding_game.session.sources import (
+    FileSource,
+    MeasuredSource,
+    ReadOptions,
+)
 from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.images.linked_layers import Linked, with_features
@@ -76,6 +81,45 @@ def test_a_private_file_stays_private_and_a_link_a_link(
         assert target.read_bytes() != b"old"
         assert target.stat().st_mode & 0o777 == 0o600
         assert len(list(target.parent.iterdir())) == len(list(tmp_path.iterdir())) - 1
+
+
+@pytest.mark.filterwarnings("ignore:.*names are not unique")
+def test_results_find_their_rows_by_name_in_a_file_that_has_changed(
+    qtbot, dock, session, click_run, answer, tmp_path
+):
+    rng, path = np.random.default_rng(0), tmp_path / "cells.h5ad"
+    names = [f"c{i}" for i in range(40)]
+    cells = AnnData(rng.random((40, 6), np.float32), pd.DataFrame(index=names))
+    cells.X[3] = np.nan
+    cells.write_h5ad(path)
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+        options = ReadOptions(missing="drop")
+        dock.controller.reading.load(FileSource(path), options)
+    click_run(dock)
+    order = rng.permutation(40)
+    cells[order].copy().write_h5ad(path)
+    out = answer("map.h5ad")
+    with qtbot.waitSignal(dock.controller.writing.saved):
+        action(dock, ".h5ad").trigger()
+    saved = read_h5ad(out)
+    assert saved.obs_names.tolist() == [names[i] for i in order]
+    rows = saved.obs_names.get_indexer(session.dataset.obs.index)
+    found = saved.obsm["X_embedding_game"]
+    np.testing.assert_array_equal(found[rows], session.snapshot.embedding)
+    assert np.isnan(found[saved.obs_names == "c3"]).all()
+    why = saved.obs["embedding_game_left_out"].dropna()
+    assert why.to_dict() == {"c3": "missing or infinite values"}
+
+    before = out.read_bytes()
+    for others, told in [
+        ([*names[1:], "new"], 'it had no row "new"'),
+        ([*names[1:], "c1"], "some have the same name"),
+    ]:
+        AnnData(cells.X, pd.DataFrame(index=others)).write_h5ad(path)
+        action(dock, ".h5ad").trigger()
+        qtbot.waitUntil(lambda told=told: told in dock.data.trouble.text())
+        assert "open it again" in dock.data.trouble.text()
+    assert out.read_bytes() == before
 
 
 def test_a_name_without_an_ending_gets_one(play, qtbot, dock, answer, session):

@@ -55,6 +55,28 @@ def test_colours_of_clusters_given_and_not(play, session, saved):
     assert "B cells (10)" in names_in(axes)
 
 
+def written_on(axes):
+    """The names on a map, each with its place."""
+    return {text.get_text(): text.get_position() for text in axes.texts}
+
+
+def test_the_figure_has_the_names_that_the_map_has(play, dock, session, saved):
+    play()
+    session.clusters.rename(2, "B $cells$")
+    axes = saved()[0]
+    found = written_on(axes)
+    assert len(found) == len(session.clusters.clusters)
+    of_two = session.snapshot.embedding[session.clusters.labels == 2]
+    x, y = found[r"B \$cells\$"]
+    low, high = of_two.min(axis=0), of_two.max(axis=0)
+    assert (low <= (x, y)).all()
+    assert ((x, y) <= high).all()
+    session.look.color_by = "kind"  # numbers would seem to be of that
+    assert list(written_on(saved()[0])) == [r"B \$cells\$"]
+    dock.look.names.native.click()  # Show names, in the dock
+    assert not written_on(saved()[0])
+
+
 def test_colours_of_a_category_with_missing_values(play, session, dataset, saved):
     dataset.obs["kind"] = pd.Categorical(["B"] * 10 + [None] * 10 + ["T"] * 20)
     layers = play()

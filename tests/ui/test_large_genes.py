@@ -16,7 +16,7 @@ from napari_embedding_game.ui.style.coloring import CLUSTER
 
 
 @pytest.fixture
-def large_file(tmp_path, monkeypatch):
+def large_file(tmp_path, monkeypatch, read_here):
     """40 cells with counts that count as large, beside components."""
     monkeypatch.setenv(column_cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
     place = "napari_embedding_game.data.formats.anndata._LARGEST_PROFILE"

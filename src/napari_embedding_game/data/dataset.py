@@ -28,6 +28,9 @@ Examples: TypeAlias = Mapping[str, tuple[int, ...]]
 CONFIDENCE = "_confidence"
 """Ends the name of the column with the probability of a class that was taught."""
 
+MISSING_VALUES = "missing or infinite values"
+NOT_ON_THE_MAP = "not among the rows of this map"
+"""Why rows were left out, where nothing else is said."""
 _OF_PAIRS = re.compile(r"^(tables\[.*\] )?obsp\[")
 _HASH_BLOCK = 1 << 20  # bytes read at a time
 
@@ -97,6 +100,11 @@ class Dataset:
     """Examples of the classes that were taught since, by their column of ``obs``."""
     predicted: dict[str, PredictedLabels] = field(default_factory=dict)
     """Labels that were predicted since from a reference, by their column of ``obs``."""
+    quality: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """(n_source_rows,) figures of all cells of the source by which some were left out,
+    by scanpy's name of their column."""
+    left_out: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    """(n_source_rows,) rows that were left out, by why."""
     missing_reason: str = ""
     """Where ``X`` has no columns: a sentence that says why, and the way out."""
     known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
@@ -133,14 +141,27 @@ class Dataset:
         """Return the same under another name of its space."""
         return self if space == self.space else replace(self, space=space)
 
-    def subset(self, rows: NDArray[np.bool_], *notes: str) -> Dataset:
+    def subset(
+        self, rows: NDArray[np.bool_], *notes: str, why: str = NOT_ON_THE_MAP
+    ) -> Dataset:
         """Return the dataset of the rows where `rows` (n,) is True.
 
         The rows of the source stay what they are, so that what is found out about
         a part can be given back to the whole.
+
+        Parameters
+        ----------
+        rows : (n,) bool
+        *notes : str
+            Sentences on it.
+        why : str
+            Why the others are left out, in a few words.
         """
         kept = self.kept.copy()
         kept[self.kept] = rows
+        others = self.kept & ~kept
+        former = self.left_out.get(why)
+        left_out = {why: others if former is None else others | former}
         images = self.images
         texts: Any = None
         if self.texts is not None:
@@ -157,6 +178,7 @@ class Dataset:
             obs=self.obs[rows],
             kept=kept,
             notes=(*self.notes, *notes),
+            left_out={**self.left_out, **(left_out if others.any() else {})},
             images=None if images is None else images[rows],
             texts=texts,
             predicted={k: one.take(rows) for k, one in self.predicted.items()},
@@ -315,10 +337,12 @@ class Dataset:
         has_expression: bool = False,
         objects: Objects | None = None,
         provenance: Mapping[str, Any] | None = None,
+        left_out: Mapping[str, NDArray[np.bool_]] | None = None,
     ) -> Dataset:
         """Build a dataset from *all* rows of a source, keeping those of `kept`.
 
-        Every array given has one row for each row of the source.
+        Every array given has one row for each row of the source.  Rows that are not
+        kept have missing values, unless `left_out` says otherwise.
         """
         all_kept = kept is None or bool(kept.all())
         mask = np.ones(len(obs), dtype=bool) if kept is None else kept
@@ -351,7 +375,16 @@ class Dataset:
             source_obs=obs,
             source_objects=objects,
             provenance=provenance or {},
+            left_out={MISSING_VALUES: ~mask} if left_out is None else left_out,
         )
+
+    def why_left_out(self) -> pd.Categorical:
+        """(n_source_rows,) why each row is not on the map; missing where it is."""
+        why = np.full(self.n_source_rows, None, dtype=object)
+        why[~self.kept] = NOT_ON_THE_MAP
+        for words, rows in self.left_out.items():
+            why[rows & ~self.kept] = words
+        return pd.Categorical(why)
 
     def expand(self, values: Any, fill: Any) -> NDArray[Any]:
         """Values of the n usable rows laid out over all rows of the source.

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 class DataError(ValueError):
@@ -25,6 +26,10 @@ class OptionError(DataError):
         self._sentence = sentence
         self.option = option
         self.value = value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it come from another process, whatever its class is called with."""
+        return BaseException.__new__, (type(self), *self.args), vars(self)
 
     def told(self, way: str) -> str:
         """Return the sentence with the way in which the option is given here."""

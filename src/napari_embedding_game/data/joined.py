@@ -11,12 +11,13 @@ import pandas as pd
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.formats.table_files import read_frame
-from napari_embedding_game.data.formats.tables import KnownRows
+from napari_embedding_game.data.formats.tables import NO_OBJECT, KnownRows
 from napari_embedding_game.data.images.label_column import linked
 from napari_embedding_game.data.images.table_join import Join, JoinRequest, join
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import is_table
+from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages
 
 ROW_NAMES = "(row names)"
@@ -44,7 +45,7 @@ def load_joined(
     """
     if is_table(path):
         yield Stage(f"Reading {path.name}")
-        frame = read_frame(path)
+        frame = yield from read_apart(path, read_frame)
         yield FINDING
         found = join(frame, request, path.name)
         match = found.match
@@ -69,7 +70,7 @@ def joined(dataset: Dataset, found: Join, request: JoinRequest) -> Dataset:
         return replace(dataset, notes=notes)
     background = match.left_out[dataset.kept]
     if background.any():
-        dataset = dataset.subset(~background)
+        dataset = dataset.subset(~background, why=NO_OBJECT)
     return linked(dataset, match)
 
 

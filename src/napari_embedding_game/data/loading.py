@@ -19,6 +19,7 @@ from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import read_stages
+from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.recipe import Recipe, apply_recipe
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.data.stored_columns import StoredColumns
@@ -57,16 +58,15 @@ def load(
     DataError
         One sentence that names the file and the way out.
     """
-    result = yield from load_with_choices(
+    result = yield from read_stages(
         path,
         space=space,
         columns=columns,
         missing=missing,
         duplicates=duplicates,
         several=several,
-        recipe=recipe,
-        batch_key=batch_key,
     )
+    result = yield from prepared(result, recipe, batch_key)
     return result.dataset
 
 
@@ -77,9 +77,23 @@ def load_with_choices(
     batch_key: str | None = None,
     **options: Any,
 ) -> Stages[ReadResult]:
-    """Do what :func:`load` does, and tell what else there is in the file."""
-    result = yield from read_stages(path, **options)
+    """Do what :func:`load` does for a window, and tell what else is in the file.
+
+    The file is read in a process of its own, up to where genes can be read by column.
+    What is made of it, and `rows` that were read before, are worked on here.
+    """
+    if "rows" in options:
+        result = yield from read_stages(path, **options)
+    else:
+        result = yield from read_apart(path, read_with_genes, **options)
     return (yield from prepared(result, recipe, batch_key))
+
+
+def read_with_genes(path: str | Path, **options: Any) -> Stages[ReadResult]:
+    """Read a file, and do what has to be done once before genes can be read."""
+    result = yield from read_stages(path, **options)
+    dataset = yield from with_genes_at_hand(result.dataset)
+    return replace(result, dataset=dataset)
 
 
 def prepared(

@@ -51,14 +51,11 @@ class CellQuality:
     """(n,) per cent of the counts that are of mitochondrial genes; None where no gene
     has such a name."""
 
-    def columns(self, cells: BoolArray) -> dict[str, FloatArray]:
-        """Return the figures of some cells by scanpy's names."""
-        columns = {
-            "total_counts": self.counts[cells],
-            "n_genes_by_counts": self.genes[cells],
-        }
+    def columns(self) -> dict[str, FloatArray]:
+        """Return the figures of all cells by scanpy's names."""
+        columns = {"total_counts": self.counts, "n_genes_by_counts": self.genes}
         if self.mitochondrial is not None:
-            columns["pct_counts_mt"] = self.mitochondrial[cells]
+            columns["pct_counts_mt"] = self.mitochondrial
         return columns
 
 

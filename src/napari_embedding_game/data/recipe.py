@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["Recipe", "apply_recipe", "looks_like_counts"]
 
 _SEED = 0
+_OF_ONE = {"doublets": "doublet (scrublet)"}
+"""Why one cell was left out, where the sentence on all of them does not say it."""
 
 
 @dataclass(frozen=True)
@@ -204,8 +206,8 @@ class _ChosenCells:
     """(n,) bool"""
     reasons: dict[str, tuple[Any, str]]
     """Masks of those left out, (n,), and why, by the field of the recipe."""
-    columns: dict[str, Any]
-    """What was found out about the cells that are kept, by the name of the column."""
+    figures: dict[str, Any]
+    """(n,) what was found out about all cells, by the name of the column."""
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -233,7 +235,7 @@ def _choose_cells(dataset: Dataset, recipe: Recipe) -> Stages[_ChosenCells]:
             else f"Only {n_kept} of {n:,} cells of {dataset.name} are within the "
             "limits of their quality: widen these."
         )
-    scores = {}
+    figures: dict[str, Any] = quality.columns()
     if recipe.doublets:
         yield Stage("Finding doublets")
         key = recipe.batch_key
@@ -242,9 +244,10 @@ def _choose_cells(dataset: Dataset, recipe: Recipe) -> Stages[_ChosenCells]:
         are_doublets = np.zeros(n, bool)
         are_doublets[np.flatnonzero(kept)[found.are_doublets]] = True
         reasons["doublets"] = are_doublets, "scrublet takes them for doublets"
-        scores["doublet_score"] = found.scores[~found.are_doublets]
+        figures["doublet_score"] = np.full(n, np.nan)
+        figures["doublet_score"][kept] = found.scores
         kept &= ~are_doublets
-    return _ChosenCells(kept, reasons, {**quality.columns(kept), **scores})
+    return _ChosenCells(kept, reasons, figures)
 
 
 def _kept(reasons: dict[str, tuple[Any, str]]) -> Any:
@@ -308,11 +311,18 @@ def _with_components(
     names = np.asarray(dataset.var_names, dtype=object)[genes]
     mixed = "" if batch_key is None else f', "{batch_key}" mixed by Harmony'
     part = dataset.subset(chosen.kept)
-    fresh = {k: v for k, v in chosen.columns.items() if k not in part.obs}
+    fresh = {k: v for k, v in chosen.figures.items() if k not in part.obs}
+    left_out = {
+        _OF_ONE.get(name, why.removeprefix("they have ")): dataset.expand(rows, False)
+        for name, (rows, why) in chosen.reasons.items()
+        if rows.any()
+    }
     return replace(
         part,
         X=components,
-        obs=part.obs.assign(**fresh),
+        obs=part.obs.assign(**{k: v[chosen.kept] for k, v in fresh.items()}),
+        quality={k: dataset.expand(v, np.nan) for k, v in fresh.items()},
+        left_out={**dataset.left_out, **left_out},
         var_names=tuple(f"pca {i + 1}" for i in range(components.shape[1])),
         space=f"{dataset.space}, {components.shape[1]} principal components{mixed}",
         profile=sp.csr_matrix(lognorm, dtype=np.float32),

@@ -24,11 +24,7 @@ from napari_embedding_game.data.images.table_join import (
     join,
 )
 from napari_embedding_game.data.joined import FINDING, joined, load_joined
-from napari_embedding_game.data.loading import (
-    load_with_choices,
-    prepared,
-    with_genes_at_hand,
-)
+from napari_embedding_game.data.loading import load_with_choices, prepared
 from napari_embedding_game.data.quality_control import CellQuality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_result import ReadResult
@@ -136,7 +132,7 @@ class FileSource:
             result = yield from load_with_choices(self.path, **chosen)
         else:
             result, found = yield from load_joined(self.path, self.request, chosen)
-        dataset = yield from with_genes_at_hand(result.dataset)
+        dataset = result.dataset
         is_counts = options.recipe is not None or looks_like_counts(dataset)
         return LoadResult(
             dataset=dataset,

@@ -15,9 +15,11 @@ SampledLandmarks  N/L  sum_i sum_(j in L points) k                    Eq. 9
 AllPairs          S itself, without the pairs i = j
 ================  ==================================================  =====
 
-where S_yz = sum_ia k(|y_i - z_a|) and S_zz = sum_ab k(|z_a - z_b|).  The energy
-line of paper 1's Alg. 1 squares before it sums and lets the points fall onto
-one spot; Eq. 3, which sums before it squares, is right.
+where S_yz = sum_ia k(|y_i - z_a|) and S_zz = sum_ab k(|z_a - z_b|).  Eq. 3 bounds the
+sum with the pairs i = j, S + N k(0).  That is a constant, but not inside a logarithm,
+where N k(0) is taken off: with a landmark on each point S is left.  The energy line of
+paper 1's Alg. 1 squares before it sums and lets the points fall onto one spot; Eq. 3,
+which sums before it squares, is right.
 
 Calling an objective gives a torch scalar whose ``backward()`` fills both
 gradients; :meth:`Objective.set_gradients` fills them at once, for who needs no graph.
@@ -37,6 +39,7 @@ from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy.methods import Aggregate
+from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.pair_sums import (
     Forces,
     LandmarkForces,
@@ -361,6 +364,9 @@ class Objective:
         The paper's lambda.  May be changed between evaluations.
     aggregate : {"sum", "log"}
         R, which is taken of S.
+    own : float
+        What ``pairs`` counts of points with themselves and the logarithm does not, or
+        half of all that is counted, if that is less.
     """
 
     def __init__(
@@ -368,11 +374,13 @@ class Objective:
         pairs: Repulsion,
         repulsion: float,
         aggregate: Aggregate = "sum",
+        own: float = 0.0,
     ) -> None:
         self.pairs = pairs
         self.forces = pairs.forces
         self.repulsion = repulsion
         self.aggregate = aggregate
+        self.own = own
 
     def __call__(self, y: Tensor, z: Tensor, *, value: bool = False) -> Tensor:
         return _Energy.apply(y, z, self, value)  # type: ignore[no-any-return,no-untyped-call]
@@ -429,14 +437,23 @@ class Objective:
         if self.aggregate == "sum":
             return 1.0
         if isinstance(total, Tensor):
-            return torch.where(total > 0, 1 / total, 0.0)
-        return 1 / total if total > 0 else 0.0
+            inside = torch.where(total > 2 * self.own, total - self.own, total)
+            return torch.where(total > 0, 1 / inside, 0.0)
+        return 1 / self.sum_in_logarithm(total) if total > 0 else 0.0
+
+    def sum_in_logarithm(self, total: float) -> float:
+        """Return what the energy takes the logarithm of, but for a factor.
+
+        Where points lie so far apart that the bound is loose, nothing is taken off.
+        """
+        return total - self.own if total > 2 * self.own else total
 
     def _energy(self, y: Tensor, total: float) -> float:
         aggregate = total
         if self.aggregate == "log":
             # Points so far apart that their sum is lost in rounding: not to go there.
-            aggregate = math.log(total) if total > 0 else math.inf
+            among = max(total - self.own, total / 2) if self.own else total
+            aggregate = math.log(among) if among > 0 else math.inf
         return self.forces.attraction_energy(y) + self.repulsion * aggregate
 
 
@@ -456,7 +473,12 @@ def make_objective(
         ``approximation`` is not one of ``names.APPROXIMATIONS``.
     """
     pairs = _make_pairs(approximation, forces, n_landmarks, random_state)
-    return Objective(pairs, repulsion, aggregate)
+    own = 0.0
+    if approximation == "landmarks" and aggregate == "log":
+        own = forces.edges.n_points * float(
+            KERNELS[forces.kernel].value(torch.zeros(()))
+        )
+    return Objective(pairs, repulsion, aggregate, own)
 
 
 def _make_pairs(

@@ -128,7 +128,8 @@ def _law(objective: Objective, by: RepulsionSources) -> tuple[float, float]:
     """Return (strength, base): see :mod:`pressure_solver`."""
     if objective.aggregate == "sum":
         return float(objective.repulsion * by.multiplicity), 0.0
-    return float(objective.repulsion), float(by.total / by.multiplicity)
+    inside = objective.sum_in_logarithm(by.total)
+    return float(objective.repulsion), inside / by.multiplicity
 
 
 def _rows(tensor: Tensor) -> NDArray[np.floating]:

@@ -34,7 +34,8 @@ _PRESSURE, _STRETCH = f"{KEY}_pressure", f"{KEY}_stretch"
 _OBSM = "obsm['", "']"
 """Around the key, in the name of a space."""
 _ISOLATION = f"{KEY}_isolation"
-_NOT_ALWAYS = [_PRESSURE, _STRETCH, _ISOLATION]
+_LEFT_OUT = f"{KEY}_left_out"
+_NOT_ALWAYS = [_PRESSURE, _STRETCH, _ISOLATION, _LEFT_OUT]
 """Columns of a former map, that another one may not have."""
 GREY = "#b0b0b0"
 
@@ -42,12 +43,14 @@ GREY = "#b0b0b0"
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """Cluster, pressure, stretch and isolation of all rows of the source, by column.
 
-    So are the scores of gene sets, what was worked out of the map, and classes that
-    were taught or predicted.  Pressure is left out where the method does not define
-    it, stretch and isolation where they are not known.
+    So are the quality of cells, why rows were left out, the scores of gene sets, what
+    was worked out of the map, and classes that were taught or predicted.  Pressure is
+    left out where the method does not define it, stretch and isolation where they are
+    not known.
     """
     clusters = dataset.expand(result.point_names(), UNASSIGNED)
-    columns = {
+    columns: dict[str, Any] = dict(dataset.quality)
+    columns |= {
         name: dataset.expand(dataset.obs[name], np.nan)
         for name in (*dataset.scores, *sorted(dataset.worked_out))
         if name in dataset.obs
@@ -67,6 +70,8 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         columns[_ISOLATION] = dataset.expand(result.isolation, np.nan)
     if result.clusters is not None:
         columns[f"{KEY}_landmark"] = dataset.expand(result.labels, -1)
+    if not dataset.kept.all():
+        columns[_LEFT_OUT] = dataset.why_left_out()
     return columns
 
 
@@ -243,16 +248,20 @@ def copy_with_result(dataset: Dataset, result: EmbeddingResult, target: Path) ->
     shutil.copyfile(dataset.source, target)
     with h5py.File(target, "r+") as file:
         obs = read_elem(file["obs"])
-        _check_unchanged(dataset, len(obs))
+        places = _rows_in(dataset, obs.index)
         obs = obs.drop(columns=_NOT_ALWAYS, errors="ignore")
-        write_elem(file, "obs", obs.assign(**result_columns(dataset, result)))
+        columns = {
+            name: _laid_out(column, places)
+            for name, column in result_columns(dataset, result).items()
+        }
+        write_elem(file, "obs", obs.assign(**columns))
         for group in ("obsm", "uns"):
             if group not in file:
                 write_elem(file, group, {})
         positions = dataset.expand(result.embedding, np.nan)
-        write_elem(file["obsm"], f"X_{KEY}", positions)
+        write_elem(file["obsm"], f"X_{KEY}", positions[places])
         for key, components in made_components(dataset).items():
-            write_elem(file["obsm"], key, components)
+            write_elem(file["obsm"], key, components[places])
         write_elem(file["uns"], KEY, _record(dataset, result))
         if _COLORS in file["uns"]:
             del file["uns"][_COLORS]
@@ -282,6 +291,29 @@ def read_whole(dataset: Dataset) -> AnnData:
         adata = read_elem(check_part(group, path.name, "its content"))
     adata.obs_names = adata.obs_names.astype(str)
     return adata
+
+
+def _rows_in(dataset: Dataset, names: pd.Index) -> NDArray[np.intp]:
+    """Return which row of the dataset's source each row of a file is now, by name.
+
+    Raises
+    ------
+    DataError
+        The file has other rows than when it was read.
+    """
+    _check_unchanged(dataset, len(names))
+    names, known = names.astype(str), dataset.source_obs_names.astype(str)
+    if names.equals(known):
+        return np.arange(len(names))
+    why = "its rows stand in another order, and some have the same name"
+    if names.is_unique and known.is_unique:
+        places: NDArray[np.intp] = known.get_indexer(names)
+        if (places >= 0).all():
+            return places
+        why = f'it had no row "{names[int(places.argmin())]}"'
+    raise DataError(
+        f"{dataset.name} has changed since it was read: {why}; open it again."
+    )
 
 
 def _check_unchanged(dataset: Dataset, n_rows: int) -> None:
@@ -337,12 +369,13 @@ def _storable_column(column: pd.Series) -> pd.Series:
 
 
 def _add_result(adata: AnnData, dataset: Dataset, result: EmbeddingResult) -> None:
-    _check_unchanged(dataset, adata.n_obs)
+    places = _rows_in(dataset, adata.obs_names)
     adata.obs = adata.obs.drop(columns=_NOT_ALWAYS, errors="ignore")
     for name, column in result_columns(dataset, result).items():
-        adata.obs[name] = column
-    adata.obsm[f"X_{KEY}"] = dataset.expand(result.embedding, np.nan)
-    adata.obsm.update(made_components(dataset))
+        adata.obs[name] = _laid_out(column, places)
+    adata.obsm[f"X_{KEY}"] = dataset.expand(result.embedding, np.nan)[places]
+    for key, components in made_components(dataset).items():
+        adata.obsm[key] = components[places]
     adata.uns[KEY] = _record(dataset, result)
     adata.uns.pop(_COLORS, None)
     if (colors := result_colors(dataset, result)) is not None:

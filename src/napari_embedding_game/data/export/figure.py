@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,15 @@ _MOST_IN_LEGEND = 40
 _MOST_DRAWN_AS_SHAPES = 5_000  # an .svg of more points is slow to open
 _GOLDEN_ANGLE = 0.618034
 _NO_VALUE = "missing"
+LETTER_WIDTH = 0.55
+"""Of an average letter, as a share of its height."""
+NAME_STYLE: Mapping[str, Any] = {
+    "ha": "center",
+    "va": "center",
+    # An outline would turn the letters into shapes.
+    "bbox": {"facecolor": "white", "alpha": 0.65, "linewidth": 0, "pad": 0.6},
+}
+"""How names are written on a map."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +69,15 @@ class PointColors:
         return replace(self, rgba=self.rgba[shown], levels=levels, shown=None)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class MapName:
+    """A text on the map."""
+
+    text: str
+    place: NDArray[np.floating]
+    """(d,) its middle, among the points."""
+
+
 def draw(
     dataset: Dataset,
     result: EmbeddingResult,
@@ -66,6 +85,7 @@ def draw(
     colors: PointColors | None = None,
     title: str | None = None,
     facing: NDArray[np.floating] | None = None,
+    names: Sequence[MapName] = (),
 ) -> Any:
     """Draw the points, the first coordinate to the right and the second upwards.
 
@@ -79,6 +99,8 @@ def draw(
     facing : (2, 3) array, optional
         Steps of length 1 that go right and up where a map in space is to be seen as on
         the canvas, without its box; by default it is seen in one, at an angle.
+    names : sequence of MapName
+        Written on the map.
 
     Returns
     -------
@@ -91,6 +113,8 @@ def draw(
         If matplotlib is missing.
     """
     figure_class = figure_of_matplotlib()
+    from matplotlib import rcParams
+
     colors = _by_cluster(result) if colors is None else colors
     embedding = result.embedding
     if colors.shown is not None:
@@ -98,8 +122,9 @@ def draw(
     figure = figure_class(figsize=_INCHES, layout="constrained")
     deep = embedding.shape[1] > 2
     axes: Any = figure.add_subplot(projection="3d" if deep else None)
+    places = np.array([name.place for name in names]).reshape(-1, embedding.shape[1])
     if deep and facing is not None:
-        embedding = _seen_from_the_front(axes, embedding, facing)
+        embedding, places = _seen_from_the_front(axes, facing, embedding, places)
     _scatter(axes, embedding, colors.rgba)
     if colors.scale is not None:
         _explain_scale(figure, axes, colors, colors.scale)
@@ -114,23 +139,63 @@ def draw(
     else:
         axes.set_aspect("equal", "datalim")
         axes.spines[:].set_visible(False)
+    texts = [name.text for name in names]
+    if names and deep:
+        for text, place in zip(texts, places.tolist(), strict=True):
+            axes.text(*place, plain_text(text), zorder=10, **NAME_STYLE)
+    elif names:
+        figure.draw_without_rendering()  # now the axes have their size
+        one = np.diff(axes.transData.inverted().transform([(0, 0), (0, 1)]), axis=0)
+        letter = rcParams["font.size"] / 72 * figure.dpi * float(one[0, 1])
+        write_names(axes, texts, places, letter)
     return figure
 
 
+def write_names(
+    axes: Any, texts: Sequence[str], places: NDArray[np.floating], letter: float
+) -> None:
+    """Write names on a flat map, moved up or down where they would overlap.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+    texts : sequence of str
+    places : (m, 2) array
+        Middle of each, in units of the map.
+    letter : float
+        Height of a letter, in these units.
+    """
+    halves = [0.5 * LETTER_WIDTH * len(text) * letter for text in texts]
+    places = np.array(places, float).reshape(-1, 2)
+    for _ in range(60):
+        is_free = True
+        for one in range(len(places)):
+            for other in range(one):
+                across, up = places[one] - places[other]
+                if abs(across) > halves[one] + halves[other] or abs(up) > 1.2 * letter:
+                    continue
+                step = (1.25 * letter - abs(up)) / 2 * (1 if up >= 0 else -1)
+                places[one, 1] += step
+                places[other, 1] -= step
+                is_free = False
+        if is_free:
+            break
+    for text, (x, y) in zip(texts, places.tolist(), strict=True):
+        axes.text(x, y, plain_text(text), **NAME_STYLE)
+
+
 def _seen_from_the_front(
-    axes: Any, embedding: NDArray[np.floating], facing: NDArray[np.floating]
-) -> NDArray[np.floating]:
-    """Look along the second axis; return the points (N, 3) as they are seen then."""
+    axes: Any, facing: NDArray[np.floating], *points: NDArray[np.floating]
+) -> list[NDArray[np.floating]]:
+    """Look along the second axis; return points (N, 3) as they are seen then."""
     axes.set_proj_type("ortho")
     axes.view_init(elev=0, azim=-90)
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         axis.pane.set_visible(False)
         axis.line.set_visible(False)
     right, up = facing
-    turned: NDArray[np.floating] = (
-        embedding @ np.stack([right, np.cross(up, right), up]).T
-    )
-    return turned
+    turn = np.stack([right, np.cross(up, right), up]).T
+    return [each @ turn for each in points]
 
 
 def save(figure: Any, path: Path) -> None:

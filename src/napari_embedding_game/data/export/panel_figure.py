@@ -26,7 +26,12 @@ from napari_embedding_game.data.export.expression_figure import (
     place_expression,
     save_with_text,
 )
-from napari_embedding_game.data.export.figure import PointColors, plain_text
+from napari_embedding_game.data.export.figure import (
+    LETTER_WIDTH,
+    PointColors,
+    plain_text,
+    write_names,
+)
 from napari_embedding_game.data.export.volcano_figure import VolcanoPlot, paint_volcano
 
 WIDTHS = {
@@ -40,15 +45,14 @@ MOST_VECTOR = 5_000
 FONT = 7.0
 """Size of letters in points: journals ask for 5 to 7."""
 _FONTS = ("Arial", "Helvetica", "Liberation Sans", "DejaVu Sans")
-_MM = 1 / 25.4
+_MM, _POINT = 1 / 25.4, 25.4 / 72
+"""Inches of a millimetre, and millimetres of a point."""
 _EDGE, _GAP, _HEAD, _LINE = 1.5, 4.0, 5.0, 3.2
 """Millimetres: border, space between panels, title, a line of letters."""
 _NARROWEST = 38.0
 """Of a map, in millimetres, as long as there is room."""
 _KEY = 8.0
 """Height of a colour bar with its numbers."""
-_LETTER_WIDTH = 0.55
-"""Of an average letter, as a share of its height."""
 _WIDEST_CELL, _NARROW_CELL = 0.18, 0.12
 """Inches for a gene of a dot plot; with less its legend stands below."""
 _RAISED = 5.0
@@ -262,7 +266,7 @@ def _key_height(panel: MapPanel, width: float) -> float:
 
 def _key_columns(names: Sequence[str], width: float) -> int:
     """Return how many columns of names have room."""
-    longest = max(map(len, names), default=1) * _LETTER_WIDTH * FONT / 72 * 25.4 + 5.0
+    longest = max(map(len, names), default=1) * LETTER_WIDTH * FONT * _POINT + 5.0
     return max(1, min(len(names), int(width // longest)))
 
 
@@ -340,47 +344,13 @@ def _draw_map(
     axes.set_xlim(low[0], high[0])
     axes.set_ylim(low[1], high[1])
     axes.set_axis_off()
-    _write_names(axes, panel, (high - low)[0] / place.width)
+    letter = FONT * _POINT * (high - low)[0] / place.width
+    middles = np.array([(x, y) for _, x, y in panel.names])
+    write_names(axes, [text for text, _, _ in panel.names], middles, letter)
     if panel.colors.scale is not None:
         _draw_scale(figure, place, panel.colors, panel.colors.scale, below)
     elif key:
         _draw_levels(axes, panel, place.width)
-
-
-def _write_names(axes: Any, panel: MapPanel, unit: float) -> None:
-    """Write the names on the map, moved up or down where they would overlap.
-
-    Parameters
-    ----------
-    unit : float
-        Units of the map for a millimetre of the page.
-    """
-    letter = FONT / 72 * 25.4 * unit
-    halves = [0.5 * _LETTER_WIDTH * len(text) * letter for text, _, _ in panel.names]
-    places = np.array([place for _, *place in panel.names], float).reshape(-1, 2)
-    for _ in range(60):
-        is_free = True
-        for one in range(len(places)):
-            for other in range(one):
-                across, up = places[one] - places[other]
-                if abs(across) > halves[one] + halves[other] or abs(up) > 1.2 * letter:
-                    continue
-                step = (1.25 * letter - abs(up)) / 2 * (1 if up >= 0 else -1)
-                places[one, 1] += step
-                places[other, 1] -= step
-                is_free = False
-        if is_free:
-            break
-    for (text, _, _), (x, y) in zip(panel.names, places.tolist(), strict=True):
-        axes.text(
-            x,
-            y,
-            plain_text(text),
-            ha="center",
-            va="center",
-            # An outline would turn the letters into shapes.
-            bbox={"facecolor": "white", "alpha": 0.65, "linewidth": 0, "pad": 0.6},
-        )
 
 
 def _draw_scale(
@@ -443,9 +413,9 @@ def _write(
 ) -> None:
     """Write a text with its upper left corner at a place in millimetres."""
     if room is not None:
-        needed = len(text) * _LETTER_WIDTH * size / 72 * 25.4
+        needed = len(text) * LETTER_WIDTH * size / 72 * 25.4
         size = max(FONT - 1, size * min(1.0, room / max(needed, 1e-9)))
-        most = max(4, int(room / (_LETTER_WIDTH * size / 72 * 25.4) + 1e-6))
+        most = max(4, int(room / (LETTER_WIDTH * size / 72 * 25.4) + 1e-6))
         text = text if len(text) <= most else f"{text[: most - 1]}…"
     width, height = figure.get_size_inches()
     figure.text(
@@ -461,5 +431,5 @@ def _write(
 
 def _wrapped(caption: str, width: float) -> list[str]:
     """Return the lines of a caption that fit into so many millimetres."""
-    most = int((width - 2 * _EDGE) / (0.95 * _LETTER_WIDTH * (FONT - 0.5) / 72 * 25.4))
+    most = int((width - 2 * _EDGE) / (0.95 * LETTER_WIDTH * (FONT - 0.5) / 72 * 25.4))
     return [line for part in caption.splitlines() for line in textwrap.wrap(part, most)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from napari_embedding_game.data.export.atomic import (
     target_of,
     whole_or_nothing,
 )
-from napari_embedding_game.data.export.figure import PointColors, draw, save
+from napari_embedding_game.data.export.figure import MapName, PointColors, draw, save
 from napari_embedding_game.data.export.result import EmbeddingResult
 
 
@@ -59,7 +59,8 @@ def write_h5ad(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> N
 
     Adds ``obsm["X_embedding_game"]``, ``obs["embedding_game_cluster"]``,
     ``obs["embedding_game_pressure"]`` and ``uns["embedding_game"]``; rows left out
-    get NaN and "unassigned".  An existing file is replaced in one step.
+    get NaN and "unassigned", and ``obs["embedding_game_left_out"]`` says why.  Rows of
+    the input that stand in another order by now are found by their names.
 
     Raises
     ------
@@ -108,11 +109,14 @@ def write_figure(
     colors: PointColors | None = None,
     title: str | None = None,
     facing: NDArray[np.floating] | None = None,
+    names: Sequence[MapName] = (),
 ) -> None:
     """Draw the map with its legend as .pdf, .svg or .png; see :func:`~.figure.draw`."""
     path = Path(path)
     check_output(dataset.source, path)
-    figure = draw(dataset, result, colors=colors, title=title, facing=facing)
+    figure = draw(
+        dataset, result, colors=colors, title=title, facing=facing, names=names
+    )
     save(figure, path)
 
 

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -331,13 +332,15 @@ def _compared_matrix(
     if declared_bytes(item) <= _LARGEST_PROFILE:
         return (yield from read_matrix(item, path.name, what))
 
-    @contextmanager
-    def opened() -> Iterator[Any]:
-        with open_store(path) as root:
-            yield table_of(root, table, path.name)[part]
-
     name = part if table is None else f"{table}/{part}"
+    opened = partial(_opened_part, path, table, part)
     return (yield from stored_columns(StoredMatrix(path, name, what, opened)))
+
+
+@contextmanager
+def _opened_part(path: Path, table: str | None, part: str) -> Iterator[Any]:
+    with open_store(path) as root:
+        yield table_of(root, table, path.name)[part]
 
 
 def _read_frame(group: Any, key: str, where: str) -> Any:

@@ -19,7 +19,12 @@ from napari_embedding_game.data.columns import (
     texts,
     unique_names,
 )
-from napari_embedding_game.data.dataset import Dataset, Matrix, is_of_pairs
+from napari_embedding_game.data.dataset import (
+    MISSING_VALUES,
+    Dataset,
+    Matrix,
+    is_of_pairs,
+)
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.formats.anndata_contents import OBS, split_space
@@ -100,6 +105,7 @@ def dataset_of(
     kept, row_notes = usable_rows(
         filled, where, row_names=obs.index, var_names=var_names, missing=missing
     )
+    left_out = {f"no values in {parts.space}": are_empty, MISSING_VALUES: ~kept}
     kept &= ~are_empty
     whole = profile is None or profile is X
     dataset = Dataset.from_rows(
@@ -115,6 +121,7 @@ def dataset_of(
         profile=None if whole else profile,
         profile_names=() if whole else names,
         has_expression=profile is not None,
+        left_out=left_out,
     )
     check_values(dataset.X, f"{where} ({parts.space})")
     if parts.projection is not None and chosen is None:

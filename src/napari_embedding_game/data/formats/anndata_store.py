@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import PARSER_ERRORS, DataError
-from napari_embedding_game.data.limits import hdf5_blocks, zarr_blocks
 from napari_embedding_game.data.limits.memory import check_fits, check_shape_fits
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -45,23 +44,11 @@ def declared_bytes(item: Any) -> int:
 
 
 def check_part(item: Any, where: str, what: str) -> Any:
-    """Return the part if it fits into memory, also unpacked, else raise DataError."""
+    """Return the part if what it declares fits into memory, else raise DataError."""
     if is_array(item):
         check_shape_fits(item.shape, max(1, item.dtype.itemsize), where, what)
     check_fits(declared_bytes(item), where, what)
-    check_blocks(item, where, what)
     return item
-
-
-def check_blocks(item: Any, where: str, what: str) -> None:
-    """Raise DataError if a block of a part unpacks to more than it says."""
-    if not is_array(item):
-        for _, part in members(item):
-            check_blocks(part, where, what)
-    elif hasattr(item, "store"):
-        zarr_blocks.check_blocks(item, where, what)
-    else:
-        hdf5_blocks.check_blocks(item, where, what)
 
 
 def check_links(file: Any, where: str) -> None:
@@ -179,7 +166,6 @@ def first_values(item: Any, where: str, what: str) -> NDArray[Any]:
     The matrix itself may be larger than the memory.
     """
     values = item if is_array(item) else item["data"]
-    check_blocks(values, where, what)
     n_rows = _rows_at_once(values)
     part = (min(n_rows, int(values.shape[0])), *values.shape[1:])
     check_shape_fits(part, max(1, values.dtype.itemsize), where, what)

@@ -30,10 +30,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import column_cache
-from napari_embedding_game.data.formats.anndata_store import (
-    check_blocks,
-    is_array,
-)
+from napari_embedding_game.data.formats.anndata_store import is_array
 from napari_embedding_game.data.formats.column_tiles import (
     LARGEST_VALUE,
     TILE_ROWS,
@@ -76,7 +73,7 @@ def stored_columns(matrix: StoredMatrix) -> Stages[StoredColumns | None]:
     Raises
     ------
     DataError
-        It is damaged, or a block of it could fill the memory.
+        It is damaged.
     """
     yield Stage(f"Looking at {matrix.what}")
     key = column_cache.key_of(matrix.path, matrix.part)
@@ -85,9 +82,6 @@ def stored_columns(matrix: StoredMatrix) -> Stages[StoredColumns | None]:
         reader = _reader_for(item, matrix, key)
         if reader is None:
             return None
-        if not known:
-            yield Stage(f"Checking {matrix.what}")
-            check_blocks(item, matrix.path.name, matrix.what)
         reader.look(item, known)
     return StoredColumns(reader)
 
@@ -147,6 +141,14 @@ class Reader:
         self._sums: NDArray[np.float64] | None = None
         self._recent: OrderedDict[int, Any] = OrderedDict()
         self._is_ready = False
+        self._preparing, self._reading = threading.Lock(), threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is of this process; what was prepared is found again."""
+        return {**vars(self), "_is_ready": False, "_preparing": None, "_reading": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
         self._preparing, self._reading = threading.Lock(), threading.Lock()
 
     def look(self, item: Any, known: Mapping[str, NDArray[Any]]) -> None:
@@ -329,6 +331,10 @@ class TileReader(Reader):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._tiles: Tiles | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the open tiles, too."""
+        return {**super().__getstate__(), "_tiles": None}
 
     def look(self, item: Any, known: Mapping[str, NDArray[Any]]) -> None:
         """Read some values, and guess how many there are."""

@@ -34,6 +34,10 @@ class StoredMatrix:
     _kept: list[Any] = field(default_factory=list)
     """What was opened of a folder, which holds no file open."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is open."""
+        return {**vars(self), "_kept": []}
+
     @contextmanager
     def opened(self) -> Iterator[Any]:
         """Give the stored array or group; whatever is wrong with it is a DataError."""

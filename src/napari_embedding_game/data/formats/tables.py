@@ -21,7 +21,7 @@ from napari_embedding_game.data.columns import (
     numbers,
     texts,
 )
-from napari_embedding_game.data.dataset import Dataset, Matrix
+from napari_embedding_game.data.dataset import MISSING_VALUES, Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.table_files import NOTES, read_frame
 from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
@@ -43,6 +43,9 @@ from napari_embedding_game.data.validation import (
 
 # With fewer other measurements, x and y are what the table is about.
 _FEWEST_BESIDE_PLACES = 2
+
+NO_OBJECT = "no object of the labels"
+"""Why rows about the background are left out."""
 
 Numbers = dict[str, NDArray[np.float64]]
 
@@ -201,7 +204,9 @@ def from_frame(
     kept, row_notes = usable_rows(
         raw, where, row_names=frame.index, var_names=list(numbers), missing=missing
     )
+    reasons = {MISSING_VALUES: ~kept}
     if left_out is not None:
+        reasons[NO_OBJECT] = left_out
         kept &= ~left_out
         check_shape((int(kept.sum()), raw.shape[1]), where)
     check_varies(raw[kept], where)
@@ -226,6 +231,7 @@ def from_frame(
         texts=texts(metadata),
         profile=profile,
         profile_names=names,
+        left_out=reasons,
     )
 
 

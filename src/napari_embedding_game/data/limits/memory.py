@@ -12,7 +12,7 @@ import psutil
 from napari_embedding_game.data.errors import DataError
 
 _BLOCK = 1 << 24  # bytes decompressed at a time
-DEFLATE_RATIO = 1032
+_DEFLATE_RATIO = 1032
 """The most that deflate can make of a byte; what fits even so needs no trial."""
 
 
@@ -26,17 +26,12 @@ def part_of_budget(parts: int) -> int:
     return budget() // parts
 
 
-def fits(n_bytes: int) -> bool:
-    """Tell whether `n_bytes` are within the :func:`budget`."""
-    return n_bytes <= budget()
-
-
 def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
     """Raise DataError if `n_bytes` are more than the :func:`budget`.
 
     `where` names the file, `what` the part of it: "its table", "X".
     """
-    if fits(n_bytes):
+    if n_bytes <= budget():
         return
     raise DataError(
         f"{where} says that {what} would take {size_text(n_bytes)}, and this computer "
@@ -61,7 +56,7 @@ def check_inflates(path: Path, times: int = 1) -> None:
     The file is only unpacked, block by block, where its size allows so much.
     """
     most = part_of_budget(times)
-    if path.stat().st_size * DEFLATE_RATIO <= most:
+    if path.stat().st_size * _DEFLATE_RATIO <= most:
         return
     n_bytes, check = 0, check_of_taken(path.name, most)
     with gzip.open(path) as file:

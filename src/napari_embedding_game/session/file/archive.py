@@ -19,6 +19,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import is_same_file
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.gene_sets import score_again
+from napari_embedding_game.data.stages import Stages, finish
 from napari_embedding_game.session.file import zip_container
 from napari_embedding_game.session.file.json_schema import (
     FORMAT,
@@ -135,8 +136,8 @@ def summary(path: str | Path) -> Summary:
     return Summary(text.title, text.n_points, len(names))
 
 
-def with_data(saved: SavedMap, beside: str | Path) -> SavedMap:
-    """Return the map with its data, read again.
+def with_data(saved: SavedMap, beside: str | Path) -> Stages[SavedMap]:
+    """Return the map with its data, read again in stages.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def with_data(saved: SavedMap, beside: str | Path) -> SavedMap:
     if saved.dataset.X.shape[1]:
         teach_again(saved.dataset, saved.dataset.taught)
         return saved  # they were stored with the map
-    dataset = reload(saved.origin, saved.dataset.kept, Path(beside))
+    dataset = yield from reload(saved.origin, saved.dataset.kept, Path(beside))
     if saved.dataset.source_objects is not None:
         linked = {"linked": saved.origin.provenance.get("linked", {})}
         dataset = replace(
@@ -188,7 +189,7 @@ def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:
     maps, troubles = [], []
     for one in session.maps:
         try:
-            maps.append(with_data(one, path.parent))
+            maps.append(finish(with_data(one, path.parent)))
         except DataError as error:
             maps.append(one)
             troubles.append(str(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ from napari_embedding_game.data.formats.table_files import read_frame
 from napari_embedding_game.data.formats.tables import KnownRows
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.readers import can_read, is_table, spaces
+from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.recipe import Recipe
-from napari_embedding_game.data.stages import finish
+from napari_embedding_game.data.stages import Stage, Stages
 
 SAMPLES = ("digits", "pbmc", "mnist")
 
@@ -124,8 +125,8 @@ def fingerprint(X: Any) -> str:
     return digest.hexdigest()
 
 
-def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Dataset:
-    """Read a dataset again and check that it is the same.
+def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Stages[Dataset]:
+    """Read a dataset again in stages, and check that it is the same.
 
     Parameters
     ----------
@@ -141,15 +142,16 @@ def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Dataset:
     """
     if origin.path:
         path = _find(origin, beside)
-        attempts = _readings(origin, path, kept)
+        attempts = yield from _readings(origin, path, kept)
     elif origin.name.lower() in SAMPLES:
-        attempts = iter([getattr(samples, origin.name.lower())()])
+        attempts = [_sample(origin.name.lower())]
     else:
         raise DataError(
             f"{origin.name} was no file, so it cannot be read again: the map is shown "
             "as it was saved; load the data to play on."
         )
-    for dataset in attempts:
+    for attempt in attempts:
+        dataset = yield from attempt
         if dataset.n_source_rows == len(kept) and dataset.kept[kept].all():
             part = dataset
             if not np.array_equal(dataset.kept, kept):
@@ -191,13 +193,21 @@ def _unchanged(origin: Origin, path: Path) -> Path:
     return path
 
 
-def _readings(origin: Origin, path: Path, kept: NDArray[np.bool_]) -> Iterator[Dataset]:
-    """Yield the ways in which the file may have been read, the likeliest first."""
+def _sample(name: str) -> Stages[Dataset]:
+    yield Stage("Opening the sample")
+    dataset: Dataset = getattr(samples, name)()
+    return dataset
+
+
+def _readings(
+    origin: Origin, path: Path, kept: NDArray[np.bool_]
+) -> Stages[list[Stages[Dataset]]]:
+    """Return the ways in which the file may have been read, the likeliest first."""
     recipe, batches = _recipe(origin), _batches(origin)
     space = origin.space
     if recipe is not None or batches is not None:
         space = (recipe or batches or ("", ""))[1]
-    known = spaces(path)
+    known = yield from read_apart(path, spaces)
     options: list[dict[str, Any]] = []
     if space in known:
         options.append({"space": space})
@@ -206,17 +216,19 @@ def _readings(origin: Origin, path: Path, kept: NDArray[np.bool_]) -> Iterator[D
     options += [{}, {"duplicates": "drop"}]
     if is_table(path) and not kept.all():
         # Rows about the background were not standardised with.
-        rows = KnownRows(read_frame(path), left_out=~kept)
+        frame = yield from read_apart(path, read_frame)
+        rows = KnownRows(frame, left_out=~kept)
         options += [{**one, "rows": rows} for one in options]
-    for one in options:
-        reading = load_with_choices(
-            path,
-            missing="drop",
-            recipe=None if recipe is None else recipe[0],
-            batch_key=None if batches is None else batches[0],
-            **one,
-        )
-        yield finish(reading).dataset
+    made: dict[str, Any] = {
+        "recipe": None if recipe is None else recipe[0],
+        "batch_key": None if batches is None else batches[0],
+    }
+    return [_reading(path, **made, **one) for one in options]
+
+
+def _reading(path: Path, **options: Any) -> Stages[Dataset]:
+    result = yield from load_with_choices(path, missing="drop", **options)
+    return result.dataset
 
 
 def _in(space: str, known: list[str]) -> str | None:

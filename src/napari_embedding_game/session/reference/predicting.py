@@ -12,12 +12,13 @@ from napari_embedding_game.data.as_anndata import as_anndata
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.predicted import PredictedLabels
-from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.data.reading_process import read_apart
+from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.reference.mapping import MappedCells, map_cells
-from napari_embedding_game.session.reference.new_cells import NewCells
+from napari_embedding_game.session.reference.new_cells import NewCells, read_whole
 from napari_embedding_game.session.reference.reference_map import (
     ReferenceMap,
-    read_reference,
+    reference_of,
 )
 
 SURE = 0.8
@@ -32,8 +33,8 @@ def load_reference(path: Path) -> Stages[ReferenceMap]:
     DataError
         There is no map in it, or new cells cannot be projected into its space.
     """
-    yield Stage(f"Reading {path.name}")
-    return read_reference(path)
+    adata = yield from read_apart(path, read_whole)
+    return reference_of(adata, path.name)
 
 
 def predict_labels(

@@ -14,6 +14,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.quality_control import (
     NEEDS_SKIMAGE,
     CellLimits,
@@ -41,6 +42,8 @@ class CellQualityPanel(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._quality: CellQuality | None = None
+        self._found: tuple[CellLimits, int] | None = None
+        """How many doublets were found within which limits."""
         self.counts = LimitsRow("Counts per cell", is_log=True)
         self.genes = LimitsRow("Genes per cell", is_log=True)
         self.mito = LimitsRow(
@@ -77,6 +80,7 @@ class CellQualityPanel(QWidget):
         self.no_mito.setVisible(share is None)
         if share is not None:
             self.mito.set_values(share)
+        self._found = None
         self.doublets.setChecked(False)
         self.set_limits(CellLimits(min_genes=self.limits().min_genes))
 
@@ -95,6 +99,20 @@ class CellQualityPanel(QWidget):
         self.genes.set_limits(limits.min_genes, limits.max_genes)
         self.counts.set_limits(limits.min_counts, limits.max_counts)
         self.mito.set_limits(0, limits.max_mito)
+        self._tell()
+
+    def set_applied(self, limits: CellLimits, n_doublets: int | None) -> None:
+        """Show the limits that cells were left out by, and how many were doublets.
+
+        Parameters
+        ----------
+        limits : CellLimits
+        n_doublets : int or None
+            None where none were looked for.
+        """
+        self.doublets.setChecked(n_doublets is not None)
+        self.set_limits(limits)
+        self._found = None if n_doublets is None else (self.limits(), n_doublets)
         self._tell()
 
     # Inside
@@ -129,10 +147,14 @@ class CellQualityPanel(QWidget):
             if rows.any()
         ]
         n_out = sum(int(np.count_nonzero(rows)) for rows, _ in reasons)
+        is_found = self._found is not None and self._found[0] == self.limits()
+        if self.doublets.isChecked() and self._found is not None and is_found:
+            n_out += self._found[1]
+            told.append(counted(self._found[1], "doublet"))
         text = f"{n - n_out:,} of {n:,} cells stay."
         if told:
             text += " Left out are " + ", ".join(told) + "."
-        if self.doublets.isChecked():
+        if self.doublets.isChecked() and not is_found:
             text += " Doublets are found among those that stay."
         show_text(self.state, text, "note")
 

@@ -550,6 +550,7 @@ class DataControls(ControlsSection):
             applied=options.recipe,
             batch_columns=loaded.batch_columns,
             quality=loaded.quality,
+            n_doublets=_n_doublets(dataset),
         )
         self.preparation_offered.emit(self.recipe.is_offered)
         mixed = options.batch_key
@@ -601,6 +602,12 @@ class DataControls(ControlsSection):
         """Tell what was done to the data, but for what is told beside a choice."""
         told = self.join.told
         show_text(self.notes, "\n".join(note for note in notes if note not in told))
+
+
+def _n_doublets(dataset: Dataset) -> int:
+    """Return how many cells the recipe left out as doublets."""
+    left_out = dataset.provenance.get("recipe", {}).get("left_out", {})
+    return int(left_out.get("doublets", 0))
 
 
 def _summary(dataset: Dataset | None) -> str:

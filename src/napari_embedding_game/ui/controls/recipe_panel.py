@@ -134,6 +134,7 @@ class RecipePanel(QWidget):
         applied: Recipe | None = None,
         batch_columns: Sequence[str] = (),
         quality: CellQuality | None = None,
+        n_doublets: int = 0,
     ) -> None:
         """Offer the recipe for counts, or what it was once it was applied.
 
@@ -143,11 +144,13 @@ class RecipePanel(QWidget):
             Columns whose levels can be mixed; without any, nothing is asked.
         quality : CellQuality, optional
             Of every cell of the source, to choose limits by.
+        n_doublets : int
+            How many cells were left out as such.
         """
         self.quality.set_quality(quality)
         if applied is not None:
-            self.quality.set_limits(applied.limits)
-            self.quality.doublets.setChecked(applied.doublets)
+            found = n_doublets if applied.doublets else None
+            self.quality.set_applied(applied.limits, found)
         self.setVisible(is_counts)
         self.is_offered = is_counts and applied is None
         self._offer_batches(batch_columns, applied)

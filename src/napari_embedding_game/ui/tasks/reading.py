@@ -11,6 +11,7 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
+from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file.autosave import RecoveryFile
 from napari_embedding_game.session.file.saved_map import SavedSession
@@ -87,6 +88,7 @@ class ReadingTask(QObject):
         self._source: Source | None = None
         self.text = ""
         """What is being read, "" when nothing is."""
+        begin_process()
 
     def load(
         self,

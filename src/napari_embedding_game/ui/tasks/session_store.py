@@ -15,7 +15,6 @@ from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.loading import with_genes_at_hand
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
@@ -53,9 +52,7 @@ def load_session(path: Path) -> Stages[tuple[SavedSession, list[str]]]:
         yield Stage("Reading the data again", number / len(saved.maps))
         one.find_clusters()
         try:
-            read = archive.with_data(one, path.parent)
-            dataset = yield from with_genes_at_hand(read.dataset)
-            maps.append(replace(read, dataset=dataset))
+            maps.append((yield from archive.with_data(one, path.parent)))
         except DataError as error:
             maps.append(one)
             troubles.append(str(error))

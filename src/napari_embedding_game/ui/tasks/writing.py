@@ -17,6 +17,7 @@ from napari_embedding_game.data.export.figure import PointColors
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import Work
 from napari_embedding_game.session.session import sentence
+from napari_embedding_game.ui.canvas.overlays.cluster_labels import names_for_figure
 from napari_embedding_game.ui.images.linked_layers import write_columns
 from napari_embedding_game.ui.style.coloring import ByCluster, coloring, for_figure
 from napari_embedding_game.ui.tasks.figure_panels import FigureChoice, collect
@@ -102,14 +103,20 @@ class WritingTask(QObject):
             self._save_film(path, colors)
             return
 
-        facing = session.facing  # what is saved is what is seen
+        # What is saved is what is seen.
+        facing, names = session.facing, names_for_figure(session)
 
         def write() -> None:
             from napari_embedding_game.data.export import writers
 
             if is_figure:
                 writers.write_figure(
-                    dataset, result, path, colors=colors, facing=facing
+                    dataset,
+                    result,
+                    path,
+                    colors=colors,
+                    facing=facing,
+                    names=names,
                 )
             else:
                 writers.write(dataset, result, path)

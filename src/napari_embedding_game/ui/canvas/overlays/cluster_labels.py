@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.figure import MapName
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.canvas.drawing import RESTING
@@ -403,15 +404,7 @@ class ClusterLabels(QObject):
         snapshot = session.drawn
         if snapshot is None or points is None or not self._is_read():
             return NO_LABELS
-        is_by_cluster = session.look.color_by == CLUSTER
-        clusters = to_be_named(session.clusters.clusters, with_numbers=is_by_cluster)
-        if not (session.look.show_names and clusters):
-            return NO_LABELS
-        labels, hidden = session.clusters.labels, session.hiding.mask
-        if hidden is not None:
-            labels = np.where(hidden, NOWHERE, labels)
-            there = set(np.unique(labels).tolist())
-            clusters = tuple(c for c in clusters if c.id in there)
+        clusters, labels = named_clusters(session)
         split = session.splitting.current
         if not clusters:
             return NO_LABELS
@@ -557,6 +550,36 @@ class ClusterLabels(QObject):
 
 NOWHERE = -(2**31)
 """Below any cluster's id: of points whose clusters get no name."""
+
+
+def named_clusters(
+    session: Session,
+) -> tuple[tuple[Cluster, ...], NDArray[np.integer]]:
+    """Return the clusters whose names the map has, the most important first.
+
+    And of which cluster each point is that is not hidden, (N,).
+    """
+    labels, hidden = session.clusters.labels, session.hiding.mask
+    if not session.look.show_names:
+        return (), labels
+    is_by_cluster = session.look.color_by == CLUSTER
+    clusters = to_be_named(session.clusters.clusters, with_numbers=is_by_cluster)
+    if hidden is not None:
+        labels = np.where(hidden, NOWHERE, labels)
+        there = set(np.unique(labels).tolist())
+        clusters = tuple(c for c in clusters if c.id in there)
+    return clusters, labels
+
+
+def names_for_figure(session: Session) -> list[MapName]:
+    """Return the names that the map has, each where its cluster is on the whole map."""
+    clusters, labels = named_clusters(session)
+    if session.snapshot is None or not clusters:
+        return []
+    parts = members(labels, [cluster.id for cluster in clusters])
+    places = centers(session.snapshot.embedding, parts)
+    texts = map(text_of, clusters)
+    return [MapName(*name) for name in zip(texts, places, strict=True)]
 
 
 def to_be_named(

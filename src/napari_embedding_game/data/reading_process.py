@@ -1,0 +1,289 @@
+"""Read files in a process of its own, which can be ended whatever a library does.
+
+A damaged file can make a library loop or crash in C, where no thread can be stopped.
+The process is started once, waits for the next file, and is killed where a person
+cancels or where it takes too much memory; another one is started then.
+
+What it has read comes back pickled, the arrays beside it as plain bytes.  Both ends
+are this program: nothing that stands in a file is unpickled.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, BinaryIO, TypeAlias
+from weakref import WeakSet
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.limits import memory
+from napari_embedding_game.data.stages import Stage, Stages
+
+LOOK_SECONDS = 0.1
+"""How often the memory is looked at, and whether somebody has cancelled."""
+_PIPE_BYTES = 1 << 20
+_IMPORTS = ("readers", "loading")
+_LIBRARIES = ("anndata", "h5py", "pyarrow.parquet")
+_STAGE, _RESULT, _ERROR, _ENDED = "stage", "result", "error", "ended"
+
+_Message: TypeAlias = tuple[str, Any]
+
+_idle: list[_Process] = []
+_all: WeakSet[_Process] = WeakSet()
+_lock = threading.Lock()
+
+
+def read_apart(
+    path: str | Path, read: Callable[..., Any], *values: Any, **options: Any
+) -> Stages[Any]:
+    """Call ``read(path, *values, **options)`` in the process that reads files.
+
+    Closing the generator ends the process within :data:`LOOK_SECONDS`.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file or folder.
+    read : callable
+        A function of a module; it returns a value, or stages.
+
+    Returns
+    -------
+    object
+        What it has returned.
+
+    Raises
+    ------
+    DataError
+        The process took too much memory, or broke off.
+    Exception
+        Whatever `read` has raised.
+    """
+    name = Path(path).name
+    process = _take(name)
+    try:
+        kind, content = yield from process.do(name, (read, (path, *values), options))
+    except BaseException:
+        process.kill()
+        raise
+    _keep(process)
+    if kind == _ERROR:
+        raise content
+    return content
+
+
+def begin_process() -> None:
+    """Start the process where none waits, so that the first file is read at once."""
+    with suppress(DataError):  # the first file says so
+        _keep(_take("A file"))
+
+
+def _take(name: str) -> _Process:
+    with _lock:
+        while _idle:
+            process = _idle.pop()
+            if process.is_alive():
+                return process
+    try:
+        return _Process()
+    except OSError as error:
+        raise DataError(
+            f"{name} cannot be read, as this computer starts no further program "
+            f"({error.strerror or error}): close others and try again."
+        ) from error
+
+
+def _keep(process: _Process) -> None:
+    """Let a process wait for the next file; one is enough."""
+    with _lock:
+        if not _idle:
+            _idle.append(process)
+            return
+    process.kill()
+
+
+@atexit.register
+def _end_all() -> None:
+    for process in tuple(_all):
+        process.kill(waits=True)
+
+
+class _Process:
+    """The process, seen from here."""
+
+    def __init__(self) -> None:
+        begin = f"import sys; sys.path[:] = {sys.path!r}; "
+        code = begin + f"from {__name__} import serve; serve()"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pipesize=_PIPE_BYTES,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        _all.add(self)
+        self._answers: SimpleQueue[_Message] = SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def do(self, name: str, job: tuple[Any, ...]) -> Stages[_Message]:
+        """Have a job done; return ("result", value) or ("error", exception)."""
+        assert self._process.stdin is not None
+        seen = psutil.Process(self._process.pid)
+        before, check = _resident(seen), memory.check_of_taken(name, _most())
+        with suppress(OSError):  # it has just ended, which the listener tells
+            pickle.dump((job, dict(os.environ), _folder()), self._process.stdin)
+            self._process.stdin.flush()
+        stage = Stage(f"Reading {name}")
+        while True:
+            check(_resident(seen) - before)
+            try:
+                kind, content = self._answers.get(timeout=LOOK_SECONDS)
+            except Empty:
+                yield stage
+                continue
+            if kind == _ENDED:
+                raise _broken_off(name) from content
+            if kind != _STAGE:
+                return kind, content
+            stage = content
+            yield stage
+
+    def kill(self, *, waits: bool = False) -> None:
+        """End it, also where it loops."""
+        self._process.kill()
+        if waits:
+            self._process.wait()
+
+    def _listen(self) -> None:
+        """Take what it says, in a thread, until it has ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        reason: Exception | None = None
+        try:
+            with self._process.stdout as pipe:
+                while True:
+                    self._answers.put(_receive(pipe))
+        except Exception as error:  # as various as what may be left of a pickle
+            reason = error
+        self._process.kill()
+        self._process.wait()
+        with suppress(OSError):
+            self._process.stdin.close()
+        self._answers.put((_ENDED, reason))
+
+
+def _most() -> int:
+    """Bytes that reading a file may take: three quarters of what is free now."""
+    return 3 * memory.budget() // 2
+
+
+def _resident(process: psutil.Process) -> int:
+    with suppress(psutil.Error):
+        return int(process.memory_info().rss)
+    return 0
+
+
+def _broken_off(name: str) -> DataError:
+    return DataError(
+        f"{name} could not be read: the library that reads such files broke off, so "
+        "the file is damaged, or too large for this computer's memory; copy or export "
+        "it again."
+    )
+
+
+def _folder() -> str | None:
+    with suppress(OSError):  # it was deleted
+        return os.getcwd()
+    return None
+
+
+# Messages, the same on both sides
+
+
+def _send(pipe: BinaryIO, kind: str, content: Any) -> None:
+    arrays: list[pickle.PickleBuffer] = []
+    pickled = pickle.dumps(content, protocol=5, buffer_callback=arrays.append)
+    parts = [array.raw() for array in arrays]
+    pickle.dump((kind, pickled, [part.nbytes for part in parts]), pipe)
+    for part in parts:
+        pipe.write(part)
+    pipe.flush()
+
+
+def _receive(pipe: Any) -> _Message:
+    kind, pickled, sizes = pickle.load(pipe)  # noqa: S301
+    parts = [_received(pipe, n_bytes) for n_bytes in sizes]
+    return kind, pickle.loads(pickled, buffers=parts)  # noqa: S301
+
+
+def _received(pipe: Any, n_bytes: int) -> NDArray[np.uint8]:
+    part = np.empty(n_bytes, np.uint8)
+    if pipe.readinto(part) < n_bytes:
+        raise EOFError
+    return part
+
+
+# In the process
+
+
+def serve() -> None:
+    """Do what comes by the standard input, until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the other process
+    jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # What a library prints would be taken for an answer.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    package = __name__.rpartition(".")[0]
+    for module in (*_LIBRARIES, *(f"{package}.{one}" for one in _IMPORTS)):
+        importlib.import_module(module)
+    while True:
+        try:
+            job, environment, folder = pickle.load(jobs)  # noqa: S301
+        except EOFError:
+            return
+        os.environ.clear()
+        os.environ.update(environment)
+        if folder is not None:
+            with suppress(OSError):  # only a path that is relative needs it
+                os.chdir(folder)
+        _do(answers, *job)
+
+
+def _do(
+    answers: BinaryIO,
+    read: Callable[..., Any],
+    values: tuple[Any, ...],
+    options: dict[str, Any],
+) -> None:
+    try:
+        result = read(*values, **options)
+        if isinstance(result, Generator):
+            result = _driven(answers, result)
+        _send(answers, _RESULT, result)
+    except Exception as error:
+        _send(answers, _ERROR, error)
+
+
+def _driven(answers: BinaryIO, stages: Stages[Any]) -> Any:
+    while True:
+        try:
+            stage = next(stages)
+        except StopIteration as end:
+            return end.value
+        _send(answers, _STAGE, stage)

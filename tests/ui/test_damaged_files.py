@@ -1,0 +1,92 @@
+"""Files that make a library loop, break off or fill the memory, dropped on a window."""
+
+import zlib
+
+import h5py
+import numpy as np
+import pandas as pd
+import psutil
+from anndata import AnnData
+
+from napari_embedding_game.data.limits import memory
+from napari_embedding_game.ui.workspace import open_workspace
+
+
+def cells(path):
+    obs = pd.DataFrame({"type": list("abcd")}, index=[f"cell{i}" for i in range(4)])
+    X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    AnnData(X, obs=obs).write_h5ad(path)
+    return path
+
+
+def endless(path):
+    """A damaged list of texts, which HDF5 goes through for ever: 16 zeros suffice."""
+    content = bytearray(cells(path).read_bytes())
+    begin = content.index(b"GCOL") + 16
+    content[begin : begin + 16] = bytes(16)
+    path.write_bytes(content)
+    return path
+
+
+def bomb(path, n_bytes=4_000_000_000):
+    """4 MB that unpack to 4 GB."""
+    step = bytes(1 << 24)
+    packer = zlib.compressobj(9)
+    head = packer.compress(step) + packer.flush(zlib.Z_FULL_FLUSH)
+    again = packer.compress(step) + packer.flush(zlib.Z_FULL_FLUSH)
+    with h5py.File(cells(path), "r+") as file:
+        del file["X"]
+        X = file.create_dataset("X", (4, 3), "f4", chunks=(4, 3), compression="gzip")
+        X.attrs["encoding-type"], X.attrs["encoding-version"] = "array", "0.2.0"
+        X.id.write_direct_chunk(
+            (0, 0), head + again * (n_bytes // len(step)) + packer.flush()
+        )
+    return path
+
+
+def readers():
+    """The processes that read files."""
+    return [
+        one
+        for one in psutil.Process().children()
+        if one.status() != psutil.STATUS_ZOMBIE and "serve()" in str(one.cmdline())
+    ]
+
+
+def test_a_damaged_file_does_no_harm_to_the_window(
+    window, session, from_menu, qtbot, monkeypatch, person_at_the_window, tmp_path
+):
+    warm_up = "napari_embedding_game.ui.controller.engine.warm_up"
+    monkeypatch.setattr(warm_up, lambda: None)
+    open_workspace(window, session)
+    title = person_at_the_window.GAME
+    from_menu(window.window.plugins_menu, person_at_the_window.PLUGIN, title)
+    data = window.window.dock_widgets[title].data
+
+    def drop(path):
+        person_at_the_window.drop_files(window, path)
+
+    def wait_for_trouble(words):
+        qtbot.waitUntil(lambda: words in data.trouble.text())
+
+    path = endless(tmp_path / "endless.h5ad")
+    drop(path)
+    qtbot.waitUntil(lambda: "Opening endless" in data.summary.text())
+    (reader,) = readers()
+    data.cancel.native.click()
+    qtbot.waitUntil(lambda: not reader.is_running() or reader not in readers())
+    assert "40 rows" in data.summary.text()
+    assert data.trouble.isHidden()
+    drop(path)
+    qtbot.waitUntil(lambda: "Opening endless" in data.summary.text())
+    for one in readers():
+        one.kill()  # as a library that breaks off does
+    wait_for_trouble("endless.h5ad could not be read: the library")
+    drop(cells(tmp_path / "cells.h5ad"))
+    qtbot.waitUntil(lambda: session.dataset.name == "cells.h5ad")
+    assert data.trouble.isHidden()
+    monkeypatch.setattr(memory, "budget", lambda: 200_000_000)
+    drop(bomb(tmp_path / "bomb.h5ad"))
+    wait_for_trouble("bomb.h5ad holds more than 300.0 MB when unpacked")
+    assert "check where the file comes from" in data.trouble.text()
+    assert session.dataset.name == "cells.h5ad"
