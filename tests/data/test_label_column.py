@@ -13,7 +13,7 @@ from napari_embedding_game.data.images.label_column import (
     link,
     match_rows,
     possible_id_columns,
-    shows,
+    share_shown,
 )
 
 ORDER = [7, 2, 11, 3]
@@ -160,7 +160,7 @@ def test_rows_that_are_no_object_are_in_no_picture(labels):
     objects = link(from_features(table(label=[7, 99, 11]), "t"), labels).objects
     assert not Thumbnails([], labels, objects)[1].any()
     assert Thumbnails([], labels, objects)[0].any()
-    assert shows(labels, objects)
+    assert share_shown(labels, objects) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.images.label_column import shows
+from napari_embedding_game.data.images.label_column import share_shown
 from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.file.saved_map import SavedSession
@@ -37,13 +37,13 @@ def image(labels):
 
 def test_labels_are_known_by_their_pixels(labels):
     objects = find_objects(labels)
-    assert shows(labels, objects)
-    assert shows(labels, objects.take(np.array([3, 7])))
-    assert not shows(np.roll(labels, 1, axis=0), objects)
-    assert not shows(labels[:20], objects)
-    assert not shows(np.stack([labels] * 2), objects)
-    assert not shows(np.where(labels == 1, 2, labels), objects)
-    assert not shows(np.zeros_like(labels), objects)
+    assert share_shown(labels, objects) == 1
+    assert share_shown(labels, objects.take(np.array([3, 7]))) == 1
+    assert share_shown(np.roll(labels, 1, axis=0), objects) == 0
+    assert share_shown(labels[:20], objects) == 0
+    assert share_shown(np.stack([labels] * 2), objects) == 0
+    assert share_shown(np.where(labels == 1, 0, labels), objects) == 24 / 25
+    assert share_shown(np.zeros_like(labels), objects) == 0
 
 
 def test_of_several_labels_the_one_of_the_same_name_is_taken(viewer, labels, image):
@@ -92,6 +92,7 @@ def saved(qtbot, viewer, dock, session, play, labels, image):
 def bring_back(dock, saved: SavedSession):
     dock.controller.workspace.linked.set(None)
     dock.controller.workspace.maps.restore(saved)
+    dock.controller.relink.open_again()
 
 
 def test_layers_that_are_open_are_linked(viewer, dock, session, saved, labels, image):
@@ -100,7 +101,7 @@ def test_layers_that_are_open_are_linked(viewer, dock, session, saved, labels, i
     bring_back(dock, saved)
     linked = dock.controller.workspace.linked.current
     assert (linked.labels, linked.images) == (layer, (dapi,))
-    assert dock.controller.relink.sentence == ""
+    assert dock.data.relink.isHidden()
     session.selection.select_points(np.array([3]))
     assert dock.controller.object_highlight.layer.data.sum() == (labels == 4).sum()
 
@@ -112,7 +113,7 @@ def test_what_is_missing_is_told_and_linked_once_it_is_open(
     session.selection.select_points(np.arange(9))
     qtbot.waitUntil(lambda: inspector.report is not None)
     assert dock.controller.workspace.linked.current is None
-    assert dock.data.trouble.text() == (
+    assert dock.data.relink.text.text() == (
         "The labels 'cells' of these objects are not open: open them and their image, "
         "and they are linked by themselves."
     )
@@ -126,7 +127,8 @@ def test_what_is_missing_is_told_and_linked_once_it_is_open(
     layer = viewer.add_labels(labels, name="whatever")
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
     assert dock.controller.workspace.linked.current.labels is layer
-    assert dock.data.trouble.text().startswith("The image 'dapi' of these objects is")
+    told = dock.data.relink.text.text()
+    assert told.startswith("The image 'dapi' of these objects is")
     # The map makes room for them.
     layers = dock.controller.layers
     assert layers.points.data[:, 1].min() > 40
@@ -135,7 +137,7 @@ def test_what_is_missing_is_told_and_linked_once_it_is_open(
     )
     dapi = viewer.add_image(image, name="dapi")
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current.images == (dapi,))
-    assert dock.data.trouble.isHidden()
+    assert dock.data.relink.isHidden()
     pictures = inspector.details.thumbnails.pictures
     qtbot.waitUntil(lambda: sorted(pictures.rows) == list(range(9)))
 
@@ -145,7 +147,7 @@ def test_other_data_end_the_search(
 ):
     bring_back(dock, saved)
     session.load(dataset)
-    assert dock.controller.relink.sentence == ""
+    assert dock.data.relink.isHidden()
     viewer.add_labels(labels)
     qtbot.wait(20)
     assert dock.controller.workspace.linked.current is None
@@ -191,7 +193,7 @@ def test_the_picture_of_the_sample_is_made_again(
     assert [x.name for x in dock.controller.workspace.linked.current.images] == [
         PICTURE_NAME
     ]
-    assert dock.data.trouble.isHidden()
+    assert dock.data.relink.isHidden()
     viewer.layers.clear()
     monkeypatch.setattr(Sample, "made", SimpleNamespace(image=image, labels=labels.T))
     bring_back(dock, replace(saved, maps=(one,)))

@@ -17,6 +17,7 @@ from napari_embedding_game.ui.controls.method import MethodControls
 from napari_embedding_game.ui.controls.run import RunControls
 from napari_embedding_game.ui.controls.selection import SelectionControls
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
+from napari_embedding_game.ui.images.relink import Relinker
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.writing import WritingTask
@@ -49,6 +50,8 @@ class DataView(Recorder):
     stop_requested = Signal()
     open_session_requested = Signal(object)
     recovery_requested = Signal(object)
+    image_found = Signal()
+    folder_located = Signal(object)
     recent_requested = Signal()
     map_requested = Signal(str)
     preparation_offered = Signal(bool)
@@ -115,6 +118,12 @@ class Reading(Recorder):
     trouble = Signal(str)
 
 
+class Relink(Recorder):
+    real = Relinker
+    changed = Signal(object)
+    differs = Signal(str, bool)
+
+
 class Writing(Recorder):
     real = WritingTask
     saved = Signal(str)
@@ -141,6 +150,7 @@ class MockController(Recorder):
     def __init__(self, dataset=None):
         super().__init__()
         self.reading, self.writing = Reading(), Writing()
+        self.relink = Relink()
         self.session_store = Mock(spec=SessionStore)
         self.session_store.recovery_files.return_value = [FILE]
         self.session_store.recent.return_value = [(PATH, "Digits")]
@@ -170,6 +180,8 @@ ASKED = [
     ("data.recovery_requested", (FILE,), "reading.bring_back", call(FILE)),
     ("data.recent_requested", (), "session_store.recent", call()),
     ("data.map_requested", ("map 2",), "session_store.open", call("map 2")),
+    ("data.image_found", (), "relink.take_image", call()),
+    ("data.folder_located", (PATH,), "relink.open_folder", call(PATH)),
     ("game.dimensions_requested", (3,), "change_dimensions", call(3)),
     ("game.continue_requested", (), "play_on", call()),
     ("run.play_requested", (), "play", call()),
@@ -220,6 +232,13 @@ TOLD = [
     ("reading.stage_changed", (STAGE,), "data.set_stage", call(STAGE)),
     ("reading.stage_changed", (None,), "data.set_stage", call(None)),
     ("reading.stage_changed", (STAGE,), "run.note_reading", call(STAGE)),
+    ("relink.changed", (LEGEND,), "data.set_missing", call(LEGEND)),
+    (
+        "relink.differs",
+        ("1 is gone", True),
+        "data.tell_changed",
+        call("1 is gone", True),
+    ),
     ("busy_changed", ("Reading …",), "data.set_busy", call("Reading …")),
     ("trouble", ("No space left.",), "data.set_trouble", call("No space left.")),
     ("writing.saved", ("a.csv",), "run.tell_saved", call("a.csv")),

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
 
+NO_OBJECT = "The labels hold no object, only background: segment first."
+
 
 @dataclass(frozen=True, eq=False)
 class Objects:
@@ -26,6 +28,8 @@ class Objects:
 
     The axes are those of the label image, as in scikit-image's ``bbox``.
     """
+    areas: NDArray[np.int64] | None = None
+    """(N,) number of pixels; None where they were not counted."""
 
     def __post_init__(self) -> None:
         n = len(self.label_ids)
@@ -54,13 +58,26 @@ class Objects:
 
     def take(self, rows: NDArray[Any]) -> Objects:
         """Objects of these rows: indices, or a mask."""
-        return Objects(self.label_ids[rows], self.boxes[rows])
+        areas = None if self.areas is None else self.areas[rows]
+        return Objects(self.label_ids[rows], self.boxes[rows], areas)
+
+    def spread(self, rows: NDArray[np.bool_]) -> Objects:
+        """Return these as the objects of marked rows; the others are no objects."""
+
+        def over_all(values: NDArray[np.int64]) -> NDArray[np.int64]:
+            spread = np.zeros((len(rows), *values.shape[1:]), np.int64)
+            spread[rows] = values
+            return spread
+
+        areas = None if self.areas is None else over_all(self.areas)
+        return Objects(over_all(self.label_ids), over_all(self.boxes), areas)
 
     def within(self, place: Sequence[int]) -> Objects:
         """Objects of one picture as those of a series, in which it has this place."""
         ends = np.tile(np.asarray(place, dtype=np.int64), (len(self), 1))
         first, last = np.split(self.boxes, 2, axis=1)
-        return Objects(self.label_ids, np.hstack([ends, first, ends + 1, last]))
+        boxes = np.hstack([ends, first, ends + 1, last])
+        return Objects(self.label_ids, boxes, self.areas)
 
     def slices(self, row: int) -> tuple[slice, ...]:
         """Slices that cut the box of one object out of the label image."""
@@ -68,8 +85,14 @@ class Objects:
         return tuple(slice(int(a), int(b)) for a, b in zip(first, last, strict=True))
 
 
-def find_objects_in_time(labels: NDArray[Any]) -> Objects:
+def find_objects_in_time(labels: NDArray[Any], n_leading: int | None = None) -> Objects:
     """Objects of each picture of a series (..., y, x), one picture thick.
+
+    Parameters
+    ----------
+    labels : array
+    n_leading : int, optional
+        Axes that tell pictures apart; all but the last two by default.
 
     Raises
     ------
@@ -77,19 +100,25 @@ def find_objects_in_time(labels: NDArray[Any]) -> Objects:
         As :func:`find_objects`.
     """
     found: list[Objects] = []
-    for place in np.ndindex(labels.shape[:-2]):
-        picture = labels[place]
+    n_leading = labels.ndim - 2 if n_leading is None else n_leading
+    for place in np.ndindex(labels.shape[:n_leading]):
+        picture = np.asarray(labels[place])
         if picture.max(initial=0) > 0:
             found.append(find_objects(picture).within(place))
     if not found:
-        return find_objects(labels)  # which tells that there are none
+        raise DataError(NO_OBJECT)
     return joined(found)
 
 
 def joined(parts: Sequence[Objects]) -> Objects:
     """All objects of several parts, one part after the other."""
     ids = np.concatenate([part.label_ids for part in parts])
-    return Objects(ids, np.concatenate([part.boxes for part in parts]))
+    areas = [part.areas for part in parts if part.areas is not None]
+    return Objects(
+        ids,
+        np.concatenate([part.boxes for part in parts]),
+        np.concatenate(areas) if len(areas) == len(parts) else None,
+    )
 
 
 def find_objects(labels: NDArray[Any]) -> Objects:
@@ -110,7 +139,7 @@ def find_objects(labels: NDArray[Any]) -> Objects:
     labels = check_labels(labels)
     largest = int(labels.max(initial=0))
     if largest <= 0:
-        raise DataError("The labels hold no object, only background: segment first.")
+        raise DataError(NO_OBJECT)
     # One entry for each value up to the largest; huge values are numbered anew.
     if largest > 2 * labels.size:
         ids, labels = _renumbered(labels)
@@ -122,7 +151,12 @@ def find_objects(labels: NDArray[Any]) -> Objects:
         [*(s.start for s in box_slices[i]), *(s.stop for s in box_slices[i])]
         for i in present
     ]
-    return Objects(ids[np.array(present) + 1], np.array(boxes, dtype=np.int64))
+    areas = [np.count_nonzero(labels[box_slices[i]] == i + 1) for i in present]
+    return Objects(
+        ids[np.array(present) + 1],
+        np.array(boxes, dtype=np.int64),
+        np.array(areas, dtype=np.int64),
+    )
 
 
 def check_labels(labels: NDArray[Any]) -> NDArray[Any]:

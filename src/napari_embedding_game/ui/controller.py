@@ -90,7 +90,7 @@ class Controller(QObject):
         self.session = session = workspace.session
         linked = workspace.linked
         self.session_store = SessionStore(viewer, workspace)
-        self.relink = Relinker(viewer, session, linked)
+        self.relink = Relinker(viewer, workspace)
         self.writing = WritingTask(workspace, self.session_store)
         self.replacing = Replacing(workspace, self.writing)
         self.reading = ReadingTask(
@@ -311,7 +311,6 @@ class Controller(QObject):
         for task in (self.reading, self.writing):
             task.busy_changed.connect(self._tell_busy)
             task.trouble.connect(self.trouble)
-        connect(self.relink.changed, self.trouble)
         self.drawing.legend_changed.connect(self.legend_changed)
         self.correction.told.connect(self.correction_told)
         reading = self.reading

@@ -50,7 +50,9 @@ _DARK, _BRIGHT = 0.5, 99.8
 _SAMPLED = 1 << 16
 """Pixels of an image that are looked at for them."""
 _MOST_REASONS = 6
-_EMPTY = Objects(np.empty(0, np.int64), np.empty((0, 4), np.int64))
+_EMPTY = Objects(
+    np.empty(0, np.int64), np.empty((0, 4), np.int64), np.empty(0, np.int64)
+)
 
 _Span = tuple[float, float]
 
@@ -124,6 +126,7 @@ class _MeasuredField:
 class ExperimentImages:
     """The images of an experiment as stacks; place i of the first axis is image i."""
 
+    folder: Path
     names: tuple[str, ...]
     """(n,)"""
     labels: LabelStack
@@ -162,6 +165,21 @@ class Experiment:
     def stop(self) -> None:
         """Measure no further image: what is measured is kept.  From any thread."""
         self._stopping.set()
+
+    def look(self) -> Stages[ExperimentImages]:
+        """Look at all images, without measuring any, in stages.
+
+        Raises
+        ------
+        DataError
+            As :meth:`measure`.
+        """
+        self._stopping.clear()
+        yield Stage(f"Looking for images in {self.name}")
+        pairs, looks, _ = yield from self._look(find_pairs(self.folder).pairs)
+        images = self._images(pairs, looks)
+        self.images = images = replace(images, n_measured=len(pairs))
+        return images
 
     def measure(
         self,
@@ -332,6 +350,7 @@ class Experiment:
         pixels = np.result_type(*(look.dtypes[0] for look in looks))
         numbers = np.result_type(*(look.dtypes[1] for look in looks))
         names = tuple(pair.name for pair in pairs)
+        folder = self.folder.absolute()
         former = None if self.images is None else self.images.labels
         if former is not None and former.is_of([pair.labels for pair in pairs], size):
             labels = former
@@ -360,7 +379,9 @@ class Experiment:
                 is_rgb=True,
             )
             whole = (0.0, 255.0) if pixels == np.uint8 else (0.0, 1.0)
-            return ExperimentImages(names, labels, {"": stack}, {"": whole}, True)
+            return ExperimentImages(
+                folder, names, labels, {"": stack}, {"": whole}, True
+            )
 
         def channel(kind: str) -> FieldStack:
             def read(i: int) -> NDArray[Any]:
@@ -368,7 +389,8 @@ class Experiment:
 
             return FieldStack(read, n, size, pixels)
 
-        return ExperimentImages(names, labels, {k: channel(k) for k in kinds}, limits)
+        stacks = {kind: channel(kind) for kind in kinds}
+        return ExperimentImages(folder, names, labels, stacks, limits)
 
     def _field(
         self,

@@ -277,18 +277,19 @@ def is_napari_table(table: pd.DataFrame, largest: int) -> bool:
     return len(table) == largest + 1 and bool(_is_empty(table)[0])
 
 
-def shows(labels: Any, objects: Objects, n_checked: int = 30) -> bool:
-    """Return whether a label image has these objects, by ids and boxes.
+def share_shown(labels: Any, objects: Objects, n_checked: int = 30) -> float:
+    """Return the share of objects that a label image has, by ids and boxes.
 
-    Looked at are the shape and, of some of the objects, all sides of the box.
+    Looked at are the shape and, of some of the objects, all sides of the box; for all
+    that differ see :func:`~.changed_objects.changes_of`.
     """
     objects = objects.take(objects.present)
     if labels.ndim != objects.ndim or not len(objects):
-        return False
+        return 0.0
     if (objects.boxes[:, objects.ndim :] > np.array(labels.shape)).any():
-        return False
+        return 0.0
     rows = np.linspace(0, len(objects) - 1, min(n_checked, len(objects))).astype(int)
-    return all(_fills_box(labels, objects, int(row)) for row in rows)
+    return float(np.mean([_fills_box(labels, objects, int(row)) for row in rows]))
 
 
 def _fills_box(labels: Any, objects: Objects, row: int) -> bool:
@@ -454,18 +455,8 @@ def _match(
     missing = np.setdiff1d(objects.label_ids, ids)
     if len(missing):
         sentences.append(_without_row(missing, called))
-    return Match(column, _objects_of(objects, places, is_linked), is_background,
-                 tuple(sentences))  # fmt: skip
-
-
-def _objects_of(
-    objects: Objects, places: NDArray[np.intp], is_linked: NDArray[np.bool_]
-) -> Objects:
-    label_ids = np.zeros(len(places), dtype=np.int64)
-    boxes = np.zeros((len(places), objects.boxes.shape[1]), dtype=np.int64)
-    label_ids[is_linked] = objects.label_ids[places[is_linked]]
-    boxes[is_linked] = objects.boxes[places[is_linked]]
-    return Objects(label_ids, boxes)
+    linked = objects.take(places[is_linked]).spread(is_linked)
+    return Match(column, linked, is_background, tuple(sentences))
 
 
 def _by_place(

@@ -214,18 +214,14 @@ def _alike(ids: NDArray[np.int64], objects: Objects) -> float:
 
 def _spread(match: Match, rows: NDArray[np.bool_], picture: Picture) -> Match:
     """Lay a match of some rows out over all; the others are no object."""
-    n_rows = len(rows)
-    label_ids = np.zeros(n_rows, dtype=np.int64)
-    boxes = np.zeros((n_rows, match.objects.boxes.shape[1]), dtype=np.int64)
-    left_out = np.zeros(n_rows, dtype=bool)
-    label_ids[rows], boxes[rows] = match.objects.label_ids, match.objects.boxes
+    left_out = np.zeros(len(rows), dtype=bool)
     left_out[rows] = match.left_out
     n_others = int((~rows).sum())
     others = f"{n_others:,} rows of other pictures are on the map, but in no image."
     told = f"Joined: the rows of {picture.told}."
     return Match(
         match.column,
-        Objects(label_ids, boxes),
+        match.objects.spread(rows),
         left_out,
         (told, *match.sentences, others),
     )

@@ -219,6 +219,7 @@ class MapReader:
         return Objects(
             self._arrays("label_ids", "<i8", n_rows),
             self._arrays("boxes", "<i8", n_rows, 2 * n_axes),
+            self._arrays("areas", "<i8", n_rows) if "areas" in self._arrays else None,
         )
 
     def _book(self, n_landmarks: int) -> BookState:

@@ -143,6 +143,8 @@ def _own_arrays(one: SavedMap) -> Arrays:
     if objects is not None:
         arrays["label_ids"] = objects.label_ids.astype("<i8")
         arrays["boxes"] = objects.boxes.astype("<i8")
+        if objects.areas is not None:
+            arrays["areas"] = objects.areas.astype("<i8")
     if one.drawn is not None:
         arrays["drawn"] = one.drawn
     groups = [g for c in one.comparisons for g in (c.inside, c.outside, c.selected)]

@@ -56,6 +56,7 @@ from napari_embedding_game.ui.images.linked_layers import (
     finest,
 )
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel, measured_source
+from napari_embedding_game.ui.images.relink_panel import RelinkPanel
 from napari_embedding_game.ui.images.stale_labels import StaleLabels
 from napari_embedding_game.ui.style.busy_bar import BusyBar, move_bar
 from napari_embedding_game.ui.style.form_widgets import (
@@ -69,6 +70,8 @@ from napari_embedding_game.ui.style.form_widgets import (
 
 if TYPE_CHECKING:
     import napari
+
+    from napari_embedding_game.ui.images.relink import Missing
 
 HINT = (
     "Open a table with a row for each cell, image or text, drop its file here, or try "
@@ -111,6 +114,10 @@ class DataControls(ControlsSection):
     """The path of a session file."""
     recovery_requested = Signal(object)
     """The :class:`RecoveryFile` to go on with."""
+    image_found = Signal()
+    """The layer that is offered for a missing image is the image."""
+    folder_located = Signal(object)
+    """The path at which the images of a folder are now."""
     recent_requested = Signal()
     """The menu of recent maps is opened: ``set_recent`` is to fill it."""
     map_requested = Signal(str)
@@ -305,6 +312,16 @@ class DataControls(ControlsSection):
         if sentence:
             self.troubled.emit()
 
+    def set_missing(self, missing: Missing) -> None:
+        """Tell which layer is not open, and offer what can be done about it."""
+        self.relink.show_missing(missing)
+        if missing.sentence:
+            self.troubled.emit()
+
+    def tell_changed(self, sentence: str, is_measured: bool) -> None:
+        """Tell that the labels are others than the objects on the map."""
+        self.stale.tell(sentence, can_measure=is_measured)
+
     # Inside
 
     def _make(self) -> None:
@@ -339,6 +356,7 @@ class DataControls(ControlsSection):
         self.join = JoinPanel(self._viewer)
         self.measure = MeasurePanel(self._viewer)
         self.stale = StaleLabels(self._linked_layers)
+        self.relink = RelinkPanel()
         self.open_button = PushButton(
             text="Open",
             tooltip="Load .h5ad, .zarr, 10x counts, .csv, .parquet, .npy or .npz.",
@@ -382,7 +400,7 @@ class DataControls(ControlsSection):
         self.column.addWidget(self.summary)
         self.column.addWidget(self._progress_row())
         self.column.addLayout(self._form)
-        for widget in (self.notes, self.join, self.stale, self.trouble):
+        for widget in (self.notes, self.join, self.stale, self.relink, self.trouble):
             self.column.addWidget(widget)
         self.column.addWidget(self.drop.native)
         for panel in (self.recipe, self.columns, self.measure):
@@ -426,6 +444,8 @@ class DataControls(ControlsSection):
         self.measure.offered.connect(self._mark_next)
         self.measure.images.ticked.connect(self._on_image_ticked)
         self.stale.wanted.connect(self._read_labels_again)
+        self.relink.image_found.connect(self.image_found)
+        self.relink.folder_located.connect(self.folder_located)
         self.way.map_requested.connect(self.map_requested)
         self.recovery_banner.recovery_requested.connect(self.recovery_requested)
         self._connections.connect(self._session.dataset_changed, self._show)

@@ -13,6 +13,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.compat import camera_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
+    FILE,
     OBJECTS_OPACITY,
     Linked,
     LinkedLayers,
@@ -51,7 +52,7 @@ def show_experiment(
         images.labels,
         name=f"{name} (labels)",
         opacity=OBJECTS_OPACITY,
-        metadata={FIELDS: images.names},
+        metadata={FIELDS: images.names, FILE: str(images.folder)},
         axis_labels=AXES,
     )
     return Linked(labels, layers)

@@ -34,13 +34,15 @@ if TYPE_CHECKING:
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.35
+FILE = "napari-embedding-game file"
+"""Metadata of a layer: the file or folder it is of, where napari knows none."""
 SAMPLE = "napari-embedding-game sample"
 """Metadata that names the sample whose picture a layer shows."""
 WRITTEN = "napari-embedding-game columns"
 """Metadata of a layer: the columns of its table that a map was written into."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Linked:
     """The label image of the objects, and the images they were measured in."""
 
@@ -70,35 +72,40 @@ class LinkedLayers:
         self.table: Table | None = None
         self.annotation: SpatialTable | None = None
         """The AnnData of a layer that the rows are of, which results go back into."""
-        self.missed: Mapping[str, Any] = {}
-        """What a session file tells of layers that are not there, as `describe`."""
+        self.missed: Mapping[str, Any] | None = None
+        """What a session file tells of layers of which one is not there, as `describe`;
+        None where none is missing."""
 
     def describe(self) -> Mapping[str, Any]:
         """Return the layers by name and file, for a session file; {} without any."""
-        return self.missed if self.current is None else describe(self.current)
+        if self.missed is not None:
+            return self.missed
+        return {} if self.current is None else describe(self.current)
 
     def set(
         self,
         linked: Linked | None,
         table: Table | None = None,
         annotation: SpatialTable | None = None,
+        missed: Mapping[str, Any] | None = None,
     ) -> None:
         """Take up layers, or none."""
-        self.missed = {}
+        self.missed = missed
         self.table, self.annotation = table, annotation
-        if linked is not self.current:
+        if linked != self.current:
             self.current = linked
             self.changed.emit(linked)
 
 
 def describe(linked: Linked) -> dict[str, Any]:
     """Return names and files of linked layers, in values for JSON."""
-    labels = _described(linked.labels)
-    return {"labels": labels, "images": [_described(x) for x in linked.images]}
+    labels = record_of(linked.labels)
+    return {"labels": labels, "images": [record_of(x) for x in linked.images]}
 
 
-def _described(layer: Layer) -> dict[str, str]:
-    path = layer.source.path
+def record_of(layer: Layer) -> dict[str, str]:
+    """Return name, file and sample of a layer, in values for JSON."""
+    path = layer.metadata.get(FILE) or layer.source.path
     is_sample = layer.metadata.get(SAMPLE)
     return {
         "name": layer.name,

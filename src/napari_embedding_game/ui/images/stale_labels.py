@@ -104,6 +104,13 @@ class StaleLabels(QWidget):
         if self._n_edits == self._n_asked or self._stack is not None:
             self._watch(self._layer)
 
+    def tell(self, sentence: str, *, can_measure: bool) -> None:
+        """Say how the labels differ from the objects of the map."""
+        show_text(self.text, sentence, "warning")
+        self.again.text = self._button
+        self.again.native.setVisible(can_measure)
+        self.show()
+
     def offer_rest(self, n_measured: int, n_images: int) -> None:
         """Offer to measure the other images of an experiment that was stopped."""
         self.again.text = "Measure the others"
@@ -153,6 +160,7 @@ class StaleLabels(QWidget):
             text = EDITED.format(_edited(self._layer), self._deed)
             show_text(self.text, text, "warning")
             self.again.text = self._button
+            self.again.native.show()
             self.show()
 
     def _on_drawn(self, event: object = None) -> None:

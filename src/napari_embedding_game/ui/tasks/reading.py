@@ -180,9 +180,9 @@ class ReadingTask(QObject):
             self.asked.emit(None, self._loading.ask(None), None, None)
             self._workspace.linked.set(None)
             self._workspace.maps.restore(saved)
-            told = [*troubles, self._relink.sentence]
-            if any(told):
-                self.trouble.emit(" ".join(filter(None, told)))
+            self._relink.open_again()
+            if troubles:
+                self.trouble.emit(" ".join(troubles))
             if then is not None:
                 then()
 

@@ -1,0 +1,235 @@
+"""A session is opened whose images were moved, renamed or changed meanwhile."""
+
+import numpy as np
+import pytest
+import tifffile
+from npe2 import PluginManager, PluginManifest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication, QFileDialog
+
+SIDE = 40
+
+
+def cells():
+    """25 labelled boxes."""
+    labels = np.zeros((SIDE, SIDE), np.uint16)
+    for number in range(25):
+        row, column = 8 * (number // 5), 8 * (number % 5)
+        labels[row : row + 4 + number % 3, column : column + 5] = number + 1
+    return labels
+
+
+def picture(seed=0):
+    return np.random.default_rng(seed).random((SIDE, SIDE)).astype(np.float32)
+
+
+def click(button):
+    QTest.mouseClick(getattr(button, "native", button), Qt.MouseButton.LeftButton)
+
+
+def shown(widget):
+    """Whether a person who scrolls to it sees a widget."""
+    return widget.isVisibleTo(widget.window())
+
+
+@pytest.fixture
+def desk(qtbot, monkeypatch, viewer, dock, session, tmp_path):
+    """What a person does: save the session, close all layers, open it again."""
+    path = tmp_path / "saved.zip"
+
+    class Desk:
+        answer = path
+
+        def measure(self):
+            with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+                click(dock.data.measure.measure)
+            self.run()
+
+        def run(self):
+            click(dock.run.run)
+            qtbot.waitUntil(lambda: session.state == "finished")
+
+        def save(self):
+            with qtbot.waitSignal(dock.controller.writing.saved, timeout=20_000):
+                dock.run.save_session_requested.emit(path)
+            viewer.layers.clear()
+            qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is None)
+
+        def open(self):
+            self.answer = path
+            actions = dock.data.open_menu.actions()
+            (action,) = (one for one in actions if one.text().startswith("Session"))
+            action.trigger()
+            qtbot.waitUntil(lambda: not dock.controller.reading.text)
+
+        @property
+        def linked(self):
+            return dock.controller.workspace.linked.current
+
+    desk = Desk()
+    for question in ("getOpenFileName", "getExistingDirectory"):
+        answer = (lambda *_: (str(desk.answer), "")) if "File" in question else (
+            lambda *_: str(desk.answer)
+        )  # fmt: skip
+        monkeypatch.setattr(QFileDialog, question, answer)
+    return desk
+
+
+@pytest.fixture
+def readers():
+    """napari's own readers, which else come with a window."""
+    manager = PluginManager.instance()
+    is_new = "napari" not in manager
+    if is_new:
+        manager.register(PluginManifest.from_distribution("napari"))
+    yield
+    if is_new:
+        manager.unregister("napari")
+
+
+@pytest.fixture
+def files(tmp_path, viewer, readers):
+    """An image and labels in files that were opened in napari."""
+    found = {"image": tmp_path / "dapi.tif", "labels": tmp_path / "cells.tif"}
+    tifffile.imwrite(found["image"], picture())
+    tifffile.imwrite(found["labels"], cells())
+    for kind, path in found.items():
+        viewer.open(path, plugin="napari", layer_type=kind)
+    return found
+
+
+def test_files_that_are_still_there_are_opened_again(viewer, dock, desk, files):
+    desk.measure()
+    desk.save()
+    desk.open()
+    assert [layer.name for layer in desk.linked.images] == ["dapi"]
+    assert desk.linked.labels is viewer.layers["cells"]
+    np.testing.assert_array_equal(desk.linked.labels.data, cells())
+    assert not shown(dock.data.relink)
+
+
+def test_a_renamed_image_is_linked_by_a_click(
+    qtbot, viewer, dock, inspector, session, desk, files
+):
+    desk.measure()
+    desk.save()
+    renamed = files["image"].rename(files["image"].with_name("channel 1.tif"))
+    inserted = []
+    viewer.layers.events.inserted.connect(inserted.append)
+    desk.open()
+    told = dock.data.relink.text
+    assert "The image 'dapi' (from" in told.text()
+    assert shown(told)
+    session.selection.select_points(np.arange(9))
+    qtbot.waitUntil(lambda: "selected objects" in viewer.layers)
+    n_inserted = len(inserted)
+    for _ in range(200):
+        QApplication.processEvents()
+    assert len(inserted) == n_inserted  # nothing goes on for ever
+    assert not shown(dock.data.relink.image.native)
+    viewer.open(renamed, plugin="napari")
+    button = dock.data.relink.image
+    qtbot.waitUntil(lambda: shown(button.native))
+    assert button.text == "This is the image: channel 1"
+    click(button)
+    assert desk.linked.images == (viewer.layers["channel 1"],)
+    assert not shown(dock.data.relink)
+    pictures = inspector.details.thumbnails.pictures
+    qtbot.waitUntil(lambda: sorted(pictures.rows) == list(range(9)))
+    # What was said is kept for the next time.
+    desk.save()
+    desk.open()
+    assert [layer.name for layer in desk.linked.images] == ["channel 1"]
+
+
+def test_an_image_that_is_deleted_leaves_no_search_to_its_successor(
+    qtbot, viewer, dock, session, desk, files
+):
+    desk.measure()
+    desk.save()
+    files["image"].unlink()
+    desk.open()
+    assert shown(dock.data.relink)
+    viewer.add_image(picture(1), name="gfp")
+    desk.measure()
+    assert [layer.name for layer in desk.linked.images] == ["gfp"]
+    assert not shown(dock.data.relink)
+    session.selection.select_points(np.arange(9))
+    inserted = []
+    viewer.layers.events.inserted.connect(inserted.append)
+    for _ in range(200):
+        QApplication.processEvents()
+    assert not inserted
+    assert [layer.name for layer in desk.linked.images] == ["gfp"]
+
+
+def test_labels_that_changed_on_disk_are_told_and_measured_again(
+    qtbot, viewer, dock, session, desk, files
+):
+    desk.measure()
+    desk.save()
+    labels = cells()
+    labels[1, 1] = 0  # the box of label 1 stays
+    labels[labels == 7] = 0
+    labels[38:, 30:34] = 99
+    tifffile.imwrite(files["labels"], labels)
+    desk.open()
+    stale = dock.data.stale
+    qtbot.waitUntil(lambda: shown(stale.text))
+    assert stale.text.text() == (
+        "The labels 'cells' are others than those that were measured: 1 has another "
+        "shape or place (label 1), 1 is gone (label 7), 1 is new (label 99). The map "
+        "shows the former."
+    )
+    assert len(session.dataset.obs) == 25
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+        click(stale.again)
+    assert session.dataset.obs["label"].tolist() == np.unique(labels)[1:].tolist()
+    assert not shown(stale.text)
+
+
+@pytest.fixture
+def plate(tmp_path):
+    """A folder of two images with their labels."""
+    folder = tmp_path / "plate 1"
+    folder.mkdir()
+    for number in (1, 2):
+        tifffile.imwrite(folder / f"field{number}.tif", picture(number))
+        tifffile.imwrite(folder / f"field{number}_labels.tif", cells())
+    return folder
+
+
+def test_the_images_of_a_plate_are_found_again(
+    qtbot, monkeypatch, viewer, dock, session, desk, plate
+):
+    desk.answer = plate
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+        dock.data.choose_images()
+    desk.run()
+    desk.save()
+    desk.open()
+    qtbot.waitUntil(lambda: desk.linked is not None)
+    assert not shown(dock.data.relink)
+    map_before = session.snapshot
+    desk.save()
+    desk.answer = plate.rename(plate.with_name("moved"))
+    moved = desk.answer
+    desk.open()
+    assert f"{plate}, is not there" in dock.data.relink.text.text()
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.tasks.confirm_replace.ask_to_replace",
+        lambda *question: pytest.fail("nothing is replaced"),
+    )
+    desk.answer = moved
+    assert dock.data.relink.folder.text == "Locate folder…"
+    click(dock.data.relink.folder)
+    qtbot.waitUntil(lambda: desk.linked is not None)
+    assert not shown(dock.data.relink)
+    np.testing.assert_array_equal(session.snapshot.embedding, map_before.embedding)
+    session.selection.select_points(np.array([30]))
+    lit = dock.controller.object_highlight.layer
+    assert np.asarray(lit.data[1, 0]).sum() == (cells() == 6).sum()
+    desk.save()
+    desk.open()
+    qtbot.waitUntil(lambda: desk.linked is not None)
