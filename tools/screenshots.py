@@ -644,12 +644,11 @@ def _save(viewer: Any, path: Path) -> None:
 
 @contextmanager
 def _window() -> Iterator[Person]:
-    """Open a window that knows nothing of the person's own maps and presets."""
+    """Open a window that knows nothing of the person's own maps."""
     import napari
 
     folder = tempfile.mkdtemp()
     os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = folder
-    os.environ["NAPARI_EMBEDDING_GAME_PRESETS"] = str(Path(folder) / "presets.json")
     viewer = napari.Viewer()
     viewer.window.resize(1500, 950)
     try:

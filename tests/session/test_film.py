@@ -1,20 +1,14 @@
 """A film of a run: played again, painted, written."""
 
-import subprocess
-
-import imageio_ffmpeg
 import numpy as np
 import pytest
 from PIL import Image
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.film import (
     FRAME_MS,
-    FRAMES_PER_SECOND,
     FROM_ABOVE,
     LAST_MS,
-    VIDEO_SIDE,
     paint,
     write_film,
 )
@@ -43,47 +37,6 @@ def test_frames_on_the_way_are_of_the_same_run(dataset, record):
     assert steps.min() > 0
     assert steps.max() <= 7  # time ends a frame as well
     assert same(frames[-1], replay(dataset.X, record))
-
-
-def test_a_video_has_the_same_frames_and_rests_at_its_end(dataset, record, tmp_path):
-    colors = np.ones((40, 4), np.float32) * [1, 0, 0, 1]
-    path = tmp_path / "run.mp4"
-    write_film(dataset.X, record, colors, path)
-    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-i", path]
-    command += ["-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
-    read = subprocess.run(command, capture_output=True, check=True)
-    assert f"{VIDEO_SIDE}x{VIDEO_SIDE}".encode() in read.stderr
-    assert b"Video: h264" in read.stderr
-    pictures = np.frombuffer(read.stdout, np.uint8)
-    pictures = pictures.reshape(-1, VIDEO_SIDE, VIDEO_SIDE, 3)
-    n_resting = FRAMES_PER_SECOND * LAST_MS // 1000
-    assert len(pictures) > n_resting + 20
-    first, last = (pictures[i].astype(int) for i in (0, -1))
-    red = (last[..., 0] > 230) & (last[..., 1:].max(axis=2) < 60)
-    assert red.any()
-    assert (last > 240).all(axis=2).mean() > 0.5
-    assert np.abs(first - last).max() > 100
-    assert np.abs(pictures[-n_resting].astype(int) - pictures[-1]).max() < 40
-
-
-def test_without_ffmpeg_a_video_is_refused_in_a_sentence(
-    dataset, record, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    path = tmp_path / "run.mp4"
-    with pytest.raises(DataError, match="pip install imageio-ffmpeg"):
-        write_film(dataset.X, record, np.ones((40, 4)), path)
-    assert not path.exists()
-
-
-def test_a_video_that_ffmpeg_cannot_write_is_told(
-    dataset, record, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/bin/false")
-    path = tmp_path / "run.mp4"
-    with pytest.raises(DataError, match=r"run\.mp4.*\.gif"):
-        write_film(dataset.X, record, np.ones((40, 4)), path)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_film_shows_the_map_grow_and_rests_at_its_end(dataset, record, tmp_path):

@@ -14,7 +14,6 @@ from qtpy.QtCore import Qt, QTimer
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QMessageBox
 
-from napari_embedding_game.session import presets
 from napari_embedding_game.session.file import autosave
 from napari_embedding_game.session.run.run import UNPACED, Pace
 from napari_embedding_game.session.session import Session
@@ -66,14 +65,6 @@ def autosave_folder(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("autosave")
     monkeypatch.setenv(autosave.FOLDER_VARIABLE, str(folder))
     return folder
-
-
-@pytest.fixture(autouse=True)
-def presets_file(tmp_path_factory, monkeypatch):
-    """A file for presets, instead of the user's own."""
-    path = tmp_path_factory.mktemp("presets") / "presets.json"
-    monkeypatch.setenv(presets.FILE_VARIABLE, str(path))
-    return path
 
 
 @pytest.fixture(autouse=True)

@@ -1,11 +1,9 @@
-"""The list of presets: chosen with the mouse, kept and deleted by its menu."""
+"""The list of presets: chosen with the mouse."""
 
 import pytest
-from qtpy.QtCore import Qt, QTimer
+from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QInputDialog
 
-from napari_embedding_game.session.presets import BUILT_IN, PresetStore
 from napari_embedding_game.ui.controls.method import MethodControls
 from napari_embedding_game.ui.controls.preset_box import BY_HAND, SOON_MS
 
@@ -21,7 +19,7 @@ def method(qtbot, session):
 
 def pick(method, name):
     """Click on the list, and choose one of its presets with the keyboard."""
-    box = method.presets.box
+    box = method.presets
     QTest.mouseClick(box, Qt.MouseButton.LeftButton)
     view = box.view()
     assert view.isVisible()
@@ -31,22 +29,8 @@ def pick(method, name):
     QTest.qWait(SOON_MS + 50)
 
 
-def answer(qtbot, text, job):
-    """Type a name into the question that a job asks."""
-
-    def type_it():
-        dialog = QApplication.activeModalWidget()
-        if isinstance(dialog, QInputDialog):
-            dialog.setTextValue(text)
-            dialog.accept()
-
-    QTimer.singleShot(100, type_it)
-    job()
-    qtbot.wait(SOON_MS + 50)
-
-
 def test_a_preset_is_chosen_with_the_mouse(method, session):
-    box = method.presets.box
+    box = method.presets
     assert box.currentText() == "Standard"
     pick(method, "Islands apart")
     assert session.settings.strength == 100
@@ -60,7 +44,7 @@ def test_a_preset_is_chosen_with_the_mouse(method, session):
 
 
 def test_what_is_changed_by_hand_is_no_preset(method, session, qtbot):
-    box = method.presets.box
+    box = method.presets
     method.controls["n_neighbors"].value = 33
     qtbot.waitUntil(lambda: box.currentIndex() == -1)
     assert box.placeholderText() == BY_HAND
@@ -68,49 +52,8 @@ def test_what_is_changed_by_hand_is_no_preset(method, session, qtbot):
     qtbot.waitUntil(lambda: box.currentText() == "Standard")
 
 
-def test_settings_are_kept_and_deleted(method, session, qtbot, presets_file):
-    presets = method.presets
-    method.controls["n_landmarks"].value = 70
-    qtbot.waitUntil(lambda: presets.keep.isEnabled())
-    answer(qtbot, "Few landmarks", presets.keep.trigger)
-    assert presets.box.currentText() == "Few landmarks"
-    assert presets_file.exists()
-    assert not presets.keep.isEnabled()
-    pick(method, "Standard")
-    assert not presets.delete.isVisible()
-    pick(method, "Few landmarks")
-    assert method.controls["n_landmarks"].value == 70
-    assert presets.delete.text() == "Delete 'Few landmarks'"
-    presets.delete.trigger()
-    assert presets.box.findText("Few landmarks") == -1
-    assert presets.box.currentText() == ""  # the settings stay as they are
-    assert session.settings.n_landmarks == 70
-    again = PresetStore()
-    again.read()
-    assert again.presets == BUILT_IN
-
-
-def test_a_name_that_cannot_be_is_told(method, qtbot):
-    method.controls["n_landmarks"].value = 70
-    qtbot.waitUntil(lambda: method.presets.keep.isEnabled())
-    answer(qtbot, "Standard", method.presets.keep.trigger)
-    assert "built in" in method.presets_trouble.text()
-    assert method.presets_trouble.isVisible()
-    answer(qtbot, "Better", method.presets.keep.trigger)
-    assert not method.presets_trouble.isVisible()
-
-
-def test_a_damaged_file_is_told(qtbot, session, presets_file):
-    presets_file.write_text("{")
-    method = MethodControls(session)
-    qtbot.addWidget(method)
-    assert str(presets_file) in method.presets_trouble.text()
-    assert method.presets.box.count() == len(BUILT_IN)
-    method.close()
-
-
 def test_each_preset_says_what_it_sets(method):
-    box = method.presets.box
+    box = method.presets
     tips = {
         box.itemText(i): box.itemData(i, Qt.ItemDataRole.ToolTipRole)
         for i in range(box.count())

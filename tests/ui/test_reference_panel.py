@@ -11,10 +11,8 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_h5ad
-from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.recipe import Recipe, apply_recipe
 from napari_embedding_game.data.stages import Stage, finish
-from napari_embedding_game.session.reference.celltypist_labels import has_celltypist
 from napari_embedding_game.ui.game_dock import GameDock
 
 pytest.importorskip("scanpy", reason="the recipe is scanpy's")
@@ -23,26 +21,6 @@ PREDICT = "napari_embedding_game.ui.controls.reference_panel.predict_labels"
 LEFT = Qt.MouseButton.LeftButton
 RECIPE = Recipe(min_genes=5, min_cells=2, n_top_genes=60, n_comps=6)
 RATES = np.random.default_rng(5).gamma(0.6, 2, (2, 120))
-
-
-@pytest.fixture
-def celltypist(monkeypatch):
-    """A CellTypist that calls all cells NK."""
-
-    def predict(dataset, path):
-        yield Stage("Predicting labels by CellTypist")
-        n = len(dataset.obs)
-        numbers = np.full(n, np.nan, np.float32)
-        labels = PredictedLabels(
-            str(path), "celltypist", False, ("NK",), np.zeros(n, np.int32),
-            np.full(n, 0.9, np.float32), numbers, numbers, np.zeros(n, bool),
-            by="celltypist",
-        )  # fmt: skip
-        return labels, ("From X: 3 of the 4 genes of the model are there.",)
-
-    where = "napari_embedding_game.ui.controls.reference_panel."
-    monkeypatch.setattr(f"{where}has_celltypist", lambda: True)
-    monkeypatch.setattr(f"{where}predict_by_celltypist", predict)
 
 
 @pytest.fixture
@@ -185,22 +163,6 @@ def test_it_can_be_cancelled_and_other_data_end_it(
     session.load(dataset)
     assert not chosen.isVisible()
     assert session.dataset.predicted == {}
-
-
-def test_labels_by_celltypist_where_it_is_installed(
-    celltypist, qtbot, panel, session, tmp_path, monkeypatch
-):
-    assert panel.model.isVisible()
-    monkeypatch.setattr(ASKED, lambda *_: (str(tmp_path / "blood.pkl"), ""))
-    QTest.mouseClick(panel.model, LEFT)
-    qtbot.waitUntil(lambda: session.look.color_by == "celltypist_predicted")
-    assert set(session.dataset.obs["celltypist_predicted"]) == {"NK"}
-    assert panel.state.text().startswith("Labels of blood.pkl for 40 cells: 100%")
-    assert "3 of the 4 genes" in panel.state.text()
-
-
-def test_without_celltypist_nothing_is_said_of_it(panel):
-    assert panel.model.isVisible() == has_celltypist()
 
 
 def test_what_is_no_reference_is_told(qtbot, panel, tmp_path, monkeypatch):

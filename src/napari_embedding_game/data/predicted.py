@@ -1,17 +1,15 @@
-"""Labels of cells that were predicted from a reference, or by a model."""
+"""Labels of cells that were predicted from a reference."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-By = Literal["reference", "celltypist"]
-CELLTYPIST: Literal["celltypist"] = "celltypist"
 PREDICTED = "_predicted"
 """Ends the name of the column with predicted labels."""
 OR_UNLIKE = "_or_unlike"
@@ -27,7 +25,7 @@ class PredictedLabels:
     """
 
     reference: str
-    """File of the reference, or of the model: its path."""
+    """File of the reference: its path."""
     label: str
     """Column of the reference that was predicted."""
     correct_batch: bool
@@ -44,9 +42,6 @@ class PredictedLabels:
     """(n,) mean distance to the nearest cells of it, 1 as between those."""
     unlike: NDArray[np.bool_]
     """(n,) whether it has none like them."""
-    by: By = "reference"
-    """Who says so.  Of CellTypist nothing is known but label and confidence, the
-    probability: likeness and distance are NaN, and no cell is unlike."""
 
     def take(self, rows: NDArray[np.bool_]) -> PredictedLabels:
         """Return those of the rows where `rows` (n,) is True."""
@@ -62,14 +57,9 @@ class PredictedLabels:
     @property
     def columns(self) -> Mapping[str, Any]:
         """(n,) each: by the ending of the column that they go into."""
-        told = {
+        return {
             "": pd.Categorical.from_codes(self.codes, list(self.names)),
             "_confidence": self.confidence,
-        }
-        if self.by == CELLTYPIST:
-            return told
-        return {
-            **told,
             "_reference": pd.Categorical.from_codes(
                 self.unlike.astype(np.int8), [LIKE, UNLIKE]
             ),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,20 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.picture import paint_points
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import replay_frames
 
 SIDE, N_FRAMES, FRAME_MS, LAST_MS = 600, 80, 60, 2_500
-"""Of a .gif: pixels of a side, about how many frames, and how long they and the last
-one are seen."""
-VIDEO_SIDE, VIDEO_FRAMES, FRAMES_PER_SECOND = 720, 240, 30
-"""Of a .mp4; the codec wants sides of whole blocks of 16 pixels."""
-NO_FFMPEG = (
-    "An .mp4 is written by ffmpeg, which is not installed here. Install it with "
-    "'pip install imageio-ffmpeg', or save the film as .gif."
-)
+"""Pixels of a side, about how many frames, and how long they and the last one are
+seen."""
 EDGE = 0.04
 """Share of a side that is left free around the map."""
 EASE = 0.25
@@ -36,16 +27,12 @@ N_COLORS = 255
 TURN, FROM_ABOVE = 1.5, 20.0
 """Degrees that a map in space is turned with each frame, and from how high it is seen.
 """
-NO_VIDEO = (
-    "ffmpeg did not write '{}': there may be no room left on the disk, or it cannot "
-    "write this kind of video. Save the film as .gif."
-)
 
 
 def write_film(
     X: Any, record: RunRecord, colors: NDArray[np.floating], path: Path
 ) -> None:
-    """Play a run again and write it as an animated .gif, or as a video.
+    """Play a run again and write it as an animated .gif.
 
     Parameters
     ----------
@@ -56,27 +43,16 @@ def write_film(
     colors : (N, 4) float, 0 to 1
         Of each point, in all frames.
     path : Path
-        Ends on .mp4 for a video (H.264), which is sharper and takes less room.
 
     Raises
     ------
     DataError
-        The record cannot be played, ``path`` not be written, or a video is asked for
-        where there is no ffmpeg.
+        The record cannot be played, or ``path`` not be written.
     """
-    is_video = path.suffix.lower() == ".mp4"
-    if is_video and importlib.util.find_spec("imageio_ffmpeg") is None:
-        raise DataError(NO_FFMPEG)
-    every = max(1, record.n_iter // (VIDEO_FRAMES if is_video else N_FRAMES))
+    every = max(1, record.n_iter // N_FRAMES)
     maps = (frame.embedding for frame in replay_frames(X, record, every=every))
     with whole_or_nothing(path) as temporary:
-        if is_video:
-            try:
-                _save_video(paint(maps, colors, VIDEO_SIDE), temporary)
-            except OSError as error:
-                raise DataError(NO_VIDEO.format(path.name)) from error
-        else:
-            _save_gif(paint(maps, colors), temporary)
+        _save_gif(paint(maps, colors), temporary)
 
 
 def paint(
@@ -154,28 +130,3 @@ def _save_gif(frames: Iterable[NDArray[np.uint8]], path: Path) -> None:
         duration=times,
         loop=0,
     )
-
-
-def _save_video(frames: Iterable[NDArray[np.uint8]], path: Path) -> None:
-    """Raise OSError where ffmpeg gives up."""
-    from imageio_ffmpeg import get_ffmpeg_exe
-
-    size, rate = f"{VIDEO_SIDE}x{VIDEO_SIDE}", str(FRAMES_PER_SECOND)
-    raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", rate, "-i", "-"]
-    # What every player shows, also before all of it is loaded.
-    shown = ["-c:v", "libx264", "-crf", "20", "-pix_fmt", "yuv420p"]
-    shown += ["-movflags", "+faststart", "-f", "mp4"]
-    with subprocess.Popen(
-        [get_ffmpeg_exe(), "-y", *raw, *shown, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-    ) as ffmpeg:
-        assert ffmpeg.stdin is not None
-        for frame in frames:
-            ffmpeg.stdin.write(frame.tobytes())
-        for _ in range(FRAMES_PER_SECOND * LAST_MS // 1000):
-            ffmpeg.stdin.write(frame.tobytes())
-    if ffmpeg.returncode:
-        raise OSError(f"ffmpeg ended with {ffmpeg.returncode}")

@@ -101,7 +101,6 @@ def _predicted_record(dataset: Dataset) -> dict[str, Any]:
             "reference": one.reference,
             "label": one.label,
             "correct_batch": one.correct_batch,
-            "by": one.by,
         }
         for name, one in dataset.predicted.items()
     }

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from napari_embedding_game.core.inspect.markers import MarkerMethod
 from napari_embedding_game.core.types import GameSettings, StartSettings
-from napari_embedding_game.data.predicted import By
 from napari_embedding_game.session.clusters.clustering import (
     ClusterAnnotation,
     Grouping,
@@ -126,7 +125,6 @@ class PredictedText:
     label: str
     correct_batch: bool
     names: tuple[str, ...]
-    by: By = "reference"
 
 
 @dataclass(frozen=True, kw_only=True)

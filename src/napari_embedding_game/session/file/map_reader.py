@@ -196,7 +196,6 @@ class MapReader:
                 shares[place, 1],
                 shares[place, 2],
                 unlike[place],
-                text.by,
             )
 
     def _placed_on(self) -> PlacedOn | None:

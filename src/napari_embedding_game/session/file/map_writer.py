@@ -88,7 +88,6 @@ def _predicted_text(one: PredictedLabels) -> PredictedText:
         label=one.label,
         correct_batch=one.correct_batch,
         names=one.names,
-        by=one.by,
     )
 
 

@@ -12,7 +12,6 @@ from napari_embedding_game.data.expression import TARGET_SUM
 from napari_embedding_game.data.gene_names import find_names
 from napari_embedding_game.data.gene_sets import SEED
 from napari_embedding_game.data.predicted import (
-    CELLTYPIST,
     LIKE,
     OR_UNLIKE,
     UNLIKE,
@@ -43,10 +42,7 @@ def column_cells(draft: Draft, dataset: Dataset, loaded: Loaded) -> None:
     if dataset.scores and loaded.has_genes:
         _scores(draft, dataset, loaded)
     for column, predicted in dataset.predicted.items():
-        if predicted.by == CELLTYPIST:
-            _by_celltypist(draft, column, predicted, loaded)
-        else:
-            _predicted(draft, column, predicted)
+        _predicted(draft, column, predicted)
     for column, examples in dataset.taught.items():
         if column in dataset.obs and "use_rep" in loaded.where:
             _taught(draft, dataset, loaded, column, examples)
@@ -132,29 +128,6 @@ def _predicted(draft: Draft, column: str, predicted: PredictedLabels) -> None:
         f"{code_of(UNLIKE)}, mapped.obs[{code_of(given[''])}])",
         ")",
         imports=[TL, NUMPY, PANDAS],
-    )
-
-
-def _by_celltypist(
-    draft: Draft, column: str, predicted: PredictedLabels, loaded: Loaded
-) -> None:
-    path = Path(predicted.reference)
-    draft.text(
-        f"## Labels by CellTypist, {path.name}",
-        "The likeliest label of each cell, from logarithms of counts normalised to "
-        f"{TARGET_SUM:,.0f} a cell.",
-    )
-    cells = "adata.raw.to_adata()" if loaded.use_raw else "adata.copy()"
-    draft.code(
-        f"cells = {cells}",
-        f'cells.X = normalised(cells.X, {TARGET_SUM:.0f}, "the cells")',
-        f"model = Path({code_of(draft.path_to(path))}).resolve().as_posix()",
-        "annotated = celltypist.annotate(cells, model=model)",
-        f"adata.obs[{code_of(column)}] = "
-        'annotated.predicted_labels["predicted_labels"]',
-        f"adata.obs[{code_of(column + CONFIDENCE)}] = "
-        "annotated.probability_matrix.max(axis=1)",
-        imports=["import celltypist", "from pathlib import Path", NORMALISED],
     )
 
 

@@ -15,7 +15,6 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.names import Init
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.predicted import CELLTYPIST
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.notebook.cluster_cells import clusters_of
 from napari_embedding_game.session.notebook.draft import times
@@ -60,11 +59,6 @@ REFERENCES = {
         "Zheng et al. 2017",
         "Zheng GXY et al. Massively parallel digital transcriptional profiling of "
         "single cells. Nature Communications 8, 14049 (2017).",
-    ),
-    "celltypist": (
-        "Dominguez Conde et al. 2022",
-        "Domínguez Conde C et al. Cross-tissue immune cell analysis reveals "
-        "tissue-specific features in humans. Science 376, eabl5197 (2022).",
     ),
     "harmony": (
         "Korsunsky et al. 2019",
@@ -385,12 +379,6 @@ def _of_columns(dataset: Dataset, paper: _Paper) -> list[str]:
             f"Gene sets ({names}) were scored by scanpy's score_genes {scanpy}."
         )
     for one in dataset.predicted.values():
-        if one.by == CELLTYPIST:
-            told.append(
-                f"Labels were predicted by CellTypist {paper.cite('celltypist')} with "
-                f"the model {Path(one.reference).name}, without majority voting."
-            )
-            continue
         batch = " after a batch effect was taken away" if one.correct_batch else ""
         told.append(
             f'Labels of "{one.label}" were predicted{batch} by the votes of the cells '

@@ -19,7 +19,6 @@ from napari_embedding_game.core.energy.valid_combinations import (
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import Approximation
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.presets import PresetStore
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import (
     Settings,
@@ -114,8 +113,7 @@ class MethodControls(ControlsSection):
         self._show_staleness()
 
     def _make(self) -> None:
-        self.presets = PresetBox(self._settings, PresetStore())
-        self.presets_trouble = text_label(role="warning")
+        self.presets = PresetBox(self._settings)
         self.controls = make_controls(self._settings)
         """A control for each setting, by the name of its field."""
         tip = (
@@ -135,7 +133,6 @@ class MethodControls(ControlsSection):
     def _build(self) -> None:
         main = self._main = form()
         add_row(main, "Preset", self.presets)
-        main.addRow(self.presets_trouble)
         self._add_rows(main, MAIN[:2])
         add_row(main, "Repulsion", self._strength_row())
         main.addRow("", self.paper_lambda)
@@ -174,10 +171,7 @@ class MethodControls(ControlsSection):
 
     def _connect(self) -> None:
         self.presets.applied.connect(self.show_settings)
-        self.presets.trouble.connect(lambda text: show_text(self.presets_trouble, text))
         self._connections.add(self.presets)
-        self.presets_trouble.hide()
-        self.presets.read()
         self.strength_slider.changed.connect(self._on_slider)
         self.strength.changed.connect(self._on_strength)
         for widget in self.controls:

@@ -20,11 +20,6 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session.reference.celltypist_labels import (
-    has_celltypist,
-    predict_by_celltypist,
-    told_of_model,
-)
 from napari_embedding_game.session.reference.placing import PlacedCells, place_cells
 from napari_embedding_game.session.reference.predicting import (
     first_label,
@@ -44,7 +39,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 )
 from napari_embedding_game.ui.tasks.worker import StageWorker
 
-FILES, MODELS = "Saved maps (*.h5ad)", "CellTypist models (*.pkl)"
+FILES = "Saved maps (*.h5ad)"
 HINT = (
     "Choose a map that was saved as .h5ad: its cells vote on what those on show are, "
     "and these can be placed on it."
@@ -79,7 +74,6 @@ class ReferencePanel(QWidget):
         self._reference: ReferenceMap | None = None
         self._path = Path()
         self.file = QPushButton("Open a reference…")
-        self.model = QPushButton("CellTypist model…")
         self.cancel = QPushButton("Cancel")
         self.label = QComboBox()
         self.predict = QPushButton("Predict")
@@ -91,7 +85,6 @@ class ReferencePanel(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.fold)
         self.file.clicked.connect(self._open)
-        self.model.clicked.connect(self._open_model)
         self.cancel.clicked.connect(self._cancel)
         self.predict.clicked.connect(self._predict)
         self.place.clicked.connect(self._place)
@@ -111,11 +104,6 @@ class ReferencePanel(QWidget):
             "Choose an .h5ad file that this program has saved, with cells whose "
             "labels are known."
         )
-        self.model.setToolTip(
-            "Predict labels by a model of CellTypist (.pkl) on this computer; opening "
-            "one can run code that is in it, so take it from people you trust."
-        )
-        self.model.setVisible(has_celltypist())
         self.cancel.setToolTip("Stop; what was predicted before stays.")
         self.label.setToolTip("Column of the reference that is predicted.")
         let_be_narrow(self.label, 10)
@@ -139,7 +127,6 @@ class ReferencePanel(QWidget):
         column.setSpacing(4)
         top, below = QHBoxLayout(), QHBoxLayout()
         top.addWidget(self.file, 1)
-        top.addWidget(self.model)
         top.addWidget(self.cancel)
         below.addWidget(self.label, 1)
         below.addWidget(self.predict)
@@ -158,8 +145,7 @@ class ReferencePanel(QWidget):
 
     def _show(self) -> None:
         is_busy, has_labels = self._worker is not None, self.label.count() > 0
-        for button in (self.file, self.model):
-            button.setEnabled(not is_busy)
+        self.file.setEnabled(not is_busy)
         self.cancel.setVisible(is_busy)
         for widget in (self.label, self.predict, self.place, self.correct):
             widget.setVisible(self._reference is not None)
@@ -190,20 +176,6 @@ class ReferencePanel(QWidget):
         if name and self._worker is None:
             path = Path(name)
             self._begin(lambda: load_reference(path), lambda ref: self._take(ref, path))
-
-    def _open_model(self) -> None:
-        dataset = self._session.dataset
-        name, _ = QFileDialog.getOpenFileName(self, "Open a model", "", MODELS)
-        if name and dataset is not None and self._worker is None:
-            path = Path(name)
-            self._begin(
-                lambda: predict_by_celltypist(dataset, path),
-                lambda made: self._on_by_model(*made),
-            )
-
-    def _on_by_model(self, found: PredictedLabels, notes: tuple[str, ...]) -> None:
-        self._color_by(found)
-        show_text(self.state, " ".join([told_of_model(found), *notes]), "note")
 
     def _take(self, reference: ReferenceMap, path: Path) -> None:
         self._reference, self._path = reference, path

@@ -20,7 +20,6 @@ FORMATS = {
     ".svg": ("Figure (.svg)…", "Scalable picture (*.svg)"),
     ".pdf": ("Figure (.pdf)…", "PDF (*.pdf)"),
     ".gif": ("Film of the run (.gif)…", "Animated picture (*.gif)"),
-    ".mp4": ("Film of the run (.mp4)…", "Video (*.mp4)"),
     ".ipynb": ("Notebook (.ipynb)…", "Jupyter notebook (*.ipynb)"),
     ".py": ("Script (.py)…", "Python script (*.py)"),
     ".txt": ("Methods paragraph (.txt)…", "Text (*.txt)"),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.ui.workspace import Workspace
 
 FIGURES = (".png", ".svg", ".pdf")
-FILMS = (".gif", ".mp4")
+FILM = ".gif"
 CODE = (".ipynb", ".py", ".txt")
 NO_FILM = (
     "The run of this map cannot be played again: its record or its data are not here. "
@@ -92,7 +92,8 @@ class WritingTask(QObject):
         if path.suffix.lower() in CODE:
             self._save_code(path)
             return
-        is_film, is_figure = (path.suffix.lower() in kind for kind in (FILMS, FIGURES))
+        is_film = path.suffix.lower() == FILM
+        is_figure = path.suffix.lower() in FIGURES
         try:
             colors = colors_of(self._workspace) if is_film or is_figure else None
         except DataError as error:  # a gene of a file that is gone
