@@ -170,9 +170,8 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     session.selection.select_points(np.array([3]))
     viewer.layers.remove(nuclei)
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is None)
-    assert "The labels 'nuclei' of these objects are not open" in (
-        dock.data.trouble.text()
-    )
+    told = dock.data.relink.text.text()
+    assert "The labels 'nuclei' of these objects are not open" in told
     assert dock.controller.object_highlight.layer is None
     click = clicker(dock)
     click([1.0, 9.0], False)
