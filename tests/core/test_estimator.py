@@ -4,6 +4,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -152,6 +153,59 @@ def test_the_unit_and_the_type_of_the_data_do_not_matter(cloud):
     plain = small().fit_transform(cloud)
     for other in (cloud * 1024, np.float32(cloud), sparse.csr_matrix(cloud)):
         np.testing.assert_allclose(small().fit_transform(other), plain, atol=0.5)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_the_same_numbers_of_any_kind_make_the_same_map(digits, metric):
+    """As these lie far from 0, where float32 would take their differences away."""
+    import pandas as pd
+    import torch
+
+    whole = digits[0][:300].astype(int) + (10**8 if metric == "euclidean" else 100)
+    X = whole.astype(float)
+    plain = small(metric=metric, max_iter=20).fit(X)
+    expected = np.sort(cdist(X, X, metric), axis=1)[
+        :, 1 : plain.knn_indices_.shape[1] + 1
+    ]
+    np.testing.assert_allclose(plain.knn_distances_, expected, rtol=1e-3, atol=1e-9)
+    kinds = [
+        whole,
+        X.tolist(),
+        X.astype(">f8"),
+        torch.tensor(X),
+        pd.DataFrame(X).astype("Float64").rename(columns=str),
+        sparse.csr_matrix(X) if metric == "euclidean" else whole,
+    ]
+    if metric == "cosine":
+        kinds.append(X.astype(np.float32))
+    for other in kinds:
+        model = small(metric=metric, max_iter=20).fit(other)
+        np.testing.assert_array_equal(model.embedding_, plain.embedding_)
+        np.testing.assert_array_equal(model.transform(other), plain.transform(X))
+    again = small(metric=metric).restore(whole, plain.embedding_, plain.landmarks_)
+    np.testing.assert_array_equal(again.isolation_, plain.isolation_)
+
+
+def test_a_value_far_larger_than_all_others_changes_its_own_row_only(digits):
+    X = digits[0][:300]
+    plain = small(max_iter=5).fit(X).knn_indices_
+    for dtype in (np.float32, np.float64):
+        spoilt = X.astype(dtype)
+        spoilt[7, 3] = 1e30
+        found = small(max_iter=5).fit(spoilt).knn_indices_
+        known = ~(plain == 7).any(axis=1)
+        known[7] = False
+        apart = cdist(X, X)
+        np.testing.assert_array_equal(
+            np.take_along_axis(apart, found, 1)[known],
+            np.take_along_axis(apart, plain, 1)[known],
+        )
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_distances_below_single_precision_are_told(digits, metric):
+    with pytest.raises(InputError, match="Multiply all values by a common number"):
+        small(metric=metric).fit(digits[0][:100] * 1e-300)
 
 
 def test_iter_fit_ends_where_fit_ends(cloud):

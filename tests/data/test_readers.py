@@ -1,6 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
+from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.readers import can_read, read, spaces
@@ -66,3 +68,23 @@ def test_can_read():
     assert can_read("b.csv.gz")
     assert not can_read("b.gz")
     assert not can_read("image.png")
+
+
+@pytest.mark.parametrize("kind", ["npy", "sparse", "pictures", "h5ad"])
+def test_numbers_far_from_0_keep_what_they_differ_by(tmp_path, kind):
+    """The neighbours of a file are those of its numbers in double precision."""
+    from sklearn.neighbors import NearestNeighbors
+
+    from napari_embedding_game.core.graph.neighbors import knn_graph
+
+    X = np.random.default_rng(0).normal(size=(90, 64)) + 1e8
+    path = tmp_path / f"far.{'h5ad' if kind == 'h5ad' else 'npz'}"
+    if kind == "h5ad":
+        AnnData(np.zeros((90, 1), "f4"), obsm={"X_pca": X}).write_h5ad(path)
+    elif kind == "sparse":
+        sp.save_npz(path, sp.csr_matrix(X))
+    else:
+        np.savez(path, X=X.reshape(90, 8, 8) if kind == "pictures" else X)
+    search = NearestNeighbors(n_neighbors=5, algorithm="kd_tree").fit(X)
+    found = knn_graph(read(path).X, 5).indices
+    np.testing.assert_array_equal(found, search.kneighbors(return_distance=False))

@@ -416,10 +416,7 @@ class EmbeddingGame(
             from napari_embedding_game.core import pipeline
             from napari_embedding_game.core.new_rows.fitted_map import nearest_landmark
 
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float32, np.float64],
-            ensure_min_samples=2,
-        )  # fmt: skip
+        X = self._as_rows(X, ensure_min_samples=2)
         n_rows = X.shape[0]
         points = _as_layout(embedding, (n_rows, self.n_components))
         start, settings = self._start(), self._settings(n_rows)
@@ -431,6 +428,7 @@ class EmbeddingGame(
         self.repulsion_ = self._repulsion(n_rows)
         self.affinity_ = start.affinity
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
+        self.isolation_ = weighted.isolation
         self.affinity_matrix_ = weighted.matrix()
         self.embedding_ = points
         self.landmarks_ = np.ascontiguousarray(landmarks, np.float32)
@@ -474,13 +472,7 @@ class EmbeddingGame(
         with interrupt_waits():
             from napari_embedding_game.core import pipeline
 
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float32, np.float64],
-            ensure_min_samples=2,
-        )
+        X = self._as_rows(X, ensure_min_samples=2)
         n_rows = X.shape[0]
         start, settings = self._start(), self._settings(n_rows)
         layout = self._given_layout(n_rows)
@@ -628,8 +620,17 @@ class EmbeddingGame(
 
     def _new_rows(self, X: Any) -> Any:
         """Return new rows as :meth:`fit` takes its own."""
+        return self._as_rows(X, reset=False)
+
+    def _as_rows(self, X: Any, **options: Any) -> Any:
+        """Return rows of any kind in float32, if they are, or in float64.
+
+        They are centred before they are rounded, see :mod:`rows`.
+        """
+        if hasattr(X, "detach"):  # a tensor, whose type scikit-learn does not see
+            X = np.asarray(X.detach().cpu())
         return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
         )
 
     def _seed(self) -> int:

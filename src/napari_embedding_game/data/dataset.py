@@ -22,6 +22,7 @@ from napari_embedding_game.data.predicted import PREDICTED, PredictedLabels
 from napari_embedding_game.data.projection import Projection
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
+# (X is of float64 where float32 takes away what tells rows apart)
 
 Examples: TypeAlias = Mapping[str, tuple[int, ...]]
 """Rows of the source by the class that they are examples of."""
@@ -50,8 +51,8 @@ class Dataset:
     name: str
     """Short name of the source, as a person calls it."""
     X: Matrix
-    """(n, D) float32 ndarray or CSR matrix: what is embedded; where ``is_distances``
-    (n, n), from each row to its neighbours."""
+    """(n, D) ndarray or CSR matrix, as :func:`validation.as_rows` makes it: what is
+    embedded; where ``is_distances`` (n, n), from each row to its neighbours."""
     obs: pd.DataFrame
     """(n rows) metadata of the usable rows; the index holds their names."""
     var_names: tuple[str, ...]

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.dataset import Matrix
+from napari_embedding_game.data.validation import as_rows
+
 _SMALLEST_SIDE = 8  # nine columns are a table, 8 x 8 pixels a picture
 
 
@@ -49,11 +52,11 @@ def as_uint8(values: NDArray[Any]) -> NDArray[np.uint8]:
     return np.round(scaled).astype(np.uint8)
 
 
-def pixels(values: NDArray[Any]) -> NDArray[np.float32]:
-    """Rows of pictures as (N, D) float32; uint8 is scaled to 0 ... 1."""
+def pixels(values: NDArray[Any]) -> Matrix:
+    """Rows of pictures as (N, D) numbers; uint8 is scaled to 0 ... 1."""
     flat = values.reshape(len(values), -1)
     if flat.dtype != np.uint8:
-        return flat.astype(np.float32)
+        return as_rows(flat)
     return flat.astype(np.float32) / np.float32(255)
 
 

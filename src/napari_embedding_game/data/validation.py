@@ -28,6 +28,10 @@ COUNT_TWICE = "Kept, so that they count twice"
 
 # Squared differences of larger numbers overflow single precision.
 _LARGEST = 1e18
+# Rows that tell whether single precision will do, and the part of the distance between
+# two of them that it may take away.
+_COMPARED_ROWS = 200
+_MOST_LOST = 1e-3
 
 
 def check_missing(missing: str) -> None:
@@ -180,6 +184,37 @@ def as_float32(X: Any) -> Matrix:
         if sp.issparse(X):
             return sp.csr_matrix(X, dtype=np.float32)
         return np.ascontiguousarray(X, dtype=np.float32)
+
+
+def as_rows(X: Any) -> Matrix:
+    """`X`, dense or sparse (CSR), to embed: in single precision where this will do.
+
+    In double precision where single takes away what tells rows apart, as it does of
+    small differences far from 0.
+    """
+    if np.can_cast(X.dtype, np.float32):
+        return as_float32(X)
+    some = X[:: max(1, X.shape[0] // _COMPARED_ROWS)].astype(np.float64)
+    single = as_float32(X)
+    with np.errstate(all="ignore"):  # values that are missing, infinite or too large
+        apart = _differences(some)
+        error = _differences(some - as_float32(some).astype(np.float64))
+        is_lost = (
+            np.median((error / apart)[apart > 0]) > _MOST_LOST if apart.any() else 0
+        )
+    if not is_lost:
+        return single
+    if sp.issparse(X):
+        return sp.csr_matrix(X, dtype=np.float64)
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def _differences(X: Matrix) -> NDArray[np.float64]:
+    """Distance of each row to the next one."""
+    apart = X[1:] - X[:-1]
+    squared = apart.multiply(apart) if sp.issparse(X) else np.square(apart)
+    lengths: NDArray[np.float64] = np.sqrt(np.asarray(squared.sum(axis=1)).ravel())
+    return lengths
 
 
 def row_text(row: int, row_names: pd.Index) -> str:

@@ -51,10 +51,10 @@ class Rows(Protocol):
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
 
-    def read(self, begin: int, end: int) -> NDArray[np.float32]:
+    def read(self, begin: int, end: int) -> NDArray[np.floating]:
         """Return the rows from ``begin`` up to before ``end``."""
 
-    def take(self, numbers: NDArray[np.integer]) -> NDArray[np.float32]:
+    def take(self, numbers: NDArray[np.integer]) -> NDArray[np.floating]:
         """Return rows by their ascending numbers."""
 
 
@@ -125,10 +125,12 @@ def _call(work: Work, begin: int, end: int) -> tuple[NDArray[Any], ...]:
 @dataclass(frozen=True)
 class _NearestCentre:
     rows: Rows
+    middle: NDArray[np.floating]
     centres: NDArray[np.float32]
 
     def __call__(self, begin: int, end: int) -> tuple[NDArray[Any], ...]:
-        labels, squared = nearest_centre(self.rows.read(begin, end), self.centres)
+        rows = (self.rows.read(begin, end) - self.middle).astype(np.float32)
+        labels, squared = nearest_centre(rows, self.centres)
         return labels.astype(np.int32), squared
 
 
@@ -154,9 +156,11 @@ def draw_reference(
     drawn = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
     sample = rows.take(drawn)
     n_centres = max(1, min(MOST_CENTRES, n_rows // _ROWS_OF_CENTRE))
+    middle = np.median(sample, axis=0)  # rounded to float32 only after it is gone
+    sample = (sample - middle).astype(np.float32)
     centres = k_means(sample, n_centres, 1, random_state)
     labels, squared = np.empty(n, np.int32), np.empty(n, np.float32)
-    for begin, end, found in run(_NearestCentre(rows, centres), _chunks(n)):
+    for begin, end, found in run(_NearestCentre(rows, middle, centres), _chunks(n)):
         labels[begin:end], squared[begin:end] = found
     return reference_rows(labels, squared, n_rows, random_state)
 

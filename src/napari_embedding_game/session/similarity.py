@@ -74,7 +74,7 @@ def _distances(
 ) -> NDArray[np.floating]:
     from sklearn.metrics import pairwise_distances
 
-    middle = np.asarray(X[rows].mean(axis=0), dtype=np.float32).reshape(1, -1)
+    middle = np.asarray(X[rows].mean(axis=0), dtype=X.dtype).reshape(1, -1)
     if sp.issparse(X):
         middle = sp.csr_matrix(middle)
     parts = [

@@ -260,7 +260,8 @@ def _longest_direction(
     for _ in range(_POWER_ITERATIONS):
         vector = rows.T @ (rows @ vector)
         # Copies of one row have no direction: any half of them will do.
-        np.divide(vector, max(float(np.linalg.norm(vector)), 1e-30), out=vector)
+        length = float(np.linalg.norm(vector.astype(np.float64)))
+        np.divide(vector, max(length, 1e-30), out=vector)
     return vector
 
 

@@ -39,7 +39,7 @@ from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.given import given_neighbors
-from napari_embedding_game.core.graph.rows import TOO_LARGE, Rows, mean_row
+from napari_embedding_game.core.graph.rows import TOO_LARGE, Rows, without_sparsity
 from napari_embedding_game.core.threads import (
     PARALLEL,
     at_most_numba,
@@ -70,6 +70,12 @@ MOST_DENSE = 2**27
 """Numbers of sparse rows that are written out where a search cannot do without."""
 
 _INDEXED_METRICS = ("euclidean", "cosine")
+_OF_DIFFERENCES = ("manhattan", "l1", "cityblock", "chebyshev", "minkowski", "l2")
+"""Other metrics in which centred rows are as far apart, and halved ones by half."""
+_SAME = 1e-6
+"""Difference to the largest number of a row up to which two rows are the same."""
+_COMPARED = 100
+"""Pairs of rows that tell whether distances of 0 are true."""
 _BLAS = Lock()
 """Held while the number of BLAS's threads, which all of the process has, is changed."""
 
@@ -152,6 +158,7 @@ def knn_graph(
         _check_reach(distances)
         return NeighborGraph(indices, distances.astype(np.float32), "given")
     check_varied(X)
+    X = without_sparsity(X)
     is_indexed = metric in _INDEXED_METRICS and not sparse.issparse(X)
     if search == "blocks" or (search is None and device != "cpu" and is_indexed):
         graph = _search_device(X, n_neighbors, metric, device)
@@ -239,8 +246,53 @@ def _check_reach(distances: NDArray[Any]) -> None:
         raise InputError(TOO_LARGE)
 
 
+def _check_kept(
+    X: Any, metric: str, indices: NDArray[np.int32], distances: NDArray[Any]
+) -> None:
+    """Raise :class:`InputError` where float32 takes most distances for 0."""
+    is_lost = distances < np.finfo(np.float32).tiny
+    if metric != "euclidean":  # by which other rows may be the same
+        is_lost &= distances > 0
+    if 2 * np.count_nonzero(is_lost) <= is_lost.size:
+        return
+    rows, at = np.nonzero(is_lost)
+    some = slice(None, None, max(1, len(rows) // _COMPARED))
+    rows, others = rows[some], indices[rows[some], at[some]]
+    one, other = (
+        (part.toarray() if sparse.issparse(part) else part).astype(np.float64)
+        for part in (X[rows], X[others])
+    )
+    differ = np.abs(one - other).max(axis=1) > _SAME * np.abs(one).max(axis=1)
+    if differ.mean() > 0.5:
+        largest = max(abs(float(X.max())), abs(float(X.min())))
+        raise InputError(
+            "Most distances between rows are lost in single precision: they are below "
+            f"1e-38, or so small beside the largest value, {largest:.3g}, that it "
+            "cannot hold both. Multiply all values by a common number, or correct "
+            "those that are far larger than all others."
+        )
+
+
+def _graph(
+    X: Any,
+    metric: str,
+    indices: NDArray[np.int32],
+    distances: NDArray[Any],
+    search: Search,
+    recall: float | None = None,
+) -> NeighborGraph:
+    """Return what was found, in float32, if this can hold it."""
+    _check_reach(distances)
+    _check_kept(X, metric, indices, distances)
+    return NeighborGraph(indices, distances.astype(np.float32), search, recall)
+
+
 def _without_self(
-    indices: NDArray[Any], distances: NDArray[Any], search: Search
+    X: Any,
+    metric: str,
+    indices: NDArray[Any],
+    distances: NDArray[Any],
+    search: Search,
 ) -> NeighborGraph:
     """Drop each row's own number, or its last entry where the search missed it.
 
@@ -248,15 +300,11 @@ def _without_self(
     Duplicated rows may come back in any order, so the own number is looked for
     and not assumed to stand first.
     """
-    _check_reach(distances)
     is_self = indices == np.arange(len(indices))[:, None]
     is_self[~is_self.any(axis=1), -1] = True
     shape = (len(indices), indices.shape[1] - 1)
-    return NeighborGraph(
-        indices[~is_self].reshape(shape).astype(np.int32),
-        distances[~is_self].reshape(shape).astype(np.float32),
-        search,
-    )
+    others = indices[~is_self].reshape(shape).astype(np.int32)
+    return _graph(X, metric, others, distances[~is_self].reshape(shape), search)
 
 
 def _search_own(
@@ -297,9 +345,7 @@ def _search_own(
             squared[order] = squared.copy()
     if recall is not None and recall < LEAST_RECALL:
         return None
-    distances = source.distances(squared)
-    _check_reach(distances)
-    return NeighborGraph(indices, distances.astype(np.float32), search, recall)
+    return _graph(X, metric, indices, source.distances(squared), search, recall)
 
 
 def _search_device(
@@ -317,7 +363,7 @@ def _search_device(
         )
     except torch.OutOfMemoryError:
         return None
-    return _without_self(indices, source.distances(squared), "blocks")
+    return _without_self(X, metric, indices, source.distances(squared), "blocks")
 
 
 def _search_brute(
@@ -328,21 +374,24 @@ def _search_brute(
     is_dense_only = metric not in VALID_METRICS_SPARSE["brute"]
     if sparse.issparse(X) and is_dense_only and np.prod(X.shape) <= MOST_DENSE:
         X = X.toarray()
+    rows, unit = X, 1.0
     if metric == "euclidean" and not sparse.issparse(X):
         # It works with squares, of which points far from the origin have large ones.
-        X = np.asarray(X)
-        X = X - mean_row(X)
+        source = Rows(X, metric)
+        rows, unit = source.take(slice(None)), source.unit
     search = NearestNeighbors(
         n_neighbors=n_neighbors + 1, metric=metric, algorithm="brute", n_jobs=n_threads
     )
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            distances, indices = search.fit(X).kneighbors(X)
+            distances, indices = search.fit(rows).kneighbors(rows)
     except (ValueError, TypeError) as error:
         raise InputError(
             f"The distance {metric!r} cannot be used on these data: {error}"
         ) from error
-    return _without_self(indices, distances, "brute")
+    if unit != 1:
+        distances = distances.astype(np.float64) * unit
+    return _without_self(X, metric, indices, distances, "brute")
 
 
 def _search_descent(
@@ -350,10 +399,15 @@ def _search_descent(
 ) -> NeighborGraph:
     from pynndescent import NNDescent
 
+    rows, unit = X, 1.0
+    if metric in _OF_DIFFERENCES and not sparse.issparse(X):
+        # It rounds rows to float32.
+        source = Rows(X, "euclidean")
+        rows, unit = source.take(slice(None)), source.unit
     try:
         with PARALLEL, np.errstate(over="ignore", invalid="ignore"):
             index = NNDescent(
-                X,
+                rows,
                 metric=metric,
                 n_neighbors=n_neighbors + 1,
                 random_state=random_state,
@@ -370,7 +424,9 @@ def _search_descent(
             f"distance {metric!r}: set a smaller number of neighbours (K) or choose "
             "another distance."
         )
-    return _without_self(indices, distances, "descent")
+    if unit != 1:
+        distances = distances.astype(np.float64) * unit
+    return _without_self(X, metric, indices, distances, "descent")
 
 
 _SEARCHES: dict[Search, Callable[[Any, int, str, int, int], NeighborGraph]] = {

@@ -1,7 +1,9 @@
-"""Dense rows as a search in float32 needs them: centred or of length 1, some at a time.
+"""Rows of any type of number as a search in float32 needs them, some at a time.
 
-So a search may go without a second copy of the data.  :mod:`leaf_search` keeps one all
-the same, in float32 and in the order of its lists.
+They are centred, or of length 1 and centred, in float64, and only then rounded: float32
+loses the small differences of points far from the origin.  Equal numbers of different
+types make the same rows.  A search may go without a second copy of the data;
+:mod:`leaf_search` keeps one all the same, in float32 and in the order of its lists.
 """
 
 from __future__ import annotations
@@ -10,12 +12,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 
-_SAFE = (1e-8, 1e15)
-"""Sizes whose squares, and sums of them, float32 can hold."""
+_SAFE = (1e-8, 1e12)
+"""Sizes whose squares, and sums of them over columns and rows, float32 can hold."""
+_LARGEST_POWER = 40
+"""Larger and smaller numbers are divided so that the largest is below 2 to this."""
 _BLOCK = 4_096
+_SAMPLED = 1_000
+"""Rows that tell where the middle is."""
 TOO_LARGE = (
     "The values are so large that distances between rows go beyond single precision "
     "(3e38): divide all of them by a common number."
@@ -35,28 +42,20 @@ class Rows:
     Raises
     ------
     InputError
-        A mean or a difference is infinite.
+        A difference is infinite.
     """
 
     def __init__(self, X: Any, metric: str) -> None:
         X = np.asarray(X)
-        self._X = X if X.dtype.kind == "f" else X.astype(np.float64)
+        self._X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         self._is_cosine = metric == "cosine"
-        self._unit = 1.0
+        self.unit = 1.0
+        sample = self._plain(self._X[:: max(1, len(X) // _SAMPLED)])
+        # Not the mean, which one value far larger than all others takes away.
+        with np.errstate(over="ignore"):
+            self._centre = np.median(sample, axis=0)
         if not self._is_cosine:
-            # Centred: float32 loses the small differences of points far from the
-            # origin.
-            self._mean = mean_row(self._X)
-            with np.errstate(over="ignore"):
-                largest = max(
-                    float((self._X.max(axis=0) - self._mean).max()),
-                    float((self._mean - self._X.min(axis=0)).max()),
-                )
-            if not np.isfinite(largest):
-                raise InputError(TOO_LARGE)
-            if not _SAFE[0] < largest < _SAFE[1]:
-                # A power of two, so that nothing is rounded.
-                self._unit = float(np.ldexp(0.5, np.frexp(largest)[1]))
+            self.unit = self._safe_unit()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -65,12 +64,17 @@ class Rows:
 
     def take(self, rows: NDArray[Any] | slice) -> NDArray[np.float32]:
         """Return the rows of these numbers, float32."""
-        if self._is_cosine:
-            return np.ascontiguousarray(unit_rows(self._X[rows]))
-        taken = self._X[rows] - self._mean
-        if self._unit != 1.0:
-            taken /= self._unit
-        return np.ascontiguousarray(taken, dtype=np.float32)
+        return self.prepared(self._X[rows])
+
+    def prepared(self, X: Any) -> NDArray[np.float32]:
+        """Return other rows (Q, D) as these are: their distances compare."""
+        ready = np.empty(X.shape, np.float32)
+        for begin in range(0, len(X), _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            with np.errstate(over="ignore", invalid="ignore"):
+                centred = self._plain(X[block]) - self._centre
+                ready[block] = centred if self.unit == 1 else centred / self.unit
+        return ready
 
     def scaled(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the data as they are, and what each row is to be multiplied by (N,).
@@ -83,7 +87,7 @@ class Rows:
                 block = slice(begin, begin + _BLOCK)
                 scale[block] = _one_by_length(self._X[block])
         else:
-            scale = np.full(len(self._X), 1 / self._unit)
+            scale = np.full(len(self._X), 1 / self.unit)
         if scale.max() <= np.finfo(self._X.dtype).max:
             scale = scale.astype(self._X.dtype)
         return self._X, scale
@@ -94,19 +98,42 @@ class Rows:
         if self._is_cosine:
             return squared / 2
         distances: NDArray[Any] = np.sqrt(squared)
-        if self._unit != 1.0:
-            distances = distances.astype(np.float64) * self._unit
+        if self.unit != 1:
+            distances = distances.astype(np.float64) * self.unit
         return distances
 
+    def _plain(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return rows in float64, for cosines of length 1; zeros stay zeros."""
+        if not self._is_cosine:
+            return X.astype(np.float64)
+        largest = np.abs(X).max(axis=1, keepdims=True)
+        # By a power of two, which is exact, to where squares do not overflow.
+        power = -np.frexp(largest)[1]
+        rows: NDArray[np.float64] = np.ldexp(X.astype(np.float64), power)
+        length = np.linalg.norm(rows, axis=1, keepdims=True)
+        np.divide(rows, length, out=rows, where=length > 0)
+        return rows
 
-def unit_rows(X: NDArray[Any]) -> NDArray[np.float32]:
-    """Scale rows to length 1, on which euclidean neighbours are cosine ones."""
-    largest = np.maximum(X.max(axis=1, keepdims=True), -X.min(axis=1, keepdims=True))
-    # By a power of two, which is exact, to where float32 can hold their squares.
-    rows: NDArray[np.float32] = np.ldexp(X, -np.frexp(largest)[1]).astype(np.float32)
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    np.divide(rows, length, out=rows, where=length > 0)
-    return rows
+    def _safe_unit(self) -> float:
+        """Return a power of two, so that nothing is rounded, to divide all by."""
+        with np.errstate(over="ignore"):
+            above = self._X.max(axis=0) - self._centre
+            below = self._centre - self._X.min(axis=0)
+            largest = float(max(above.max(), below.max()))
+        if not np.isfinite(largest):
+            raise InputError(TOO_LARGE)
+        if largest == 0 or _SAFE[0] < largest < _SAFE[1]:
+            return 1.0
+        power = max(int(np.frexp(largest)[1]) - _LARGEST_POWER, -1_000)
+        return float(np.ldexp(1.0, power))
+
+
+def without_sparsity(X: Any) -> Any:
+    """Return sparse rows as an array where this takes no more memory, else as is."""
+    if not sparse.issparse(X) or X.format != "csr":
+        return X
+    stored = X.data.nbytes + X.indices.nbytes
+    return X.toarray() if np.prod(X.shape) * X.dtype.itemsize <= stored else X
 
 
 def _one_by_length(X: NDArray[Any]) -> NDArray[np.float64]:
@@ -117,12 +144,3 @@ def _one_by_length(X: NDArray[Any]) -> NDArray[np.float64]:
     found = np.zeros(len(X))
     np.divide(np.ldexp(1.0, -power), length, out=found, where=length > 0)
     return found
-
-
-def mean_row(X: NDArray[Any]) -> NDArray[Any]:
-    """Return the mean of every column, or raise InputError where it is infinite."""
-    with np.errstate(over="ignore"):
-        mean: NDArray[Any] = X.mean(axis=0)
-    if not np.isfinite(mean).all():
-        raise InputError(TOO_LARGE)
-    return mean

@@ -21,6 +21,7 @@ from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.neighbors import MOST_DENSE
+from napari_embedding_game.core.graph.rows import Rows, without_sparsity
 from napari_embedding_game.core.new_rows import search_loops
 from napari_embedding_game.core.new_rows.search_loops import BLOCK
 from napari_embedding_game.core.threads import PARALLEL, numba_threads
@@ -33,8 +34,6 @@ _ROWS_OF_LIST, _MOST_LISTS = 256, 4_096
 _SAMPLES, _ROUNDS = 32, 6
 """Of k-means: rows for each list, and rounds."""
 _NUMBERS_AT_ONCE = 2**24
-_SAFE = (1e-8, 1e15)
-"""Sizes whose squares, and sums of them, float32 can hold."""
 _OF_ALL_ROWS = ("seuclidean", "mahalanobis")
 """Metrics whose parameters are those of the rows, new ones among them."""
 
@@ -65,7 +64,7 @@ class FittedSearch:
         self, X: Any, metric: Any, n_threads: int = 1, random_state: int = 0
     ) -> None:
         check_metric(metric)
-        self._X = X
+        self._X = X = without_sparsity(X)
         self._metric = metric
         self._n_threads = n_threads
         is_indexed = metric in ("euclidean", "cosine") and not sparse.issparse(X)
@@ -91,7 +90,7 @@ class FittedSearch:
                 "The values of new rows are so large that distances go beyond single "
                 "precision (3e38): prepare them as the fitted rows were."
             )
-        return found, distances
+        return found, distances.astype(np.float32)
 
     def _all_distances(self, X: Any, n_neighbors: int) -> Found:
         from sklearn.metrics import pairwise_distances
@@ -156,17 +155,8 @@ class _Index:
 
     def __init__(self, X: Any, metric: str, n_threads: int, random_state: int) -> None:
         self._n_threads = n_threads
-        self._is_cosine = metric == "cosine"
-        # Centred: float32 loses the small differences of points far from the origin.
-        self._mean = None if self._is_cosine else X.mean(axis=0, dtype=np.float64)
-        self._unit = 1.0
-        if self._mean is not None:
-            largest = float(
-                max((X.max(0) - self._mean).max(), (self._mean - X.min(0)).max())
-            )
-            if not _SAFE[0] < largest < _SAFE[1]:
-                self._unit = largest
-        rows = self._prepared(X)
+        self._rows = Rows(X, metric)
+        rows = self._rows.take(slice(None))
         self._centres = np.zeros((1, rows.shape[1], BLOCK), np.float32)
         labels = np.zeros(len(rows), np.int64)
         if len(rows) > MOST_FLAT:
@@ -175,28 +165,10 @@ class _Index:
 
     def __call__(self, X: NDArray[Any], n_neighbors: int) -> Found:
         found, squared = _nearest(
-            self._prepared(X), n_neighbors, self._n_threads, self._centres,
+            self._rows.prepared(X), n_neighbors, self._n_threads, self._centres,
             self._first, self._blocks, self._numbers,
         )  # fmt: skip
-        if self._is_cosine:
-            squared /= 2
-            return found, squared
-        distances = np.sqrt(squared, dtype=np.float64) * self._unit
-        return found, distances.astype(np.float32)
-
-    def _prepared(self, X: Any) -> NDArray[np.float32]:
-        """Return rows as the loops compare them: centred, or of length 1."""
-        X = np.ascontiguousarray(X)
-        if self._mean is not None:
-            with np.errstate(over="ignore", invalid="ignore"):
-                centred = (X - self._mean) / self._unit
-                return np.asarray(centred, np.float32)
-        largest = np.abs(X).max(axis=1, keepdims=True)
-        # By a power of two, which is exact, to where squares do not overflow.
-        rows = np.ldexp(X.astype(np.float64), -np.frexp(largest)[1])
-        length = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
-        np.divide(rows, length, out=rows, where=length > 0)
-        return np.asarray(rows, np.float32)
+        return found, self._rows.distances(squared)
 
     def _lists(
         self, rows: NDArray[np.float32], random_state: int

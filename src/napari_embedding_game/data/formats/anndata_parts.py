@@ -35,6 +35,7 @@ from napari_embedding_game.data.stored_columns import StoredColumns, seen_values
 from napari_embedding_game.data.validation import (
     Missing,
     as_float32,
+    as_rows,
     check_missing,
     check_shape,
     check_values,
@@ -245,7 +246,7 @@ def column_names(parts: AnnDataParts) -> list[str]:
 
 
 def _matrix(parts: AnnDataParts, where: str) -> tuple[Matrix, list[str]]:
-    """Return the space as a float32 matrix, and the names of its columns."""
+    """Return the space as a matrix, and the names of its columns."""
     values, names = parts.values, column_names(parts)
     if is_of_pairs(parts.space):
         names = list(map(str, parts.obs.index))
@@ -258,7 +259,7 @@ def _matrix(parts: AnnDataParts, where: str) -> tuple[Matrix, list[str]]:
             f"{where} ({parts.space}) holds {values.dtype} values where numbers "
             "belong: choose another space."
         )
-    return as_float32(values), names
+    return as_rows(values), names
 
 
 def _check_fit(X: Matrix, parts: AnnDataParts, where: str) -> None:

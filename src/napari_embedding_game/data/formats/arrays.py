@@ -25,7 +25,7 @@ from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import (
     Missing,
     Several,
-    as_float32,
+    as_rows,
     check_missing,
     check_shape,
     check_values,
@@ -185,7 +185,7 @@ def _matrix(
     if pictures is not None:
         shape = pictures.shape[1:] if values.ndim == 2 else values.shape[1:]
         return row_images.pixels(values), row_images.pixel_names(shape)
-    X = as_float32(values)
+    X = as_rows(values)
     return X, [f"column {i + 1}" for i in range(X.shape[1])]
 
 

@@ -55,15 +55,15 @@ class LazyRows:
             )
         self.shape: tuple[int, int] = (int(item.shape[0]), int(item.shape[1]))
 
-    def read(self, begin: int, end: int) -> NDArray[np.float32]:
-        """Return the rows from ``begin`` up to before ``end``, float32.
+    def read(self, begin: int, end: int) -> NDArray[np.floating]:
+        """Return the rows from ``begin`` up to before ``end``, in their precision.
 
         Raises
         ------
         DataError
             Some of them have missing or infinite numbers.
         """
-        rows = np.ascontiguousarray(self._item()[begin:end], np.float32)
+        rows = np.ascontiguousarray(self._item()[begin:end], self._dtype())
         is_whole = np.isfinite(rows).all(axis=1)
         if not is_whole.all():
             first = begin + int(np.flatnonzero(~is_whole)[0])
@@ -75,9 +75,9 @@ class LazyRows:
 
     def take(
         self, numbers: NDArray[np.integer], n_at_once: int = 65_536
-    ) -> NDArray[np.float32]:
+    ) -> NDArray[np.floating]:
         """Return rows by their ascending numbers, reading ``n_at_once`` at a time."""
-        taken = np.empty((len(numbers), self.shape[1]), np.float32)
+        taken = np.empty((len(numbers), self.shape[1]), self._dtype())
         for begin in range(0, self.shape[0], n_at_once):
             end = min(begin + n_at_once, self.shape[0])
             first, last = np.searchsorted(numbers, (begin, end))
@@ -96,6 +96,11 @@ class LazyRows:
                 )
             chosen = file_contents(root).choose(space, name)
         return split_space(chosen) or (chosen,), chosen
+
+    def _dtype(self) -> np.dtype[Any]:
+        """Return the kind of float that holds the numbers of the file."""
+        can_be_single = np.can_cast(self._item().dtype, np.float32)
+        return np.dtype(np.float32 if can_be_single else np.float64)
 
     def _item(self) -> Any:
         if self._open is None:

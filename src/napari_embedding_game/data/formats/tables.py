@@ -31,6 +31,7 @@ from napari_embedding_game.data.validation import (
     Duplicates,
     Missing,
     as_float32,
+    as_rows,
     check_duplicates,
     check_missing,
     check_shape,
@@ -211,7 +212,7 @@ def from_frame(
         check_shape((int(kept.sum()), raw.shape[1]), where)
     check_varies(raw[kept], where)
     if looks_like_counts(raw[kept]):
-        X, profile, names = as_float32(raw), None, list(numbers)
+        X, profile, names = as_rows(raw), None, list(numbers)
         check_values(X[kept], where)
         scaling_notes = [_counts_note(names), *counts_advice(X[kept], space)]
     else:

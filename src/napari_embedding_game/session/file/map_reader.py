@@ -90,7 +90,7 @@ class MapReader:
                 pd.Index(names),
                 kept,
                 reason,
-                self._arrays("x", "<f4", self._n, None) if text.has_x else None,
+                self._x() if text.has_x else None,
                 self._objects(),
                 dict(text.scores),
                 dict(self._taught()),
@@ -116,6 +116,11 @@ class MapReader:
             figures=text.figures,
             placed_on=self._placed_on(),
         )
+
+    def _x(self) -> NDArray[np.floating]:
+        is_double = "x_double" in self._arrays
+        name, dtype = ("x_double", "<f8") if is_double else ("x", "<f4")
+        return self._arrays(name, dtype, self._n, None)
 
     def _comparisons(self) -> Iterator[ShownComparison]:
         texts = self._text.comparisons

@@ -133,7 +133,11 @@ def _own_arrays(one: SavedMap) -> Arrays:
         "asleep_rows": np.concatenate([*dormant, np.zeros(0, "<i8")]).astype("<i8"),
     }
     if _stores_x(one.dataset):
-        arrays["x"] = one.dataset.X.astype("<f4")
+        X = one.dataset.X
+        if X.dtype == np.float64:
+            arrays["x_double"] = X.astype("<f8")
+        else:
+            arrays["x"] = X.astype("<f4")
         profile = one.dataset.profile
         is_other = profile is not one.dataset.X and not sp.issparse(profile)
         if is_other and 0 < profile.size * 4 <= LARGEST_X:

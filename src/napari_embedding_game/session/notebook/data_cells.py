@@ -181,7 +181,9 @@ def _by_scanpy(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
         where = recipe_cells(draft, dataset, recipe)
         use_raw = False if has_raw else None
         return Loaded({"use_rep": where}, use_raw, True, False)
-    is_single = stored is not None and stored.dtype == "float32"
+    is_single = dataset.X.dtype != np.float32 or (
+        stored is not None and stored.dtype == "float32"
+    )
     target = "adata.X" if place is None else f"adata.{place[0]}[{code_of(place[1])}]"
     if not is_single:
         lines += [f"# {_SINGLE}", f'{target} = {target}.astype("float32")']

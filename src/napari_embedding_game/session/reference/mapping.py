@@ -133,7 +133,7 @@ def map_cells(
     yield Stage("Aligning the genes")
     prepared = _Prepared.of(reference, cells, min_shared_genes)
     n = prepared.n
-    rows = np.empty((n, reference.dataset.X.shape[1]), np.float32)
+    rows = np.empty((n, reference.dataset.X.shape[1]), reference.dataset.X.dtype)
     places = np.empty((n, reference.model.embedding_.shape[1]), np.float32)
     distances = np.empty((n, min(n_neighbors, len(reference.dataset.obs))), np.float32)
     near = np.empty(distances.shape, np.int64)

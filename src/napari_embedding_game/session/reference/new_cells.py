@@ -94,10 +94,8 @@ def expression_of(
     return normalised(values, target_sum, cells.name), *best[1:]
 
 
-def brought_space(
-    cells: NewCells, space: str, width: int, where: str
-) -> NDArray[np.float32]:
-    """Return the space of a reference that new cells bring along, (n, width) float32.
+def brought_space(cells: NewCells, space: str, width: int, where: str) -> NDArray[Any]:
+    """Return the space of a reference that new cells bring along, (n, width).
 
     Raises
     ------
@@ -113,7 +111,7 @@ def brought_space(
             f"{cells.name} has to bring it along: {space} with {width} columns without "
             "missing values, computed by the model of the reference."
         )
-    return np.asarray(rows, np.float32)
+    return rows
 
 
 def _other_names(adata: AnnData) -> dict[str, list[str]]:
