@@ -218,6 +218,14 @@ def test_a_usual_name_is_taken_and_the_other_array_told(tmp_path, out):
     assert 'The array "X" is embedded. It could also be rna (60 x 4' in result.stderr
 
 
+def test_json_says_what_failed(table, out):
+    result = run("fit", table, "-o", out, "--json", "--metric", "euclidian", *FEW)
+    assert result.exit_code == 2
+    told = json.loads(result.stdout)["error"]
+    assert result.stderr.splitlines()[-1] == f"Error: {told}"
+    assert 'There is no distance "euclidian": choose another, perhaps "euclid' in told
+
+
 def test_json_is_one_object_of_plain_values(table, out):
     result = run("fit", table, "-o", out, "--json", *FEW)
     assert result.exit_code == 0, result.output

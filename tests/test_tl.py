@@ -263,3 +263,13 @@ def test_groups_are_compared_as_scanpy_compares_logarithms(cells):
     assert len(two) == 12
     with pytest.raises(InputError, match="both groups"):
         tl.compare(cells, inside, inside)
+
+
+def test_a_part_of_the_cells_with_the_graph_of_all_is_told(cells):
+    with_neighbors(cells, use_rep="X_pca", n_neighbors=9)
+    part = cells[np.arange(150) % 5 == 0].copy()
+    with pytest.raises(InputError, match=r"left out since: run sc\.pp\.neighbors"):
+        tl.embedding_game(part, **QUICK)
+    tl.embedding_game(part, use_rep="X_pca", **QUICK)
+    with pytest.raises(InputError, match=r"this is an AnnData: give adata\.obsm"):
+        EmbeddingGame().fit(cells)

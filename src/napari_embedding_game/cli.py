@@ -84,16 +84,25 @@ def main() -> None:
 
 
 @contextmanager
-def _plain_errors() -> Iterator[None]:
-    """End an expected error (exit code 2) or Ctrl-C (130) with one sentence."""
+def _plain_errors(as_json: bool = False) -> Iterator[None]:
+    """End an expected error (exit code 2) or Ctrl-C (130) with one sentence.
+
+    Where JSON was asked for, stdout gets it too, as an object with "error".
+    """
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        typer.echo("Stopped: nothing written.", err=True)
+        _tell_failure("Stopped: nothing written.", "", as_json)
         raise typer.Exit(EXIT_INTERRUPTED) from interrupt
     except (DataError, InputError) as error:
-        typer.echo(f"Error: {_sentence(error)}", err=True)
+        _tell_failure(_sentence(error), "Error: ", as_json)
         raise typer.Exit(EXIT_ERROR) from error
+
+
+def _tell_failure(sentence: str, title: str, as_json: bool) -> None:
+    typer.echo(title + sentence, err=True)
+    if as_json:
+        _tell_json({"error": sentence})
 
 
 def _sentence(error: DataError | InputError) -> str:
@@ -314,7 +323,7 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Compute the map of a file without a window, and write it to OUT."""
-    with _plain_errors():
+    with _plain_errors(as_json):
         _check_strength(strength, repulsion)
         reading = {"missing": missing.value, "duplicates": duplicates.value}
         if reference is None:
@@ -714,7 +723,7 @@ def replay(
 
     Ends with code 0 where they are the same bit for bit, else with 1.
     """
-    with _plain_errors():
+    with _plain_errors(as_json):
         if out is not None:
             _check_out(session, out, force)
         from napari_embedding_game.data.stages import finish
@@ -822,7 +831,7 @@ def map_onto(
     as_json: AsJson = False,
 ) -> None:
     """Place new cells on the map of REFERENCE, and predict their labels."""
-    with _plain_errors():
+    with _plain_errors(as_json):
         if out.suffix.lower() != ".h5ad":
             raise DataError(f"{out.name} has to end in .h5ad.")
         _check_out(source, out, force)

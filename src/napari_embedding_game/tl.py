@@ -63,7 +63,8 @@ def embedding_game(
     n_neighbors : int, optional
         K; by default as many as the graph was made with, or 15 in a space.
     random_state : int, RandomState or None, default=0
-        As in scanpy, the map is the same each time unless None is given.
+        As in scanpy, the map is the same each time on one machine, with the same
+        versions of the libraries, unless None is given.
     steering : sequence of (iteration, dict of parameters), optional
         What changes on the way, such as ``[(120, {"repulsion": 0.4})]``: see
         :meth:`~napari_embedding_game.EmbeddingGame.fit`.
@@ -113,7 +114,7 @@ def embedding_game(
         X, where = _space(adata, use_rep)
         wanted = 15 if n_neighbors is None else n_neighbors
     else:
-        X, stored, where = _graph(adata, neighbors_key)
+        X, stored, where = _graph(adata, neighbors_key, n_neighbors)
         wanted = stored if n_neighbors is None else n_neighbors
         if "metric" in parameters:
             raise InputError(
@@ -480,8 +481,14 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, dict[str, str]]:
     return getattr(adata, place[0])[place[1]] if place else adata.X, {"use_rep": space}
 
 
-def _graph(adata: AnnData, key: str) -> tuple[Any, int, dict[str, str]]:
-    """Return distances between neighbours, the K they were made with, and their key."""
+def _graph(
+    adata: AnnData, key: str, n_neighbors: int | None = None
+) -> tuple[Any, int, dict[str, str]]:
+    """Return distances between neighbours, the K they were made with, and their key.
+
+    A part of the cells has a part of the neighbours: where these are fewer than were
+    found for all, and than are asked for, that is told.
+    """
     import numpy as np
 
     from napari_embedding_game.core.errors import InputError
@@ -495,11 +502,20 @@ def _graph(adata: AnnData, key: str) -> tuple[Any, int, dict[str, str]]:
         )
     distances = adata.obsp[at]
     stored = noted.get("params", {}).get("n_neighbors")
-    if stored is None:
-        entries = distances.tocoo()
-        others = entries.row[entries.row != entries.col]
-        stored = np.bincount(others, minlength=adata.n_obs).min() + 1
-    return distances, int(stored), {"neighbors_key": key, "distances_key": at}
+    entries = distances.tocoo()
+    counts = np.bincount(entries.row[entries.row != entries.col], minlength=adata.n_obs)
+    least = int(counts.min())
+    stored = least + 1 if stored is None else int(stored)
+    # As scanpy counts the cell itself.
+    if least < min(stored, stored if n_neighbors is None else n_neighbors) - 1:
+        fewer = f", give n_neighbors={least + 1}" if least else ""
+        raise InputError(
+            f'The cell "{adata.obs_names[counts.argmin()]}" has {least} of the '
+            f'{stored - 1} neighbours that uns["{key}"] was made with, as where some '
+            f"cells were left out since: run sc.pp.neighbors(adata) again{fewer}, or "
+            'give use_rep, such as "X_pca".'
+        )
+    return distances, stored, {"neighbors_key": key, "distances_key": at}
 
 
 def _result(

@@ -192,17 +192,25 @@ def test_the_table_of_searches(n_points, n_dims, metric, is_sparse, search):
         (np.eye(4), {"n_neighbors": 1.5}, "whole number"),
         (np.ones((4, 2)), {"n_neighbors": 2}, "All 4 rows are the same"),
         (sparse.csr_matrix(np.ones((4, 2))), {"n_neighbors": 2}, "are the same"),
-        (np.eye(4), {"n_neighbors": 2, "metric": "crow"}, "'crow'"),
+        (np.eye(4), {"n_neighbors": 2, "metric": "crow"}, '"crow"'),
         (
             np.eye(4),
             {"n_neighbors": 2, "metric": "crow", "search": "descent"},
-            "'crow'",
+            '"crow"',
         ),
     ],
 )
 def test_what_cannot_be_searched_is_said_in_a_sentence(X, settings, says):
     with pytest.raises(InputError, match=says):
         knn_graph(X, **settings)
+
+
+@pytest.mark.parametrize("as_is", [np.asarray, sparse.csr_matrix])
+def test_a_row_that_a_distance_says_nothing_of_is_named(cloud, as_is):
+    X = cloud[:60].copy()
+    X[7] = 0
+    with pytest.raises(InputError, match=r"'correlation' is not defined for row 7 of"):
+        knn_graph(as_is(X), 5, metric="correlation")
 
 
 @pytest.mark.parametrize("search", ["exact", "leaves"])

@@ -144,7 +144,9 @@ class EmbeddingGame(
         Threads; the result does not depend on it.
     random_state : int, RandomState or None, default=None
         None draws a seed; the seed used is kept in ``random_state_``.  The same seed
-        gives the same map on the CPU; on CUDA sums are added in any order.
+        gives the same map, bit for bit, on the same machine with the same versions of
+        the libraries.  Elsewhere sums are rounded otherwise, and the map is another one
+        of the same quality; on CUDA each run is such another one.
     method : str, default="game"
         Any of :data:`methods.METHODS`: "game", "ee", "ssne", "tsne", "umap",
         "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank".
@@ -627,6 +629,12 @@ class EmbeddingGame(
 
         They are centred before they are rounded, see :mod:`rows`.
         """
+        if hasattr(X, "obsm"):
+            raise InputError(
+                "X must be a matrix with a row for each cell, and this is an AnnData: "
+                'give adata.obsm["X_pca"] or another space of it, or use '
+                "tl.embedding_game(adata)."
+            )
         if hasattr(X, "detach"):  # a tensor, whose type scikit-learn does not see
             X = np.asarray(X.detach().cpu())
         return validate_data(

@@ -79,11 +79,12 @@ def _stored(
     k = min(n_neighbors, int(counts.min()))
     if k < max(1, n_neighbors - 1):
         at = int(counts.argmin())
+        fewer = f"set n_neighbors to {k + 1} or less, or " if k else ""
         raise InputError(
             f"Row {at} has {counts[at]} neighbour{'s' if counts[at] != 1 else ''} in "
-            f"the distances given, but n_neighbors is {n_neighbors}: set n_neighbors "
-            f"to {k + 1 if k else 'less'} or less, or work out a graph with more "
-            "neighbours (zeros must be stored for copies of a row to count)."
+            f"the distances given, but n_neighbors is {n_neighbors}: {fewer}work out "
+            "the distances again, with as many neighbours and of these rows alone "
+            "(zeros must be stored for copies of a row to count)."
         )
     order = np.lexsort((column, values, row))
     first = np.cumsum(counts) - counts

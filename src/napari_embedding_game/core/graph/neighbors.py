@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from threading import Lock
 from typing import Any, Literal
@@ -72,6 +73,8 @@ MOST_DENSE = 2**27
 _INDEXED_METRICS = ("euclidean", "cosine")
 _OF_DIFFERENCES = ("manhattan", "l1", "cityblock", "chebyshev", "minkowski", "l2")
 """Other metrics in which centred rows are as far apart, and halved ones by half."""
+_SQUARED = 1e9
+"""Values of which squares, and squares of these, are no infinity in float32."""
 _SAME = 1e-6
 """Difference to the largest number of a row up to which two rows are the same."""
 _COMPARED = 100
@@ -231,16 +234,36 @@ def _without_index(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> 
     known = (VALID_METRICS if is_small else VALID_METRICS_SPARSE)["brute"]
     if n_points <= BRUTE_ROWS and metric in known:
         return "brute"
-    # Imported only here, as it takes seconds.  What neither knows, scikit-learn names.
+    # Imported only here, as it takes seconds.
     from pynndescent.distances import named_distances
     from pynndescent.sparse import sparse_named_distances
 
     others = sparse_named_distances if is_sparse else named_distances
-    return "descent" if metric in others else "brute"
+    if metric in others:
+        return "descent"
+    if isinstance(metric, str) and metric not in VALID_METRICS["brute"]:
+        like = get_close_matches(metric, {*VALID_METRICS["brute"], *others}, 1)
+        meant = f', perhaps "{like[0]}"' if like else ""
+        raise InputError(
+            f'There is no distance "{metric}": choose another{meant}; usual ones are '
+            '"euclidean", "cosine", "correlation" and "manhattan".'
+        )
+    return "brute"
 
 
-def _check_reach(distances: NDArray[Any]) -> None:
-    """Raise :class:`InputError` where a distance is too large for float32."""
+def _check_reach(
+    distances: NDArray[Any], X: Any = None, metric: str = "precomputed"
+) -> None:
+    """Raise :class:`InputError` where a distance is none, or too large for float32."""
+    undefined = np.flatnonzero(np.isnan(distances).any(axis=1))
+    if len(undefined) and X is not None and abs(X).max() < _SQUARED:
+        # Such a row is near to none, and so the others are told by most of theirs.
+        row = undefined[np.isnan(distances[undefined]).sum(axis=1).argmax()]
+        raise InputError(
+            f"The distance {metric!r} is not defined for row {row} of the data "
+            f"(counted from 0; rows like it: {len(undefined):,}), as where all values "
+            'of a row are the same: leave it out, or choose another, as "euclidean".'
+        )
     # Turned round, as a difference of two infinite squares is no number.
     if not (distances <= np.finfo(np.float32).max).all():
         raise InputError(TOO_LARGE)
@@ -282,7 +305,7 @@ def _graph(
     recall: float | None = None,
 ) -> NeighborGraph:
     """Return what was found, in float32, if this can hold it."""
-    _check_reach(distances)
+    _check_reach(distances, X, metric)
     _check_kept(X, metric, indices, distances)
     return NeighborGraph(indices, distances.astype(np.float32), search, recall)
 
@@ -366,6 +389,26 @@ def _search_device(
     return _without_self(X, metric, indices, source.distances(squared), "blocks")
 
 
+def _rounded(
+    X: Any, metric: str
+) -> tuple[Any, str, Callable[[NDArray[Any]], NDArray[Any]]]:
+    """Return rows in float32 for a library, its metric, and what turns distances back.
+
+    Sparse rows, and those of a metric to which the origin matters, stay as they are.
+    """
+    if sparse.issparse(X) or metric not in (*_INDEXED_METRICS, *_OF_DIFFERENCES):
+        return X, metric, _as_found
+    source = Rows(X, "cosine" if metric == "cosine" else "euclidean")
+    rows = source.take(slice(None))
+    if metric == "cosine":
+        return rows, "euclidean", lambda apart: apart * apart / 2
+    return rows, metric, lambda apart: apart.astype(np.float64) * source.unit
+
+
+def _as_found(distances: NDArray[Any]) -> NDArray[Any]:
+    return distances
+
+
 def _search_brute(
     X: Any, n_neighbors: int, metric: str, random_state: int, n_threads: int
 ) -> NeighborGraph:
@@ -374,13 +417,12 @@ def _search_brute(
     is_dense_only = metric not in VALID_METRICS_SPARSE["brute"]
     if sparse.issparse(X) and is_dense_only and np.prod(X.shape) <= MOST_DENSE:
         X = X.toarray()
-    rows, unit = X, 1.0
-    if metric == "euclidean" and not sparse.issparse(X):
+    rows, named, back = X, metric, _as_found
+    if metric in _INDEXED_METRICS:
         # It works with squares, of which points far from the origin have large ones.
-        source = Rows(X, metric)
-        rows, unit = source.take(slice(None)), source.unit
+        rows, named, back = _rounded(X, metric)
     search = NearestNeighbors(
-        n_neighbors=n_neighbors + 1, metric=metric, algorithm="brute", n_jobs=n_threads
+        n_neighbors=n_neighbors + 1, metric=named, algorithm="brute", n_jobs=n_threads
     )
     try:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -389,9 +431,7 @@ def _search_brute(
         raise InputError(
             f"The distance {metric!r} cannot be used on these data: {error}"
         ) from error
-    if unit != 1:
-        distances = distances.astype(np.float64) * unit
-    return _without_self(X, metric, indices, distances, "brute")
+    return _without_self(X, metric, indices, back(distances), "brute")
 
 
 def _search_descent(
@@ -399,16 +439,12 @@ def _search_descent(
 ) -> NeighborGraph:
     from pynndescent import NNDescent
 
-    rows, unit = X, 1.0
-    if metric in _OF_DIFFERENCES and not sparse.issparse(X):
-        # It rounds rows to float32.
-        source = Rows(X, "euclidean")
-        rows, unit = source.take(slice(None)), source.unit
+    rows, named, back = _rounded(X, metric)
     try:
         with PARALLEL, np.errstate(over="ignore", invalid="ignore"):
             index = NNDescent(
                 rows,
-                metric=metric,
+                metric=named,
                 n_neighbors=n_neighbors + 1,
                 random_state=random_state,
                 n_jobs=at_most_numba(n_threads),
@@ -424,9 +460,7 @@ def _search_descent(
             f"distance {metric!r}: set a smaller number of neighbours (K) or choose "
             "another distance."
         )
-    if unit != 1:
-        distances = distances.astype(np.float64) * unit
-    return _without_self(X, metric, indices, distances, "descent")
+    return _without_self(X, metric, indices, back(distances), "descent")
 
 
 _SEARCHES: dict[Search, Callable[[Any, int, str, int, int], NeighborGraph]] = {
