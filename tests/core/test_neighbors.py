@@ -192,11 +192,11 @@ def test_the_table_of_searches(n_points, n_dims, metric, is_sparse, search):
         (np.eye(4), {"n_neighbors": 1.5}, "whole number"),
         (np.ones((4, 2)), {"n_neighbors": 2}, "All 4 rows are the same"),
         (sparse.csr_matrix(np.ones((4, 2))), {"n_neighbors": 2}, "are the same"),
-        (np.eye(4), {"n_neighbors": 2, "metric": "crow"}, '"crow"'),
+        (np.eye(4), {"n_neighbors": 2, "metric": "crow"}, "'crow'"),
         (
             np.eye(4),
             {"n_neighbors": 2, "metric": "crow", "search": "descent"},
-            '"crow"',
+            "'crow'",
         ),
     ],
 )

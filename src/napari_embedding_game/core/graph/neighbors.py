@@ -243,9 +243,9 @@ def _without_index(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> 
         return "descent"
     if isinstance(metric, str) and metric not in VALID_METRICS["brute"]:
         like = get_close_matches(metric, {*VALID_METRICS["brute"], *others}, 1)
-        meant = f', perhaps "{like[0]}"' if like else ""
+        meant = f", perhaps {like[0]!r}" if like else ""
         raise InputError(
-            f'There is no distance "{metric}": choose another{meant}; usual ones are '
+            f"There is no distance {metric!r}: choose another{meant}; usual ones are "
             '"euclidean", "cosine", "correlation" and "manhattan".'
         )
     return "brute"
