@@ -176,7 +176,6 @@ def test_as_many_neighbours_as_there_are_other_rows():
         (5_000, 30_000, "correlation", True, "descent"),
         (300, 40, "hellinger", False, "descent"),  # pynndescent only
         (5_001, 50, "nan_euclidean", False, "brute"),  # scikit-learn only
-        (5_001, 50, "crow", False, "brute"),  # neither
     ],
 )
 def test_the_table_of_searches(n_points, n_dims, metric, is_sparse, search):

@@ -79,6 +79,8 @@ _SAME = 1e-6
 """Difference to the largest number of a row up to which two rows are the same."""
 _COMPARED = 100
 """Pairs of rows that tell whether distances of 0 are true."""
+_Back = Callable[[NDArray[Any]], NDArray[Any]]
+"""Turns the distances of a library into those that were asked for."""
 _BLAS = Lock()
 """Held while the number of BLAS's threads, which all of the process has, is changed."""
 
@@ -389,9 +391,7 @@ def _search_device(
     return _without_self(X, metric, indices, source.distances(squared), "blocks")
 
 
-def _rounded(
-    X: Any, metric: str
-) -> tuple[Any, str, Callable[[NDArray[Any]], NDArray[Any]]]:
+def _rounded(X: Any, metric: str) -> tuple[Any, str, _Back]:
     """Return rows in float32 for a library, its metric, and what turns distances back.
 
     Sparse rows, and those of a metric to which the origin matters, stay as they are.
@@ -417,7 +417,8 @@ def _search_brute(
     is_dense_only = metric not in VALID_METRICS_SPARSE["brute"]
     if sparse.issparse(X) and is_dense_only and np.prod(X.shape) <= MOST_DENSE:
         X = X.toarray()
-    rows, named, back = X, metric, _as_found
+    rows, named = X, metric
+    back: _Back = _as_found
     if metric in _INDEXED_METRICS:
         # It works with squares, of which points far from the origin have large ones.
         rows, named, back = _rounded(X, metric)
