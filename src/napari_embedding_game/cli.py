@@ -22,10 +22,10 @@ import typer
 from napari_embedding_game.cli_reproduce import EXIT_INTERRUPTED, reproduce
 from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
+from napari_embedding_game.core.graph.starts import start_names
 from napari_embedding_game.core.names import (
     AFFINITIES,
     APPROXIMATIONS,
-    INITS,
     SCHEDULES,
     UPDATES,
 )
@@ -66,7 +66,7 @@ Approximation = _choices("Approximation", "auto", *APPROXIMATIONS)
 Optimizer = _choices("Optimizer", *OPTIMIZERS)
 Update = _choices("Update", *UPDATES)
 Schedule = _choices("Schedule", *SCHEDULES)
-Init = _choices("Init", *INITS)
+Init = _choices("Init", *start_names())
 MissingValues = _choices("MissingValues", "error", "drop")
 Duplicates = _choices("Duplicates", "keep", "drop")
 Quiet = Annotated[

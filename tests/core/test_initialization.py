@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import classical, initialization
+from napari_embedding_game.core.graph import initialization
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.initialization import (
     among_neighbors,
@@ -18,7 +18,7 @@ from napari_embedding_game.core.graph.initialization import (
 )
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.power_loops import components
-from napari_embedding_game.core.names import INITS
+from napari_embedding_game.core.graph.starts import start_names
 from napari_embedding_game.core.types import StartSettings
 
 
@@ -37,7 +37,7 @@ def one_cloud():
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("init", INITS)
+@pytest.mark.parametrize("init", start_names())
 def test_every_dimension_has_unit_variance_around_zero(one_cloud, init, d):
     X, found = one_cloud
     layout = start_layout(found, X, d, init)
@@ -47,7 +47,7 @@ def test_every_dimension_has_unit_variance_around_zero(one_cloud, init, d):
     np.testing.assert_allclose(layout.std(axis=0), 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("init", INITS)
+@pytest.mark.parametrize("init", start_names())
 def test_the_seed_decides(one_cloud, init):
     X, found = one_cloud
     first = start_layout(found, X, 2, init, random_state=4)
@@ -167,7 +167,7 @@ def test_an_axis_of_rounding_alone_is_not_a_place():
     np.testing.assert_allclose(scaled.std(axis=0), [1, 0])
 
 
-@pytest.mark.parametrize("init", INITS)
+@pytest.mark.parametrize("init", start_names())
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_a_handful_of_points_get_places_of_their_own(n, d, init):
@@ -218,7 +218,7 @@ def test_a_classical_start_has_the_neighbours_that_were_asked_for(
         asked.append((init, n_neighbors))
         return np.random.default_rng(random_state).normal(size=(len(X), n_components))
 
-    monkeypatch.setattr(classical, "classical_layout", layout)
+    monkeypatch.setattr(initialization, "classical_layout", layout)
     X = np.random.default_rng(0).normal(size=(60, 20)).astype(np.float32)
     start = StartSettings(affinity=affinity, n_neighbors=12, init="isomap")
     pipeline.place(pipeline.neighbors(X, start), X, start)

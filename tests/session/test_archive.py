@@ -408,6 +408,7 @@ def test_texts_that_do_not_fit(folder, tmp_path, name, change, sentence):
     ("change", "sentence"),
     [
         (text(game__method="zzz"), "method is 'zzz', which .* update napari-"),
+        (text(start__init="zzz"), "init is 'zzz', which this version"),
         (text(game__optimizer="zzz"), "optimizer is 'zzz', which .* update napari-"),
         (text(game__approximation="zzz"), "approximation is 'zzz', which this version"),
         (text(start__affinity="zzz"), "affinity is 'zzz', which this version"),

@@ -40,15 +40,14 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
 from napari_embedding_game.core.energy.valid_combinations import settled
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
+from napari_embedding_game.core.graph.starts import start_names
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.names import (
     AFFINITIES,
     APPROXIMATIONS,
-    INITS,
     SCHEDULES,
     UPDATES,
     Approximation,
-    Init,
     ScheduleName,
     Update,
 )
@@ -238,7 +237,7 @@ class EmbeddingGame(
         landmark_learning_rate: float | None = None,
         adaptive_rates: bool = False,
         momentum: float | None = None,
-        init: Init | NDArray[np.floating] = "spectral",
+        init: str | NDArray[np.floating] = "spectral",
         metric: str = "euclidean",
         device: str = "auto",
         n_jobs: int | None = None,
@@ -542,7 +541,9 @@ class EmbeddingGame(
             metric=self.metric,
             affinity=one_of("affinity", self.affinity, ("auto", *AFFINITIES)),
             perplexity=number("perplexity", self.perplexity, "a number at least 1", 1),
-            init=one_of("init", self.init, INITS) if _is_name(self.init) else "random",
+            init=one_of("init", self.init, start_names())
+            if _is_name(self.init)
+            else "random",
             random_state=self._seed(),
             device=self.device,
             n_jobs=optional(whole, "n_jobs", self.n_jobs),

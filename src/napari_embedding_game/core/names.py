@@ -15,24 +15,11 @@ ScheduleName = Literal["fast", "paper"]
 Affinity = Literal["mixed", "uniform", "fuzzy", "entropic", "lle", "inner_products"]
 AffinityChoice = Literal["auto", Affinity]
 """An affinity, or the method's own."""
-Init = Literal[
-    "spectral",
-    "pca",
-    "random",
-    "gradient_pca",
-    "random_projection",
-    "le",
-    "ale",
-    "vrle",
-    "isomap",
-    "lle",
-]
 
 APPROXIMATIONS: tuple[Approximation, ...] = get_args(Approximation)
 UPDATES: tuple[Update, ...] = get_args(Update)
 SCHEDULES: tuple[ScheduleName, ...] = get_args(ScheduleName)
 AFFINITIES: tuple[Affinity, ...] = get_args(Affinity)
-INITS: tuple[Init, ...] = get_args(Init)
 
 DEFAULT_AFFINITY: Affinity = "mixed"
 """Between uniform and fuzzy: see :mod:`affinities` and ``benchmarks/quality.py``."""

@@ -32,7 +32,6 @@ from napari_embedding_game.core.energy.valid_combinations import (
 )
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
-from napari_embedding_game.core.graph.classical import CLASSICAL, check_fits
 from napari_embedding_game.core.graph.given import check_given
 from napari_embedding_game.core.graph.initialization import (
     among_neighbors,
@@ -40,6 +39,7 @@ from napari_embedding_game.core.graph.initialization import (
     start_layout,
 )
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.core.graph.starts import STARTS, check_fits
 from napari_embedding_game.core.inspect.isolation import isolation_of
 from napari_embedding_game.core.new_rows.fitted_map import FittedMap, FittedRows
 from napari_embedding_game.core.types import (
@@ -68,7 +68,7 @@ def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
     check_numbers(settings)
     resolve_schedule(settings)
     resolve_device(start.device)
-    if start.init in CLASSICAL:
+    if start.init in STARTS:
         check_fits(start.init, X)
     check_size(settings, X.shape[0], start.n_components)
 
@@ -80,7 +80,7 @@ def _check_without_rows(distances: Any, start: StartSettings) -> None:
             f'The affinity "{start.affinity}" needs the rows of the data, which '
             'metric="precomputed" does not have: choose another affinity or method.'
         )
-    if start.init in CLASSICAL:
+    if start.init in STARTS:
         raise InputError(
             f'The start "{start.init}" needs the rows of the data, which '
             'metric="precomputed" does not have: choose "spectral" or "random".'

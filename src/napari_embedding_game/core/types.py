@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.names import (
     AffinityChoice,
     Approximation,
-    Init,
     ScheduleName,
     Update,
 )
@@ -49,7 +48,7 @@ class StartSettings:
     metric: str = "euclidean"
     affinity: AffinityChoice = "auto"
     perplexity: float = 30.0
-    init: Init = "spectral"
+    init: str = "spectral"
     random_state: int = 0
     device: str = "auto"
     n_jobs: int | None = None

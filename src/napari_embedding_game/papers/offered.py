@@ -1,4 +1,4 @@
-"""What the papers add to the lists of methods and optimisers, each in a few lines.
+"""What the papers add to the lists of methods, optimisers and starts.
 
 The package imports this module first of all, so that its entries are there wherever
 somebody chooses; what they compute with is loaded when it is chosen.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from napari_embedding_game.core.energy.methods import METHODS, Method
 from napari_embedding_game.core.energy.optimizers import OPTIMIZERS, Optimizer
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.starts import STARTS, Start
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.graph.affinities import Edges
@@ -149,4 +150,24 @@ METHODS["pca_low_rank"] = Method(
     source="paper 3, Lemma 3",
     group=GROUP,
     moved_by=_later("pca.low_rank_layouts"),
+)
+
+
+# --- Starts -----------------------------------------------------------------------
+
+STARTS["gradient_pca"] = Start(
+    "Principal components by a game", _later("linear.gradient_pca")
+)
+STARTS["random_projection"] = Start(
+    "Random directions", _later("linear.random_projection")
+)
+STARTS["le"] = Start("Laplacian eigenmap (LE)", _later("eigenmaps.le"))
+STARTS["ale"] = Start("Averaged eigenmap (ALE)", _later("eigenmaps.ale"))
+STARTS["vrle"] = Start("Variable-radius eigenmap (VRLE)", _later("eigenmaps.vrle"))
+STARTS["isomap"] = Start("Isomap", _later("unfolding.isomap"), most_rows=5_000)
+STARTS["lle"] = Start(
+    "Locally linear (LLE)",
+    _later("unfolding.lle"),
+    most_rows=5_000,
+    takes_sparse=False,
 )

@@ -22,7 +22,6 @@ from napari_embedding_game.core.energy.valid_combinations import (
 from napari_embedding_game.core.names import (
     AffinityChoice,
     Approximation,
-    Init,
     ScheduleName,
     Update,
 )
@@ -50,7 +49,7 @@ class Settings:
     metric: str = "euclidean"
     affinity: AffinityChoice = "auto"
     perplexity: float = 30.0
-    init: Init = "spectral"
+    init: str = "spectral"
     random_state: int = 0
     device: str = "auto"
     n_jobs: int | None = None

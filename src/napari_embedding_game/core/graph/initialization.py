@@ -19,7 +19,7 @@ from scipy import sparse
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.graph.power_loops import components, power_step
-from napari_embedding_game.core.names import INITS, Init
+from napari_embedding_game.core.graph.starts import classical_layout, start_names
 from napari_embedding_game.core.threads import RowBlocks
 
 POWER_ITERATIONS = 100
@@ -43,7 +43,7 @@ def start_layout(
     edges: Edges,
     X: Any,
     n_components: int = 2,
-    init: Init = "spectral",
+    init: str = "spectral",
     random_state: int = 0,
     n_neighbors: int = 15,
     n_jobs: int | None = None,
@@ -60,7 +60,7 @@ def start_layout(
     n_components : int
         d.
     init : str
-        "spectral", "random" or a name of :data:`classical.CLASSICAL`.
+        "spectral", "random" or a name of :data:`starts.STARTS`.
     random_state : int
         The same seed gives the same layout.
     n_neighbors : int
@@ -80,10 +80,12 @@ def start_layout(
         layout = _spectral(edges, X, n_components, rng, n_jobs)
     elif init == "random":
         layout = rng.normal(size=(edges.n_points, n_components))
-    elif init in INITS:
+    elif init in start_names():
         layout = _classical(init, X, n_components, n_neighbors, random_state)
     else:
-        raise InputError(f"The start must be one of {', '.join(INITS)}, not {init!r}.")
+        raise InputError(
+            f"The start must be one of {', '.join(start_names())}, not {init!r}."
+        )
     layout = _unit_variance(layout)
     layout += _JITTER * rng.normal(size=layout.shape)
     return _unit_variance(layout).astype(np.float32)
@@ -107,8 +109,6 @@ def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
 def _classical(
     init: str, X: Any, n_components: int, n_neighbors: int, random_state: int
 ) -> NDArray[np.float64]:
-    from napari_embedding_game.core.graph.classical import classical_layout
-
     layout = classical_layout(
         init,
         X,

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph.classical.online_learners import (
+from napari_embedding_game.papers.learners import (
     BestResponsePlus,
     MirrorDescent,
+    convergence_bound,
     play,
 )
 
 from .frame import Check, Inputs, Parts, Result, Table
-from .learners import convergence_bound
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from napari_embedding_game.core.graph.classical import eigenmaps
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.metrics import neighbor_recall
+from napari_embedding_game.papers import eigenmaps
 
 from .frame import Check, Inputs, Parts, Result, Table
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph.classical import classical_layout
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.graph.starts import classical_layout
 from napari_embedding_game.core.inspect.metrics import neighbor_recall
 
 from .frame import Check, Inputs, Parts, Result, Table

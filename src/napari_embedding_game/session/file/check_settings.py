@@ -11,6 +11,7 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
 from napari_embedding_game.core.energy.valid_combinations import check_affinity, choose
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.starts import start_names
 from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.json_codec import unknown
@@ -28,11 +29,13 @@ def check_settings(start: StartSettings, game: GameSettings, where: str) -> None
     where : str
         Name of the file that they come from.
     """
-    for field, names in (("method", METHODS), ("optimizer", OPTIMIZERS)):
-        if getattr(game, field) not in names:
-            raise DataError(
-                f"{where} is damaged: {unknown(field, getattr(game, field))}."
-            )
+    for field, value, names in (
+        ("method", game.method, METHODS),
+        ("optimizer", game.optimizer, OPTIMIZERS),
+        ("init", start.init, start_names()),
+    ):
+        if value not in names:
+            raise DataError(f"{where} is damaged: {unknown(field, value)}.")
     try:
         _ask_engine(start, game)
     except InputError as error:

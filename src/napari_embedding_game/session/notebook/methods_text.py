@@ -12,7 +12,6 @@ from napari_embedding_game.core.energy.methods import (
     n_searched,
     strength_of,
 )
-from napari_embedding_game.core.names import Init
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file.saved_map import SavedMap
@@ -99,7 +98,7 @@ _OF_METHODS = {
     "pca": ("explain",),
     "pca_low_rank": ("explain",),
 }
-_OF_FENCHEL: tuple[Init, ...] = ("gradient_pca", "ale", "vrle")
+_OF_FENCHEL = ("gradient_pca", "ale", "vrle")
 """Starts that are of the paper on the Fenchel game."""
 _WORDS = {
     "lle": "LLE",

@@ -16,7 +16,7 @@ from napari_embedding_game.core.energy.valid_combinations import (
     affinities,
     approximations,
 )
-from napari_embedding_game.core.graph.classical import CLASSICAL
+from napari_embedding_game.core.graph.starts import STARTS
 from napari_embedding_game.core.names import AffinityChoice
 from napari_embedding_game.session.settings import Settings
 
@@ -39,7 +39,7 @@ AFFINITIES = [
 INITS = [
     ("Spectral", "spectral"),
     ("At random", "random"),
-    *((method.title, name) for name, method in CLASSICAL.items()),
+    *((method.title, name) for name, method in STARTS.items()),
 ]
 UPDATES = [
     ("With momentum", "momentum"),

@@ -1,14 +1,13 @@
-"""The classical methods by name: starts for a game, and maps for reproductions.
+"""Layouts that a run can begin with, and the classical methods that make some.
 
-To add one: a function in a module beside this one, and a line in :data:`CLASSICAL`.
-The table is light: a window reads it before anything is computed.
+Whoever adds a start writes an entry into :data:`STARTS`.  The table is light: a window
+reads it before anything is computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,64 +21,48 @@ Compute = Callable[[Any, int, int, int], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
-class Classical:
-    """A method that needs no game."""
+class Start:
+    """A classical method, by which points are placed."""
 
     title: str
     """What a window calls it."""
-    source: str
-    """Where it is described."""
     compute: Compute
     most_rows: int | None = None
     """More than these would take hours or fill the memory."""
     takes_sparse: bool = True
 
 
-def _later(place: str) -> Compute:
-    """Return a function of a module beside this one, imported when it is called."""
-    module, name = place.split(".")
+def pca(
+    X: Any, n_components: int, n_neighbors: int, random_state: int
+) -> NDArray[np.float64]:
+    """Project (N, D) rows on the directions of largest variance, (N, d).
 
-    def compute(
-        X: Any, n_components: int, n_neighbors: int, random_state: int
-    ) -> NDArray[np.float64]:
-        function: Compute = getattr(import_module(f"{__name__}.{module}"), name)
-        return function(X, n_components, n_neighbors, random_state)
+    Columns beyond the smaller of N and D are 0.  Sparse rows are not centred, which
+    would fill them.
+    """
+    from sklearn.decomposition import PCA, TruncatedSVD
 
-    return compute
+    if sparse.issparse(X):
+        n = max(1, min(n_components, *X.shape, X.shape[1] - 1))
+        scores = TruncatedSVD(n, random_state=random_state).fit_transform(X)
+    else:
+        n = min(n_components, *X.shape)
+        scores = PCA(n, random_state=random_state).fit_transform(X)
+    return filled(scores, n_components)
 
 
-CLASSICAL: dict[str, Classical] = {
-    "pca": Classical(
-        "Principal components", "paper 2, Theorem 1.5", _later("linear.pca")
-    ),
-    "gradient_pca": Classical(
-        "Principal components by a game",
-        "paper 2, Theorem 1.7 and Remark 6.23",
-        _later("linear.gradient_pca"),
-    ),
-    "random_projection": Classical(
-        "Random directions", "paper 2, Section 2", _later("linear.random_projection")
-    ),
-    "le": Classical(
-        "Laplacian eigenmap (LE)", "paper 2, Alg. 1", _later("eigenmaps.le")
-    ),
-    "ale": Classical(
-        "Averaged eigenmap (ALE)", "paper 2, Def. 3.5", _later("eigenmaps.ale")
-    ),
-    "vrle": Classical(
-        "Variable-radius eigenmap (VRLE)", "paper 2, Def. 3.6", _later("eigenmaps.vrle")
-    ),
-    "isomap": Classical(
-        "Isomap", "paper 2, Alg. 2", _later("unfolding.isomap"), most_rows=5_000
-    ),
-    "lle": Classical(
-        "Locally linear (LLE)",
-        "Roweis and Saul, 2000",
-        _later("unfolding.lle"),
-        most_rows=5_000,
-        takes_sparse=False,
-    ),
-}
+def filled(scores: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:
+    """Add columns of zeros where the rows have fewer dimensions than were asked."""
+    missing = n_components - scores.shape[1]
+    return np.pad(scores, ((0, 0), (0, missing)))
+
+
+STARTS: dict[str, Start] = {"pca": Start("Principal components", pca)}
+
+
+def start_names() -> tuple[str, ...]:
+    """Return the names of all starts, those that need no rows first."""
+    return ("spectral", "random", *STARTS)
 
 
 def classical_layout(
@@ -95,7 +78,7 @@ def classical_layout(
     Parameters
     ----------
     name : str
-        One of :data:`CLASSICAL`.
+        One of :data:`STARTS`.
     X : (N, D) array or sparse matrix
         Finite numbers; distances are euclidean.
     n_components : int
@@ -113,22 +96,22 @@ def classical_layout(
     """
     from napari_embedding_game.core.graph.neighbors import check_rows, check_varied
 
-    if name not in CLASSICAL:
+    if name not in STARTS:
         raise InputError(
-            f"The method must be one of {', '.join(CLASSICAL)}, not {name!r}."
+            f"The method must be one of {', '.join(STARTS)}, not {name!r}."
         )
     if n_components < 1:
         raise InputError(f"A map has at least 1 dimension, not {n_components}.")
     check_rows(X.shape[0], n_neighbors)
     check_varied(X)
     check_fits(name, X)
-    layout = CLASSICAL[name].compute(X, n_components, n_neighbors, random_state)
+    layout = STARTS[name].compute(X, n_components, n_neighbors, random_state)
     return np.ascontiguousarray(layout, dtype=np.float32)
 
 
 def check_fits(name: str, X: Any) -> None:
-    """Raise InputError for rows that the method of :data:`CLASSICAL` does not take."""
-    method = CLASSICAL[name]
+    """Raise InputError for rows that the method of :data:`STARTS` does not take."""
+    method = STARTS[name]
     if method.most_rows is not None and X.shape[0] > method.most_rows:
         raise InputError(
             f"The method {method.title!r} is for at most {method.most_rows:,} rows, "

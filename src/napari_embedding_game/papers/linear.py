@@ -1,4 +1,4 @@
-"""Linear maps: principal components, the same by a game, and random directions.
+"""Linear maps: principal components by a game, and random directions.
 
 All methods take the same arguments; these need no neighbours.
 """
@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from napari_embedding_game.core.graph.classical.online_learners import (
+from napari_embedding_game.core.graph.starts import filled
+
+from .learners import (
     BestResponsePlus,
     MirrorDescent,
     play,
@@ -20,23 +21,6 @@ from napari_embedding_game.core.graph.classical.online_learners import (
 ROUNDS = 10
 """T of the paper's experiment."""
 Matrix = NDArray[np.float64]
-
-
-def pca(X: Any, n_components: int, n_neighbors: int, random_state: int) -> Matrix:
-    """Project (N, D) rows on the directions of largest variance, (N, d).
-
-    Paper 2, Theorem 1.5; d is at most the smaller of N and D.  Sparse rows are
-    not centred, which would fill them.
-    """
-    from sklearn.decomposition import PCA, TruncatedSVD
-
-    if sparse.issparse(X):
-        n = max(1, min(n_components, *X.shape, X.shape[1] - 1))
-        scores = TruncatedSVD(n, random_state=random_state).fit_transform(X)
-    else:
-        n = min(n_components, *X.shape)
-        scores = PCA(n, random_state=random_state).fit_transform(X)
-    return _filled(scores, n_components)
 
 
 def gradient_pca(
@@ -65,7 +49,7 @@ def gradient_pca(
     y = BestResponsePlus(lambda U: _unit(reconstruction_gradient(spread, U)))
     # The last round shows where the step after round T led.
     *_, last = play(x, y, np.ones(n_rounds + 1))
-    return _filled(spread.rows_times(nearest_orthogonal(last.x)), n_components)
+    return filled(spread.rows_times(nearest_orthogonal(last.x)), n_components)
 
 
 def random_projection(
@@ -76,7 +60,7 @@ def random_projection(
 
     n = min(n_components, X.shape[1])
     model = GaussianRandomProjection(n, random_state=random_state)
-    return _filled(model.fit_transform(X), n_components)
+    return filled(model.fit_transform(X), n_components)
 
 
 class _Spread:
@@ -112,9 +96,3 @@ def nearest_orthogonal(U: Matrix) -> Matrix:
 
 def _unit(gradient: Matrix) -> Matrix:
     return gradient / max(float(np.linalg.norm(gradient)), 1e-300)
-
-
-def _filled(scores: Matrix, n_components: int) -> Matrix:
-    """Add columns of zeros where the rows have fewer dimensions than were asked."""
-    missing = n_components - scores.shape[1]
-    return np.pad(scores, ((0, 0), (0, missing)))

@@ -2,18 +2,16 @@ import numpy as np
 import pytest
 import torch
 
-from napari_embedding_game.core.graph.classical.online_learners import (
+from napari_embedding_game.papers.learners import (
     Average,
     BestResponsePlus,
-    MirrorDescent,
-    play,
-)
-from napari_embedding_game.papers.reproductions.learners import (
     FollowTheLeader,
+    MirrorDescent,
     OptimisticDescent,
     RegularizedLeader,
     convergence_bound,
     in_ball,
+    play,
 )
 
 ROUNDS = 40

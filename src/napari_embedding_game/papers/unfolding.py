@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.graph.classical.eigenmaps import by_parts
-from napari_embedding_game.core.graph.classical.linear import pca
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.graph.starts import pca
+
+from .eigenmaps import by_parts
 
 _DENSE_ROWS = 1_000
 Layout = NDArray[np.float64]
