@@ -255,7 +255,7 @@ def test_the_place_of_every_label_among_the_ids(ids):
 
 def test_metadata_are_looked_at_once(dataset, monkeypatch):
     first = choices(dataset)
-    monkeypatch.setattr(coloring_module, "_is_usable", None)
+    monkeypatch.setattr(coloring_module, "_rank", None)
     assert choices(dataset) == first
     first.clear()
     assert metadata_columns(dataset) == ["kind", "counts"]

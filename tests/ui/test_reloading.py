@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QFileDialog, QLabel
 
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
@@ -246,3 +246,41 @@ def test_a_dock_that_is_opened_again_offers_what_else_can_be_read(
     choose_space(again, qtbot, "obsm['X_pca']")
     assert session.dataset.X.shape == (60, 5)
     again.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*names are not unique")
+def test_columns_of_a_file_split_and_colour_as_they_are_meant(
+    qtbot, opened, session, tmp_path
+):
+    dock, n = opened, 640
+    clones = [f"clone{i // 2}" for i in range(n)]
+    leiden = pd.Categorical(np.array(["0", "1"])[np.arange(n) % 2])
+    obs = pd.DataFrame(
+        {"donor": np.arange(n) % 3 + 11, "treated": np.arange(n) % 4 == 0,
+         "clone": pd.Categorical(clones), "leiden": leiden,
+         "score": np.linspace(0, 1, n)},
+        index=["twin", "twin", *(f"c{i}" for i in range(n - 2))],
+    )  # fmt: skip
+    cells = ad.AnnData(np.random.default_rng(0).random((n, 5), np.float32), obs)
+    cells.uns["leiden_colors"] = ["#102030", "no colour"]
+    cells.write_h5ad(tmp_path / "donors.h5ad")
+    read(dock, qtbot, lambda: dock.choose(tmp_path / "donors.h5ad"))
+    assert '2 of 640 rows share their name with another one, the first is "twin"' in (
+        dock.data.notes.text()
+    )
+    run(dock, qtbot, session)
+    split, color = dock.look.split_by, dock.look.color_by
+    assert [*split.choices][1:] == ["donor", "treated", "leiden"]
+    split.value = "donor"
+    panels = session.panels.panels
+    assert [panel.name for panel in panels] == ["11", "12", "13"]
+    split.value = ""
+    points = dock.controller.layers.points
+    color.value = "leiden"
+    of_file, other = np.unique(points.face_color[::2], axis=0), points.face_color[1]
+    np.testing.assert_allclose(of_file, [[16 / 255, 32 / 255, 48 / 255, 1]])
+    assert not np.allclose(other, of_file)
+    color.value = "clone"
+    assert len(np.unique(points.face_color, axis=0)) > 250
+    told = [label.text() for label in dock.look.legend.findChildren(QLabel)]
+    assert "clone: one colour for each of 320 names, too many to list." in told

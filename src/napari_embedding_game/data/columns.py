@@ -182,6 +182,18 @@ def numbered_names(names: pd.Index) -> tuple[list[str], list[str]]:
     ]
 
 
+def repeated_names(names: pd.Index) -> list[str]:
+    """Return a note on rows of the same name; none where there are no such rows."""
+    repeated = names.duplicated(keep=False)
+    if not repeated.any():
+        return []
+    return [
+        f"{np.count_nonzero(repeated):,} of {len(names):,} rows share their name with "
+        f'another one, the first is "{names[int(repeated.argmax())]}": what is looked '
+        "up by name may be of the other (scanpy: adata.obs_names_make_unique)."
+    ]
+
+
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Names with commas between them, the first few of many."""
     shown = ", ".join(names[:most])

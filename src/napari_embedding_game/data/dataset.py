@@ -106,6 +106,8 @@ class Dataset:
     by scanpy's name of their column."""
     left_out: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     """(n_source_rows,) rows that were left out, by why."""
+    level_colors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Colours that the file has for levels of columns of ``obs``."""
     missing_reason: str = ""
     """Where ``X`` has no columns: a sentence that says why, and the way out."""
     known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.panels import STRAIGHT, Panels, Room, lay_out
 
 if TYPE_CHECKING:
@@ -62,9 +63,14 @@ def split_columns(dataset: Dataset | None) -> list[str]:
     return [
         str(name)
         for name in names
-        if isinstance(obs[name].dtype, pd.CategoricalDtype)
+        if not is_continuous(obs[name])
         and 2 <= obs[name].nunique() + obs[name].hasnans <= MOST_PANELS
     ]
+
+
+def groups_of(column: pd.Series) -> pd.Series:
+    """Return a column of names, or of few whole numbers, as categories that it has."""
+    return column.astype("category").cat.remove_unused_categories()
 
 
 def split(
@@ -79,8 +85,9 @@ def split(
     ----------
     snapshot : Snapshot
         Of two or three dimensions.
-    column : categorical Series of length N
-        Points without a group have a panel of their own, the last one.
+    column : Series of length N
+        Of names, or of few whole numbers.  Points without a group have a panel of
+        their own, the last one.
     hidden : (N,) bool, optional
         Points that are not drawn: none of them is counted, and a group of these alone
         has no panel.  They lie in the first one.
@@ -88,8 +95,8 @@ def split(
         As in :func:`~.panels.lay_out`.
     """
     shown = slice(None) if hidden is None else ~hidden
-    there = column[shown].cat.remove_unused_categories().cat.categories
-    column = column.cat.set_categories(there)
+    there = groups_of(column[shown]).cat.categories
+    column = column.astype("category").cat.set_categories(there)
     names = [*map(str, column.cat.categories)]
     codes = column.cat.codes.to_numpy().astype(np.intp)
     if (codes[shown] < 0).any():

@@ -38,6 +38,7 @@ from napari_embedding_game.data.formats.anndata_parts import (
     column_names,
     dataset_of,
     goes_below_0,
+    level_colors,
 )
 from napari_embedding_game.data.formats.anndata_store import (
     check_links,
@@ -285,9 +286,17 @@ def _stored_parts(
         notes = (*notes, ON_DISK)
     if contents.has_x and x is None and raw is None:
         notes = (*notes, _NOT_COMPARED.format("X"))
-    return AnnDataParts(
-        chosen, values, obs, var.index, x, notes, raw, _stored_way(group, chosen, where)
-    )
+    way = _stored_way(group, chosen, where)
+    colors = level_colors(obs, lambda key: _stored_colors(group, key, where))
+    return AnnDataParts(chosen, values, obs, var.index, x, notes, raw, way, colors)
+
+
+def _stored_colors(group: Any, key: str, where: str) -> Any:
+    """Return the colours that ``uns`` keeps under a key; None without any."""
+    item = group["uns"].get(key) if "uns" in group else None
+    if item is None or not is_array(item):
+        return None
+    return read_element(item, where, f"its {key}")
 
 
 def _stored_way(group: Any, space: str, where: str) -> Projection | None:
@@ -359,7 +368,14 @@ def _object_parts(adata: AnnData, space: str | None, where: str) -> AnnDataParts
     if chosen.startswith("obsm") and str(stored.get("space")) == chosen:
         way = Projection.from_stored(stored, where)
     return AnnDataParts(
-        chosen, values, adata.obs, adata.var_names, adata.X, raw=raw, projection=way
+        chosen,
+        values,
+        adata.obs,
+        adata.var_names,
+        adata.X,
+        raw=raw,
+        projection=way,
+        colors=level_colors(adata.obs, adata.uns.get),
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from napari_embedding_game.data.columns import (
     chosen_places,
     listed,
     numbered_names,
+    repeated_names,
     texts,
     unique_names,
 )
@@ -71,6 +72,31 @@ class AnnDataParts:
     raw: Genes | None = None
     projection: Projection | None = None
     """The way from genes to the space, where an earlier map has noted it."""
+    colors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """As :func:`level_colors` returns them."""
+
+
+def level_colors(
+    obs: pd.DataFrame, read: Callable[[str], Any]
+) -> dict[str, dict[str, str]]:
+    """Return the colour that a file has for each level of its columns.
+
+    Parameters
+    ----------
+    obs : DataFrame
+    read : callable
+        Returns what ``uns`` holds under a key, None where there is nothing.  scanpy
+        keeps the colours of "leiden" under "leiden_colors".
+    """
+    found = {}
+    for name in obs.columns[~obs.columns.duplicated(keep=False)]:
+        if not isinstance(obs[name].dtype, pd.CategoricalDtype):
+            continue
+        levels, colors = obs[name].cat.categories, read(f"{name}_colors")
+        if colors is not None and np.ndim(colors) == 1 and len(colors) >= len(levels):
+            texts = zip(map(str, levels), map(str, colors), strict=False)
+            found[str(name)] = dict(texts)
+    return found
 
 
 def dataset_of(
@@ -85,7 +111,8 @@ def dataset_of(
     check_missing(missing)
     obs = parts.obs.set_axis(parts.obs.index.astype(str), axis="index")
     if parts.space == OBS:
-        return _of_metadata(parts, obs, name, where, source, missing, chosen)
+        of_obs = _of_metadata(parts, obs, name, where, source, missing, chosen)
+        return replace(of_obs, level_colors=parts.colors)
     X, var_names = _matrix(parts, where)
     _check_fit(X, parts, where)
     in_genes = X.shape[1] == len(parts.var_names) and not parts.space.startswith("obs")
@@ -117,13 +144,20 @@ def dataset_of(
         space=parts.space,
         kept=kept,
         source=source,
-        notes=[*notes, *empty_notes, *row_notes, *_advice(X, parts.space)],
+        notes=[
+            *notes,
+            *empty_notes,
+            *row_notes,
+            *repeated_names(obs.index),
+            *_advice(X, parts.space),
+        ],
         texts=texts(obs),
         profile=None if whole else profile,
         profile_names=() if whole else names,
         has_expression=profile is not None,
         left_out=left_out,
     )
+    dataset = replace(dataset, level_colors=parts.colors)
     check_values(dataset.X, f"{where} ({parts.space})")
     if parts.projection is not None and chosen is None:
         dataset = replace(dataset, projection=parts.projection)

@@ -19,6 +19,7 @@ from napari_embedding_game.data.columns import (
     is_row_name,
     listed,
     numbers,
+    repeated_names,
     texts,
 )
 from napari_embedding_game.data.dataset import MISSING_VALUES, Dataset, Matrix
@@ -219,6 +220,7 @@ def from_frame(
         X, profile, names, scaling_notes = _measures(
             raw, list(numbers), kept, duplicates
         )
+    name_notes += repeated_names(frame.index)
     notes = [*read_notes, *name_notes, *column_notes, *empty_notes, *row_notes]
     return Dataset.from_rows(
         name=name,

@@ -32,7 +32,7 @@ from napari_embedding_game.session.notebook.draft import (
     code_of,
     listed,
 )
-from napari_embedding_game.session.splitting import split_columns
+from napari_embedding_game.session.splitting import groups_of, split_columns
 
 LABELS = f"{KEY}_cluster"
 MAP = f"X_{KEY}"
@@ -277,7 +277,7 @@ def _split(
     draft: Draft, saved: SavedMap, by: str, color: str, options: dict[str, Any]
 ) -> None:
     """Draw the groups of a column side by side, in the same places and colours."""
-    levels = saved.dataset.obs[by].cat.remove_unused_categories()
+    levels = groups_of(saved.dataset.obs[by])
     groups = [*map(str, levels.cat.categories)]
     draft.text(f"The groups of `{by}` side by side.")
     lines = [f"groups = {code_of(groups)}"]

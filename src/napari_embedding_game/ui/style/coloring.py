@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 from weakref import WeakKeyDictionary
@@ -26,6 +26,7 @@ from napari_embedding_game.ui.style.colors import (
     CodedColors,
     Colors,
     category_colors,
+    from_text,
     value_colors,
     value_extent,
     value_limits,
@@ -54,8 +55,9 @@ OF_FILE = " (file)"
 GENE, COLUMN, MEASURE = "gene", "column", "measure"
 PLACES = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
 """Columns that say where an object lies, which the map does not."""
-MAX_LEVELS = 60
-"""A column with more different names than this (such as barcodes) is no colour."""
+MAX_LEVELS, MOST_COLORS = 60, 1_000
+"""A column with more different names than these has no legend; is no colour."""
+TOO_MANY = "{}: one colour for each of {:,} names, too many to list."
 LISTED = "One colour for each cluster: the inspector lists them."
 MAX_VALUES = 60
 """More measures than this are found by name, as genes are."""
@@ -148,17 +150,34 @@ class ByCluster:
 
 
 class ByCategory:
-    """One colour for each level of a metadata column."""
+    """One colour for each level of a metadata column.
 
-    def __init__(self, name: str, values: pd.Series) -> None:
+    Parameters
+    ----------
+    name : str
+    values : Series of length N
+    known : mapping, optional
+        Colours of levels, as the file has them.
+    """
+
+    def __init__(
+        self, name: str, values: pd.Series, known: Mapping[str, str] | None = None
+    ) -> None:
         coded = values.astype("category")
         counts = coded.value_counts()
         levels = [c for c in coded.cat.categories if counts[c] > 0]
         codes = coded.cat.set_categories(levels).cat.codes.to_numpy()
-        palette = category_colors(len(levels))
+        palette = category_colors(len(levels)).copy()
+        for place, level in enumerate(levels):
+            of_file = from_text((known or {}).get(str(level), ""))
+            if of_file is not None:
+                palette[place] = of_file
         self._levels = Levels(tuple(map(str, levels)), codes)
         table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
         self._colors = CodedColors(table, codes.astype(np.int32))
+        if len(levels) > MAX_LEVELS:
+            self._legend = Legend(TOO_MANY.format(name, len(levels)))
+            return
         self._legend = Legend(
             name, tuple((str(c), f"{counts[c]:,} points") for c in levels), palette
         )
@@ -459,13 +478,10 @@ class _Columns:
 
     obs: pd.DataFrame
     """The metadata, of which each change makes another frame."""
+    usable: Sequence[str]
+    """Those that tell something of one row, names before numbers."""
     by_choice: Mapping[str, str]
     label: str | None
-
-    @property
-    def usable(self) -> list[str]:
-        """The columns that tell something, names before numbers."""
-        return list(self.by_choice.values())
 
 
 _known: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
@@ -474,10 +490,11 @@ _known: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
 def _looked_at(dataset: Dataset) -> _Columns:
     obs, known = dataset.obs, _known.get(dataset)
     if known is None or known.obs is not obs:
-        usable = [c for c in obs.columns if _is_usable(obs[c])]
-        usable.sort(key=lambda c: is_continuous(obs[c]))  # names before numbers
+        ranks = {c: _rank(obs[c]) for c in obs.columns}
+        ranked = sorted((c for c in ranks if ranks[c]), key=ranks.__getitem__)
+        usable = [str(c) for c in ranked if ranks[c] != _CROWDED]
         label = label_column(obs) if dataset.objects is not None else None
-        known = _Columns(obs, _told_apart(map(str, usable)), label)
+        known = _Columns(obs, usable, _told_apart(map(str, ranked)), label)
         _known[dataset] = known
     return known
 
@@ -493,10 +510,22 @@ def _told_apart(columns: Iterable[str]) -> dict[str, str]:
     return by_choice
 
 
-def _is_usable(values: pd.Series) -> bool:
+_NAMES, _CROWDED, _NUMBERS = 1, 2, 3
+
+
+def _rank(values: pd.Series) -> int:
+    """Return where a column is listed: names, very many names, numbers; 0 nowhere.
+
+    Names that hardly two rows share, as barcodes, are nowhere if they are many.
+    """
     if not values.notna().any():
-        return False
-    return is_continuous(values) or values.nunique() <= MAX_LEVELS
+        return 0
+    if is_continuous(values):
+        return _NUMBERS
+    n_levels = values.nunique()
+    if n_levels <= MAX_LEVELS:
+        return _NAMES
+    return _CROWDED if n_levels <= min(MOST_COLORS, len(values) // 2) else 0
 
 
 def metadata_columns(dataset: Dataset) -> list[str]:
@@ -594,7 +623,7 @@ def coloring(
         return ByValue(choice, gene_values(dataset, gene), limits)
     values = dataset.obs[column]
     if not is_continuous(values):
-        return ByCategory(choice, values)
+        return ByCategory(choice, values, dataset.level_colors.get(column))
     return ByValue(choice, values.to_numpy(dtype=float, na_value=np.nan), limits)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from napari.utils.colormaps import ensure_colormap
+from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import NDArray
 
 Colors = NDArray[np.float32]
@@ -120,6 +121,14 @@ def from_hex(names: tuple[str, ...]) -> Colors:
     """Return hexadecimal colours as RGBA."""
     rgb = [[int(name[i : i + 2], 16) / 255 for i in (1, 3, 5)] for name in names]
     return np.column_stack([rgb, np.ones(len(rgb))]).astype(np.float32)
+
+
+def from_text(text: str) -> Colors | None:
+    """Return a colour of a file, such as "#1f77b4" or "red"; None if it is none."""
+    try:
+        return transform_color(text)[0].astype(np.float32) if text else None
+    except ValueError:
+        return None
 
 
 def to_hex(rgba: NDArray[np.floating]) -> str:
