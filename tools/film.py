@@ -167,7 +167,7 @@ def compare(person: Person, film: Film) -> None:
 
 
 def brush(person: Person, film: Film) -> None:
-    """Paint over a part of the map: strangers step out, absent cells are drawn in."""
+    """Paint over a part of the map."""
     labels = person.dock.names
     drawn = person.dock.controller.layers.projection()
     sizes = [cluster.size for cluster in labels.names.clusters]

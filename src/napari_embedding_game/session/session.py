@@ -44,7 +44,6 @@ from napari_embedding_game.session.file.origin import Origin
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
 from napari_embedding_game.session.hiding import Hiding
-from napari_embedding_game.session.map_neighbors import MapNeighbors
 from napari_embedding_game.session.panels import STRAIGHT, Panels
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run import provenance
@@ -153,7 +152,6 @@ class Session:
         self.stale = False
         """Whether the run was built from other settings than now chosen."""
         self._engine = engine or CoreEngine()
-        self.neighbors = MapNeighbors(self, self._engine)
         self._pace = pace or Pace()
         self.settings.events.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)

@@ -1,11 +1,7 @@
-"""The brush on the canvas: it paints a selection, and corrects the map meanwhile.
+"""The brush on the canvas: points that it passes over are selected.
 
-What it takes, who steps out and who is drawn in is found by
-:class:`~napari_embedding_game.core.inspect.brushing.Brushing`, in pixels of the canvas.
-Here its strokes are drawn.  While the button is held the map is drawn as it was when it
-went down, with these corrections; then it is as before, and the brushed points are the
-selection.  In space points move parallel to the canvas, each as deep as it lies; of
-maps side by side they move on the one over which the mouse is.
+It works in pixels of the canvas, so that a map in space is painted as it is seen, in
+front and behind.  While the button is held the map stands still.
 """
 
 from __future__ import annotations
@@ -18,14 +14,10 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QTimer, Signal
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.core.inspect.brushing import Brushing
 from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.brush_neighbors import BrushNeighbors
-from napari_embedding_game.ui.canvas.displaced import STEP_MS, Displaced
 from napari_embedding_game.ui.canvas.drawing import Drawing
 from napari_embedding_game.ui.canvas.overlays.brush_ring import BrushRing
-from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.compat import pause_zooming
 from napari_embedding_game.ui.connections import Connections
 
@@ -36,6 +28,8 @@ RADIUS, SMALLEST, LARGEST = 24, 4, 200
 """Of the brush, in pixels of the canvas."""
 GROWS = 1.2
 """Of the radius, with each press of a key."""
+FRAME_MS = 25
+"""Between two pictures of a stroke."""
 KEY, SMALLER, LARGER = "B", "[", "]"
 """Keys that switch the brush on and off, and change its size as in Labels layers."""
 HOW = "Paint with the mouse. Shift adds, Alt takes away, [ and ] change the size."
@@ -83,19 +77,17 @@ class BrushKeys:
 
 
 class Stroke:
-    """One stroke of the brush: what it takes, and how that is drawn.
+    """One stroke of the brush: what it paints, and how that is drawn.
 
     Parameters
     ----------
-    brushing : Brushing
-        In pixels of the canvas.
-    world : (m N, 2) or (m N, 3) array
-        Where the points are drawn, as of :meth:`.MapLayers.to_world`.
+    pixels : (m N, 2) array
+        Where the points are drawn on the canvas, on each of m maps side by side.
+    paintable : (N,) bool array
+        Points that are not hidden.
     before : (N,) bool array
         What was selected.
     mode : {"replace", "add", "remove"}
-    drawn : Projection
-        How the map was drawn when the button went down.
     looks : tuple
         Colours (N, 4) of points that stand out and of those that do not, and the sizes
         of both.
@@ -103,62 +95,47 @@ class Stroke:
 
     def __init__(
         self,
-        brushing: Brushing,
-        world: NDArray[np.floating],
+        pixels: NDArray[np.floating],
+        paintable: NDArray[np.bool_],
         before: NDArray[np.bool_],
         mode: Mode,
-        drawn: Projection,
         looks: tuple[NDArray[np.float32], ...],
     ) -> None:
-        self.brushing, self.mode, self.drawn = brushing, mode, drawn
-        self._world, self._before = world, before
-        self._bright, self._muted, self._large, self._small = looks
-        # Most points are outside of what is painted first.
-        self.colors, self.sizes = self._muted.copy(), self._small.copy()
-        self.above = np.zeros(len(before), bool)
-        self.n_chosen = 0
+        self.mode = mode
+        self.painted = np.zeros(len(before), bool)
+        self._pixels, self._paintable, self._before = pixels, paintable, before
+        self._last: NDArray[np.floating] | None = None
+        self._looks = looks
+
+    def paint(self, pixel: NDArray[np.floating], radius: float) -> None:
+        """Paint over all points that lie near the way to a pixel (x, y)."""
+        last = pixel if self._last is None else self._last
+        self._last = pixel
+        low, high = np.minimum(last, pixel) - radius, np.maximum(last, pixel) + radius
+        is_near = ((self._pixels >= low) & (self._pixels <= high)).all(axis=1)
+        rows = np.flatnonzero(is_near)
+        way, apart = pixel - last, self._pixels[rows] - last
+        share = np.clip(apart @ way / max(float(way @ way), 1e-9), 0, 1)
+        away = apart - share[:, None] * way
+        rows = rows[(away**2).sum(axis=1) <= radius**2] % len(self.painted)
+        self.painted[rows] = self._paintable[rows]
 
     @property
-    def painted(self) -> NDArray[np.bool_]:
-        """(N,) what was brushed, on whichever of the maps side by side."""
-        return self.brushing.chosen.copy()
-
-    @property
-    def waits(self) -> bool:
-        """Whether it would correct, and has no neighbours yet."""
-        return self.brushing.is_plain and self.mode != "remove"
-
-    def follow(self) -> None:
-        """Let what is chosen by now stand out."""
-        painted = self.painted
-        chosen = painted
+    def chosen(self) -> NDArray[np.bool_]:
+        """(N,) what is selected if the stroke ends here."""
         if self.mode == "add":
-            chosen = self._before | painted
-        elif self.mode == "remove":
-            chosen = self._before & ~painted
-        self.n_chosen = int(chosen.sum())
-        bright = chosen
-        if not self.brushing.is_plain:
-            bright = chosen | self.brushing.on_any(self.brushing.drawn_in)
-        if not bright.any():
-            bright = np.ones(len(bright), bool)
-            chosen = np.zeros(len(bright), bool)
-        rows = np.flatnonzero(bright != self.above)
-        self.colors[rows] = np.where(
-            bright[rows, None], self._bright[rows], self._muted[rows]
-        )
-        sizes = np.where(chosen, self._large, self._small)
-        self.sizes, self.above = sizes, bright
+            return self._before | self.painted
+        if self.mode == "remove":
+            return self._before & ~self.painted
+        return self.painted
 
-    def places(self, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
-        """Return where these points are to be drawn, on the plane or in the space.
-
-        None where the plane is seen from its edge.
-        """
-        pixels = self.brushing.places[rows]
-        if self.drawn.ahead is None:
-            return self.drawn.to_plane(pixels)
-        return self.drawn.each_beside(self._world[rows], pixels)
+    def drawn(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        """Return colours (N, 4), sizes (N,), and which points lie above the others."""
+        bright, muted, large, small = self._looks
+        chosen = self.chosen
+        above = chosen if chosen.any() else np.ones_like(chosen)
+        colors = np.where(above[:, None], bright, muted)
+        return colors, np.where(chosen, large, small), above
 
 
 class MapBrush(QObject):
@@ -187,15 +164,11 @@ class MapBrush(QObject):
         self.find_canvas: Callable[[], QWidget | None] = lambda: None
         """Returns what the ring is painted on; None where there is no window."""
         self._stroke: Stroke | None = None
-        self._displaced = Displaced(drawing.layers)
-        self._neighbors = BrushNeighbors(session)
-        self._neighbors.changed.connect(self._on_neighbors)
         self._ring: BrushRing | None = None
         self._timer = QTimer(self)
-        self._timer.setInterval(STEP_MS)
-        self._timer.timeout.connect(self._go_on)
-        self._is_stale = False
-        """Whether more was painted than is drawn."""
+        self._timer.setInterval(FRAME_MS)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._draw)
         self._connections = Connections()
         another_map = (
             session.dataset_changed,
@@ -207,14 +180,12 @@ class MapBrush(QObject):
             session.facing_changed,
             session.hiding.changed,
         )
-        self._connections.connect_all(another_map, self._give_up)
-        self._connections.connect(session.state_changed, self._prepare)
+        self._connections.connect_all(another_map, self.cancel)
 
     def close(self) -> None:
         """End a stroke, and undo the connections to the session."""
         self.cancel()
         self._connections.close()
-        self._neighbors.close()
         if self._ring is not None:
             self._ring.close()
             self._ring = None
@@ -238,7 +209,7 @@ class MapBrush(QObject):
         if not is_on and self._ring is not None:
             self._ring.hide()
         self.switched.emit(is_on)
-        self._prepare()
+        self._tell()
 
     def set_radius(self, radius: float) -> None:
         """Set the radius of the next strokes, in pixels of the canvas."""
@@ -269,12 +240,9 @@ class MapBrush(QObject):
     def begin(self, pixel: NDArray[np.floating], mode: Mode) -> None:
         """Begin a stroke, where there is a map."""
         self.cancel()
-        self.hover(pixel)
-        self._stroke = stroke = self._new_stroke(mode)
-        if stroke is None:
-            return
-        self._drawing.hold()
-        self._displaced.begin()
+        self._stroke = self._new_stroke(mode)
+        if self._stroke is not None:
+            self._drawing.hold()
         self.move(pixel)
 
     def move(self, pixel: NDArray[np.floating]) -> None:
@@ -282,25 +250,22 @@ class MapBrush(QObject):
         self.hover(pixel)
         if self._stroke is None:
             return
-        self._stroke.brushing.paint(pixel)
-        self._is_stale = True
+        self._stroke.paint(pixel, self.radius)
         if not self._timer.isActive():
-            self._go_on()
             self._timer.start()
 
     def end(self) -> None:
-        """Select what was brushed; the map is as before."""
+        """Select what was painted."""
         stroke = self._stroke
         if stroke is None:
             return
-        painted = stroke.painted
         self._stop()
-        if painted.any():
-            self._session.selection.select_points(painted, stroke.mode)
+        if stroke.painted.any():
+            self._session.selection.select_points(stroke.painted, stroke.mode)
         self._drawing.release()
 
-    def cancel(self) -> None:
-        """Leave selection and map as they were before the stroke."""
+    def cancel(self, event: object = None) -> None:
+        """Leave the selection as it was before the stroke."""
         if self._stroke is not None:
             self._stop()
             self._drawing.release()
@@ -310,96 +275,32 @@ class MapBrush(QObject):
     def _stop(self) -> None:
         self._stroke = None
         self._timer.stop()
-        self._displaced.end()
         self._tell()
-
-    def _give_up(self, event: object = None) -> None:
-        self.cancel()
-        self._prepare()
 
     def _new_stroke(self, mode: Mode) -> Stroke | None:
         session, layers = self._session, self._layers
         snapshot, seen, drawn = session.drawn, session.seen, layers.projection()
         if snapshot is None or seen is None or drawn is None:
             return None
-        self._neighbors.prepare()
-        lists = None if mode == "remove" else self._neighbors.lists
         before, hidden = session.selection.points, session.hiding.mask
-        fixed = np.zeros(len(before), bool) if hidden is None else hidden
-        if mode == "add":
-            fixed = fixed | before
-        world = layers.to_world(seen)
-        brushing = Brushing(
-            drawn.to_pixels(world),
-            None if lists is None else lists.neighbors,
-            float(self.radius),
-            None if lists is None else lists.listed_by,
-            fixed,
-            len(seen) // len(before),
-        )
+        paintable = np.ones(len(before), bool) if hidden is None else ~hidden
+        pixels = drawn.to_pixels(layers.to_world(seen))
         looks = self._drawing.looks_of_two(snapshot)
-        return Stroke(brushing, world, before, mode, drawn, looks)
+        return Stroke(pixels, paintable, before, mode, looks)
 
-    def _prepare(self, event: object = None) -> None:
-        """Have the neighbours ready before they are needed."""
-        if self.is_on:
-            self._neighbors.prepare()
-        self._tell()
-
-    def _on_neighbors(self) -> None:
-        """Correct what has been painted without the neighbours."""
-        stroke, lists = self._stroke, self._neighbors.lists
-        if stroke is not None and lists is not None and stroke.waits:
-            stroke.brushing.learn(*lists)
-            self._is_stale = True
-            self._timer.start()
-        self._tell()
-
-    def _go_on(self) -> None:
-        """Draw what was painted since, and points that are still on their way."""
-        stroke = self._stroke
-        if stroke is None:
-            return
-        if self._is_stale:
-            stroke.follow()
-            if not stroke.brushing.is_plain:
-                rows = stroke.brushing.moved
-                places = stroke.places(rows)
-                if places is not None:
-                    self._displaced.send(rows, places)
+    def _draw(self) -> None:
+        """Draw what is painted by now."""
+        if self._stroke is not None:
             self._tell()
-        is_moving = self._displaced.step()
-        if not (is_moving or self._is_stale):
-            self._timer.stop()
-            return
-        self._is_stale = False
-        self._layers.show_looks(stroke.colors, stroke.sizes, stroke.above)
+            self._layers.show_looks(*self._stroke.drawn())
 
-    def _tell(self, event: object = None) -> None:
+    def _tell(self) -> None:
         if not self.is_on:
             self.told.emit("")
-            return
-        stroke, snapshot = self._stroke, self._session.drawn
-        if stroke is None:
-            why = "" if snapshot is None else self._neighbors.told()
-            self.told.emit(f"{HOW} {why}".strip())
+        elif self._stroke is None:
+            self.told.emit(HOW)
         else:
-            self.told.emit(self._told(stroke))
-
-    def _told(self, stroke: Stroke) -> str:
-        parts = [f"{stroke.n_chosen:,} selected."]
-        brushing = stroke.brushing
-        if stroke.waits:
-            parts.append(self._neighbors.told())
-        elif not brushing.is_plain:
-            drawn_in = brushing.on_any(brushing.drawn_in)
-            n_in = int((drawn_in & ~brushing.chosen).sum())
-            n_out = int(brushing.on_any(brushing.stepped_out).sum())
-            like = "1 like them from elsewhere waits"
-            if n_in != 1:
-                like = f"{n_in:,} like them from elsewhere wait"
-            strangers = "1 stranger" if n_out == 1 else f"{n_out:,} strangers"
-            parts.append(f"{like} at the rim, {strangers} stepped out.")
-        if self._session.state == "running":
-            parts.append("The map stands still until you let go.")
-        return " ".join(part for part in parts if part)
+            told = f"{int(self._stroke.chosen.sum()):,} selected."
+            if self._session.state == "running":
+                told += " The map stands still until you let go."
+            self.told.emit(told)

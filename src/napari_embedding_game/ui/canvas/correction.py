@@ -63,12 +63,13 @@ class ShownCorrection(QObject):
 
     def _begin(self) -> None:
         session, snapshot = self._session, self._session.drawn
-        neighbors = session.neighbors.of(snapshot)
-        if self.is_shown or snapshot is None or neighbors is None:
+        if self.is_shown or snapshot is None or snapshot.neighbors is None:
             return
         if session.state not in RESTING or session.selection.is_empty:
             return
-        found = correct(snapshot.embedding, neighbors, session.selection.points)
+        found = correct(
+            snapshot.embedding, snapshot.neighbors, session.selection.points
+        )
         if not self._displaced.begin():
             return
         self._drawing.hold()

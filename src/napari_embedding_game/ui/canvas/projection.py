@@ -72,23 +72,13 @@ class Projection:
         """
         if self.ahead is None:
             return None
-        found = self.each_beside(np.asarray(place)[None], np.asarray(pixel)[None])[0]
-        return found if np.isfinite(found).all() else None
-
-    def each_beside(
-        self, places: NDArray[np.floating], pixels: NDArray[np.floating]
-    ) -> NDArray[np.float64]:
-        """Return the places under pixels (n, 2), each as deep in space as another.
-
-        As :meth:`beside` for many: of places (n, 3), NaN for what is behind the camera.
-        """
-        assert self.ahead is not None
-        places = np.asarray(places, dtype=float)
-        seen = self._seen(places)
-        depth = np.where(seen[:, 2:] > 0, seen[:, 2:], np.nan)
-        steps = np.asarray(pixels, dtype=float) * depth - seen[:, :2]
+        seen = self._seen(np.asarray(place, dtype=float)[None])[0]
+        if seen[2] <= 0:
+            return None
+        step = np.asarray(pixel, dtype=float) * seen[2] - seen[:2]
         equations = np.vstack([self.matrix[:2, :3], self.ahead])
-        return places + steps @ np.linalg.inv(equations)[:, :2].T
+        found = np.asarray(place) + np.linalg.inv(equations)[:, :2] @ step
+        return found if np.isfinite(found).all() else None
 
     def _seen(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return (x w, y w, w) of places: (n, 3).

@@ -92,7 +92,6 @@ class HandButtons(QWidget):
             session.state_changed,
             session.settings.events.method,
             session.settings.events.optimizer,
-            session.neighbors.found,
         )
         self._connections.connect_all(changes, self.refresh)
         self.refresh()
@@ -110,7 +109,8 @@ class HandButtons(QWidget):
         for action, button in self.buttons.items():
             is_free = action == "let go" and bool(hand.forces)
             button.enabled = is_game and (is_some or is_free)
-        is_known = session.neighbors.of(session.snapshot) is not None
+        snapshot = session.snapshot
+        is_known = snapshot is not None and snapshot.neighbors is not None
         is_at_rest = session.state in ("paused", "finished", "stopped", "failed")
         # Disabled while it is down, it would never be let go.
         if not self.neighbors.native.isDown():

@@ -92,9 +92,7 @@ class SelectionControls(ControlsSection):
         self.lasso.native.setCheckable(True)
         self.brush = PushButton(
             text="Brush",
-            tooltip="Paint over points to select them. While you paint, points like "
-            "them that lie elsewhere come to the rim of the brush, and unlike ones "
-            "step aside; when you let go, all are back in their places (B).",
+            tooltip="Paint over points to select them (B).",
         )
         self.brush.native.setCheckable(True)
         self.brush_size = BrushSize()
