@@ -341,6 +341,55 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
     assert camera.center == before
 
 
+@pytest.mark.parametrize("is_stack", [False, True])
+def test_lasso_and_brush_over_the_image_select_what_they_surround(
+    qtbot, canvas, session, is_stack
+):
+    viewer, dock = canvas
+    labels = grid(5, 8)
+    labels[18:30, 18:30] = 13  # larger than the brush
+    if is_stack:  # the same places in another slice are other objects
+        labels = np.stack([np.where(labels, labels + 25, 0), labels])
+    layer = viewer.add_labels(labels, name="cells")
+    viewer.dims.set_point(0, 1)
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+        dock.data.measure.measure.native.click()
+    dock.run.run.native.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    native = viewer.window._qt_viewer.canvas.native
+    camera = viewer.scene.camera
+    camera.center, camera.zoom = (20.0, 20.0), 8.0
+    middle = np.array([native.width(), native.height()]) / 2
+
+    def drag(*corners, modifier=Qt.KeyboardModifier.NoModifier):
+        """Drag through places of the image, (row, column)."""
+        offsets = (np.array(corners, float)[:, ::-1] - 20) * camera.zoom
+        pixels = [QPoint(*x) for x in np.round(middle + offsets).astype(int).tolist()]
+        QTest.mouseMove(native, pixels[0])
+        QTest.mousePress(native, Qt.MouseButton.LeftButton, modifier, pixels[0])
+        for pixel in pixels:
+            qtbot.wait(40)  # moves that follow at once are taken for one
+            QTest.mouseMove(native, pixel)
+        QTest.mouseRelease(native, Qt.MouseButton.LeftButton, modifier, pixels[-1])
+        return sorted(session.dataset.obs["label"][session.selection.points])
+
+    shift, control = (
+        Qt.KeyboardModifier.ShiftModifier,
+        Qt.KeyboardModifier.ControlModifier,
+    )
+    around = (-1, -1), (-1, 13), (13, 13), (13, -1)
+    assert drag(*around, modifier=shift) == [1, 2, 6, 7]
+    below = (31, -1), (31, 5), (39, 5), (39, -1)
+    assert drag(*below, modifier=shift | control) == [1, 2, 6, 7, 21]
+    dock.select.brush.native.click()
+    dock.controller.brush.set_radius(12)
+    assert drag((1, 1), (1, 17)) == [1, 2, 3]
+    assert drag((19, 19), (19, 20), modifier=shift) == [1, 2, 3, 13]
+    assert drag((1, 9), (1, 10), modifier=Qt.KeyboardModifier.AltModifier) == [1, 3, 13]
+    layer.visible = False  # what is not seen is not painted
+    assert drag((1, 1), (1, 17)) == [1, 3, 13]
+
+
 # Values
 
 

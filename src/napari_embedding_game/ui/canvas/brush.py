@@ -20,6 +20,7 @@ from napari_embedding_game.ui.canvas.drawing import Drawing
 from napari_embedding_game.ui.canvas.overlays.brush_ring import BrushRing
 from napari_embedding_game.ui.compat import pause_zooming
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.images.drawn_objects import DrawnObjects
 
 if TYPE_CHECKING:
     import napari
@@ -82,7 +83,8 @@ class Stroke:
     Parameters
     ----------
     pixels : (m N, 2) array
-        Where the points are drawn on the canvas, on each of m maps side by side.
+        Where the points are drawn on the canvas: on each of the maps side by side, and
+        the middle of their objects in the image.
     paintable : (N,) bool array
         Points that are not hidden.
     before : (N,) bool array
@@ -91,6 +93,8 @@ class Stroke:
     looks : tuple
         Colours (N, 4) of points that stand out and of those that do not, and the sizes
         of both.
+    objects : DrawnObjects, optional
+        The objects in the image: what is under the middle of the brush is painted.
     """
 
     def __init__(
@@ -100,12 +104,13 @@ class Stroke:
         before: NDArray[np.bool_],
         mode: Mode,
         looks: tuple[NDArray[np.float32], ...],
+        objects: DrawnObjects | None = None,
     ) -> None:
         self.mode = mode
         self.painted = np.zeros(len(before), bool)
         self._pixels, self._paintable, self._before = pixels, paintable, before
         self._last: NDArray[np.floating] | None = None
-        self._looks = looks
+        self._looks, self._objects = looks, objects
 
     def paint(self, pixel: NDArray[np.floating], radius: float) -> None:
         """Paint over all points that lie near the way to a pixel (x, y)."""
@@ -119,6 +124,9 @@ class Stroke:
         away = apart - share[:, None] * way
         rows = rows[(away**2).sum(axis=1) <= radius**2] % len(self.painted)
         self.painted[rows] = self._paintable[rows]
+        under = None if self._objects is None else self._objects.under(pixel)
+        if under is not None:
+            self.painted[under] = True
 
     @property
     def chosen(self) -> NDArray[np.bool_]:
@@ -163,6 +171,8 @@ class MapBrush(QObject):
         self.radius = RADIUS
         self.find_canvas: Callable[[], QWidget | None] = lambda: None
         """Returns what the ring is painted on; None where there is no window."""
+        self.find_objects: Callable[[], DrawnObjects | None] = lambda: None
+        """Returns the objects that the brush may come over in the image."""
         self._stroke: Stroke | None = None
         self._ring: BrushRing | None = None
         self._timer = QTimer(self)
@@ -285,8 +295,11 @@ class MapBrush(QObject):
         before, hidden = session.selection.points, session.hiding.mask
         paintable = np.ones(len(before), bool) if hidden is None else ~hidden
         pixels = drawn.to_pixels(layers.to_world(seen))
+        objects = self.find_objects()
+        if objects is not None:
+            pixels = np.concatenate([pixels, objects.places()])
         looks = self._drawing.looks_of_two(snapshot)
-        return Stroke(pixels, paintable, before, mode, looks)
+        return Stroke(pixels, paintable, before, mode, looks, objects)
 
     def _draw(self) -> None:
         """Draw what is painted by now."""

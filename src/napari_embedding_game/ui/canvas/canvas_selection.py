@@ -13,6 +13,7 @@ from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.mouse import Brush, CanvasClick, Handle, Picker
 from napari_embedding_game.ui.canvas.nearest import row_near
 from napari_embedding_game.ui.canvas.projection import displayed_axes, projection_of
+from napari_embedding_game.ui.images.drawn_objects import DrawnObjects, drawn_objects
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers, clicked_row
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class ClickSelection:
     def paint_with(self, brush: Brush) -> None:
         """Let a drag paint while the brush is on."""
         self._picker.brush = brush
+        brush.find_objects = self._drawn_objects
 
     def draw_on(self, find_canvas: Callable[[], QWidget | None]) -> None:
         """Draw the lasso's line on the canvas that is found when it is begun."""
@@ -113,16 +115,26 @@ class ClickSelection:
         world = np.asarray(labels.data_to_world(places[0][np.argsort(axes)]))
         return CanvasClick(pointed.pixel, world)
 
+    def _drawn_objects(self) -> DrawnObjects | None:
+        dataset, linked = self._session.dataset, self._linked.current
+        if dataset is None or dataset.objects is None or linked is None:
+            return None
+        return drawn_objects(self._viewer, linked, dataset.objects)
+
     def _on_lasso(self, pixels: np.ndarray, adds: bool) -> None:
-        """Select the points that were drawn around."""
+        """Select the points, and the objects in the image, that were drawn around."""
         drawn, seen = self._session.drawn, self._session.seen
-        is_inside = None
-        if drawn is not None and seen is not None:
-            is_inside = self._layers.inside(pixels, seen)
-        if drawn is not None and is_inside is not None and is_inside.any():
-            is_inside = is_inside.reshape(-1, len(drawn.embedding)).any(axis=0)
-            hidden = self._session.hiding.mask
-            if hidden is not None:
-                is_inside &= ~hidden
-            mode = "add" if adds else "replace"
-            self._session.selection.select_points(is_inside, mode)
+        if drawn is None or seen is None:
+            return
+        chosen = np.zeros(len(drawn.embedding), bool)
+        is_inside = self._layers.inside(pixels, seen)
+        if is_inside is not None:
+            chosen |= is_inside.reshape(-1, len(chosen)).any(axis=0)
+        hidden = self._session.hiding.mask
+        if hidden is not None:
+            chosen &= ~hidden
+        objects = self._drawn_objects()
+        if objects is not None:
+            chosen |= objects.surrounded(pixels)
+        if chosen.any():
+            self._session.selection.select_points(chosen, "add" if adds else "replace")

@@ -67,6 +67,8 @@ class Brush(Protocol):
     """What paints while it is switched on, see :class:`.brush.MapBrush`."""
 
     is_on: bool
+    find_objects: Callable[[], Any]
+    """Returns the :class:`.DrawnObjects` of the image, None where there are none."""
 
     @property
     def is_held(self) -> bool:

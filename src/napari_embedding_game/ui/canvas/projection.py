@@ -130,18 +130,30 @@ class Projection:
         return float(np.linalg.svd(self.stretch(place), compute_uv=False)[-1])
 
 
-def projection_of(viewer: Any, layer: Any) -> Projection | None:
+def projection_of(
+    viewer: Any, layer: Any, *, of_slice: bool = False
+) -> Projection | None:
     """Return how a layer is drawn; None where it is not to be seen.
 
     A flat layer is a plane, which napari draws at depth 0 of what is displayed,
     whatever axes these are; one of three dimensions is a space, seen as such only where
     napari displays three.  Both have the coordinates of the layer's data, in the order
     in which they are displayed (:func:`displayed_axes`).
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    layer : napari.layers.Layer
+    of_slice : bool
+        Whether a layer of more axes than are displayed is a plane, too: the slice of
+        it that is on show.
     """
-    cell, n_axes = _cell_of(viewer, layer), layer.ndim
-    if cell is None or not layer.visible or n_axes > viewer.dims.ndisplay:
+    cell, n_axes = _cell_of(viewer, layer), min(layer.ndim, viewer.dims.ndisplay)
+    if cell is None or not layer.visible:
         return None
-    of_layer = _layer_matrix(viewer, layer)
+    if n_axes < layer.ndim and not of_slice:
+        return None
+    of_layer = _layer_matrix(viewer, layer, n_axes)
     matrix, ahead = _camera_matrix(viewer, cell)
     if n_axes == 3:
         return Projection(matrix @ of_layer, cell, ahead @ of_layer[:3, :3])
@@ -198,15 +210,14 @@ def view_changes(viewer: Any) -> tuple[Any, ...]:
     )
 
 
-def _layer_matrix(viewer: Any, layer: Any) -> NDArray[np.float64]:
-    """Return from displayed coordinates of the data to the scene.
+def _layer_matrix(viewer: Any, layer: Any, n: int) -> NDArray[np.float64]:
+    """Return from n displayed coordinates of the data to the scene.
 
-    (3, 3) of a flat layer, (4, 4) of one of three dimensions.
+    (3, 3) of a flat layer or a slice, (4, 4) of one of three dimensions.
     """
-    n = layer.ndim
-    axes = displayed_axes(viewer.dims, n, n)
-    corners = np.zeros((n + 1, n))
-    corners[range(1, n + 1), axes] = 1.0
+    axes = displayed_axes(viewer.dims, layer.ndim, n)
+    corners = np.tile(np.asarray(layer.world_to_data(viewer.dims.point)), (n + 1, 1))
+    corners[:, axes] = np.eye(n + 1)[:, 1:]
     origin, *steps = (np.asarray(layer.data_to_world(c))[axes] for c in corners)
     matrix = np.eye(n + 1)
     matrix[:n] = np.column_stack([*(step - origin for step in steps), origin])

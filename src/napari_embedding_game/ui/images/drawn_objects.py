@@ -1,0 +1,79 @@
+"""Where the objects of the linked labels are drawn on the canvas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.ui.canvas.overlays.lasso_overlay import inside
+from napari_embedding_game.ui.canvas.projection import (
+    Projection,
+    displayed_axes,
+    projection_of,
+)
+from napari_embedding_game.ui.images.linked_layers import Linked, finest, row_at
+
+if TYPE_CHECKING:
+    import napari
+
+    from napari_embedding_game.data.label_objects import Objects
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnObjects:
+    """The objects of n rows as they are seen now."""
+
+    linked: Linked
+    objects: Objects
+    drawn: Projection
+    axes: list[int]
+    """Axes of the labels that are displayed."""
+    at: NDArray[np.float64]
+    """(ndim,) pixel of the labels that the sliders stand at."""
+
+    def places(self) -> NDArray[np.float64]:
+        """Return where the middle of each is drawn, (n, 2) of x and y.
+
+        NaN where it is in another slice, and of rows that are no object.
+        """
+        objects, others = self.objects, np.setdiff1d(range(len(self.at)), self.axes)
+        first, last = np.split(objects.boxes, 2, axis=1)
+        here = np.round(self.at)
+        is_cut = ((first <= here) & (here < last))[:, others].all(axis=1)
+        places = self.drawn.to_pixels(objects.centers[:, self.axes])
+        places[~(is_cut & objects.present)] = np.nan
+        return places
+
+    def surrounded(self, outline: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Return whose middle is inside of a line of pixels (V, 2): (n,) bool."""
+        return inside(outline, self.places())
+
+    def under(self, pixel: NDArray[np.floating]) -> int | None:
+        """Return the row whose object is under a pixel (x, y); None without any."""
+        plane, pixels = self.drawn.to_plane(pixel[None]), finest(self.linked.labels)
+        if plane is None:
+            return None
+        place = self.at.copy()
+        place[self.axes] = plane[0]
+        index = np.round(place).astype(int)
+        if (index < 0).any() or (index >= pixels.shape).any():
+            return None
+        label = int(np.asarray(pixels[tuple(index)]))
+        return row_at(self.objects, label, place) if label else None
+
+
+def drawn_objects(
+    viewer: napari.Viewer, linked: Linked, objects: Objects
+) -> DrawnObjects | None:
+    """Return the objects as they are drawn; None where their labels are not seen."""
+    labels = linked.labels
+    drawn = projection_of(viewer, labels, of_slice=True)
+    if drawn is None:
+        return None
+    n_axes = min(labels.ndim, viewer.dims.ndisplay)
+    axes = displayed_axes(viewer.dims, labels.ndim, n_axes)
+    at = np.asarray(labels.world_to_data(viewer.dims.point), dtype=float)
+    return DrawnObjects(linked, objects, drawn, axes, at)
