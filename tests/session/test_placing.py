@@ -183,5 +183,5 @@ def test_a_session_file_brings_it_back(tree, cells, tmp_path):
     broken = replace(opened["placed1"], placed_on=wrong)
     maps = (opened[""], broken)
     archive.save(replace(opened, maps=maps), path)
-    with pytest.raises(DataError, match="the map of its reference do not fit"):
+    with pytest.raises(DataError, match=r"damaged \(the map of its ref"):
         archive.load(path)

@@ -186,7 +186,7 @@ def test_data_without_numbers_are_told(qtbot, pane, session, dataset, play):
     session.load(replace(dataset, profile=empty, profile_names=()))
     play()
     qtbot.waitUntil(lambda: pane._worker is None and pane.state.text() != "")
-    assert pane.state.text().startswith("No gene leads in any row")
+    assert pane.state.text().startswith("No column leads in any row")
 
 
 @pytest.mark.parametrize("kind", ["dots", "matrix", "cells"])

@@ -4,14 +4,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from qtpy.QtCore import QEvent, QPoint, QRect, QSize, Qt
 from qtpy.QtGui import QMouseEvent
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QWidget
+from qtpy.QtWidgets import QApplication, QLabel, QWidget
 
-from napari_embedding_game.data.images.measure import measure
-from napari_embedding_game.ui.canvas.hover import told_first
 from napari_embedding_game.ui.canvas.hover_card import BESIDE, beside
 from napari_embedding_game.ui.canvas.hover_watch import point_at
 from napari_embedding_game.ui.compat import canvas_widget
@@ -100,9 +99,16 @@ def test_a_card_tells_of_the_point_under_the_mouse(hover, session, qtbot):
     corner = hover.canvas.mapFromGlobal(card.pos())
     assert hover.canvas.rect().contains(QRect(corner, card.size()))
     assert card.isWindow()  # not to have all points drawn anew with each move
+    parts = pd.Categorical.from_codes(np.arange(40) // 10, list("wxyz"))
+    mixed = pd.Categorical(list("pqrst") * 8)
+    for name, values in {**dict.fromkeys("abcdef", mixed), "part": parts}.items():
+        session.dataset.add_taught(name, values, np.ones(40), {})
+    session.columns_changed.emit()
     hover(30)
     assert card.name.text() == "cell30"
     assert card.cluster.text() == "Cluster 3"
+    told = [label.text() for label in card.findChildren(QLabel)]
+    assert {"part", "z"} <= set(told)  # the clusters explain it, if it is the last
 
 
 def test_the_card_goes_with_the_mouse_and_takes_neither_click_nor_focus(
@@ -140,11 +146,3 @@ def test_closing_the_dock_takes_the_card_away(hover, qtbot):
     assert hover.dock.hover.card is None
     assert hover.viewer.mouse_move_callbacks == []
     qtbot.waitUntil(lambda: not hover.canvas.findChildren(QWidget, "hover_card"))
-
-
-def test_objects_are_told_by_their_measures(dataset):
-    assert list(told_first(dataset)) == ["kind", "counts"]
-    labels = np.kron(np.arange(1, 10).reshape(3, 3), np.ones((4, 4), int))
-    labels[:, -1] = 0
-    measured = measure(None, labels)
-    assert list(told_first(measured)) == list(measured.profile_names[:3])

@@ -11,6 +11,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.session.cluster_report import Contrast
 from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
 from napari_embedding_game.ui.inspector.bar_charts import ROW, ContrastBars
@@ -25,6 +26,7 @@ from napari_embedding_game.ui.inspector.details_pane import (
     TABS_NARROWEST,
 )
 from napari_embedding_game.ui.inspector.volcano import told_p
+from napari_embedding_game.ui.inspector_dock import InspectorDock
 from napari_embedding_game.ui.style.theme import LOWER, theme_colors
 from napari_embedding_game.ui.tasks.figure_panels import FigureChoice
 
@@ -241,6 +243,46 @@ def test_purity_is_that_of_the_chosen_column(qtbot, played, session, dataset):
     qtbot.waitUntil(lambda: model.rowCount() == 4)
     purities = [model.data(model.index(row, PURITY)) for row in range(4)]
     assert purities == ["100%", "100%", "50%", "100%"]
+
+
+def test_the_column_that_the_clusters_explain_best_is_told_first(
+    qtbot, inspector, session, dataset, play
+):
+    parts = pd.Categorical.from_codes(np.arange(40) // 10, list("wxyz"))
+    session.load(replace(dataset, obs=dataset.obs.assign(part=parts)))
+    play()
+    model = inspector.clusters.table.model()
+    qtbot.waitUntil(lambda: model.index(0, PURITY).data() == "100%")
+    session.selection.select(1)
+    assert [s.level for s in report_of(qtbot, inspector, (1,)).composition] == ["x"]
+    inspector.details.column.value = "kind"  # what a person chooses stays
+    play()
+    assert inspector.details.column.value == "kind"
+    again = InspectorDock(inspector._viewer, inspector.workspace)
+    assert again.details.column.value == "part"
+    again.close()
+
+
+def test_of_measured_objects_the_differences_are_told_and_no_genes(
+    qtbot, inspector, session, play
+):
+    labels = np.kron(np.arange(1, 10).reshape(3, 3), np.ones((4, 4), int))
+    session.load(measure(labels % 5 + 0.5, labels))
+    play()
+    session.selection.select(0)
+    inspector.show()
+    tabs = inspector.details.tabs
+    assert tabs.tabText(tabs.currentIndex()) == "Differences"
+    seen = {tabs}
+    for place in range(tabs.count()):
+        tabs.setCurrentIndex(place)
+        seen |= {w for w in tabs.findChildren(QWidget) if w.isVisible()}
+    for widget in seen:
+        for say in ("text", "toolTip", "placeholderText"):
+            told = getattr(widget, say, str)()
+            assert "gene" not in str(told).lower(), told
+    dots = inspector.details.dot_plot
+    assert session.dataset.profile_names[0] in dots.genes.placeholderText()
 
 
 def test_the_slider_merges_clusters_everywhere(qtbot, played, session, dock):

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -127,6 +127,13 @@ class Dataset:
     def expression(self) -> Expression:
         """The ``profile`` as its columns are compared: raw counts as logarithms."""
         return Expression(self.profile, self.has_expression)
+
+    @property
+    def word(self) -> Literal["gene", "measure", "column"]:
+        """What a column of the ``profile`` is called."""
+        if self.source_objects is not None:
+            return "measure"
+        return "gene" if self.has_expression else "column"
 
     @property
     def is_distances(self) -> bool:

@@ -81,7 +81,8 @@ def axis_of(dataset: Dataset, name: str) -> Axis:
     found = find_names([name.strip()], dataset.profile_names)
     if not found.places:
         raise DataError(
-            f'There is no gene, score or column of numbers "{name.strip()}": type a '
+            f'There is no {dataset.word}, score or column of numbers "{name.strip()}": '
+            "type a "
             "part of a name and choose one from the list."
         )
     place = found.places[0]

@@ -81,8 +81,8 @@ def iter_cluster_expression(
         raise DataError(
             f"{note} Type names as the file has them, separated by commas."
             if wanted
-            else "No gene leads in any row: choose other rows or another number of "
-            "clusters, or type names of genes."
+            else f"No {dataset.word} leads in any row: choose other rows or another "
+            f"number of clusters, or type names of {dataset.word}s."
         )
     if len(places) > MOST_GENES:
         raise DataError(

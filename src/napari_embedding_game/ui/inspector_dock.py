@@ -81,6 +81,8 @@ class InspectorDock(QWidget):
         self._session = session = workspace.session
         self._draw_number = 0
         self._picked = False
+        self._is_column_chosen = False
+        """Whether a person has said which column clusters are told by."""
         self._context: tuple[int, ...] = ()
         self.report: ClusterReport | None = None
         self._linked = workspace.linked
@@ -195,7 +197,7 @@ class InspectorDock(QWidget):
         self._report_worker.answered.connect(self._on_report)
         self._report_worker.outdated.connect(self.refresh)
         self._report_worker.failed.connect(self._on_failed)
-        self.details.column.changed.connect(self.refresh)
+        self.details.column.changed.connect(self._on_column)
         self.details.composition.picked.connect(self._on_levels)
         self.details.another.changed.connect(self._draw_again)
         self.details.thumbnails.pictures.failed.connect(self.clusters.tell)
@@ -237,6 +239,8 @@ class InspectorDock(QWidget):
         self._report_worker.set_dataset(dataset)
         columns = composition_columns(dataset) if dataset else []
         self.details.offer_columns(columns)
+        self._is_column_chosen = False
+        self._begin_with_column()
         self.clusters.search.begin_anew()
         self.clusters.tell("")
         self._on_linked()
@@ -248,11 +252,31 @@ class InspectorDock(QWidget):
         if dataset is not None:
             self.details.offer_columns(composition_columns(dataset))
             if present in self.details.column.choices:  # else there was none
-                with self.details.column.changed.blocked():
-                    self.details.column.value = present
+                self._show_column(present)
+            self._begin_with_column()
             self.details.plate.set_dataset(dataset)
             self.clusters.search.forget()
             self.refresh()
+
+    def _on_column(self) -> None:
+        self._is_column_chosen = True
+        self.refresh()
+
+    def _show_column(self, column: str) -> None:
+        with self.details.column.changed.blocked():
+            self.details.column.value = column
+
+    def _begin_with_column(self) -> None:
+        """Tell of clusters by the column that they explain best, if none was chosen."""
+        dataset = self._session.dataset
+        if dataset is None or self._is_column_chosen or self._session.snapshot is None:
+            return
+        columns = list(self.details.column.choices)
+        colored_by = name_of(self._session.look.color_by, dataset)
+        if columns and colored_by not in columns:
+            self._show_column(self.workspace.column_order.of(columns)[0])
+        elif columns and colored_by is not None:
+            self._show_column(colored_by)
 
     def _on_linked(self) -> None:
         self.details.set_source(self._session.dataset, self._linked.current)
@@ -271,6 +295,7 @@ class InspectorDock(QWidget):
             self._timer.start()
         else:
             self._timer.stop()
+            self._begin_with_column()
             # the snapshot that brought the new state is taken up right after it
             self._soon.start(0)
             self.details.markers.refresh()

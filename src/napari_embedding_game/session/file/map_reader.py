@@ -268,7 +268,8 @@ class MapReader:
     def _expect(self, is_so: bool, what: str) -> None:
         if not is_so:
             raise DataError(
-                f"{self._file.name} is damaged: {what} do not fit together."
+                f"{self._file.name} is damaged ({what}): open another copy of it, or "
+                "the data anew."
             )
 
 
@@ -298,7 +299,10 @@ def check_family(session: SavedSession, where: str) -> None:
     for one in session.maps:
         is_known = one.parent is None if not seen else one.parent in seen
         if one.key in seen or not is_known:
-            raise DataError(f"{where} is damaged: its maps do not fit together.")
+            raise DataError(
+                f"{where} is damaged (its maps): open another copy of it, or the data "
+                "anew."
+            )
         seen.add(one.key)
     if session.current not in seen:
         raise DataError(f"{where} is damaged: the map that was shown is missing.")

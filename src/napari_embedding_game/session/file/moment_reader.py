@@ -184,13 +184,13 @@ class MomentReader:
         leader = self._arrays("tree_leader", "<i8", n_landmarks)
         levels = self._arrays("tree_levels", "<i8", None, n_landmarks)
         in_order = bool((np.diff(indptr) >= 0).all()) and indptr[0] == 0
-        self._expect(in_order and indptr[-1] == len(weights), "its merging")
+        self._expect(in_order and indptr[-1] == len(weights), "its merged clusters")
         for numbers in (indices, leader, levels):
-            self._expect(within(numbers, 0, n_landmarks), "its merging")
+            self._expect(within(numbers, 0, n_landmarks), "its merged clusters")
         # Up the tree one arrives: a leader was there before those that it leads.
         led = born > 1
-        self._expect(bool((born[leader[led]] < born[led]).all()), "its merging")
-        self._expect(within(born, 0, n_landmarks + 1), "its merging")
+        self._expect(bool((born[leader[led]] < born[led]).all()), "its merged clusters")
+        self._expect(within(born, 0, n_landmarks + 1), "its merged clusters")
         shape = (n_landmarks, n_landmarks)
         graph = sp.csr_matrix((weights, indices, indptr), shape=shape)
         return Merging(graph, MergeTree(born, leader, levels))

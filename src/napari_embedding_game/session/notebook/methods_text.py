@@ -400,7 +400,7 @@ def _of_comparisons(dataset: Dataset, comparisons: list[ShownComparison]) -> lis
     tests = dict.fromkeys(
         _TEST_OF_SAMPLES if one.samples else _TESTS[one.method] for one in comparisons
     )
-    what = "genes" if dataset.has_expression else "columns"
+    what = f"{dataset.word}s"
     return [
         f"Groups of points were compared by {' and '.join(tests)} of all {what}, with "
         "p-values adjusted by Benjamini and Hochberg."

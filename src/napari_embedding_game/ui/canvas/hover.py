@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,7 +150,10 @@ class Hover(QObject):
         cluster = clustering.by_id[int(clustering.labels[row])]
         choice = self._session.look.color_by
         chosen = (name_of(choice, dataset), self._workspace.composition_column)
-        names = [*filter(None, chosen), *told_first(dataset)]
+        columns = self._workspace.column_order.of(composition_columns(dataset))
+        names = [*filter(None, chosen), *columns]
+        if dataset.objects is not None:
+            names += dataset.profile_names[:3]
         facts = row_details(dataset, row, cluster, names, self._worked_out(row))
         color = self._palette.of((cluster,))[0]
         card.tell(facts, swatch(color) if choice == CLUSTER else None)
@@ -179,10 +181,3 @@ class Hover(QObject):
         is_due = pictures.has_pictures
         image = pictures.data(pictures.index(0), PICTURE_ROLE) if is_due else None
         self.card.set_picture(image, is_due=is_due)
-
-
-def told_first(dataset: Dataset) -> Iterator[str]:
-    """Yield columns in the order in which they tell something of one row."""
-    yield from composition_columns(dataset)
-    if dataset.objects is not None:
-        yield from dataset.profile_names[:3]

@@ -36,6 +36,7 @@ from napari_embedding_game.ui.inspector.plate_pane import PlatePane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.teaching.teach_pane import TeachPane
 from napari_embedding_game.ui.inspector.text_list import TextList
+from napari_embedding_game.ui.style.coloring import worded
 from napari_embedding_game.ui.style.form_widgets import (
     let_be_narrow,
     scrolled,
@@ -46,9 +47,10 @@ from napari_embedding_game.ui.style.stretch_texts import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 N_TEXTS = 200
-GENES, MEASURES = "Gene against gene", "Measure against measure"
+PLOTTED = "Gene against gene, point by point."
 DOT_PLOT, SCATTER, PLATE, TEACH = "Dot plot", "Scatter", "Plate", "Teach"
 """Words of the button that opens the scatter plot."""
+DOTTED = "Genes by clusters: where each is high."
 ABOUT = "About"
 """Tab of what else stands at the left of the tabs."""
 LEFT_NARROWEST, TABS_NARROWEST = 168, 210
@@ -165,14 +167,17 @@ class DetailsPane(QWidget):
             self.tabs.addTab(self.scatter, SCATTER)
         if dataset is not None:  # second, where it is not cut off in a small window
             self.tabs.insertTab(1, self.teach, TEACH)
-        what = GENES if dataset is None or dataset.has_expression else MEASURES
-        self.shortcuts[self.scatter].setToolTip(f"{what}, point by point.")
+        for view, tip in ((self.scatter, PLOTTED), (self.dot_plot, DOTTED)):
+            self.shortcuts[view].setToolTip(worded(tip, dataset))
         if self.plate.has_plate:
             self.tabs.addTab(self.plate, PLATE)
         if self._is_narrow:
             self.tabs.insertTab(0, self._left, ABOUT)
+        is_measured = dataset is not None and dataset.word == "measure"
         if present in self.shortcuts and self.tabs.indexOf(present) >= 0:
             self.tabs.setCurrentWidget(present)
+        elif is_measured and not dataset.has_expression:
+            self.tabs.setCurrentWidget(self.differences)
         self._offer_another()
 
     def say(self, hint: str, *, has_map: bool = False) -> None:
@@ -304,8 +309,8 @@ class DetailsPane(QWidget):
         buttons = QHBoxLayout()
         buttons.addStretch(1)
         for view, words, tip in (
-            (self.dot_plot, DOT_PLOT, "Genes by clusters: which of them express what."),
-            (self.scatter, SCATTER, f"{GENES}, point by point."),
+            (self.dot_plot, DOT_PLOT, DOTTED),
+            (self.scatter, SCATTER, PLOTTED),
             (
                 self.plate,
                 PLATE,

@@ -46,7 +46,7 @@ from napari_embedding_game.ui.inspector.expression_table import (
     Shown,
 )
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
-from napari_embedding_game.ui.style.coloring import SHADES, name_of
+from napari_embedding_game.ui.style.coloring import SHADES, name_of, worded
 from napari_embedding_game.ui.style.colors import category_colors, value_colors
 from napari_embedding_game.ui.style.form_widgets import (
     let_be_narrow,
@@ -75,6 +75,14 @@ ROWS_TIP = (
 GENES_TIP = (
     "Names of genes, separated by commas or spaces, then Enter. Empty: the leading "
     "markers of every cluster."
+)
+LEADING_TIP = (
+    "How many markers of each cluster are shown: the highest scores of a Wilcoxon test "
+    "against all other points, of genes at least twice as high."
+)
+SCALED_TIP = (
+    "Each gene from its lowest (0) to its highest (1), so that rare genes are seen "
+    "beside frequent ones; off: the values as they are."
 )
 MOST_LEADING = 10
 WIDE = 600
@@ -146,6 +154,7 @@ class DotPlotPane(QWidget):
             self.rows.addItem(choice.text, choice)
         self.rows.setCurrentIndex(choices.index(chosen) if chosen in choices else 0)
         self.rows.setVisible(len(choices) > 1)
+        self._name_columns()
 
     def showEvent(self, event: object) -> None:
         """Catch up."""
@@ -233,27 +242,16 @@ class DotPlotPane(QWidget):
     def _build(self) -> None:
         for kind, words in KINDS.items():
             self.kind.addItem(words, kind)
-        self.kind.setToolTip(KIND_TIP)
         self.rows.setToolTip(ROWS_TIP)
         let_be_narrow(self.rows, 8)
         self.offer_columns(())
-        self.genes.setPlaceholderText("Leading markers, or type genes: CD3D, MS4A1")
-        self.genes.setToolTip(GENES_TIP)
         self.genes.setClearButtonEnabled(True)
         self.genes.setMinimumWidth(90)
         self.n_leading.setRange(1, MOST_LEADING)
         self.n_leading.setValue(3)
         self.n_leading.setFixedWidth(76)
         self.n_leading.setKeyboardTracking(False)
-        self.n_leading.setToolTip(
-            "How many markers of each cluster are shown: the highest scores of a "
-            "t-test against all other cells, of genes at least twice as high."
-        )
         self.scaled.setChecked(True)
-        self.scaled.setToolTip(
-            "Each gene from its lowest (0) to its highest (1), so that rare genes are "
-            "seen beside frequent ones; off: the values as they are."
-        )
         self.saved.setText("Save…")
         self.saved.setProperty("role", "edit")
         self.saved.setToolTip("Save as .pdf, .svg or .png; its text can be edited.")
@@ -277,6 +275,23 @@ class DotPlotPane(QWidget):
         layout.addLayout(body, 1)
         show_text(self.state, "")
         self._draw()
+
+    def _name_columns(self) -> None:
+        """Call the columns what they are: genes, measures or columns."""
+        dataset = self._session.dataset
+        some = "CD3D, MS4A1"
+        if dataset is not None and not dataset.has_expression:
+            some = ", ".join(dataset.profile_names[:2])
+        offer = worded("Leading markers, or type genes: ", dataset)
+        self.genes.setPlaceholderText(offer + some)
+        self.scaled.setText(worded("Scale genes", dataset))
+        for widget, tip in (
+            (self.kind, KIND_TIP),
+            (self.genes, GENES_TIP),
+            (self.n_leading, LEADING_TIP),
+            (self.scaled, SCALED_TIP),
+        ):
+            widget.setToolTip(worded(tip, dataset))
 
     def _is_asked(self, asked: tuple[Any, ...]) -> bool:
         """Whether the same was asked for before."""

@@ -48,8 +48,9 @@ from napari_embedding_game.session.marker_table import write_markers
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.shown_comparisons import ShownComparison
 from napari_embedding_game.ui.inspector.level_boxes import LevelBoxes
+from napari_embedding_game.ui.inspector.volcano import HINT as VOLCANO_HINT
 from napari_embedding_game.ui.inspector.volcano import Volcano, told_p
-from napari_embedding_game.ui.style.coloring import value_word
+from napari_embedding_game.ui.style.coloring import worded
 from napari_embedding_game.ui.style.copy_table import copy_table, is_copy
 from napari_embedding_game.ui.style.form_widgets import (
     let_be_narrow,
@@ -249,7 +250,6 @@ class MarkersPane(QWidget):
             "another, such as treated cells with untreated ones."
         )
         self.plotted.setCheckable(True)
-        self.plotted.setToolTip("Show every gene by its change and its certainty.")
         self.more.setText("More ▾")
         self.more.setProperty("role", "edit")
         self.more.setToolTip("The test, a group set aside, and saving the table.")
@@ -272,9 +272,6 @@ class MarkersPane(QWidget):
         self.menu.addActions([self.by_ranks, self.by_means])
         self.menu.addMenu(self.by_samples)
         self.menu.addSeparator()
-        self.drawn.setToolTip(
-            "As .pdf, .svg or .png, whose letters can be edited; all genes are in it."
-        )
         self.kept.setToolTip(
             "The notebook, the script and the methods paragraph tell this comparison. "
             "They tell those that were saved, too, and no others."
@@ -303,11 +300,20 @@ class MarkersPane(QWidget):
         return chosen.text() if chosen is not None and is_of_samples else ""
 
     def _head(self) -> None:
-        """Call the first column what its rows are: genes, measures or columns."""
+        """Call what is compared genes, measures or columns."""
         dataset = self._session.dataset
-        if dataset is not None:
-            word = value_word(dataset).capitalize()
-            self.table.horizontalHeaderItem(0).setText(word)
+        self.table.horizontalHeaderItem(0).setText(worded("Gene", dataset))
+        self.plotted.setToolTip(
+            worded("Show every gene by its change and its certainty.", dataset)
+        )
+        self.drawn.setToolTip(
+            worded(
+                "As .pdf, .svg or .png, with letters that can be edited; all genes "
+                "are in it.",
+                dataset,
+            )
+        )
+        self.volcano.hint = worded(VOLCANO_HINT, dataset)
 
     def _offer(self) -> None:
         """Offer what the present selection can be compared with."""

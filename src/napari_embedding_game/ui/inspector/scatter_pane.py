@@ -25,6 +25,7 @@ from napari_embedding_game.session.axis_values import (
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.inspector.scatter_plot import ScatterPlot
 from napari_embedding_game.ui.style.cluster_colors import ClusterColors
+from napari_embedding_game.ui.style.coloring import worded
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import ThemeColors
 
@@ -78,6 +79,8 @@ class ScatterPane(QWidget):
         obs = None if dataset is None else dataset.obs
         if dataset is not self._dataset or obs is not self._obs:
             self._dataset, self._obs = dataset, obs
+            for field in (self.across, self.up):
+                field.setPlaceholderText(worded("Gene, score or column", dataset))
             self._names.setStringList([] if dataset is None else axis_names(dataset))
             self._axes = None
             self._on_names()
@@ -104,8 +107,9 @@ class ScatterPane(QWidget):
             (self.across, "Across", "to the right"),
             (self.up, "Up", "upwards"),
         ):
-            field.setPlaceholderText("Gene, score or column")
-            field.setToolTip(f"What is drawn {tip}: a gene, a score or a number.")
+            field.setToolTip(
+                f"What is drawn {tip}: a score, a column or another number."
+            )
             field.setClearButtonEnabled(True)
             field.setMinimumWidth(80)
             offer = QCompleter(self._names, field)
@@ -130,7 +134,7 @@ class ScatterPane(QWidget):
         names = self.across.text().strip(), self.up.text().strip()
         if dataset is None or not all(names):
             self._show(None)
-            show_text(self.state, HINT, "note")
+            show_text(self.state, worded(HINT, dataset), "note")
             return
         if self._axes is not None and names == tuple(a.name for a in self._axes):
             return

@@ -16,7 +16,6 @@ from napari_embedding_game.ui.style.coloring import (
     choice_of_column,
     choice_of_value,
     metadata_columns,
-    value_word,
 )
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -58,7 +57,7 @@ def _names_of_data(dataset: Dataset) -> dict[str, Sequence[str]]:
 
 
 def _find_names(dataset: Dataset) -> dict[str, Sequence[str]]:
-    columns, word = metadata_columns(dataset), value_word(dataset)
+    columns, word = metadata_columns(dataset), dataset.word
     values = dataset.profile_names if dataset.images is None else ()  # else pixels
     names: dict[str, Sequence[str]]
     if word == COLUMN:

@@ -24,6 +24,11 @@ RADIUS, REACH = 2.2, 8.0
 """Pixels of a point, and how near the mouse has to come to it."""
 ROOMY = 200
 """Pixels of width from which the name of the axis has room between its ends."""
+HINT = (
+    "Right: higher in the selected points; left: lower. Up: the more certain. The "
+    "dashed lines are a change of two times and an adjusted p-value of 5 %. Click a "
+    "gene to colour the map by it."
+)
 TALL = 120
 """Pixels of height from which the whole name of the other axis has."""
 
@@ -48,6 +53,8 @@ class Volcano(QWidget):
         self._x: NDArray[np.floating] = np.empty(0)
         self._y: NDArray[np.floating] = np.empty(0)
         self._chosen = ""
+        self.hint = HINT
+        """What is told of the plot, in the word for its points."""
         self.setAccessibleName("Volcano plot")
         self.setMinimumSize(180, 60)
 
@@ -97,11 +104,7 @@ class Volcano(QWidget):
         """Return what a tooltip tells of a gene; of the plot where there is none."""
         markers = self._markers
         if row is None or markers is None:
-            return (
-                "Right: higher in the selected points; left: lower. Up: the more "
-                "certain. The dashed lines are a change of two times and an adjusted "
-                "p-value of 5 %. Click a gene to colour the map by it."
-            )
+            return self.hint
         return (
             f"{markers.names[row]}\nlog2 fold {markers.logfoldchanges[row]:+.2f}, "
             f"p adj. {told_p(markers.pvals_adj[row])}\nin {markers.pts[row]:.0%}, "

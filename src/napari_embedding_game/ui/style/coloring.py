@@ -52,7 +52,9 @@ NOTHING_COMPARED = (
     "from its place on the other one."
 )
 OF_FILE = " (file)"
-GENE, COLUMN, MEASURE = "gene", "column", "measure"
+COLUMN = "column"
+"""What a column of the metadata is called, and of a profile of neither genes nor
+measures."""
 PLACES = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
 """Columns that say where an object lies, which the map does not."""
 MAX_LEVELS, MOST_COLORS = 60, 1_000
@@ -567,19 +569,18 @@ def choice_of_value(name: str, dataset: Dataset) -> str:
     """Return the choice that means a gene, or another column of the profile."""
     choice = name + OF_FILE if name in BUILT_IN else name
     if choice in _looked_at(dataset).by_choice:
-        return f"{name} ({value_word(dataset)})"
+        return f"{name} ({dataset.word})"
     return choice
 
 
-def value_word(dataset: Dataset) -> str:
-    """Return what a column of the profile is called."""
-    if dataset.source_objects is not None:
-        return MEASURE
-    return GENE if dataset.has_expression else COLUMN
+def worded(text: str, dataset: Dataset | None) -> str:
+    """Return a text about genes as one about what the columns of these data are."""
+    word = "gene" if dataset is None else dataset.word
+    return text.replace("gene", word).replace("Gene", word.capitalize())
 
 
 def _value_of(choice: str, dataset: Dataset) -> str | None:
-    for ending in ("", OF_FILE, f" ({value_word(dataset)})"):
+    for ending in ("", OF_FILE, f" ({dataset.word})"):
         name = choice.removesuffix(ending)
         is_known = name in dataset.profile_names
         if is_known and choice_of_value(name, dataset) == choice:

@@ -27,7 +27,7 @@ from napari_embedding_game.data.export.panel_figure import (
 from napari_embedding_game.data.export.volcano_figure import VolcanoPlot
 from napari_embedding_game.data.gene_names import find_names, split_names
 from napari_embedding_game.session.splitting import split_columns
-from napari_embedding_game.ui.style.coloring import CLUSTER, value_word
+from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.tasks.figure_panels import FigureChoice
 
@@ -124,7 +124,7 @@ class FigureDialog(QDialog):
     def _build(self) -> None:
         dataset = self._workspace.session.dataset
         assert dataset is not None
-        word = value_word(dataset)
+        word = dataset.word
         for widget, tip in (
             (self.clusters, "The map in the colours of the clusters, named on it."),
             (self.colors, "The map as it is coloured now, with its legend."),
@@ -177,7 +177,7 @@ class FigureDialog(QDialog):
         wanted = split_names(self.genes.text())
         found = find_names(wanted, dataset.profile_names)
         if found.missing:
-            word = value_word(dataset)
+            word = dataset.word
             names = ", ".join(found.missing[:5])
             show_text(self.trouble, f"These data have no {word} {names}.")
             return
