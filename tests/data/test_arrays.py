@@ -243,3 +243,17 @@ def test_sparse_of_other_formats(tmp_path):
     sp.save_npz(tmp_path / "b.npz", X.todia())
     with pytest.raises(DataError, match='format "dia"'):
         read_array(tmp_path / "b.npz")
+
+
+def test_an_array_that_is_not_needed_is_not_read(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, curve=np.arange(50_000.0), X=np.eye(5))
+    content = path.read_bytes()
+    at = content.index(np.float64(40_000).tobytes())
+    path.write_bytes(content[:at] + b"damaged!" + content[at + 8 :])
+    np.testing.assert_array_equal(read_array(path).X, np.eye(5))
+    np.savez(path, curve=np.arange(50_000.0))
+    content = path.read_bytes()
+    path.write_bytes(content.replace(np.float64(40_000).tobytes(), b"damaged!"))
+    with pytest.raises(DataError, match=r"only curve \(50000, float64\)"):
+        read_array(path)

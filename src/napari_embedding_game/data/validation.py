@@ -77,10 +77,10 @@ def first_of_equals(
     first: dict[bytes, int] = {}
     pairs = []
     used = np.ones(X.shape[1], dtype=bool)
-    for place, column in enumerate(X.T):
-        # Adding 0 turns -0 into 0.
-        key = (np.round(column, 4) + 0).tobytes()
-        if (original := first.setdefault(key, place)) != place:
+    # Adding 0 turns -0 into 0.
+    rounded = np.ascontiguousarray((np.round(X, 4) + 0).T)
+    for place, column in enumerate(rounded):
+        if (original := first.setdefault(column.tobytes(), place)) != place:
             used[place] = False
             pairs.append(f"{names[place]} = {names[original]}")
     if not pairs:

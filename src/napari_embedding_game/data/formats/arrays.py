@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def array_stages(
 ) -> Stages[ReadResult]:
     """Do what :func:`read_array` does, in stages."""
     check_missing(missing)
-    arrays, notes = yield from load(path)
+    arrays, notes = yield from load(path, partial(_needed, path.name, space))
     yield Stage("Checking the numbers")
     chosen = _to_embed(arrays, path.name, space)
     if space is None:
@@ -111,16 +112,28 @@ def array_stages(
 
 def array_spaces(path: Path) -> list[str]:
     """Names of the arrays in the file that can be embedded, the default first."""
-    arrays, _ = finish(load(path))
+    arrays, _ = finish(load(path, lambda declared: ()))
     return _in_order(arrays, path.name)
 
 
 def array_columns(path: Path, space: str | None = None) -> list[str]:
     """Names of the columns of an array."""
-    arrays, _ = finish(load(path))
+    arrays, _ = finish(load(path, partial(_needed, path.name, space)))
     values = arrays[_to_embed(arrays, path.name, space)]
     pictures = None if sp.issparse(values) else row_images.thumbnails(values)
     return _matrix(values, pictures)[1]
+
+
+def _needed(where: str, space: str | None, declared: Mapping[str, Any]) -> set[str]:
+    """Names of what is embedded, of what tells of its rows, and of lists of names."""
+    chosen = _to_embed(dict(declared), where, space)
+    n_rows = declared[chosen].shape[0]
+    beside = {
+        name
+        for name, array in declared.items()
+        if array.shape == (n_rows,) or (array.ndim == 1 and array.dtype.kind in "SU")
+    }
+    return {chosen, *beside}
 
 
 def _in_order(arrays: Arrays, where: str) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import math
 import tokenize
 import warnings
 import zipfile
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
 from napari_embedding_game.data.formats.anndata_store import checked_sparse
 from napari_embedding_game.data.limits.memory import check_shape_fits
-from napari_embedding_game.data.limits.zip_archives import check_archive, read_member
+from napari_embedding_game.data.limits.zip_archives import check_archive
 from napari_embedding_game.data.stages import Stage, Stages
 
 Arrays = dict[str, Any]
@@ -27,8 +28,31 @@ _ZIP = b"PK"
 _SPARSE = {"data", "format", "shape"}
 
 
-def load(path: Path) -> Stages[tuple[Arrays, list[str]]]:
-    """All arrays of the file by name, and a note on those that are not read."""
+@dataclass(frozen=True)
+class Declared:
+    """An array of an .npz that is not read, as its header describes it."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        """Number of its axes."""
+        return len(self.shape)
+
+
+def load(
+    path: Path, needed: Callable[[Mapping[str, Any]], Container[str]]
+) -> Stages[tuple[Arrays, list[str]]]:
+    """Arrays of the file by name, and a note on those of Python objects.
+
+    Parameters
+    ----------
+    path : Path
+    needed : callable
+        Return, of all arrays of an .npz by their shapes and types, which are read;
+        of the others there is a :class:`Declared`.
+    """
     yield Stage(f"Reading {path.name}")
     with explain_damage(path, f"a NumPy {path.suffix.lower()} file"):
         check_filled(path)
@@ -38,32 +62,41 @@ def load(path: Path) -> Stages[tuple[Arrays, list[str]]]:
             file.seek(0)
             if start != _ZIP:
                 return {path.stem: read_npy(file, size, path.name)}, []
-            return (yield from _members(file, path))
+            return (yield from _members(file, path, needed))
 
 
-def _members(file: BinaryIO, path: Path) -> Stages[tuple[Arrays, list[str]]]:
+def _members(
+    file: BinaryIO, path: Path, needed: Callable[[Mapping[str, Any]], Container[str]]
+) -> Stages[tuple[Arrays, list[str]]]:
     arrays: Arrays = {}
     objects = []
     with zipfile.ZipFile(file) as archive:
         members = check_archive(archive, path.name)
-        for place, (member, info) in enumerate(members.items()):
-            name = member.removesuffix(".npy")
-            yield Stage(f"Reading {name}", place / len(members))
-            content = read_member(archive, info)
+        infos = {name.removesuffix(".npy"): one for name, one in members.items()}
+        for name, info in infos.items():
             try:
-                arrays[name] = read_npy(
-                    io.BytesIO(content), len(content), f"{path.name} ({name})"
-                )
+                with archive.open(info) as member:
+                    where = f"{path.name} ({name})"
+                    arrays[name] = _declared(member, info.file_size, where)
             except PickleError:
                 objects.append(name)
-    if objects and not arrays:
-        raise PickleError(path.name)
-    if not arrays:
-        raise DataError(
-            f"{path.name} is empty: there is no array in it; save one with a row for "
-            "each cell, image or text."
-        )
-    if set(arrays) >= _SPARSE:
+        if objects and not arrays:
+            raise PickleError(path.name)
+        if not arrays:
+            raise DataError(
+                f"{path.name} is empty: there is no array in it; save one with a row "
+                "for each cell, image or text."
+            )
+        is_sparse = set(arrays) >= _SPARSE
+        chosen = arrays if is_sparse else needed(arrays)
+        wanted = [name for name in arrays if name in chosen]
+        for place, name in enumerate(wanted):
+            yield Stage(f"Reading {name}", place / len(wanted))
+            with archive.open(infos[name]) as member:
+                arrays[name] = read_npy(
+                    member, infos[name].file_size, f"{path.name} ({name})"
+                )
+    if is_sparse:
         return {path.stem: _sparse(arrays)}, []
     note = f"Not read, because they hold Python objects: {', '.join(objects)}."
     return arrays, [note] if objects else []
@@ -80,7 +113,7 @@ class PickleError(DataError):
         )
 
 
-def read_npy(file: BinaryIO, size: int, where: str) -> NDArray[Any]:
+def read_npy(file: Any, size: int, where: str) -> NDArray[Any]:
     """Array of an .npy file of `size` bytes, never of Python objects.
 
     Raises
@@ -91,16 +124,21 @@ def read_npy(file: BinaryIO, size: int, where: str) -> NDArray[Any]:
     ValueError
         If it is damaged or no .npy file.
     """
+    _declared(file, size, where)
+    file.seek(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy on headers that Python 2 wrote
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def _declared(file: Any, size: int, where: str) -> Declared:
+    """Read the header, check it, and leave the numbers unread."""
     if file.read(1) == _PICKLE:
         raise PickleError(where)
     file.seek(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy on headers that Python 2 wrote
-        return _read_checked(file, size, where)
-
-
-def _read_checked(file: BinaryIO, size: int, where: str) -> NDArray[Any]:
-    shape, dtype = _header(file)
+        shape, dtype = _header(file)
     if dtype.hasobject:
         raise PickleError(where)
     check_shape_fits(shape, dtype.itemsize, where)
@@ -111,8 +149,7 @@ def _read_checked(file: BinaryIO, size: int, where: str) -> NDArray[Any]:
             f"{' x '.join(f'{n:,}' for n in shape)} values, and there are fewer; "
             "copy or export it again."
         )
-    file.seek(0)
-    return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    return Declared(shape, dtype)
 
 
 def _header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
 import io
 import re
@@ -34,6 +35,7 @@ _CALLED = {",": "comma", "\t": "tab", ";": "semicolon"}
 _LONGER_LINE = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 _OPEN_QUOTE = re.compile(r"EOF inside string starting at row (\d+)")
 _QUOTED = re.compile(r'"[^"]*"')
+_END = re.compile(r"[\r\n]")
 NOTES = "notes"
 """Key among the ``attrs`` of a frame."""
 
@@ -178,7 +180,7 @@ def _decoded(content: bytes, where: str) -> str:
 
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
-    heading = text.lstrip().splitlines()[0]
+    heading = _END.split(text.lstrip(), 1)[0]
     separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
     if heading.count(separator) >= _MOST_COLUMNS:
         raise DataError(
@@ -190,10 +192,9 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     is_single = separator not in _QUOTED.sub("", heading)
     if is_single:
         text = text.lstrip().rstrip("\r\n")
-    lines = io.StringIO(text)
     try:
         frame = pd.read_csv(
-            lines,
+            io.StringIO(text),
             sep=separator,
             decimal="," if comma else ".",
             low_memory=False,  # types from the whole column, not from parts of it
@@ -201,7 +202,7 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         )
     except pd.errors.ParserError as error:
         raise _uneven(str(error), separator, where) from error
-    unnamed = _values_without_name(lines, separator, is_single)
+    unnamed = _values_without_name(text, separator, is_single)
     if unnamed and isinstance(frame.index, pd.RangeIndex):
         # Or the names would be taken for no names.
         frame.index = pd.Index(frame.index.tolist(), dtype=object)
@@ -229,26 +230,19 @@ def _uneven(told: str, separator: str, where: str) -> ValueError:
     return ValueError(told)
 
 
-def _values_without_name(lines: io.StringIO, separator: str, is_single: bool) -> int:
+def _values_without_name(text: str, separator: str, is_single: bool) -> int:
     """How many values more than the line of names the first line of values has.
 
     What pandas makes of them is no sign: names of rows that are numbers one after
     the other become the same index as no names.
     """
-    lines.seek(0)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    filled = (len(row) for row in rows if is_single or "".join(row).strip() or row[1:])
     try:
-        pd.read_csv(
-            lines,
-            sep=separator,
-            header=None,
-            nrows=2,
-            dtype=str,
-            skip_blank_lines=not is_single,
-        )
-    except pd.errors.ParserError as error:
-        longer = _LONGER_LINE.search(str(error))
-        return int(longer[3]) - int(longer[1]) if longer else 0
-    return 0
+        names, values = next(filled), next(filled)
+    except (StopIteration, csv.Error):  # no values, or a text of more than 131,072
+        return 0
+    return max(0, values - names)
 
 
 def _row_name_notes(

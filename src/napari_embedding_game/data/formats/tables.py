@@ -161,8 +161,8 @@ def table_columns(path: Path, space: str | None = None) -> list[str]:
 def number_columns(frame: pd.DataFrame, where: str) -> list[str]:
     """Names of the columns of numbers, names and groups such as ``id`` included."""
     check_shape(frame.shape, where)
-    frame, _ = _with_row_names(frame)
-    return [c for c in frame.columns if numbers(frame[c], where) is not None]
+    frame, _, _ = _without_row_names(frame)
+    return list(_numbers(frame, where))
 
 
 def _space_name(name: str) -> str:
@@ -199,12 +199,11 @@ def from_frame(
     space = f"columns {', '.join(chosen)} of {name}" if chosen else _space_name(name)
     numbers, column_notes = _number_columns(frame, where, chosen, ids)
     metadata = _metadata(frame, numbers)
-    numbers, empty_notes = _without_empty(numbers, where)
-    raw = np.column_stack(list(numbers.values()))
+    columns, raw, empty_notes = _filled(numbers, where)
     if left_out is not None:
         raw[left_out] = 0  # what is left out lacks nothing
     kept, row_notes = usable_rows(
-        raw, where, row_names=frame.index, var_names=list(numbers), missing=missing
+        raw, where, row_names=frame.index, var_names=columns, missing=missing
     )
     reasons = {MISSING_VALUES: ~kept}
     if left_out is not None:
@@ -213,13 +212,11 @@ def from_frame(
         check_shape((int(kept.sum()), raw.shape[1]), where)
     check_varies(raw[kept], where)
     if looks_like_counts(raw[kept]):
-        X, profile, names = as_rows(raw), None, list(numbers)
+        X, profile, names = as_rows(raw), None, columns
         check_values(X[kept], where)
         scaling_notes = [_counts_note(names), *counts_advice(X[kept], space)]
     else:
-        X, profile, names, scaling_notes = _measures(
-            raw, list(numbers), kept, duplicates
-        )
+        X, profile, names, scaling_notes = _measures(raw, columns, kept, duplicates)
     name_notes += repeated_names(frame.index)
     notes = [*read_notes, *name_notes, *column_notes, *empty_notes, *row_notes]
     return Dataset.from_rows(
@@ -260,22 +257,28 @@ def _where(names: list[str], used: NDArray[np.bool_]) -> list[str]:
 
 def _with_row_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Frame with unique column headings and its row names as index, and a note."""
-    frame = frame.set_axis(_unique(frame.columns), axis="columns")
-    first = frame.iloc[:, 0]
-    numbered = isinstance(frame.index, pd.RangeIndex)
-    taken: list[object] = []
-    if isinstance(frame.index, pd.MultiIndex):
-        taken = list(frame.index.names)
-        joined = [", ".join(map(str, levels)) for levels in frame.index]
-        frame = frame.set_axis(joined, axis="index")
-    elif numbered and frame.shape[1] > 1 and is_row_name(first):
-        taken = [first.name]
-        frame = frame.iloc[:, 1:].set_axis(first, axis="index")
-    elif numbered:
-        frame = frame.set_axis(range(1, len(frame) + 1), axis="index")
+    frame, names, taken = _without_row_names(frame)
+    frame = frame.copy(deep=False)  # set_axis copies the numbers
+    frame.index = names.astype(str).rename(None)
     named = [str(n) for n in taken if n and not str(n).startswith("Unnamed: 0")]
-    notes = [f"Taken as row names: {listed(named)}."] if named else []
-    return frame.set_axis(frame.index.astype(str).rename(None), axis="index"), notes
+    return frame, [f"Taken as row names: {listed(named)}."] if named else []
+
+
+def _without_row_names(
+    frame: pd.DataFrame,
+) -> tuple[pd.DataFrame, pd.Index, list[object]]:
+    """Frame with unique headings, the names of its rows, and where these stood."""
+    frame = frame.copy(deep=False)
+    frame.columns = pd.Index(_unique(frame.columns))
+    names, first = frame.index, frame.iloc[:, 0]
+    if isinstance(names, pd.MultiIndex):
+        joined = [", ".join(map(str, levels)) for levels in names]
+        return frame, pd.Index(joined), list(names.names)
+    if not isinstance(names, pd.RangeIndex):
+        return frame, names, []
+    if frame.shape[1] > 1 and is_row_name(first):
+        return frame.iloc[:, 1:], pd.Index(first), [first.name]
+    return frame, pd.RangeIndex(1, len(frame) + 1), []
 
 
 def _metadata(frame: pd.DataFrame, embedded: Numbers) -> pd.DataFrame:
@@ -296,6 +299,20 @@ def _unique(headings: Sequence[object]) -> list[str]:
     return unique
 
 
+def _numbers(frame: pd.DataFrame, where: str) -> Numbers:
+    """Values of each column of numbers; of all plain ones at once, as they are many."""
+    is_plain = np.array(
+        [isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in frame.dtypes]
+    )
+    of_numbers = frame if is_plain.all() else frame.loc[:, is_plain]
+    plain = iter(of_numbers.to_numpy(np.float64).T)
+    found = {
+        column: next(plain) if is_one else numbers(frame[column], where)
+        for column, is_one in zip(frame.columns, is_plain, strict=True)
+    }
+    return {column: values for column, values in found.items() if values is not None}
+
+
 def _number_columns(
     frame: pd.DataFrame,
     where: str,
@@ -307,10 +324,7 @@ def _number_columns(
         return _wanted_columns(frame, where, wanted), []
     by_column = {}
     groups = []
-    for column in frame.columns:
-        values = numbers(frame[column], where)
-        if values is None:
-            continue
+    for column, values in _numbers(frame, where).items():
         if is_of_a_map(column):
             continue
         if column == ids or is_name_or_group(column, values):
@@ -363,15 +377,22 @@ def _wanted_columns(frame: pd.DataFrame, where: str, wanted: Sequence[str]) -> N
     return by_column
 
 
-def _without_empty(by_column: Numbers, where: str) -> tuple[Numbers, list[str]]:
-    filled = {c: v for c, v in by_column.items() if np.isfinite(v).any()}
-    empty = [column for column in by_column if column not in filled]
-    if not filled:
+def _filled(
+    by_column: Numbers, where: str
+) -> tuple[list[str], NDArray[np.float64], list[str]]:
+    """Names of the columns with values, these side by side, and a note on others."""
+    names, raw = list(by_column), np.column_stack(list(by_column.values()))
+    filled = np.asarray(np.isfinite(raw).any(axis=0))
+    empty = _where(names, ~filled)
+    if not filled.any():
         raise DataError(
             f"{where} has no value in any of its columns of numbers "
             f"({listed(empty)}): fill them in, or choose another source."
         )
-    return filled, [f"Left out because empty: {listed(empty)}."] if empty else []
+    if not empty:
+        return names, raw, []
+    notes = [f"Left out because empty: {listed(empty)}."]
+    return _where(names, filled), raw[:, filled], notes
 
 
 def _varying(

@@ -71,15 +71,6 @@ def check_archive(
     return by_name
 
 
-def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Content of a checked member; BadZipFile if it is not as long as declared."""
-    with archive.open(member) as file:
-        content = file.read(member.file_size)
-    if len(content) != member.file_size:
-        raise zipfile.BadZipFile(f"{member.filename} is cut short")
-    return content
-
-
 def _stays_inside(name: str) -> bool:
     path = PurePosixPath(name.replace("\\", "/"))
     drive = len(name) > 1 and name[1] == ":"
