@@ -29,7 +29,7 @@ from napari_embedding_game.core.names import (
     SCHEDULES,
     UPDATES,
 )
-from napari_embedding_game.data.errors import DataError, OptionError
+from napari_embedding_game.data.errors import DataError, OptionError, shortened
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -96,6 +96,13 @@ def _plain_errors(as_json: bool = False) -> Iterator[None]:
         raise typer.Exit(EXIT_INTERRUPTED) from interrupt
     except (DataError, InputError) as error:
         _tell_failure(_sentence(error), "Error: ", as_json)
+        raise typer.Exit(EXIT_ERROR) from error
+    except OSError as error:
+        if error.filename is None:
+            raise
+        name = shortened(str(error.filename))
+        sentence = f"{name} cannot be used ({error.strerror}): choose another name."
+        _tell_failure(sentence, "Error: ", as_json)
         raise typer.Exit(EXIT_ERROR) from error
 
 

@@ -492,3 +492,13 @@ def test_a_wide_table_takes_little_longer_than_pandas(tmp_path):
     dataset = read_table(tmp_path / "a.csv")
     assert time.process_time() - begun - alone < 6 * alone  # 2 or 3, was 21
     np.testing.assert_allclose(dataset.profile, X, rtol=1e-6)
+
+
+def test_numbers_beyond_double_precision_are_numbers(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,c\n" + "".join(f"{i},{i**2},1e400\n" for i in range(9)))
+    dataset = read_table(path)
+    assert "Left out because all numbers are infinite: c." in dataset.notes
+    path.write_text("a,b\n" + "".join(f"{i},{i**2}\n" for i in range(4)) + "5,1e400")
+    with pytest.raises(DataError, match="row 5, column b"):
+        read_table(path)

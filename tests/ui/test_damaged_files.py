@@ -82,6 +82,10 @@ def test_a_damaged_file_does_no_harm_to_the_window(
     for one in readers():
         one.kill()  # as a library that breaks off does
     wait_for_trouble("endless.h5ad could not be read: the library")
+    path = cells(tmp_path / "open.h5ad")
+    with h5py.File(path, "r+"):
+        drop(path)
+        wait_for_trouble("open.h5ad is open in another program")
     drop(cells(tmp_path / "cells.h5ad"))
     qtbot.waitUntil(lambda: session.dataset.name == "cells.h5ad")
     assert data.trouble.isHidden()

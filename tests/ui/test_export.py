@@ -63,6 +63,14 @@ def test_every_format_is_written(play, qtbot, dock, answer, ending):
     assert f"Saved map{ending}" in dock.run.stage.text()
 
 
+@pytest.mark.parametrize("words", [".csv", "Session"])
+def test_a_name_that_is_too_long_is_said_to_be(play, qtbot, dock, answer, words):
+    play()
+    answer(300 * "x" + (".zip" if words == "Session" else words))
+    action(dock, words).trigger()
+    qtbot.waitUntil(lambda: "choose a shorter name" in dock.data.trouble.text())
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
 def test_a_private_file_stays_private_and_a_link_a_link(
     play, qtbot, dock, answer, tmp_path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 import zipfile
 import zlib
@@ -9,6 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+_LONGEST = 100
+"""Characters of a name that are shown where it is too long for a file."""
+
+_LOCKED = "unable to lock file"
+"""What HDF5 says of a file that another program holds open; it has no other sign."""
 
 
 class DataError(ValueError):
@@ -48,6 +55,11 @@ class SeveralError(OptionError):
 
     def __init__(self, sentence: str, first: str) -> None:
         super().__init__(sentence, "space", first)
+
+
+def shortened(name: str) -> str:
+    """Return a name that is longer than files may have as it can be shown."""
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
 
 
 def check_filled(path: Path) -> None:
@@ -99,6 +111,15 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
             "part of it, for instance its principal components."
         ) from error
     except PARSER_ERRORS as error:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            raise DataError(
+                f"{shortened(path.name)} is too long a name for a file: check it."
+            ) from error
+        if _LOCKED in str(error):
+            raise DataError(
+                f"{path.name} is open in another program, which may be writing it: "
+                "close it there, then open it again."
+            ) from error
         raise DataError(
             f"{path.name} could not be read as {kind}: the file is damaged, cut short "
             "or of another kind than its name says; copy or export it again."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -197,9 +198,11 @@ def can_read(path: str | Path) -> bool:
     if str(path).lower().endswith((*ENDINGS, *FOLDER_ENDINGS)):
         return True
     folder = Path(path)
-    return folder.is_dir() and (
-        matrix_file(folder) is not None or is_experiment(folder)
-    )
+    with suppress(OSError):  # a name that no file has
+        return folder.is_dir() and (
+            matrix_file(folder) is not None or is_experiment(folder)
+        )
+    return False
 
 
 def is_experiment(path: Path) -> bool:

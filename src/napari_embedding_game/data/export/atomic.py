@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import secrets
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, shortened
 
 _PRIVATE, _USUAL = 0o600, 0o666
 """Modes of what only its owner may read, and of a new file before the umask."""
@@ -55,9 +56,12 @@ def whole_or_nothing(path: Path, *, is_private: bool = False) -> Iterator[Path]:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
+        too_long = error.errno == errno.ENAMETOOLONG
+        name = path.with_name(shortened(path.name)) if too_long else path
+        way = "a shorter name" if too_long else "another folder"
         raise DataError(
-            f"{path} could not be written ({error.strerror or error}): make room or "
-            "choose another folder."
+            f"{name} could not be written ({error.strerror or error}): make room or "
+            f"choose {way}."
         ) from error
 
 

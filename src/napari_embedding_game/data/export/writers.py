@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.errors import DataError, shortened
 from napari_embedding_game.data.export.anndata_result import (
     UNASSIGNED,
     copy_with_result,
@@ -41,7 +41,14 @@ def check_output(source: Path | None, path: Path) -> None:
             f"{path.name} would lie inside the input {source.name}, which stays as it "
             "is: choose a folder beside it."
         )
-    if path.is_dir():
+    try:
+        is_folder = path.is_dir()
+    except OSError as error:
+        raise DataError(
+            f"{shortened(path.name)} cannot be written ({error.strerror}): choose a "
+            "shorter name."
+        ) from error
+    if is_folder:
         raise DataError(f"{path} is a folder: add the name of a file.")
     folder = target_of(path).parent
     if not folder.is_dir():

@@ -391,7 +391,13 @@ def _filled(
         )
     if not empty:
         return names, raw, []
-    notes = [f"Left out because empty: {listed(empty)}."]
+    too_large = _where(names, ~filled & np.asarray(np.isinf(raw).any(axis=0)))
+    empty = [name for name in empty if name not in too_large]
+    notes = [
+        f"Left out because {why}: {listed(columns)}."
+        for why, columns in (("empty", empty), ("all numbers are infinite", too_large))
+        if columns
+    ]
     return _where(names, filled), raw[:, filled], notes
 
 
