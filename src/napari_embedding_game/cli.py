@@ -22,9 +22,9 @@ import typer
 from napari_embedding_game.cli_reproduce import EXIT_INTERRUPTED, reproduce
 from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
+from napari_embedding_game.core.graph.row_affinities import affinity_names
 from napari_embedding_game.core.graph.starts import start_names
 from napari_embedding_game.core.names import (
-    AFFINITIES,
     APPROXIMATIONS,
     SCHEDULES,
     UPDATES,
@@ -61,7 +61,7 @@ def _choices(name: str, *values: str) -> Any:
 
 
 Sample = _choices("Sample", "digits", "pbmc", "nuclei", "mnist")
-Affinity = _choices("Affinity", "auto", *AFFINITIES)
+Affinity = _choices("Affinity", "auto", *affinity_names())
 Approximation = _choices("Approximation", "auto", *APPROXIMATIONS)
 Optimizer = _choices("Optimizer", *OPTIMIZERS)
 Update = _choices("Update", *UPDATES)

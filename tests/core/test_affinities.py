@@ -7,13 +7,13 @@ from scipy import sparse
 
 from napari_embedding_game.core.energy.methods import n_searched
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.affinities import Edges, _matrix, edges
+from napari_embedding_game.core.graph.affinities import Edges, directed, edges
 from napari_embedding_game.core.graph.affinity_kernels import (
     conditional_probabilities,
     fuzzy_memberships,
 )
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.names import AFFINITIES
+from napari_embedding_game.core.graph.row_affinities import affinity_names
 
 N, K = 150, 9
 
@@ -36,7 +36,7 @@ def dense(found):
     return found.matrix().toarray()
 
 
-@pytest.mark.parametrize("affinity", sorted(set(AFFINITIES) - {"lle"}))
+@pytest.mark.parametrize("affinity", sorted(set(affinity_names()) - {"lle"}))
 def test_edges_are_symmetric_and_weigh_2nk_in_all(graph, affinity):
     found = edges(graph, affinity, X=np.ones((N, 1)))
     weights = dense(found)
@@ -154,7 +154,7 @@ def test_entropic_rows_are_scikit_learns(plain_graph):
     found = conditional_probabilities(plain_graph.distances, 3.0)
     np.testing.assert_allclose(found, wanted, atol=5e-5)
     joint = edges(plain_graph, "entropic", perplexity=3.0)
-    matrix = _matrix(plain_graph, found)
+    matrix = directed(plain_graph, found)
     joint_wanted = ((matrix + matrix.T) / (2 * N)).toarray()
     np.testing.assert_allclose(dense(joint) / joint.scale, joint_wanted, atol=1e-9)
 
@@ -187,4 +187,3 @@ def test_edges_of_inner_products_carry_the_rows_beside_uniform_ones(graph):
     found = edges(graph, "inner_products", X=X)
     assert found.rows is X
     assert (found.matrix() != edges(graph, "uniform").matrix()).nnz == 0
-    assert edges(graph, "fuzzy", X=X).rows is None

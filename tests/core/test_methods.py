@@ -332,7 +332,7 @@ def test_two_kernel_lle_is_lemma_4(make_problem):
     problem = problem_of(make_problem, member)
     objective = objective_of(problem, member, "exact")
     n = len(problem.y)
-    from napari_embedding_game.core.graph.reconstruction import reconstruction_weights
+    from napari_embedding_game.papers.two_kernel import reconstruction_weights
 
     W = np.zeros((n, n))
     np.put_along_axis(

@@ -14,7 +14,7 @@ from napari_embedding_game.core.energy.valid_combinations import affinities
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.names import AFFINITIES
+from napari_embedding_game.core.graph.row_affinities import affinity_names
 from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.papers.pca import LOW_RANK, SPREAD
 
@@ -148,7 +148,7 @@ def test_an_axis_that_the_data_do_not_have_is_settled_at_once(method, n, columns
 
 
 @pytest.mark.parametrize("method", NAMES)
-@pytest.mark.parametrize("affinity", sorted(set(AFFINITIES) - {"inner_products"}))
+@pytest.mark.parametrize("affinity", sorted(set(affinity_names()) - {"inner_products"}))
 def test_pca_has_no_other_edges(X, method, affinity):
     assert affinities(method) == ("inner_products",)
     words = f"{METHODS[method].title} cannot .*'{affinity}': choose auto"

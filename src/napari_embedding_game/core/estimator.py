@@ -40,10 +40,10 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
 from napari_embedding_game.core.energy.valid_combinations import settled
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
+from napari_embedding_game.core.graph.row_affinities import affinity_names
 from napari_embedding_game.core.graph.starts import start_names
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.names import (
-    AFFINITIES,
     APPROXIMATIONS,
     SCHEDULES,
     UPDATES,
@@ -539,7 +539,7 @@ class EmbeddingGame(
             n_components=whole("n_components", self.n_components, 1, 3),
             n_neighbors=whole("n_neighbors", self.n_neighbors, 1),
             metric=self.metric,
-            affinity=one_of("affinity", self.affinity, ("auto", *AFFINITIES)),
+            affinity=one_of("affinity", self.affinity, ("auto", *affinity_names())),
             perplexity=number("perplexity", self.perplexity, "a number at least 1", 1),
             init=one_of("init", self.init, start_names())
             if _is_name(self.init)

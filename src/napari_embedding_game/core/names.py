@@ -12,14 +12,12 @@ Approximation = Literal[
 ]
 Update = Literal["momentum", "omd", "optimistic"]
 ScheduleName = Literal["fast", "paper"]
-Affinity = Literal["mixed", "uniform", "fuzzy", "entropic", "lle", "inner_products"]
-AffinityChoice = Literal["auto", Affinity]
-"""An affinity, or the method's own."""
 
 APPROXIMATIONS: tuple[Approximation, ...] = get_args(Approximation)
 UPDATES: tuple[Update, ...] = get_args(Update)
 SCHEDULES: tuple[ScheduleName, ...] = get_args(ScheduleName)
-AFFINITIES: tuple[Affinity, ...] = get_args(Affinity)
+AFFINITIES = ("mixed", "uniform", "fuzzy", "entropic")
+"""Those that need the neighbours alone."""
 
-DEFAULT_AFFINITY: Affinity = "mixed"
+DEFAULT_AFFINITY = "mixed"
 """Between uniform and fuzzy: see :mod:`affinities` and ``benchmarks/quality.py``."""

@@ -39,6 +39,7 @@ from napari_embedding_game.core.graph.initialization import (
     start_layout,
 )
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.core.graph.row_affinities import ROW_AFFINITIES
 from napari_embedding_game.core.graph.starts import STARTS, check_fits
 from napari_embedding_game.core.inspect.isolation import isolation_of
 from napari_embedding_game.core.new_rows.fitted_map import FittedMap, FittedRows
@@ -49,9 +50,6 @@ from napari_embedding_game.core.types import (
     Steer,
     WarmStart,
 )
-
-_NEED_ROWS = ("lle", "inner_products")
-"""Affinities that are worked out from the rows themselves."""
 
 
 def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
@@ -75,7 +73,7 @@ def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
 
 def _check_without_rows(distances: Any, start: StartSettings) -> None:
     check_given(distances)
-    if start.affinity in _NEED_ROWS:
+    if start.affinity in ROW_AFFINITIES:
         raise InputError(
             f'The affinity "{start.affinity}" needs the rows of the data, which '
             'metric="precomputed" does not have: choose another affinity or method.'

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.names import (
-    AffinityChoice,
     Approximation,
     ScheduleName,
     Update,
@@ -46,7 +45,7 @@ class StartSettings:
     n_components: int = 2
     n_neighbors: int = 15
     metric: str = "euclidean"
-    affinity: AffinityChoice = "auto"
+    affinity: str = "auto"
     perplexity: float = 30.0
     init: str = "spectral"
     random_state: int = 0

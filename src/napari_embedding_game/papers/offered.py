@@ -1,4 +1,4 @@
-"""What the papers add to the lists of methods, optimisers and starts.
+"""What the papers add to the lists: optimisers, methods, affinities and starts.
 
 The package imports this module first of all, so that its entries are there wherever
 somebody chooses; what they compute with is loaded when it is chosen.
@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from napari_embedding_game.core.energy.methods import METHODS, Method
+from napari_embedding_game.core.energy.methods import METHODS, Method, per_point
 from napari_embedding_game.core.energy.optimizers import OPTIMIZERS, Optimizer
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.row_affinities import (
+    ROW_AFFINITIES,
+    RowAffinity,
+)
 from napari_embedding_game.core.graph.starts import STARTS, Start
 
 if TYPE_CHECKING:
@@ -126,6 +130,48 @@ def _as_written(edges: Edges) -> float:
     return 1.0
 
 
+def _unscaled(edges: Edges) -> float:
+    """Return what UMAP's weights were multiplied by, for the sum over all pairs."""
+    return edges.scale / 2
+
+
+def _squared_difference(edges: Edges) -> float:
+    """Return the lambda that makes the energy sum (k_x - k_y)^2, up to a factor."""
+    return edges.scale / 4
+
+
+METHODS["umap_exact"] = Method(
+    title="UMAP, all pairs",
+    attraction="umap_exact",
+    kernel="umap",
+    lambda_scale=_unscaled,
+    strength=1.0,
+    affinity="fuzzy",
+    approximations=("exact",),
+    source="paper 4, Eq. 4",
+    group=GROUP,
+)
+METHODS["two_kernel_lle"] = Method(
+    title="Two-kernel LLE",
+    attraction="kernel",
+    kernel="cauchy",
+    lambda_scale=per_point,
+    strength=1.0,
+    affinity="lle",
+    source="paper 3, Lemma 4",
+    group=GROUP,
+)
+METHODS["two_kernel_pca"] = Method(
+    title="Two-kernel PCA",
+    attraction="kernel",
+    kernel="squared_cauchy",
+    lambda_scale=_squared_difference,
+    strength=1.0,
+    affinity="fuzzy",
+    approximations=("exact", "landmarks", "sampled_edges", "sampled_landmarks"),
+    source="paper 3, Eq. 6",
+    group=GROUP,
+)
 # Its forces are inner products: no function of distances.
 METHODS["pca"] = Method(
     title="PCA by attraction and repulsion",
@@ -150,6 +196,19 @@ METHODS["pca_low_rank"] = Method(
     source="paper 3, Lemma 3",
     group=GROUP,
     moved_by=_later("pca.low_rank_layouts"),
+)
+
+
+# --- Affinities -------------------------------------------------------------------
+
+# Some of its edges push.
+ROW_AFFINITIES["lle"] = RowAffinity(
+    title="By reconstruction (LLE)",
+    edges=_later("two_kernel.signed_edges"),
+    new_weights=_later("two_kernel.new_weights"),
+)
+ROW_AFFINITIES["inner_products"] = RowAffinity(
+    title="All rows, by inner products", edges=_later("pca.inner_products")
 )
 
 

@@ -29,6 +29,7 @@ data have fewer directions than the map has axes, the start is laid into these a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,8 @@ from napari_embedding_game.core.dynamics.state import (
 )
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.neighbors import check_varied
+from napari_embedding_game.core.graph.affinities import Edges, edges
+from napari_embedding_game.core.graph.neighbors import NeighborGraph, check_varied
 from napari_embedding_game.core.types import GameSettings
 
 Layout = NDArray[np.float64]
@@ -205,6 +207,20 @@ def _check(X: Any, n_components: int, low_rank: int | None) -> None:
 # --- As layouts that are shown
 
 
+@dataclass(frozen=True, slots=True)
+class RowEdges(Edges):
+    """Edges between neighbours, by which landmarks are merged, and the rows."""
+
+    rows: Any = None
+    """(N, D) array or sparse matrix, whose inner products attract."""
+
+
+def inner_products(graph: NeighborGraph, X: Any) -> RowEdges:
+    """Let every row pull every other: the rows, beside edges of weight 1."""
+    uniform = edges(graph, "uniform")
+    return RowEdges(uniform.indptr, uniform.indices, uniform.weights, rows=X)
+
+
 def layouts(
     problem: Problem, settings: GameSettings, low_rank: int | None = None
 ) -> Layouts:
@@ -215,12 +231,12 @@ def layouts(
     InputError
         The edges have no rows, or the data too few dimensions.
     """
-    rows = getattr(problem.edges, "rows", None)
-    if rows is None:
+    if not isinstance(problem.edges, RowEdges):
         raise InputError(
             f"{get_method(settings.method).title} needs the rows of the data: make the "
             "edges with the affinity inner_products."
         )
+    rows = problem.edges.rows
     # In double precision, so that no product copies them anew.
     rows = rows.astype(np.float64) if sparse.issparse(rows) else np.asarray(rows, float)
     seed = problem.random_state

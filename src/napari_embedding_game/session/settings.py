@@ -20,7 +20,6 @@ from napari_embedding_game.core.energy.valid_combinations import (
     optimizers,
 )
 from napari_embedding_game.core.names import (
-    AffinityChoice,
     Approximation,
     ScheduleName,
     Update,
@@ -47,7 +46,7 @@ class Settings:
     n_components: int = 2
     n_neighbors: int = 15
     metric: str = "euclidean"
-    affinity: AffinityChoice = "auto"
+    affinity: str = "auto"
     perplexity: float = 30.0
     init: str = "spectral"
     random_state: int = 0
@@ -95,7 +94,7 @@ class Settings:
         self.strength = None
         self.method = method
 
-    def choose_affinity(self, affinity: AffinityChoice) -> None:
+    def choose_affinity(self, affinity: str) -> None:
         """Take edges; an optimiser that cannot follow them is left for the game's own.
 
         Some push, and some minimisers need edges that only pull.
@@ -103,7 +102,7 @@ class Settings:
         self._leave_optimizer(self.method, affinity)
         self.affinity = affinity
 
-    def _leave_optimizer(self, method: str, affinity: AffinityChoice) -> None:
+    def _leave_optimizer(self, method: str, affinity: str) -> None:
         if self.optimizer not in optimizers(method, affinity):
             self.optimizer = "game"
 

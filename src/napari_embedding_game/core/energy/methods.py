@@ -46,7 +46,6 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.names import (
     APPROXIMATIONS,
     DEFAULT_AFFINITY,
-    Affinity,
     Approximation,
 )
 from napari_embedding_game.core.types import GameSettings, StartSettings
@@ -91,7 +90,7 @@ class Method:
         Where the formula stands.
     aggregate : {"sum", "log"}
     affinity : str
-        The edges it is meant for, one of ``names.AFFINITIES``.
+        The edges it is meant for.
     approximations : tuple
         Those it is offered with; the first is its own.
     on_grid : GridSteps, optional
@@ -109,7 +108,7 @@ class Method:
     strength: float
     source: str
     aggregate: Aggregate = "sum"
-    affinity: Affinity = DEFAULT_AFFINITY
+    affinity: str = DEFAULT_AFFINITY
     approximations: tuple[Approximation, ...] = APPROXIMATIONS
     on_grid: GridSteps | None = None
     moved_by: Make | None = None
@@ -147,16 +146,6 @@ def negative_samples(edges: Edges) -> float:
     umap-learn draws 5 partners each time that it pulls along an edge.
     """
     return float(edges.weights.sum()) / (4 * edges.n_points**2)
-
-
-def unscaled(edges: Edges) -> float:
-    """Return what UMAP's weights were multiplied by, for the sum over all pairs."""
-    return edges.scale / 2
-
-
-def squared_difference(edges: Edges) -> float:
-    """Return the lambda that makes the energy sum (k_x - k_y)^2, up to a factor."""
-    return edges.scale / 4
 
 
 # --- The methods --------------------------------------------------------------------
@@ -218,40 +207,6 @@ METHODS: dict[str, Method] = {
         affinity="fuzzy",
         approximations=("sampled_edges", "sampled_landmarks"),
         source="paper 3, section 3.3.2",
-    ),
-    "umap_exact": Method(
-        title="UMAP, all pairs",
-        attraction="umap_exact",
-        kernel="umap",
-        lambda_scale=unscaled,
-        strength=1.0,
-        affinity="fuzzy",
-        approximations=("exact",),
-        source="paper 4, Eq. 4",
-    ),
-    "two_kernel_lle": Method(
-        title="Two-kernel LLE",
-        attraction="kernel",
-        kernel="cauchy",
-        lambda_scale=per_point,
-        strength=1.0,
-        affinity="lle",
-        source="paper 3, Lemma 4",
-    ),
-    "two_kernel_pca": Method(
-        title="Two-kernel PCA",
-        attraction="kernel",
-        kernel="squared_cauchy",
-        lambda_scale=squared_difference,
-        strength=1.0,
-        affinity="fuzzy",
-        approximations=(
-            "exact",
-            "landmarks",
-            "sampled_edges",
-            "sampled_landmarks",
-        ),
-        source="paper 3, Eq. 6",
     ),
 }
 

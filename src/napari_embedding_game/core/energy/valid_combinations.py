@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from napari_embedding_game.core.energy.methods import METHODS, Method, get_method
 from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.row_affinities import (
+    ROW_AFFINITIES,
+    affinity_names,
+)
 from napari_embedding_game.core.names import (
-    AFFINITIES,
     APPROXIMATIONS,
-    Affinity,
     Approximation,
 )
 from napari_embedding_game.core.types import GameSettings
@@ -211,12 +213,13 @@ def _or(names: tuple[str, ...]) -> str:
     return " or ".join(names)
 
 
-def affinities(method: str) -> tuple[Affinity, ...]:
+def affinities(method: str) -> tuple[str, ...]:
     """Return the edges that a method can be played on."""
-    spec = get_method(method)
-    if spec.affinity == "inner_products":
-        return (spec.affinity,)
-    return tuple(name for name in AFFINITIES if name != "inner_products")
+    own = get_method(method).affinity
+    apart = [name for name, each in ROW_AFFINITIES.items() if not each.new_weights]
+    if own in apart:
+        return (own,)
+    return tuple(name for name in affinity_names() if name not in apart)
 
 
 def check_affinity(method: str, affinity: str, optimizer: str = "game") -> None:
@@ -226,7 +229,7 @@ def check_affinity(method: str, affinity: str, optimizer: str = "game") -> None:
     "auto".
     """
     offered = affinities(method)
-    if affinity in AFFINITIES and affinity not in offered:
+    if affinity in affinity_names() and affinity not in offered:
         raise InputError(
             f"{get_method(method).title} cannot be played with the affinity "
             f"{affinity!r}: choose auto or {_or(offered)}."

@@ -8,10 +8,8 @@ pulls with UMAP's membership, three parts of it to two parts of weight 1.  So pa
 that are each other's neighbours pull twice, as in the paper and unlike in UMAP's
 union.  ``python benchmarks/quality.py`` compares the three.
 ``entropic`` is that of SNE and t-SNE: Gaussians that are as wide at each point
-as its perplexity asks.  ``lle`` are the signed weights of two-kernel LLE.
-``inner_products`` is PCA's: every row pulls every other by their inner product.  Its
-edges carry the rows, from which products with those N x N numbers are found, beside
-uniform edges between neighbours, by which landmarks are merged into clusters.
+as its perplexity asks.  Further ones, which need the rows themselves, register in
+:mod:`row_affinities`.
 """
 
 from __future__ import annotations
@@ -26,8 +24,10 @@ from scipy import sparse
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import affinity_kernels
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
-from napari_embedding_game.core.graph.reconstruction import reconstruction_weights
-from napari_embedding_game.core.names import AFFINITIES
+from napari_embedding_game.core.graph.row_affinities import (
+    ROW_AFFINITIES,
+    affinity_names,
+)
 
 N_NEAREST = 15
 """Neighbours by which it is told whether a point lies far from points like it."""
@@ -48,11 +48,9 @@ class Edges:
     indices : (E,) uint32
         Column of each entry; sorted within a row.
     weights : (E,) float32
-        Their sum is 2 N K; of ``lle``, where some are below 0, it is what it is.
+        Their sum is 2 N K, unless some are below 0.
     scale : float
         What the affinity's own symmetric weights were multiplied by.
-    rows : (N, D) array or sparse matrix, or None
-        The data, where their inner products attract instead of the edges.
     nearest : (N, k) int32, or None
         Each point's own nearest neighbours, ``N_NEAREST`` at most, nearest first; None
         where only a matrix is known.
@@ -64,7 +62,6 @@ class Edges:
     indices: NDArray[np.uint32]
     weights: NDArray[np.floating]
     scale: float = 1.0
-    rows: Any = None
     nearest: NDArray[np.int32] | None = None
     isolation: NDArray[np.float32] | None = None
 
@@ -121,9 +118,9 @@ def edges(
     ----------
     graph : NeighborGraph
     affinity : str
-        One of ``names.AFFINITIES``.
+        One of ``row_affinities.affinity_names()``.
     X : (N, D) array or sparse matrix, optional
-        The rows themselves, which only "lle" and "inner_products" ask for.
+        The rows themselves, which only ``ROW_AFFINITIES`` ask for.
     perplexity : float, optional
         For "entropic"; a third of the neighbours, if not given.
     n_jobs : int, optional
@@ -132,7 +129,7 @@ def edges(
     Raises
     ------
     InputError
-        ``affinity`` is not one of ``names.AFFINITIES``, or needs ``X``.
+        ``affinity`` is none of them, or needs ``X``.
     """
     symmetric = _symmetric(graph, affinity, X, perplexity, n_jobs)
     nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
@@ -147,34 +144,31 @@ def _symmetric(
     n_jobs: int | None,
 ) -> Edges:
     if affinity == "uniform":
-        directed = np.ones(graph.indices.shape, dtype=np.float32)
-        matrix = _matrix(graph, directed)
+        ones = np.ones(graph.indices.shape, dtype=np.float32)
+        matrix = directed(graph, ones)
         return Edges.from_matrix(matrix + matrix.T)
     if affinity == "fuzzy":
         return _scaled(_fuzzy(graph, n_jobs), graph)
     if affinity == "mixed":
-        matrix = _matrix(graph, _mixed_weights(graph, n_jobs))
+        matrix = directed(graph, _mixed_weights(graph, n_jobs))
         return Edges.from_matrix(matrix + matrix.T)
     if affinity == "entropic":
         perplexity = perplexity or graph.n_neighbors / 3
         return _scaled(_entropic(graph, perplexity, n_jobs), graph)
-    if affinity == "lle":
-        return Edges.from_matrix(_signed(graph, _given(X, affinity)))
-    if affinity == "inner_products":
-        uniform = _symmetric(graph, "uniform", None, None, n_jobs)
-        return replace(uniform, rows=_given(X, affinity))
-    raise InputError(f"The affinity must be one of {AFFINITIES}, not {affinity!r}.")
+    if affinity in ROW_AFFINITIES:
+        if X is None:
+            raise InputError(
+                f'The affinity "{affinity}" needs the rows of the data themselves.'
+            )
+        found: Edges = ROW_AFFINITIES[affinity].edges(graph, X)
+        return found
+    raise InputError(
+        f"The affinity must be one of {affinity_names()}, not {affinity!r}."
+    )
 
 
-def _given(X: Any, affinity: str) -> Any:
-    if X is None:
-        raise InputError(
-            f'The affinity "{affinity}" needs the rows of the data themselves.'
-        )
-    return X
-
-
-def _matrix(graph: NeighborGraph, weights: NDArray[np.float32]) -> sparse.csr_matrix:
+def directed(graph: NeighborGraph, weights: NDArray[np.float32]) -> sparse.csr_matrix:
+    """Return (N, K) weights of a graph's pairs as a matrix, (N, N)."""
     n, k = graph.indices.shape
     indptr = np.arange(0, n * k + 1, k)
     return sparse.csr_matrix(
@@ -205,7 +199,7 @@ def _fuzzy(graph: NeighborGraph, n_jobs: int | None) -> sparse.csr_matrix:
     point itself among them, as umap-learn counts.
     """
     memberships = affinity_kernels.fuzzy_memberships(graph.distances, n_jobs)
-    matrix = _matrix(graph, memberships)
+    matrix = directed(graph, memberships)
     return matrix + matrix.T - matrix.multiply(matrix.T)
 
 
@@ -220,16 +214,5 @@ def _entropic(
     probabilities = affinity_kernels.conditional_probabilities(
         graph.distances, float(perplexity), n_jobs
     )
-    matrix = _matrix(graph, probabilities)
+    matrix = directed(graph, probabilities)
     return (matrix + matrix.T) / (2 * graph.n_points)
-
-
-def _signed(graph: NeighborGraph, X: Any) -> sparse.csr_matrix:
-    """Return W + W^T - W^T W without its diagonal (paper 3, Lemma 4)."""
-    matrix = _matrix(graph, reconstruction_weights(X, graph.indices))
-    signed = matrix + matrix.T - matrix.T @ matrix
-    signed = sparse.csr_matrix(signed - sparse.diags(signed.diagonal()))
-    signed.eliminate_zeros()
-    # Both i-j and j-i count in the sum over the matrix, and half of the entries
-    # in the energy.
-    return sparse.csr_matrix(2 * signed, dtype=np.float32)

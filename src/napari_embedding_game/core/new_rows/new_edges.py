@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.graph import affinity_kernels
 from napari_embedding_game.core.graph.affinities import MEMBERSHIP_SHARE
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
-from napari_embedding_game.core.graph.reconstruction import reconstruction_weights
+from napari_embedding_game.core.graph.row_affinities import ROW_AFFINITIES
 
 CLOSE = 0.1
 _ROUNDING = 1e-4
@@ -48,7 +48,7 @@ class NewEdges:
     graph : NeighborGraph
         Of the fitted rows.
     affinity : str
-        One of ``names.AFFINITIES``, but not "inner_products".
+        One of ``row_affinities.affinity_names()`` that new rows can have.
     scale : float
         Of the fitted edges, see :class:`affinities.Edges`.
     perplexity : float
@@ -65,7 +65,9 @@ class NewEdges:
         self._mean = 1.0
         # (N, K): what each fitted row gives to each of its neighbours.
         self._table: Weights = np.empty((0, 0), np.float32)
-        if affinity != "lle":
+        # Of a row affinity a new row is made up of its neighbours, and gives them none.
+        self._row = ROW_AFFINITIES.get(affinity)
+        if self._row is None:
             self._table = self._given(graph.distances)
         if affinity == "mixed":
             self._mean = float(self._table.mean())
@@ -75,7 +77,7 @@ class NewEdges:
     def n_searched(self) -> int:
         """Nearest fitted rows that each new row has edges to, M."""
         k = self._graph.n_neighbors
-        return k if self._affinity == "lle" else min(2 * k, self._graph.n_points)
+        return k if self._row else min(2 * k, self._graph.n_points)
 
     def weights(
         self, X: Any, fitted: Any, found: NDArray[np.int64], distances: Weights
@@ -91,9 +93,10 @@ class NewEdges:
             Nearest fitted rows, nearest first.
         distances : (Q, M) float32
         """
-        if self._affinity == "lle":
-            # Both i-j and j-i count in the sum over the matrix.
-            return 2 * reconstruction_weights(X, found, fitted=fitted)
+        if self._row is not None:
+            assert self._row.new_weights is not None
+            own: Weights = self._row.new_weights(X, fitted, found)
+            return own
         k = self._graph.n_neighbors
         near = self._given(np.ascontiguousarray(distances[:, :k]))
         given = np.zeros(found.shape, np.float32)

@@ -11,6 +11,7 @@ from napari_embedding_game.core.energy.methods import (
 from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
 from napari_embedding_game.core.energy.valid_combinations import check_affinity, choose
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.row_affinities import affinity_names
 from napari_embedding_game.core.graph.starts import start_names
 from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.data.errors import DataError
@@ -33,6 +34,7 @@ def check_settings(start: StartSettings, game: GameSettings, where: str) -> None
         ("method", game.method, METHODS),
         ("optimizer", game.optimizer, OPTIMIZERS),
         ("init", start.init, start_names()),
+        ("affinity", start.affinity, ("auto", *affinity_names())),
     ):
         if value not in names:
             raise DataError(f"{where} is damaged: {unknown(field, value)}.")

@@ -16,8 +16,8 @@ from napari_embedding_game.core.energy.valid_combinations import (
     affinities,
     approximations,
 )
+from napari_embedding_game.core.graph.row_affinities import ROW_AFFINITIES
 from napari_embedding_game.core.graph.starts import STARTS
-from napari_embedding_game.core.names import AffinityChoice
 from napari_embedding_game.session.settings import Settings
 
 APPROXIMATIONS = [
@@ -33,8 +33,7 @@ AFFINITIES = [
     ("By closeness (fuzzy)", "fuzzy"),
     ("All the same", "uniform"),
     ("By chance (entropic)", "entropic"),
-    ("By reconstruction (LLE)", "lle"),
-    ("All rows, by inner products", "inner_products"),
+    *((each.title, name) for name, each in ROW_AFFINITIES.items()),
 ]
 INITS = [
     ("Spectral", "spectral"),
@@ -138,7 +137,7 @@ def affinities_of(method: str) -> list[tuple[str, str]]:
     return [choice for choice in AFFINITIES if choice[1] in offered]
 
 
-def optimizers_of(method: str, affinity: AffinityChoice) -> list[tuple[str, str]]:
+def optimizers_of(method: str, affinity: str) -> list[tuple[str, str]]:
     """Return what can move the points of a method that is played on such edges."""
     offered = valid_combinations.optimizers(method, affinity)
     return [choice for choice in OPTIMIZERS if choice[1] in offered]

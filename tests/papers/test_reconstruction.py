@@ -3,7 +3,7 @@ from scipy import sparse
 from sklearn.manifold._locally_linear import barycenter_weights
 
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.reconstruction import reconstruction_weights
+from napari_embedding_game.papers.two_kernel import reconstruction_weights
 
 
 def test_weights_are_scikit_learns():

@@ -1,4 +1,4 @@
-"""The weights with which neighbours make up a point (LLE; paper 3, section 3.2)."""
+"""Signed edges: how neighbours make up a point (LLE; paper 3, section 3.2, Lemma 4)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,36 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from napari_embedding_game.core.graph.affinities import Edges, directed
+from napari_embedding_game.core.graph.neighbors import NeighborGraph
+
 REGULARIZATION = 1e-3
 """Of the local Gram matrices, relative to their trace: scikit-learn's."""
 _BLOCK_NUMBERS = 2**24
 """Numbers of a block of neighbours that are held at once."""
+
+
+def signed_edges(graph: NeighborGraph, X: Any) -> Edges:
+    """Return W + W^T - W^T W without its diagonal (Lemma 4) as edges, some below 0.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    X : (N, D) array or sparse matrix
+    """
+    matrix = directed(graph, reconstruction_weights(X, graph.indices))
+    signed = matrix + matrix.T - matrix.T @ matrix
+    signed = sparse.csr_matrix(signed - sparse.diags(signed.diagonal()))
+    signed.eliminate_zeros()
+    # Both i-j and j-i count in the sum over the matrix, and half of the entries
+    # in the energy.
+    return Edges.from_matrix(sparse.csr_matrix(2 * signed, dtype=np.float32))
+
+
+def new_weights(X: Any, fitted: Any, found: NDArray[np.integer]) -> NDArray[np.float32]:
+    """Return the weights of new rows' edges, (Q, K): they make up no fitted row."""
+    # Both i-j and j-i count in the sum over the matrix.
+    return 2 * reconstruction_weights(X, found, fitted=fitted)
 
 
 def reconstruction_weights(
