@@ -131,6 +131,9 @@ def test_the_inspector_shows_them_anew(
     linked.images[0].gamma = 2
     qtbot.waitUntil(lambda: model._pictures is not before)
     assert model.rowCount() == 10
+    assert middle(model.pictures, 39)[0] > 0
+    linked.images[0].data = np.zeros_like(linked.images[0].data)  # as a filter does
+    qtbot.waitUntil(lambda: middle(model.pictures, 39)[0] == 0)
 
 
 def test_a_layer_with_channels_first_shows_each_in_a_colour(objects, linked):

@@ -20,7 +20,8 @@ from napari_embedding_game.ui.images.linked_layers import Linked, finest
 from napari_embedding_game.ui.images.picture_grid import Pictures
 from napari_embedding_game.ui.tasks.throttle import debounced
 
-LOOKS = ("contrast_limits", "colormap", "gamma", "opacity", "visible")
+LOOKS = ("data", "contrast_limits", "colormap", "gamma", "opacity", "visible")
+"""What a picture is made of: an event of the layer tells of each."""
 RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 CYAN, MAGENTA, YELLOW = (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0)
 OF_TWO, OF_MORE = (MAGENTA, GREEN), (RED, GREEN, BLUE, CYAN, MAGENTA, YELLOW)
