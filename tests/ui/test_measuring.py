@@ -84,6 +84,15 @@ def ticked(panel):
     return [image.name for image in panel.images.images()]
 
 
+def test_labels_below_0_do_not_disappear_without_a_word(viewer, dock, loading):
+    image, labels = field(0)
+    labels[labels == 6], labels[labels == 9] = -6, -9
+    viewer.add_image(image)
+    viewer.add_labels(labels)
+    assert len(loading(dock.data.measure.measure).obs) == 18
+    assert "2 labels are below 0, which is background" in dock.data.notes.text()
+
+
 def test_masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     fields = [field(seed) for seed in range(3)]
     for number, (image, labels) in enumerate(fields, 1):

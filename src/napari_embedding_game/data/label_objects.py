@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +30,8 @@ class Objects:
     """
     areas: NDArray[np.int64] | None = None
     """(N,) number of pixels; None where they were not counted."""
+    n_below_0: int = 0
+    """Labels below 0 in the image, which are background as 0 is."""
 
     def __post_init__(self) -> None:
         n = len(self.label_ids)
@@ -55,6 +57,16 @@ class Objects:
         """(N, ndim) middle of each box, in pixels; where a camera may go."""
         first, last = np.split(self.boxes.astype(np.float64), 2, axis=1)
         return (first + last - 1) / 2
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person has to know of the labels, in sentences."""
+        n = self.n_below_0
+        told = "1 label is" if n == 1 else f"{n:,} labels are"
+        return [
+            f"{told} below 0, which is background here and on no map: number the "
+            "objects from 1."
+        ] * bool(n)
 
     def take(self, rows: NDArray[Any]) -> Objects:
         """Objects of these rows: indices, or a mask."""
@@ -100,14 +112,16 @@ def find_objects_in_time(labels: NDArray[Any], n_leading: int | None = None) -> 
         As :func:`find_objects`.
     """
     found: list[Objects] = []
+    n_below_0 = 0
     n_leading = labels.ndim - 2 if n_leading is None else n_leading
     for place in np.ndindex(labels.shape[:n_leading]):
         picture = np.asarray(labels[place])
+        n_below_0 += _n_below_0(picture)
         if picture.max(initial=0) > 0:
             found.append(find_objects(picture).within(place))
     if not found:
         raise DataError(NO_OBJECT)
-    return joined(found)
+    return replace(joined(found), n_below_0=n_below_0)
 
 
 def joined(parts: Sequence[Objects]) -> Objects:
@@ -118,6 +132,7 @@ def joined(parts: Sequence[Objects]) -> Objects:
         ids,
         np.concatenate([part.boxes for part in parts]),
         np.concatenate(areas) if len(areas) == len(parts) else None,
+        sum(part.n_below_0 for part in parts),
     )
 
 
@@ -137,6 +152,7 @@ def find_objects(labels: NDArray[Any]) -> Objects:
     from scipy import ndimage
 
     labels = check_labels(labels)
+    n_below_0 = _n_below_0(labels)
     largest = int(labels.max(initial=0))
     if largest <= 0:
         raise DataError(NO_OBJECT)
@@ -156,7 +172,15 @@ def find_objects(labels: NDArray[Any]) -> Objects:
         ids[np.array(present) + 1],
         np.array(boxes, dtype=np.int64),
         np.array(areas, dtype=np.int64),
+        n_below_0,
     )
+
+
+def _n_below_0(labels: NDArray[Any]) -> int:
+    """Return how many labels are below 0."""
+    if labels.min(initial=0) >= 0:
+        return 0
+    return len(np.unique(labels[labels < 0]))
 
 
 def check_labels(labels: NDArray[Any]) -> NDArray[Any]:

@@ -455,6 +455,7 @@ def _match(
     missing = np.setdiff1d(objects.label_ids, ids)
     if len(missing):
         sentences.append(_without_row(missing, called))
+    sentences += objects.notes
     linked = objects.take(places[is_linked]).spread(is_linked)
     return Match(column, linked, is_background, tuple(sentences))
 

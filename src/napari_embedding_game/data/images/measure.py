@@ -172,6 +172,7 @@ def measured_dataset(
         obs=places[dataset.kept],
         source_obs=places,
         source_objects=objects,
+        notes=(*objects.notes, *dataset.notes),
         provenance={"measured": dict(how)},
     )
 
