@@ -226,6 +226,10 @@ def fit(
     duplicates: Annotated[
         Duplicates, typer.Option(help="Columns of a table that repeat another one.")
     ] = Duplicates.keep,
+    transpose: Annotated[
+        bool,
+        typer.Option("--transpose", help="Of a table with genes in rows: map columns."),
+    ] = False,
     n_components: Annotated[
         int, typer.Option(min=1, max=3, help="Dimensions of the map.")
     ] = 2,
@@ -332,7 +336,11 @@ def fit(
     """Compute the map of a file without a window, and write it to OUT."""
     with _plain_errors(as_json):
         _check_strength(strength, repulsion)
-        reading = {"missing": missing.value, "duplicates": duplicates.value}
+        reading = {
+            "missing": missing.value,
+            "duplicates": duplicates.value,
+            "transposed": transpose,
+        }
         if reference is None:
             _check_out(source, out, force)
             if scheduler is not None:
@@ -614,7 +622,7 @@ def _result(
     game: EmbeddingGame,
     dataset: Dataset,
     snapshot: Snapshot,
-    reading: Mapping[str, str],
+    reading: Mapping[str, Any],
     interrupted: bool,
 ) -> EmbeddingResult:
     from napari_embedding_game.core.graph.affinities import Edges

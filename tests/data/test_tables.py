@@ -17,6 +17,7 @@ from napari_embedding_game.data.formats.tables import (
     read_table,
     table_columns,
 )
+from napari_embedding_game.data.formats.transposed import has_genes_in_rows
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.recipe import Recipe, apply_recipe
 from napari_embedding_game.data.stages import finish
@@ -502,3 +503,20 @@ def test_numbers_beyond_double_precision_are_numbers(tmp_path):
     path.write_text("a,b\n" + "".join(f"{i},{i**2}\n" for i in range(4)) + "5,1e400")
     with pytest.raises(DataError, match="row 5, column b"):
         read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "asks"),
+    [
+        (["gene", "a", "b", "c"], ["x", "y"], True),
+        (["Gene Symbol", "a", "b", "c"], ["x", "y"], True),
+        (["", "a", "b", "c"], ["ENSG00000141510.5", "ENSMUSG00000059552"], True),
+        (["", "s1_AAACCTGAGAAACCAT.1", "s1_AAACCTGAGAAACCGC.1", "c"], ["x", "y"], True),
+        (["gene", "a", "b", "c"], [1.5, 2.5], False),  # of one gene, in cells
+        (["cell", "GATTACA", "CAT", "TAG"], ["x", "y"], False),
+        (["cell", "CD3E", "MT-CO1", "T"], ["AAACCTGAGAAACCAT", "CCC"], False),
+    ],
+)
+def test_which_tables_may_have_genes_in_rows(columns, rows, asks):
+    frame = pd.DataFrame([[row, 1, 2, 3] for row in rows], columns=columns)
+    assert has_genes_in_rows(frame) is asks

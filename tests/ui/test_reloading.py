@@ -284,3 +284,47 @@ def test_columns_of_a_file_split_and_colour_as_they_are_meant(
     assert len(np.unique(points.face_color, axis=0)) > 250
     told = [label.text() for label in dock.look.legend.findChildren(QLabel)]
     assert "clone: one colour for each of 320 names, too many to list." in told
+
+
+def test_genes_in_rows_are_asked_about_and_transposed(
+    qtbot, opened, session, monkeypatch, tmp_path
+):
+    dock, rng = opened, np.random.default_rng(0)
+    letters = rng.choice(list("ACGT"), (40, 16))
+    cells = [f"{''.join(row)}-1" for row in letters]
+    counts = rng.poisson(2.0, (150, 40))
+    genes = ["T", *(f"G{i}" for i in range(149))]  # T: a gene, and no time
+    table = pd.DataFrame(counts, pd.Index(genes, name="gene"), cells)
+    table.insert(0, "biotype", "protein_coding")
+    table.to_csv(tmp_path / "matrix.csv")
+    read(dock, qtbot, lambda: dock.choose(tmp_path / "matrix.csv"))
+    asked, button = dock.data.genes_in_rows, dock.data.transpose
+    assert "The rows of matrix.csv look like genes" in asked.text()
+    assert dock.data.recipe.isHidden()  # these are no cells to be prepared
+    assert "above" in dock.run.stage.text()
+    read(dock, qtbot, button.native.click)
+    assert asked.isHidden()
+    assert session.dataset.obs.index.tolist() == cells
+    assert session.dataset.var_names == tuple(genes)
+    np.testing.assert_array_equal(session.dataset.X, counts.T)
+    assert "without biotype" in dock.data.notes.text()
+    assert not dock.data.recipe.isHidden()
+    run(dock, qtbot, session)
+
+    # Code and session say how the table was read.
+    def save(path):
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
+        words = "Session" if path.suffix == ".zip" else path.suffix
+        actions = dock.run.save.menu.actions()
+        with qtbot.waitSignal(dock.controller.writing.saved, timeout=20_000):
+            next(a for a in actions if words in a.text()).trigger()
+
+    save(tmp_path / "map.ipynb")
+    assert "transposed=True" in (tmp_path / "map.ipynb").read_text()
+    save(tmp_path / "map.zip")
+    read(dock, qtbot, lambda: dock.choose(tmp_path / "matrix.csv"))
+    assert session.dataset.X.shape == (150, 40)
+    with qtbot.waitSignal(session.restored, timeout=20_000):
+        dock.controller.reading.open_session(tmp_path / "map.zip")
+    assert not session.dataset.missing_reason
+    np.testing.assert_array_equal(session.dataset.X, counts.T)

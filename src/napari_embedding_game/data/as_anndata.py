@@ -32,6 +32,7 @@ def read(
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
+    transposed: bool = False,
 ) -> AnnData:
     """Read a file as the window does, with the numbers that it would embed.
 
@@ -48,6 +49,8 @@ def read(
         Whether rows with missing or infinite values are left out.
     duplicates : {"keep", "drop"}
         Whether columns of a table that repeat another one are left out.
+    transposed : bool
+        Whether the columns of a table are the rows, as of genes in rows.
 
     Returns
     -------
@@ -70,6 +73,7 @@ def read(
             columns=columns,
             missing=missing,
             duplicates=duplicates,
+            transposed=transposed,
         )
     )
 

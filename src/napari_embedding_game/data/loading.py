@@ -34,6 +34,7 @@ def load(
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
     several: Several = "first",
+    transposed: bool = False,
     recipe: Recipe | None = None,
     batch_key: str | None = None,
 ) -> Stages[Dataset]:
@@ -45,7 +46,7 @@ def load(
 
     Parameters
     ----------
-    path, space, columns, missing, duplicates, several
+    path, space, columns, missing, duplicates, several, transposed
         As for :func:`~.readers.read`.
     recipe : Recipe, optional
         Makes principal components of raw counts; without it, they stay counts.
@@ -65,6 +66,7 @@ def load(
         missing=missing,
         duplicates=duplicates,
         several=several,
+        transposed=transposed,
     )
     result = yield from prepared(result, recipe, batch_key)
     return result.dataset

@@ -20,3 +20,5 @@ class ReadResult:
     """All columns of the space that was read, of which some may be chosen."""
     quality: CellQuality | None = None
     """Of every cell that was read, where it has raw counts."""
+    has_genes_in_rows: bool = False
+    """Whether the file is a table whose rows look like genes, and may be transposed."""

@@ -92,6 +92,7 @@ def read(
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
     several: Several = "first",
+    transposed: bool = False,
 ) -> Dataset:
     """Read and check a file or folder.
 
@@ -129,6 +130,7 @@ def read(
             missing=missing,
             duplicates=duplicates,
             several=several,
+            transposed=transposed,
         )
     ).dataset
 
@@ -141,6 +143,7 @@ def read_stages(
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
     several: Several = "first",
+    transposed: bool = False,
     rows: KnownRows | None = None,
 ) -> Stages[ReadResult]:
     """Do what :func:`read` does, in stages: a generator that may be closed.
@@ -154,8 +157,10 @@ def read_stages(
     check_duplicates(duplicates)
     check_several(several)
     more: dict[str, Any] = {"duplicates": duplicates} if kind.has_duplicates else {}
-    if rows is not None and is_table(path):
-        more["rows"] = rows
+    if kind is _TABLE:
+        more |= {"transposed": transposed, "rows": rows}
+    elif transposed:
+        raise DataError(f"{path.name} is no table, which alone can be transposed.")
     if kind.has_several:
         more["several"] = several
     return (

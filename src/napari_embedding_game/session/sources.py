@@ -57,6 +57,8 @@ class ReadOptions:
     missing: Missing = "error"
     duplicates: Duplicates = "keep"
     """Of columns of a table that repeat another one."""
+    transposed: bool = False
+    """Whether the columns of a table are its rows."""
     recipe: Recipe | None = None
     """Makes principal components of raw counts."""
     batch_key: str | None = None
@@ -72,6 +74,8 @@ class LoadResult:
     """What can be embedded; one or none: there is no choice."""
     columns: Sequence[str] = ()
     """Columns of the space, of which some may be chosen."""
+    has_genes_in_rows: bool = False
+    """Whether these are rows of a table that look like genes, and may be transposed."""
     counts_twice: bool = False
     """Whether there are columns that repeat another one, and may be left out."""
     is_counts: bool = False
@@ -124,11 +128,12 @@ class FileSource:
             "columns": options.columns,
             "missing": options.missing,
             "duplicates": options.duplicates,
+            "transposed": options.transposed,
             "recipe": options.recipe,
             "batch_key": options.batch_key,
         }
         found = None
-        if self.request is None:
+        if self.request is None or options.transposed:
             result = yield from load_with_choices(self.path, **chosen)
         else:
             result, found = yield from load_joined(self.path, self.request, chosen)
@@ -144,6 +149,7 @@ class FileSource:
             quality=result.quality,
             batch_columns=_mixable(dataset, is_counts=is_counts),
             join=found,
+            has_genes_in_rows=result.has_genes_in_rows,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from napari_embedding_game.data.columns import (
 from napari_embedding_game.data.dataset import MISSING_VALUES, Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.table_files import NOTES, read_frame
+from napari_embedding_game.data.formats.transposed import has_genes_in_rows
+from napari_embedding_game.data.formats.transposed import transposed as turn
 from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
@@ -48,6 +50,13 @@ _FEWEST_BESIDE_PLACES = 2
 
 NO_OBJECT = "no object of the labels"
 """Why rows about the background are left out."""
+
+TRANSPOSED = "transposed"
+"""Key of the ``provenance`` of a table that was."""
+GENES_IN_ROWS = (
+    "The rows of {} look like genes and its columns like cells, and each row is a "
+    "point of the map: transpose the table, if cells are to be the points."
+)
 
 Numbers = dict[str, NDArray[np.float64]]
 
@@ -90,6 +99,7 @@ def table_stages(
     columns: Sequence[str] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "keep",
+    transposed: bool = False,
     rows: KnownRows | None = None,
 ) -> Stages[ReadResult]:
     """Do what :func:`read_table` does, in stages; `rows` are not read again."""
@@ -97,6 +107,9 @@ def table_stages(
     rows = rows or KnownRows(read_frame(path))
     frame = rows.frame
     yield Stage("Checking the numbers")
+    has_genes = has_genes_in_rows(frame)
+    if transposed:
+        frame = turn(frame, path.name)
     dataset = from_frame(
         frame,
         path.name,
@@ -108,9 +121,18 @@ def table_stages(
         duplicates=duplicates,
         ids=rows.ids,
         left_out=rows.left_out,
+        are_measures=transposed,
     )
+    if transposed:
+        dataset = replace(dataset, provenance={TRANSPOSED: True})
+    elif has_genes:
+        told = GENES_IN_ROWS.format(path.name)
+        dataset = replace(dataset, notes=(told, *dataset.notes))
     return ReadResult(
-        dataset, [_space_name(path.name)], number_columns(frame, path.name)
+        dataset,
+        [_space_name(path.name)],
+        number_columns(frame, path.name),
+        has_genes_in_rows=has_genes,
     )
 
 
@@ -181,13 +203,15 @@ def from_frame(
     duplicates: Duplicates = "keep",
     ids: str | None = None,
     left_out: NDArray[np.bool_] | None = None,
+    are_measures: bool = False,
 ) -> Dataset:
     """Dataset from a table; `where` is the subject of what is told about it.
 
     Embeds the `chosen` columns, or those that `space` names, or all measurements:
     standardised, unless they are raw counts.  The column `ids` says which object a
     row is, and measures nothing; rows of `left_out` (n_rows,) are not embedded,
-    whatever they hold.
+    whatever they hold.  Where all columns `are_measures`, as genes, their names tell
+    nothing else.
     """
     check_missing(missing)
     check_duplicates(duplicates)
@@ -197,7 +221,8 @@ def from_frame(
     if chosen is None and space is not None and space != _space_name(name):
         chosen = _split_names(frame, space)
     space = f"columns {', '.join(chosen)} of {name}" if chosen else _space_name(name)
-    numbers, column_notes = _number_columns(frame, where, chosen, ids)
+    wanted = list(frame.columns) if are_measures and chosen is None else chosen
+    numbers, column_notes = _number_columns(frame, where, wanted, ids)
     metadata = _metadata(frame, numbers)
     columns, raw, empty_notes = _filled(numbers, where)
     if left_out is not None:

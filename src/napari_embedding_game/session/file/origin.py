@@ -16,7 +16,7 @@ from napari_embedding_game.data import samples
 from napari_embedding_game.data.dataset import Dataset, source_sha256
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.table_files import read_frame
-from napari_embedding_game.data.formats.tables import KnownRows
+from napari_embedding_game.data.formats.tables import TRANSPOSED, KnownRows
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.readers import can_read, is_table, spaces
 from napari_embedding_game.data.reading_process import read_apart
@@ -214,6 +214,8 @@ def _readings(
     if origin.columns and recipe is None:
         options.append({"columns": origin.columns, "space": _in(space, known)})
     options += [{}, {"duplicates": "drop"}]
+    if origin.provenance.get(TRANSPOSED):
+        options = [{**one, "transposed": True} for one in options]
     if is_table(path) and not kept.all():
         # Rows about the background were not standardised with.
         frame = yield from read_apart(path, read_frame)

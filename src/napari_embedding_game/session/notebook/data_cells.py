@@ -19,6 +19,7 @@ from napari_embedding_game.data.formats.anndata_parts import (
     GENES_OF_RAW,
     RAW_HOLDS_COUNTS,
 )
+from napari_embedding_game.data.formats.tables import TRANSPOSED
 from napari_embedding_game.data.readers import is_table
 from napari_embedding_game.session.maps import PART
 from napari_embedding_game.session.notebook.draft import (
@@ -122,9 +123,11 @@ def _is_read_again(dataset: Dataset, recipe: Any) -> bool:
         return False  # columns were standardised without the rows of the background
     if recipe is None or not source.exists():
         return True
-    from napari_embedding_game.data.readers import columns
+    from napari_embedding_game.data.readers import columns, spaces
 
     space = str(recipe["space"])
+    if dataset.provenance.get(TRANSPOSED):
+        return space in spaces(source)
     is_of_raw = any(note.startswith(GENES_OF_RAW) for note in dataset.notes)
     has_genes = not space.startswith("obsm") and not is_of_raw
     return has_genes and len(columns(source, space)) == _n_genes(dataset, recipe)
@@ -253,6 +256,11 @@ def _options(dataset: Dataset, recipe: Any) -> dict[str, Any]:
     space = _space_read(dataset)
     options: dict[str, Any] = {}
     known = spaces(dataset.source) if dataset.source.exists() else []
+    if dataset.provenance.get(TRANSPOSED):
+        options["transposed"] = True
+        if space not in known:  # but some of its columns
+            options["columns"] = list(dataset.var_names)
+        known = []
     if space in known[1:] or space == OBS:
         options["space"] = space
     offered = columns(dataset.source, options.get("space")) if known else []

@@ -14,6 +14,7 @@ from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.images.measure import FirstAxis
 from napari_embedding_game.data.images.table_join import JoinRequest
 from napari_embedding_game.data.raw_counts import counts_advice
@@ -349,6 +350,8 @@ class DataControls(ControlsSection):
             tooltip="Map the complete rows only; the others stay in the saved file, "
             "unassigned.",
         )
+        self.genes_in_rows = text_label(role="warning")
+        self.transpose = PushButton(text="Transpose")
         self.recovery_banner = RecoveryBanner(self._session)
         self.way = Breadcrumb(self._session, self._maps)
         self.recipe = RecipePanel()
@@ -402,6 +405,8 @@ class DataControls(ControlsSection):
         self.column.addLayout(self._form)
         for widget in (self.notes, self.join, self.stale, self.relink, self.trouble):
             self.column.addWidget(widget)
+        self.column.addWidget(self.genes_in_rows)
+        self.column.addWidget(self.transpose.native)
         self.column.addWidget(self.drop.native)
         for panel in (self.recipe, self.columns, self.measure):
             self.column.addWidget(panel)
@@ -413,6 +418,7 @@ class DataControls(ControlsSection):
         self._offer_spaces([])
         self._offer_batches(())
         self.drop.native.hide()
+        self.transpose.native.hide()
         self.trouble.hide()
 
     def _progress_row(self) -> QWidget:
@@ -437,6 +443,7 @@ class DataControls(ControlsSection):
         self.batches.changed.connect(self._on_batches)
         self.columns.once.changed.connect(self._on_once)
         self.drop.changed.connect(self._on_drop)
+        self.transpose.changed.connect(self._on_transpose)
         self.recipe.wanted.connect(self._on_recipe)
         self.columns.wanted.connect(lambda names: self._reload(columns=names))
         self.join.wanted.connect(self._join_again)
@@ -538,6 +545,13 @@ class DataControls(ControlsSection):
     def _on_drop(self, drops: bool) -> None:
         self._reload(missing="drop" if drops else "error")
 
+    def _on_transpose(self) -> None:
+        turned = not self._loading.options.transposed
+        # Other rows have other columns, and other counts.
+        self._reload(
+            transposed=turned, space=None, columns=None, recipe=None, batch_key=None
+        )
+
     def _on_once(self, leaves_out: bool) -> None:
         self._reload(duplicates="drop" if leaves_out else "keep")
 
@@ -565,14 +579,15 @@ class DataControls(ControlsSection):
         if loaded.is_counts:  # the offer below says it better
             advice = counts_advice(dataset.X, dataset.space)
             self._show_notes([note for note in dataset.notes if note not in advice])
+        asks = self._offer_to_transpose(loaded)
         self.recipe.show_for(
-            is_counts=loaded.is_counts,
+            is_counts=loaded.is_counts and not asks,
             applied=options.recipe,
             batch_columns=loaded.batch_columns,
             quality=loaded.quality,
             n_doublets=_n_doublets(dataset),
         )
-        self.preparation_offered.emit(self.recipe.is_offered)
+        self.preparation_offered.emit(self.recipe.is_offered or asks)
         mixed = options.batch_key
         if options.recipe is not None:
             mixed = options.recipe.batch_key
@@ -581,6 +596,18 @@ class DataControls(ControlsSection):
         columns = () if options.recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
         self.columns.offer_once(loaded.counts_twice, options.duplicates == "drop")
+
+    def _offer_to_transpose(self, loaded: LoadResult) -> bool:
+        """Ask whether genes in rows are to be columns; return whether that is open."""
+        is_turned = self._loading.options.transposed
+        asks = loaded.has_genes_in_rows and not is_turned
+        told = GENES_IN_ROWS.format(loaded.dataset.name) if asks else ""
+        show_text(self.genes_in_rows, told)
+        self._show_notes([note for note in loaded.dataset.notes if note != told])
+        self.transpose.text = "Transpose back" if is_turned else "Transpose"
+        self.transpose.native.setVisible(asks or is_turned)
+        set_role(self.transpose.native, "main" if asks else "")
+        return asks
 
     def _set_drop(self, drops: bool) -> None:
         with self.drop.changed.blocked():

@@ -51,7 +51,7 @@ CARRIED_TIP = (
 )
 STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run, and watch the map form."
-PREPARE_FIRST = "Prepare the counts first, above."
+PREPARE_FIRST = "Prepare the data first, above."
 READING = "Other data are being read: Run waits for them."
 
 
