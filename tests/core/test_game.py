@@ -17,7 +17,6 @@ from napari_embedding_game.core.types import (
     GameSettings,
     HandForces,
     LandmarkEdit,
-    Shake,
 )
 
 SHORT = GameSettings(strength=300.0, max_iter=60, n_landmarks=20)
@@ -146,13 +145,10 @@ def test_whoever_asks_for_the_energy_leaves_the_game_as_it_is(problem, approxima
         lambda game, settings: game.steps(steered(settings, strength=50.0)),
         lambda game, settings: game.steps(steered(settings, n_landmarks=7)),
         lambda game, settings: game.take_forces(
-            HandForces(shakes=(Shake(rows=np.arange(300), size=1.0, seed=0),))
-        ),
-        lambda game, settings: game.take_forces(
             HandForces(edits=(LandmarkEdit(removed=(1, 2), added=((9.0, 9.0),)),))
         ),
     ],
-    ids=["strength", "landmarks", "shake", "edit"],
+    ids=["strength", "landmarks", "edit"],
 )
 def test_the_energy_is_told_anew_after_a_hand_or_a_setting(problem, change):
     game, settings = game_under(problem)

@@ -6,7 +6,6 @@ import torch
 
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.hand_forces import (
-    APART,
     FASTEST,
     STIFFNESS,
     AppliedForces,
@@ -21,8 +20,6 @@ from napari_embedding_game.core.types import (
     Hold,
     LandmarkEdit,
     LandmarkHold,
-    PairSpring,
-    Shake,
     Spring,
     StartSettings,
     Steer,
@@ -79,46 +76,6 @@ def test_held_points_stay_and_have_no_velocity(y):
     assert velocity.sum() == 20
 
 
-@pytest.mark.parametrize("is_link", [True, False])
-def test_sets_are_linked_until_they_touch_and_torn_until_there_is_a_gap(y, is_link):
-    one, other = np.arange(4), np.arange(4, 10)
-    y[2:8] += 80.0 if is_link else 0.0  # points 4 to 9 of the data
-    center = y[2:].double().mean(dim=0)
-    pair = PairSpring(one=one, other=other, is_link=is_link)
-    touching = radius(y, torch.arange(8, 12)) + radius(y, torch.arange(2, 8))
-    forces = applied(y, pairs=(pair,))
-    untouched = y[:2].clone()
-    for _ in range(2000):
-        forces.move(y, None)
-    distance = torch.linalg.vector_norm(y[8:].mean(dim=0) - y[2:8].mean(dim=0))
-    expected = touching if is_link else APART * touching
-    assert float(distance) == pytest.approx(expected, rel=0.02)
-    assert torch.equal(y[:2], untouched)
-    # Their common middle stays: the smaller set goes farther.
-    assert torch.allclose(y[2:].double().mean(dim=0), center, atol=1e-2)
-
-
-def test_two_sets_in_one_place_are_torn_apart_too():
-    y = torch.zeros(12, 2)
-    pair = PairSpring(one=np.arange(6), other=np.arange(6, 12), is_link=False)
-    forces = applied(y, pairs=(pair,))
-    for _ in range(50):
-        forces.move(y, None)
-    assert torch.isfinite(y).all()
-    assert float(y[0, 0] - y[11, 0]) != 0
-
-
-def test_a_shake_happens_once_and_is_seeded(y):
-    before = y.clone()
-    shake = Shake(rows=np.array([1, 2]), size=0.5, seed=7)
-    forces = applied(y, shakes=(shake,))
-    noise = np.random.default_rng(7).normal(0.0, 0.5, (2, 2))
-    assert np.allclose(y[[10, 9]] - before[[10, 9]], noise, atol=1e-5)
-    once = y.clone()
-    forces.move(y, None)
-    assert torch.equal(y, once)
-
-
 @pytest.mark.parametrize(
     "forces",
     [
@@ -128,13 +85,12 @@ def test_a_shake_happens_once_and_is_seeded(y):
         {"springs": (Spring(rows=np.array([1]), place=(0.0, 0.0, 0.0)),)},
         {"holds": (Hold(rows=np.array([1]), places=np.full((1, 2), 1e9)),)},
         {"holds": (Hold(rows=np.array([1]), places=np.zeros((2, 2))),)},
-        {"shakes": (Shake(rows=np.array([1]), size=np.inf, seed=0),)},
-        {"shakes": (Shake(rows=np.array([], int), size=1.0, seed=0),)},
+        {"holds": (Hold(rows=np.array([], int), places=np.zeros((0, 2))),)},
     ],
 )
 def test_what_is_not_of_the_map_is_refused(y, forces):
     before = y.clone()
-    with pytest.raises(InputError, match=r"of this map|moved to places|shaken"):
+    with pytest.raises(InputError, match=r"of this map|moved to places"):
         applied(y, **forces)
     assert torch.equal(y, before)
 
@@ -195,8 +151,7 @@ def test_held_points_stay_to_the_bit_while_the_others_play_on(n_components):
     playing, before = played(n_components)
     rows = np.arange(0, 240, 7)
     hold = Hold(rows=rows, places=before.embedding[rows])
-    shake = Shake(rows=np.arange(100), size=3.0, seed=1)
-    forces = HandForces(holds=(hold,), shakes=(shake,))
+    forces = HandForces(holds=(hold,))
     stronger = GameSettings(strength=2000.0)
     after = to_the_end(playing, Steer(game=stronger, forces=forces))
     assert np.array_equal(after.embedding[rows], before.embedding[rows])

@@ -15,7 +15,6 @@ from napari_embedding_game.core.types import (
     GameSettings,
     HandForces,
     Hold,
-    PairSpring,
     Spring,
     StartSettings,
     WarmStart,
@@ -140,7 +139,6 @@ def test_what_a_hand_holds_and_how_landmarks_merge_take_memory(make_snapshot, en
     forces = HandForces(
         holds=(Hold(rows=rows, places=places),),
         springs=(Spring(rows=rows, place=(0.0, 0.0)),),
-        pairs=(PairSpring(one=rows[:3].copy(), other=rows[5:9].copy(), is_link=True),),
     )
     forced = (Forced(iteration=3, forces=forces),)
     merging = engine.merging(None, make_snapshot().labels, 4, None)
@@ -150,7 +148,7 @@ def test_what_a_hand_holds_and_how_landmarks_merge_take_memory(make_snapshot, en
     plain = timeline.n_bytes
     record = RunRecord(start=START, game=GAME, n_iter=9, forced=forced)
     timeline.add("held", "hand", shot, START, GAME, record=record, merging=merging)
-    held = rows.nbytes + places.nbytes + 3 * 8 + 4 * 8  # shared rows count once
+    held = rows.nbytes + places.nbytes  # shared rows count once
     merged = sum(array.nbytes for array in merging.arrays)
     assert merged > 0
     assert timeline.n_bytes == plain + held + merged

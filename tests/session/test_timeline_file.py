@@ -28,7 +28,7 @@ def play(session, run):
             break
         if steers:
             session.settings.strength, steers = 400.0, False
-            session.hand.shake(np.arange(20))
+            session.hand.hold(np.arange(20))
 
 
 @pytest.fixture(scope="module")

@@ -643,14 +643,8 @@ def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):
     QTest.mouseClick(hand.buttons["hold"].native, Qt.MouseButton.LeftButton)
     assert hand.told.text() == "By hand: 5 points held."
     qtbot.waitUntil(lambda: len(session.run.forced) == 1)
-    session.selection.select_points(np.arange(10, 20))
-    QTest.mouseClick(hand.buttons["link"].native, Qt.MouseButton.LeftButton)
-    assert "Select the second" in hand.told.text()
-    session.selection.select_points(np.arange(20, 30))
-    QTest.mouseClick(hand.buttons["link"].native, Qt.MouseButton.LeftButton)
-    assert hand.told.text() == "By hand: 5 points held, 1 link."
     session.selection.clear()
-    assert not hand.buttons["link"].enabled
+    assert not hand.buttons["hold"].enabled
     QTest.mouseClick(hand.buttons["let go"].native, Qt.MouseButton.LeftButton)
     assert hand.told.text() == ""
     session.settings.method = "pca"

@@ -139,18 +139,6 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PairSpring:
-    """A spring between the middles of two sets of points."""
-
-    one: IntArray
-    """(m,) points of one set."""
-    other: IntArray
-    """(k,) points of the other, none of them in both."""
-    is_link: bool
-    """Whether it draws them together until they touch, or pushes them apart."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LandmarkHold:
     """A landmark that is held at a place."""
 
@@ -177,34 +165,20 @@ class LandmarkEdit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Shake:
-    """Points that are moved at random, once."""
-
-    rows: IntArray
-    """(m,) the points."""
-    size: float
-    """Standard deviation along each axis, in units of the map."""
-    seed: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HandForces:
     """All that a person does to points of the map at one time, besides settings.
 
-    Never edited.  Shakes and edits happen once, when they are taken up; all else acts
-    in every iteration until other forces are taken up.
+    Never edited.  Edits happen once, when they are taken up; all else acts in every
+    iteration until other forces are taken up.
     """
 
     springs: tuple[Spring, ...] = ()
     holds: tuple[Hold, ...] = ()
-    pairs: tuple[PairSpring, ...] = ()
-    shakes: tuple[Shake, ...] = ()
     landmarks: tuple[LandmarkHold, ...] = ()
     edits: tuple[LandmarkEdit, ...] = ()
 
     def __bool__(self) -> bool:
-        lasting = self.springs or self.holds or self.pairs or self.landmarks
-        return bool(lasting or self.shakes or self.edits)
+        return bool(self.springs or self.holds or self.landmarks or self.edits)
 
 
 NO_FORCES = HandForces()

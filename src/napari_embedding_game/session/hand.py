@@ -25,8 +25,6 @@ from napari_embedding_game.core.types import (
     Hold,
     LandmarkEdit,
     LandmarkHold,
-    PairSpring,
-    Shake,
     Snapshot,
     Spring,
 )
@@ -38,12 +36,10 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
 Rows = NDArray[np.integer]
-HandAction = Literal["hold", "let go", "link", "tear", "shake"]
-SHAKEN = 0.15
-"""How far points are shaken, as a share of the map's radius."""
+HandAction = Literal["hold", "let go"]
 FARTHEST = 1e5
 """Largest coordinate that a cluster is dragged to, well on the map of a game."""
-NOTHING_HELD = "Nothing is held, linked or torn apart by hand."
+NOTHING_HELD = "Nothing is held by hand."
 
 
 @dataclass
@@ -71,12 +67,9 @@ class Hand:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.forces = NO_FORCES
-        """What acts at present; without shakes, which happen once."""
-        self.first: Rows | None = None
-        """The first of two sets, while the second is still to be chosen."""
+        """What acts at present."""
         self._drag: _Drag | None = None
         self._landmark: tuple[Run, int] | None = None
-        self._n_shakes = 0
         self._refusal = ""
 
     # A cluster at the mouse, while the game runs
@@ -276,9 +269,6 @@ class Hand:
     def act(self, action: HandAction) -> Run | None:
         """Do to the selected points what a button says.
 
-        Two sets are the two selected clusters, or what is selected now and what was
-        when the same was asked before.
-
         Returns
         -------
         Run or None
@@ -290,31 +280,9 @@ class Hand:
             As the method of the action does.
         """
         rows = self._session.selection.rows
-        if action in ("link", "tear"):
-            return self._act_on_two(action)
-        self._await(None)
         if action == "let go":
             return self.let_go(rows if len(rows) else None)
-        return self.hold(rows) if action == "hold" else self.shake(rows)
-
-    def _act_on_two(self, action: HandAction) -> Run | None:
-        selection = self._session.selection
-        two, rows, first = selection.clusters, selection.rows, self.first
-        do = self.link if action == "link" else self.tear
-        if len(two) == 2:
-            clustering = self._session.clusters.clustering
-            self._await(None)
-            return do(clustering.rows(two[0]), clustering.rows(two[1]))
-        if first is not None and len(rows) and not np.array_equal(first, rows):
-            self._await(None)
-            return do(first, rows)
-        self._check(rows)
-        self._await(rows)
-        return None
-
-    def _await(self, first: Rows | None) -> None:
-        self.first, self._refusal = first, ""
-        self.changed.emit()
+        return self.hold(rows)
 
     def hold(self, rows: Rows) -> Run | None:
         """Hold points where they are.
@@ -335,7 +303,7 @@ class Hand:
         return self._apply(f"{_points(rows)} held", replace(self.forces, holds=holds))
 
     def let_go(self, rows: Rows | None = None) -> Run | None:
-        """Let go of points: what holds, draws, links or tears them acts no more.
+        """Let go of points: what holds or draws them acts no more.
 
         Parameters
         ----------
@@ -350,11 +318,9 @@ class Hand:
         is_all = rows is None
         if rows is None:
             rows = np.arange(len(self._snapshot().embedding))
-        pairs = self.forces.pairs
         forces = replace(
             self._without_springs(rows),
             holds=_without(self.forces.holds, rows),
-            pairs=tuple(p for p in pairs if not _meet(p, rows)),
             landmarks=() if is_all else self.forces.landmarks,
         )
         if not (self.acts_on(rows) or (is_all and self.forces.landmarks)):
@@ -366,23 +332,6 @@ class Hand:
             )
         return self._apply(f"{_points(rows)} let go", forces)
 
-    def link(self, one: Rows, other: Rows) -> Run | None:
-        """Draw two sets of points together until they touch."""
-        return self._pair(one, other, is_link=True)
-
-    def tear(self, one: Rows, other: Rows) -> Run | None:
-        """Push two sets of points apart."""
-        return self._pair(one, other, is_link=False)
-
-    def shake(self, rows: Rows) -> Run | None:
-        """Move points at random, so that they look for a better place."""
-        snapshot = self._check(rows)
-        map_radius = float(snapshot.embedding.std(axis=0, dtype=float).max())
-        self._n_shakes += 1
-        seed = self._session.settings.random_state + self._n_shakes
-        shake = Shake(rows=rows, size=min(SHAKEN * map_radius, FARTHEST), seed=seed)
-        return self._apply(f"{_points(rows)} shaken", self.forces, (shake,))
-
     def refuse(self, reason: str) -> None:
         """Tell why something was not done, until something is.
 
@@ -393,44 +342,33 @@ class Hand:
         self.changed.emit()
 
     def told(self) -> str:
-        """Return in a sentence what acts on the map, or what is to be chosen next.
-
-        Or why the last thing was not done.
-        """
+        """Return in a sentence what acts on the map, or why something was not done."""
         if self._refusal:
             return self._refusal
-        if self.first is not None:
-            return (
-                f"First group: {_points(self.first)}. Select the second, and press the "
-                "same button again."
-            )
         forces = self.forces
         counts = (
             (sum(len(hold.rows) for hold in forces.holds), "point", "held"),
             (sum(s.is_pinned for s in forces.springs), "cluster", "pinned"),
             (sum(h.is_pinned for h in forces.landmarks), "landmark", "pinned"),
-            (sum(pair.is_link for pair in forces.pairs), "link", ""),
-            (sum(not pair.is_link for pair in forces.pairs), "tear", ""),
         )
         words = [
-            f"{n:,} {noun if n == 1 else noun + 's'} {state}".strip()
+            f"{n:,} {noun if n == 1 else noun + 's'} {state}"
             for n, noun, state in counts
             if n
         ]
         return f"By hand: {', '.join(words)}." if words else ""
 
     def acts_on(self, rows: Rows) -> bool:
-        """Return whether any of these points is held, drawn, linked or torn."""
+        """Return whether any of these points is held or drawn."""
         forces = self.forces
         sets = [*(s.rows for s in forces.springs), *(h.rows for h in forces.holds)]
-        sets += [part for p in forces.pairs for part in (p.one, p.other)]
         return any(bool(np.isin(one, rows).any()) for one in sets)
 
     # What the session says
 
     def clear(self) -> None:
         """Forget all: another map comes."""
-        self._drag = self.first = self._landmark = None
+        self._drag = self._landmark = None
         self._set(NO_FORCES)
 
     def restore(self, record: RunRecord | None) -> None:
@@ -440,9 +378,7 @@ class Hand:
         last = forced[-1].forces if forced else NO_FORCES
         pinned = tuple(spring for spring in last.springs if spring.is_pinned)
         landmarks = tuple(hold for hold in last.landmarks if hold.is_pinned)
-        self._set(
-            replace(last, springs=pinned, landmarks=landmarks, shakes=(), edits=())
-        )
+        self._set(replace(last, springs=pinned, landmarks=landmarks, edits=()))
 
     def move(self, rows: Rows, by: NDArray[np.floating]) -> None:
         """Let what holds these points hold them at places moved by ``by`` (d,)."""
@@ -460,21 +396,6 @@ class Hand:
         self._set(replace(self.forces, holds=tuple(holds), springs=springs))
 
     # Inside
-
-    def _pair(self, one: Rows, other: Rows, *, is_link: bool) -> Run | None:
-        other = np.setdiff1d(other, one)
-        if not (len(one) and len(other)):
-            raise DataError(
-                "Two sets of points are needed, and the second has no point of its "
-                "own: choose two clusters, one with Ctrl held."
-            )
-        self._check(one)
-        pairs = tuple(
-            p for p in self.forces.pairs if not (_meet(p, one) and _meet(p, other))
-        )
-        pair = PairSpring(one=one, other=other, is_link=is_link)
-        label = "Two groups linked" if is_link else "Two groups torn apart"
-        return self._apply(label, replace(self.forces, pairs=(*pairs, pair)))
 
     def _with_spring(self, drag: _Drag, *, is_pinned: bool) -> HandForces:
         forces = self._without_springs(drag.rows)
@@ -510,25 +431,21 @@ class Hand:
         check_hand(session.steered)
         return run, snapshot
 
-    def _apply(
-        self, label: str, forces: HandForces, shakes: tuple[Shake, ...] = ()
-    ) -> Run | None:
+    def _apply(self, label: str, forces: HandForces) -> Run | None:
         session = self._session
         if session.run is not None and session.plays(session.run):
             run, _ = self._running()
             session.mark(label)
-            self._tell(run, forces, shakes)
+            self._tell(run, forces)
             return None
         check_hand(session.settings.game())
         run = session.play_on(label)
-        self._tell(run, forces, shakes)
+        self._tell(run, forces)
         return run
 
-    def _tell(
-        self, run: Run, forces: HandForces, shakes: tuple[Shake, ...] = ()
-    ) -> None:
+    def _tell(self, run: Run, forces: HandForces) -> None:
         self._set(forces)
-        run.force(replace(forces, shakes=shakes))
+        run.force(forces)
 
     def _set(self, forces: HandForces) -> None:
         if forces is not self.forces or self._refusal:
@@ -546,11 +463,6 @@ def _without(holds: Iterable[Hold], rows: Rows) -> tuple[Hold, ...]:
         elif stays.any():
             left.append(Hold(rows=hold.rows[stays], places=hold.places[stays]))
     return tuple(left)
-
-
-def _meet(pair: PairSpring, rows: Rows) -> bool:
-    """Return whether any of the points is linked or torn."""
-    return bool(np.isin(pair.one, rows).any() or np.isin(pair.other, rows).any())
 
 
 def _points(rows: Rows) -> str:

@@ -23,7 +23,6 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import (
     HandForces,
     LandmarkEdit,
-    PairSpring,
     Spring,
 )
 
@@ -35,9 +34,6 @@ enough: a class of digits that is dragged by a radius loses 0.003 of its neighbo
 recall, 0.025 where it may go four times as fast (``benchmarks/hand_forces.py``,
 b9dd4b2).
 """
-APART = 2.5
-"""Distance of the middles of two sets that are torn apart, where 1 is that at which
-they touch."""
 FARTHEST = 1e6
 """Largest coordinate that points can be brought to: that of a game's map."""
 
@@ -50,7 +46,7 @@ class AppliedForces:
     forces : HandForces
         By rows of the data.
     y : (N, d) tensor
-        The points now; the shakes move them.
+        The points now.
     places : (N,) int array
         Row of ``y`` of each point of the data.
     n_left : int
@@ -71,7 +67,6 @@ class AppliedForces:
         self._usual = FASTEST * radius(y)
         self._hurry = 3.0 / max(n_left, 3)
         self._springs = [self._spring(spring, y) for spring in forces.springs]
-        self._pairs = [self._pair(pair, y) for pair in forces.pairs]
         self._holds = [
             (self._rows(hold.rows), self._positions(hold.places, len(hold.rows)))
             for hold in forces.holds
@@ -80,8 +75,6 @@ class AppliedForces:
             (hold.number, self._positions([hold.place], 1)[0])
             for hold in forces.landmarks
         ]
-        for shake in forces.shakes:
-            self._shake(self._rows(shake.rows), shake.size, shake.seed, y)
 
     @torch.no_grad()
     def move(self, y: Tensor, velocity: Tensor | None) -> None:
@@ -97,8 +90,6 @@ class AppliedForces:
         for rows, target, fastest in self._springs:
             way = target - _middle(y, rows)
             y[rows] += self._step(way, fastest)
-        for one, other, distance, is_link in self._pairs:
-            self._part(y, one, other, distance, is_link)
         for rows, places in self._holds:
             y[rows] = places
             if velocity is not None:
@@ -127,43 +118,9 @@ class AppliedForces:
         share = min(STIFFNESS, fastest / max(_length(way), 1e-30))
         return (share * way).to(self._dtype)
 
-    def _part(
-        self, y: Tensor, one: Tensor, other: Tensor, distance: float, is_link: bool
-    ) -> None:
-        """Bring the middles of two sets nearer to a distance; the smaller moves more.
-
-        What lies as near, or as far, as it should is left alone.
-        """
-        way = _middle(y, other) - _middle(y, one)
-        length = _length(way)
-        if (length <= distance) == is_link:
-            return
-        if length < 1e-6 * distance:  # no direction is better than another
-            way = torch.zeros_like(way)
-            way[0] = length = 1e-6 * distance
-        step = self._step(way * (1.0 - distance / length), self._fastest(distance))
-        share = len(other) / (len(one) + len(other))
-        y[one] += share * step
-        y[other] -= (1.0 - share) * step
-
     def _fastest(self, length: float) -> float:
         """Return the longest way in an iteration, where so long a way is to be gone."""
         return max(self._usual, self._hurry * length)
-
-    @torch.no_grad()
-    def _shake(self, rows: Tensor, size: float, seed: int, y: Tensor) -> None:
-        if not 0 <= size <= FARTHEST:
-            raise InputError(f"Points are shaken by 0 to {FARTHEST:g}, not {size}.")
-        noise = np.random.default_rng(seed).normal(0.0, size, (len(rows), self._d))
-        if not y[:, -1].any():  # a line, which is played in the plane
-            noise[:, -1] = 0.0
-        y[rows] += torch.as_tensor(noise, dtype=self._dtype, device=self._device)
-
-    def _pair(self, pair: PairSpring, y: Tensor) -> tuple[Tensor, Tensor, float, bool]:
-        one, other = self._rows(pair.one), self._rows(pair.other)
-        touching = radius(y, one) + radius(y, other)
-        distance = touching * (1.0 if pair.is_link else APART)
-        return one, other, distance, pair.is_link
 
     def _rows(self, rows: NDArray[np.integer]) -> Tensor:
         rows = np.asarray(rows)
@@ -215,12 +172,12 @@ def edited(z: Tensor, edit: LandmarkEdit) -> tuple[Tensor, NDArray[np.intp]]:
     return torch.cat([stay, torch.as_tensor(places).to(z)]), kept
 
 
-def radius(y: Tensor, rows: Tensor | None = None) -> float:
+def radius(y: Tensor) -> float:
     """Return the root mean square distance of points from their middle; at least 1e-6.
 
     A millionth keeps points of one place from dividing by 0.
     """
-    points = _finest((y if rows is None else y[rows]).detach())
+    points = _finest(y.detach())
     away = points - points.mean(dim=0)
     return max(1e-6, math.sqrt(float((away * away).sum()) / len(points)))
 

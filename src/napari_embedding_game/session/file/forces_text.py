@@ -13,8 +13,6 @@ from napari_embedding_game.core.types import (
     Hold,
     LandmarkEdit,
     LandmarkHold,
-    PairSpring,
-    Shake,
     Spring,
 )
 from napari_embedding_game.session.run.record import Forced
@@ -27,24 +25,6 @@ class SpringText:
     rows: int
     place: tuple[float, ...]
     is_pinned: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairText:
-    """A :class:`PairSpring`."""
-
-    one: int
-    other: int
-    is_link: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShakeText:
-    """A :class:`Shake`."""
-
-    rows: int
-    size: float
-    seed: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +52,6 @@ class ForcedText:
     springs: tuple[SpringText, ...] = ()
     holds: tuple[int, ...] = ()
     """Each the number of a set of points that has places, too."""
-    pairs: tuple[PairText, ...] = ()
-    shakes: tuple[ShakeText, ...] = ()
     landmarks: tuple[LandmarkText, ...] = ()
     edits: tuple[EditText, ...] = ()
 
@@ -120,20 +98,6 @@ class ForcesWriter:
                 for spring in forces.springs
             ),
             holds=tuple(self._number(hold.rows, hold.places) for hold in forces.holds),
-            pairs=tuple(
-                PairText(
-                    one=self._number(pair.one),
-                    other=self._number(pair.other),
-                    is_link=pair.is_link,
-                )
-                for pair in forces.pairs
-            ),
-            shakes=tuple(
-                ShakeText(
-                    rows=self._number(shake.rows), size=shake.size, seed=shake.seed
-                )
-                for shake in forces.shakes
-            ),
             landmarks=tuple(
                 LandmarkText(
                     number=hold.number,
@@ -202,7 +166,6 @@ class ForcesReader:
         places += [len(hold.place) for hold in text.landmarks]
         places += [len(place) for edit in text.edits for place in edit.added]
         self._expect(all(n == self._n_components for n in places))
-        self._expect(all(shake.seed >= 0 for shake in text.shakes))
         return HandForces(
             springs=tuple(
                 Spring(
@@ -215,18 +178,6 @@ class ForcesReader:
             holds=tuple(
                 Hold(rows=self._set(number), places=self._places[number])
                 for number in text.holds
-            ),
-            pairs=tuple(
-                PairSpring(
-                    one=self._set(pair.one),
-                    other=self._set(pair.other),
-                    is_link=pair.is_link,
-                )
-                for pair in text.pairs
-            ),
-            shakes=tuple(
-                Shake(rows=self._set(shake.rows), size=shake.size, seed=shake.seed)
-                for shake in text.shakes
             ),
             landmarks=tuple(
                 LandmarkHold(

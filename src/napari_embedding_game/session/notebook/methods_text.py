@@ -329,8 +329,6 @@ def _of_steering(record: RunRecord, paper: _Paper) -> list[str]:
 _HANDS: dict[str, Any] = {
     "clusters were drawn to a place": lambda one: bool(one.springs),
     "points were held in place": lambda one: bool(one.holds),
-    "groups were linked or torn apart": lambda one: bool(one.pairs),
-    "points were shaken": lambda one: bool(one.shakes),
     "landmarks were moved, added or removed": lambda one: bool(
         one.landmarks or one.edits
     ),

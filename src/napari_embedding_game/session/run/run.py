@@ -129,7 +129,7 @@ class Run:
     def force(self, forces: HandForces, game: GameSettings | None = None) -> None:
         """Play on under these forces of a hand from the next frame; the newest win.
 
-        Shakes and edits that were not taken up yet are not lost.
+        Edits that were not taken up yet are not lost.
 
         Parameters
         ----------
@@ -140,9 +140,7 @@ class Run:
         with self._turn:
             waiting = self._next_forces
             if waiting is not None:
-                shakes = waiting.shakes + forces.shakes
-                edits = waiting.edits + forces.edits
-                forces = replace(forces, shakes=shakes, edits=edits)
+                forces = replace(forces, edits=waiting.edits + forces.edits)
             self._next_forces = forces
             self._next_settings = game or self._next_settings
             self._turn.notify_all()

@@ -21,22 +21,8 @@ TOOLTIPS: dict[HandAction, tuple[str, str]] = {
     ),
     "let go": (
         "Let go",
-        "Free the selected points of all that holds, pins, links or tears them; with "
-        "nothing selected, all points.",
-    ),
-    "link": (
-        "Link",
-        "Draw two groups together until they touch: select two clusters with Ctrl, or "
-        "select one group, press Link, select the other and press Link again.",
-    ),
-    "tear": (
-        "Tear apart",
-        "Push two groups apart until there is a gap: select two clusters with Ctrl, or "
-        "one group after the other, pressing the button each time.",
-    ),
-    "shake": (
-        "Shake",
-        "Move the selected points at random, once, so that they find a better place.",
+        "Free the selected points of all that holds or pins them; with nothing "
+        "selected, all points.",
     ),
 }
 

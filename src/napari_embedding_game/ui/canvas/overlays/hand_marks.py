@@ -1,4 +1,4 @@
-"""Draw what a hand does to the map: pins, held points, links and tears."""
+"""Draw what a hand does to the map: pins and held points."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_HELD = 60
 
 
 class HandMarks(QObject):
-    """Shows what is dragged, pinned, held, linked and torn, while it is.
+    """Shows what is dragged, pinned and held, while it is.
 
     Parameters
     ----------
@@ -105,9 +105,6 @@ class HandMarks(QObject):
         for hold in forces.holds:
             some = hold.rows[:: max(1, len(hold.rows) // MOST_HELD)]
             _paint_held(painter, self._pixels(drawn, snapshot.embedding[some]), color)
-        for pair in forces.pairs:
-            ends = [_middle(snapshot, pair.one), _middle(snapshot, pair.other)]
-            _paint_pair(painter, self._pixels(drawn, ends), color, pair.is_link)
         pins = [np.array(h.place) for h in forces.landmarks if h.is_pinned]
         if pins:
             _paint_pins(painter, self._pixels(drawn, pins), color)
@@ -139,21 +136,6 @@ def _paint_held(painter: QPainter, pixels: list[QPointF], color: QColor) -> None
     painter.setBrush(Qt.BrushStyle.NoBrush)
     half = HELD / 2
     painter.drawRects([QRectF(p.x() - half, p.y() - half, HELD, HELD) for p in pixels])
-
-
-def _paint_pair(
-    painter: QPainter, pixels: list[QPointF], color: QColor, is_link: bool
-) -> None:
-    """Draw a line of a link, or the broken one of a tear."""
-    if len(pixels) < 2:
-        return
-    style = Qt.PenStyle.SolidLine if is_link else Qt.PenStyle.DashLine
-    painter.setPen(QPen(color, WIDTH, style))
-    painter.drawLine(*pixels)
-    painter.setBrush(color if is_link else Qt.BrushStyle.NoBrush)
-    painter.setPen(QPen(color, WIDTH))
-    for end in pixels:
-        painter.drawEllipse(end, PIN - 1, PIN - 1)
 
 
 def _paint_spring(
