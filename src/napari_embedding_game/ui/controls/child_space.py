@@ -10,6 +10,8 @@ from qtpy.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.reading_process import read_apart
+from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import (
@@ -21,7 +23,7 @@ from napari_embedding_game.session.sources import (
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.columns_panel import MOST, ColumnsPanel
 from napari_embedding_game.ui.style.form_widgets import add_row, form
-from napari_embedding_game.ui.tasks.worker import Worker
+from napari_embedding_game.ui.tasks.worker import StageWorker
 
 AS_HERE, CHOSEN = "As here", "Chosen columns …"
 
@@ -39,7 +41,7 @@ class ChildSpace(QWidget):
         super().__init__()
         self._session = session
         self._maps = maps
-        self._worker: Worker | None = None
+        self._worker: StageWorker | None = None
         self.source: Source | None = None
         """What is read where another space is chosen."""
         self._spaces: Sequence[str] = ()
@@ -105,7 +107,12 @@ class ChildSpace(QWidget):
         path = None if dataset is None else dataset.source
         if self.source is not None or path is None or not path.exists():
             return
-        self._worker = Worker(lambda: (readers.spaces(path), readers.columns(path)))
+
+        def look() -> Stages[tuple[list[str], list[str]]]:
+            spaces = yield from read_apart(path, readers.spaces)
+            return spaces, (yield from read_apart(path, readers.columns))
+
+        self._worker = StageWorker(look)
         self._worker.returned.connect(lambda found: self._on_looked(path, *found))
         self._worker.failed.connect(self._on_nothing)
         self._worker.begin()

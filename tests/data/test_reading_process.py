@@ -1,0 +1,48 @@
+"""The process that reads files: light, warm, and itself again after a mishap."""
+
+import os
+import signal
+
+import pytest
+
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.reading_process import begin_process, read_apart
+from napari_embedding_game.data.stages import finish
+
+
+def told(expression):
+    """Have the process work out an expression."""
+    return finish(read_apart(expression, eval))
+
+
+def test_it_stays_has_no_window_and_reads_where_its_user_is(tmp_path, monkeypatch):
+    begin_process()
+    process = told("__import__('os').getpid()")
+    assert process != os.getpid()
+    modules = set(told("list(__import__('sys').modules)"))
+    assert {"anndata", "h5py", "pandas"} <= modules
+    assert modules.isdisjoint({"qtpy", "napari", "torch", "numba", "matplotlib"})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEEN_THERE", "yes")
+    assert told("__import__('os').getcwd()") == str(tmp_path)
+    assert told("__import__('os').environ['SEEN_THERE']") == "yes"
+    print_there = "print('to nobody') or 5"
+    assert told(print_there) == 5
+    with pytest.raises(ZeroDivisionError):
+        told("1 / 0")
+    assert told("__import__('os').getpid()") == process
+
+
+def test_a_new_one_comes_where_it_was_ended():
+    process = told("__import__('os').getpid()")
+    with pytest.raises(DataError, match="broke off"):
+        told(f"__import__('os').kill({process}, {int(signal.SIGTERM)})")
+    reading = read_apart("while_it_sleeps = __import__('time').sleep(600)", exec)
+    next(reading)
+    reading.close()
+    assert told("__import__('os').getpid()") != process
+
+
+def test_what_cannot_come_back_is_an_error_and_no_silence():
+    with pytest.raises(Exception, match="pickle"):
+        told("lambda: 0")
