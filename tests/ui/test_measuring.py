@@ -1,5 +1,6 @@
 """From layers to objects as a person goes: menus, the layer list and the mouse."""
 
+import imageio.v3 as imageio
 import numpy as np
 import pandas as pd
 import pytest
@@ -91,6 +92,47 @@ def test_labels_below_0_do_not_disappear_without_a_word(viewer, dock, loading):
     viewer.add_labels(labels)
     assert len(loading(dock.data.measure.measure).obs) == 18
     assert "2 labels are below 0, which is background" in dock.data.notes.text()
+
+
+def test_a_mask_that_is_dropped_becomes_labels_by_a_click(
+    qtbot, viewer, dock, loading, person_at_the_window, tmp_path
+):
+    image, labels = field(0)
+    offer, files = dock.data.mask, {}
+    for name, pixels in {
+        "field.tif": image,
+        "nuclei.tif": np.round(100 * image).astype(np.uint8),  # no mask, a picture
+        "field_mask.tif": labels.astype(np.uint16),
+        "seg.png": np.uint8(255) * (labels > 0),
+    }.items():
+        files[name] = tmp_path / name
+        imageio.imwrite(files[name], pixels)
+
+    def drop(name):
+        person_at_the_window.drop_files(viewer, files[name])
+        qtbot.waitUntil(lambda: files[name].stem in viewer.layers)
+
+    drop("field.tif")
+    qtbot.waitUntil(offer.text.isVisible)
+    assert offer.text.text().startswith("To measure the objects of an image, open")
+    drop("nuclei.tif")
+    drop("field_mask.tif")
+    qtbot.waitUntil(offer.use.native.isVisible)
+    assert offer.use.text == "Use 'field_mask' as labels"
+    assert offer.use.native.property("role") == "main"  # what is to be pressed next
+    QTest.mouseClick(offer.use.native, Qt.MouseButton.LeftButton)
+    np.testing.assert_array_equal(viewer.layers["field_mask"].data, labels)
+    assert not offer.isVisible()
+    dataset = loading(dock.data.measure.measure)
+    assert dataset.obs["label"].tolist() == np.unique(labels)[1:].tolist()
+    np.testing.assert_allclose(measured(dataset), means(image, labels), rtol=1e-5)
+    drop("seg.png")
+    qtbot.waitUntil(offer.use.native.isVisible)
+    QTest.mouseClick(offer.use.native, Qt.MouseButton.LeftButton)
+    assert offer.text.text().startswith("All objects of 'seg' had one value: parts")
+    numbers = viewer.layers["seg"].data
+    assert len(np.unique(numbers[labels > 0])) == 20
+    assert not numbers[labels == 0].any()
 
 
 def test_masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):

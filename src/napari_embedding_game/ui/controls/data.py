@@ -56,6 +56,7 @@ from napari_embedding_game.ui.images.linked_layers import (
     Table,
     finest,
 )
+from napari_embedding_game.ui.images.mask_offer import MaskOffer
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel, measured_source
 from napari_embedding_game.ui.images.relink_panel import RelinkPanel
 from napari_embedding_game.ui.images.stale_labels import StaleLabels
@@ -357,6 +358,7 @@ class DataControls(ControlsSection):
         self.recipe = RecipePanel()
         self.columns = ColumnsPanel()
         self.join = JoinPanel(self._viewer)
+        self.mask = MaskOffer(self._viewer, self._session)
         self.measure = MeasurePanel(self._viewer)
         self.stale = StaleLabels(self._linked_layers)
         self.relink = RelinkPanel()
@@ -408,7 +410,7 @@ class DataControls(ControlsSection):
         self.column.addWidget(self.genes_in_rows)
         self.column.addWidget(self.transpose.native)
         self.column.addWidget(self.drop.native)
-        for panel in (self.recipe, self.columns, self.measure):
+        for panel in (self.recipe, self.columns, self.mask, self.measure):
             self.column.addWidget(panel)
         buttons = QHBoxLayout()
         buttons.setSpacing(4)
@@ -449,6 +451,7 @@ class DataControls(ControlsSection):
         self.join.wanted.connect(self._join_again)
         self.measure.wanted.connect(self.load_requested)
         self.measure.offered.connect(self._mark_next)
+        self.mask.changed.connect(self._mark_next)
         self.measure.images.ticked.connect(self._on_image_ticked)
         self.stale.wanted.connect(self._read_labels_again)
         self.relink.image_found.connect(self.image_found)
@@ -458,7 +461,12 @@ class DataControls(ControlsSection):
         self._connections.connect(self._session.dataset_changed, self._show)
         self._connections.connect(self._loading.changed, self.go_back)
         self._connections.add(
-            self.join, self.measure, self.stale, self.way, self.recovery_banner
+            self.join,
+            self.mask,
+            self.measure,
+            self.stale,
+            self.way,
+            self.recovery_banner,
         )
 
     # Asking
@@ -640,7 +648,8 @@ class DataControls(ControlsSection):
         is_first = self._session.dataset is None
         can_measure = not self.measure.isHidden()
         for button, is_next in (
-            (self.open_button, is_first and not can_measure),
+            (self.open_button, is_first and not (can_measure or self.mask.has_mask)),
+            (self.mask.use, is_first and not can_measure and self.mask.has_mask),
             (self.measure.measure, is_first and can_measure),
         ):
             set_role(button.native, "main" if is_next else "")

@@ -32,6 +32,7 @@ from napari_embedding_game.ui.images.linked_layers import (
     record_of,
     show_pictures,
 )
+from napari_embedding_game.ui.images.mask_offer import use_as_labels
 from napari_embedding_game.ui.images.measure_panel import OWN, is_labels, is_of_fields
 from napari_embedding_game.ui.tasks.late_errors import log_error
 from napari_embedding_game.ui.tasks.worker import StageWorker, Worker
@@ -301,14 +302,18 @@ class Relinker(QObject):
             elif one is lost[paths.index(path)]:  # several layers of one file
                 self._open({"path": path}, "image")
 
-    def _open(self, layer: Mapping[str, Any], kind: Any) -> None:
+    def _open(self, layer: Mapping[str, Any], kind: str) -> None:
         """Open the file of a layer, where there is one."""
         path, name = layer.get("path"), layer.get("name")
         if not isinstance(path, str) or not path or not Path(path).is_file():
             return
         options = {"name": name} if isinstance(name, str) else {}
         try:
-            self._viewer.open(path, plugin="napari", layer_type=kind, **options)
+            opened = self._viewer.open(
+                path, plugin="napari", layer_type="image", **options
+            )
+            if kind == "labels":  # they may have been made of a mask
+                use_as_labels(self._viewer, opened[0])
         except Exception as error:  # whatever the reader raises: it stays missing
             log_error(f"{path} could not be opened again", error)
 
