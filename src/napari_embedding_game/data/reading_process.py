@@ -145,14 +145,14 @@ class _Process:
     def do(self, name: str, job: tuple[Any, ...]) -> Stages[_Message]:
         """Have a job done; return ("result", value) or ("error", exception)."""
         assert self._process.stdin is not None
-        seen = psutil.Process(self._process.pid)
-        before, check = _resident(seen), memory.check_of_taken(name, _most())
+        pid, check = self._process.pid, memory.check_of_taken(name, _most())
+        before = _resident(pid)
         with suppress(OSError):  # it has just ended, which the listener tells
             pickle.dump((job, dict(os.environ), _folder()), self._process.stdin)
             self._process.stdin.flush()
         stage = Stage(f"Reading {name}")
         while True:
-            check(_resident(seen) - before)
+            check(_resident(pid) - before)
             try:
                 kind, content = self._answers.get(timeout=LOOK_SECONDS)
             except Empty:
@@ -194,9 +194,9 @@ def _most() -> int:
     return 3 * memory.budget() // 2
 
 
-def _resident(process: psutil.Process) -> int:
-    with suppress(psutil.Error):
-        return int(process.memory_info().rss)
+def _resident(pid: int) -> int:
+    with suppress(psutil.Error):  # it has ended
+        return int(psutil.Process(pid).memory_info().rss)
     return 0
 
 
