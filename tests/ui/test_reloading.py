@@ -300,6 +300,7 @@ def test_genes_in_rows_are_asked_about_and_transposed(
     read(dock, qtbot, lambda: dock.choose(tmp_path / "matrix.csv"))
     asked, button = dock.data.genes_in_rows, dock.data.transpose
     assert "The rows of matrix.csv look like genes" in asked.text()
+    assert "look like genes" not in dock.data.notes.text()  # once is enough
     assert dock.data.recipe.isHidden()  # these are no cells to be prepared
     assert "above" in dock.run.stage.text()
     read(dock, qtbot, button.native.click)
@@ -308,6 +309,7 @@ def test_genes_in_rows_are_asked_about_and_transposed(
     assert session.dataset.var_names == tuple(genes)
     np.testing.assert_array_equal(session.dataset.X, counts.T)
     assert "without biotype" in dock.data.notes.text()
+    assert "pp.normalize_total" not in dock.data.notes.text()  # but offered
     assert not dock.data.recipe.isHidden()
     run(dock, qtbot, session)
 

@@ -584,10 +584,11 @@ class DataControls(ControlsSection):
         dataset, options = loaded.dataset, self._loading.options
         self._offer_spaces(list(loaded.spaces), options.space or dataset.space)
         self.drop.native.setVisible(self.drop.value)
-        if loaded.is_counts:  # the offer below says it better
-            advice = counts_advice(dataset.X, dataset.space)
-            self._show_notes([note for note in dataset.notes if note not in advice])
         asks = self._offer_to_transpose(loaded)
+        if loaded.is_counts or asks:  # the offers below say it better
+            better = counts_advice(dataset.X, dataset.space)
+            better.append(self.genes_in_rows.text())
+            self._show_notes([note for note in dataset.notes if note not in better])
         self.recipe.show_for(
             is_counts=loaded.is_counts and not asks,
             applied=options.recipe,
@@ -609,9 +610,10 @@ class DataControls(ControlsSection):
         """Ask whether genes in rows are to be columns; return whether that is open."""
         is_turned = self._loading.options.transposed
         asks = loaded.has_genes_in_rows and not is_turned
-        told = GENES_IN_ROWS.format(loaded.dataset.name) if asks else ""
-        show_text(self.genes_in_rows, told)
-        self._show_notes([note for note in loaded.dataset.notes if note != told])
+        show_text(
+            self.genes_in_rows,
+            GENES_IN_ROWS.format(loaded.dataset.name) if asks else "",
+        )
         self.transpose.text = "Transpose back" if is_turned else "Transpose"
         self.transpose.native.setVisible(asks or is_turned)
         set_role(self.transpose.native, "main" if asks else "")
