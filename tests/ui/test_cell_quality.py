@@ -6,9 +6,9 @@ import pytest
 from anndata import AnnData, read_h5ad
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QFileDialog, QPushButton
 
-from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.session.sources import FileSource, SampleSource
 from napari_embedding_game.ui.controls import cell_quality_panel
 from napari_embedding_game.ui.controls.cell_quality_panel import CellQualityPanel
 
@@ -147,6 +147,7 @@ def crowd(tmp_path):
     names = ["MT-CO1", *(f"g{i}" for i in range(199))]
     cells = AnnData(X.astype(np.float32), var=pd.DataFrame(index=names))
     cells.obs_names = [f"c{i}" for i in range(420)]
+    cells.obs["day"] = pd.Categorical(["one", "two"] * 210)
     cells.write_h5ad(tmp_path / "crowd.h5ad")
     return tmp_path / "crowd.h5ad"
 
@@ -191,6 +192,65 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
         "doublet (scrublet)": 413 - n,
         "more than 50 % mitochondrial counts": 7,
     }
+
+
+def test_a_session_brings_back_what_was_prepared_and_how(
+    dock, qtbot, load, crowd, play, monkeypatch, tmp_path
+):
+    load(FileSource(crowd))
+    panel, reading = dock.data.recipe, dock.controller.reading
+    panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
+    panel.quality.doublets.click()
+    with qtbot.waitSignal(reading.loaded, timeout=60_000):
+        panel.apply.native.click()
+    play()
+    session, maps = dock.workspace.session, dock.workspace.maps
+    before, told = session.dataset, panel.quality.state.text()
+    maps.embed(np.arange(len(before.obs)) < 100, "a part")
+    maps.back()
+    path = tmp_path / "work.zip"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *q: (str(path), ""))
+    with qtbot.waitSignal(dock.controller.writing.saved):
+        next(a for a in dock.run.save.menu.actions() if "ession" in a.text()).trigger()
+    load(SampleSource("digits"))
+
+    def again(*_, **__):
+        raise AssertionError("this was worked out before")
+
+    with monkeypatch.context() as context:
+        context.setattr("scanpy.pp.pca", again)
+        context.setattr("scanpy.pp.scrublet", again)
+        with qtbot.waitSignal(reading.loaded, timeout=60_000):
+            dock.data.choose_session()
+    dock.resize(380, 900)
+    dock.show()
+    np.testing.assert_array_equal(session.dataset.X, before.X)
+    pd.testing.assert_frame_equal(session.dataset.obs, before.obs)
+    assert session.dataset.notes == before.notes
+    np.testing.assert_array_equal(
+        session.dataset.projection.loadings, before.projection.loadings
+    )
+    assert panel.quality.isVisible()
+    assert panel.quality.state.text() == told
+    assert panel.apply.native.isVisible()
+    assert panel.apply.text == "Prepare again"
+    assert panel.batches.native.isVisible()
+    assert "day" in panel.batches.choices
+    buttons = dock.run.bar_below.findChildren(QPushButton)
+    shown = {button.text() for button in buttons if button.isVisible()}
+    stage = dock.run.stage.text()
+    assert {"Continue from here", "Restart"} <= shown
+    assert "Continue from here" in stage
+    assert "Restart" in stage
+    (part,) = (place.key for place in maps.places if place.key != maps.current)
+    maps.open(part)
+    np.testing.assert_array_equal(session.dataset.X, before.X[:100])
+    maps.back()
+    panel.numbers["n_comps"].value = 5
+    with qtbot.waitSignal(reading.loaded, timeout=60_000):
+        panel.apply.native.click()
+    assert session.dataset.X.shape == (len(before.obs), 5)
 
 
 def test_without_scikit_image_it_is_said(qtbot, monkeypatch):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import metadata
 
+import numpy as np
 import scipy.sparse as sp
 
 from napari_embedding_game.data.dataset import Dataset
@@ -18,6 +19,7 @@ from napari_embedding_game.data.harmony import (
     mixed_by_harmony,
     told_of_batches,
 )
+from napari_embedding_game.data.recipe import Prepared
 from napari_embedding_game.data.stages import Stages
 
 
@@ -27,7 +29,9 @@ def can_mix(dataset: Dataset) -> bool:
     return dataset.space.startswith("obsm[") and is_dense and dataset.X.shape[1] > 1
 
 
-def with_batches_mixed(dataset: Dataset, key: str) -> Stages[Dataset]:
+def with_batches_mixed(
+    dataset: Dataset, key: str, made: Prepared | None = None
+) -> Stages[Dataset]:
     """Return a dataset whose components have the batches of a column mixed.
 
     Parameters
@@ -36,6 +40,8 @@ def with_batches_mixed(dataset: Dataset, key: str) -> Stages[Dataset]:
         Of components that a file came with: :func:`can_mix`.
     key : str
         Column of its ``obs``.
+    made : Prepared, optional
+        What came of the same another time.
 
     Raises
     ------
@@ -48,7 +54,10 @@ def with_batches_mixed(dataset: Dataset, key: str) -> Stages[Dataset]:
             f"{dataset.space} of {dataset.name}: choose another space."
         )
     check_batches(dataset.obs, key, dataset.name)
-    mixed = yield from mixed_by_harmony(dataset.X, dataset.obs, key)
+    if made is not None and np.array_equal(made.kept, dataset.kept):
+        mixed = made.X
+    else:
+        mixed = yield from mixed_by_harmony(dataset.X, dataset.obs, key)
     return replace(
         dataset,
         X=mixed,

@@ -20,7 +20,7 @@ from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.reading_process import read_apart
-from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.recipe import Prepared, Recipe, apply_recipe
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.data.validation import Duplicates, Missing, Several
@@ -77,9 +77,12 @@ def load_with_choices(
     *,
     recipe: Recipe | None = None,
     batch_key: str | None = None,
+    made: Prepared | None = None,
     **options: Any,
 ) -> Stages[ReadResult]:
     """Do what :func:`load` does for a window, and tell what else is in the file.
+
+    What the recipe has `made` another time is not made again.
 
     The file is read in a process of its own, up to where genes can be read by column.
     What is made of it, and `rows` that were read before, are worked on here.
@@ -88,7 +91,7 @@ def load_with_choices(
         result = yield from read_stages(path, **options)
     else:
         result = yield from read_apart(path, read_with_genes, **options)
-    return (yield from prepared(result, recipe, batch_key))
+    return (yield from prepared(result, recipe, batch_key, made))
 
 
 def read_with_genes(path: str | Path, **options: Any) -> Stages[ReadResult]:
@@ -99,17 +102,22 @@ def read_with_genes(path: str | Path, **options: Any) -> Stages[ReadResult]:
 
 
 def prepared(
-    result: ReadResult, recipe: Recipe | None, batch_key: str | None = None
+    result: ReadResult,
+    recipe: Recipe | None,
+    batch_key: str | None = None,
+    made: Prepared | None = None,
 ) -> Stages[ReadResult]:
     """Apply the recipe, or mix batches, and tell of the quality of raw counts."""
     dataset = result.dataset
+    if made is not None and len(made.kept) != dataset.n_source_rows:
+        made = None
     if looks_like_counts(dataset):
         quality = cell_quality(dataset.X, dataset.var_names)
         result = replace(result, quality=quality)
     if recipe is not None:
-        dataset = yield from apply_recipe(dataset, recipe)
+        dataset = yield from apply_recipe(dataset, recipe, made)
     elif batch_key is not None:
-        dataset = yield from with_batches_mixed(dataset, batch_key)
+        dataset = yield from with_batches_mixed(dataset, batch_key, made)
     return replace(result, dataset=dataset)
 
 

@@ -97,7 +97,23 @@ class Recipe:
         )
 
 
-def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Dataset]:
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a recipe came to another time: its long steps need not be done again."""
+
+    kept: Any
+    """(n_source_rows,) bool, the rows that the map is made of"""
+    X: Any
+    """(n, C) float32, their components"""
+    projection: Projection | None = None
+    """None where batches were mixed in components that the file came with."""
+    doublet_scores: Any = None
+    """(n,) or None where doublets were not looked for"""
+
+
+def apply_recipe(
+    dataset: Dataset, recipe: Recipe | None = None, made: Prepared | None = None
+) -> Stages[Dataset]:
     """Make principal components of raw counts, in stages.
 
     Parameters
@@ -105,6 +121,8 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
     dataset : Dataset
         Its ``X`` holds raw counts; see :func:`looks_like_counts`.
     recipe : Recipe, optional
+    made : Prepared, optional
+        What came of the same another time; not used where other cells pass now.
 
     Returns
     -------
@@ -126,8 +144,10 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
     import scanpy as sc
 
     yield Stage("Filtering cells and genes")
-    chosen = yield from _choose_cells(dataset, recipe)
+    chosen = yield from _choose_cells(dataset, recipe, made)
     cells = chosen.kept
+    if made is not None and not np.array_equal(cells, made.kept[dataset.kept]):
+        return (yield from apply_recipe(dataset, recipe))
     adata, genes = _filtered(dataset, cells, recipe)
     if recipe.batch_key is not None:
         check_batches(dataset.obs[cells], recipe.batch_key, dataset.name)
@@ -136,35 +156,26 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
     yield Stage("Taking logarithms")
     _quiet(sc.pp.log1p, adata)
     adata.uns.clear()
-    lognorm = adata.X
-    yield Stage("Choosing the genes that vary most")
-    variable = _variable_genes(adata, recipe, dataset.name)
-    yield Stage("Scaling each gene")
-    check_fits(8 * variable.n_obs * variable.n_vars, dataset.name, "its scaled genes")
-    # Scaling makes it dense in any case; scanpy warns of it, and another thread may
-    # just then have taken the silence away.
-    variable.X = variable.X.toarray() if sp.issparse(variable.X) else variable.X
-    _quiet(sc.pp.scale, variable, max_value=recipe.max_value)
-    yield Stage("Computing principal components")
-    n_comps = min(recipe.n_comps, min(variable.shape) - 1)
-    _quiet(sc.pp.pca, variable, n_comps=n_comps, random_state=_SEED)
-    variable.var_names = np.asarray(dataset.var_names, dtype=object)[genes][
-        adata.var["highly_variable"].to_numpy()
-    ]
-    projection = _projection(variable, recipe)
-    key = recipe.batch_key
-    if key is not None:
-        variable.obsm["X_pca"] = yield from mixed_by_harmony(
-            variable.obsm["X_pca"], dataset.obs[cells], key
+    lognorm, key = adata.X, recipe.batch_key
+    if made is None or made.projection is None:
+        names = np.asarray(dataset.var_names, dtype=object)[genes]
+        components, projection = yield from _components(
+            adata, recipe, names, dataset.name
         )
+        if key is not None:
+            obs = dataset.obs[cells]
+            components = yield from mixed_by_harmony(components, obs, key)
+    else:
+        components, projection = made.X, made.projection
+    n_used, n_comps = len(projection.genes), components.shape[1]
     yield Stage("Putting the map's data together")
-    made = _with_components(dataset, variable, lognorm, chosen, genes, key)
+    whole = _with_components(dataset, components, lognorm, chosen, genes, key)
     return replace(
-        made,
+        whole,
         projection=projection,
         notes=(
             *_without_advice(dataset),
-            *_told(chosen, genes, recipe, variable.n_vars, n_comps),
+            *_told(chosen, genes, recipe, n_used, n_comps),
         ),
         provenance={
             **dataset.provenance,
@@ -175,7 +186,7 @@ def apply_recipe(dataset: Dataset, recipe: Recipe | None = None) -> Stages[Datas
                 "left_out": chosen.numbers,
                 "cells_used": int(np.count_nonzero(cells)),
                 "genes_left_out": int(np.count_nonzero(~genes)),
-                "genes_used": int(variable.n_vars),
+                "genes_used": n_used,
                 "components": int(n_comps),
                 "random_state": _SEED,
                 "scanpy": metadata.version("scanpy"),
@@ -218,7 +229,9 @@ class _ChosenCells:
         }
 
 
-def _choose_cells(dataset: Dataset, recipe: Recipe) -> Stages[_ChosenCells]:
+def _choose_cells(
+    dataset: Dataset, recipe: Recipe, made: Prepared | None
+) -> Stages[_ChosenCells]:
     """Leave out cells of low quality, and doublets."""
     quality = cell_quality(dataset.X, dataset.var_names)
     # The last limit is not asked where no gene is mitochondrial.
@@ -237,17 +250,49 @@ def _choose_cells(dataset: Dataset, recipe: Recipe) -> Stages[_ChosenCells]:
         )
     figures: dict[str, Any] = quality.columns()
     if recipe.doublets:
-        yield Stage("Finding doublets")
-        key = recipe.batch_key
-        batches = None if key is None else dataset.obs[key][kept]
-        found = find_doublets(sp.csr_matrix(dataset.X)[kept], batches)
-        are_doublets = np.zeros(n, bool)
-        are_doublets[np.flatnonzero(kept)[found.are_doublets]] = True
+        if made is None:
+            are_doublets, scores = yield from _doublets(dataset, recipe, kept)
+        else:
+            are_doublets, scores = kept & ~made.kept[dataset.kept], np.full(n, np.nan)
+            if made.doublet_scores is not None:
+                scores = made.doublet_scores[dataset.kept]
         reasons["doublets"] = are_doublets, "scrublet takes them for doublets"
-        figures["doublet_score"] = np.full(n, np.nan)
-        figures["doublet_score"][kept] = found.scores
+        figures["doublet_score"] = scores
         kept &= ~are_doublets
     return _ChosenCells(kept, reasons, figures)
+
+
+def _doublets(dataset: Dataset, recipe: Recipe, kept: Any) -> Stages[tuple[Any, Any]]:
+    """Return which cells are doublets, (n,), and their scores, NaN where not kept."""
+    yield Stage("Finding doublets")
+    key = recipe.batch_key
+    batches = None if key is None else dataset.obs[key][kept]
+    found = find_doublets(sp.csr_matrix(dataset.X)[kept], batches)
+    are_doublets, scores = np.zeros(len(kept), bool), np.full(len(kept), np.nan)
+    are_doublets[np.flatnonzero(kept)[found.are_doublets]] = True
+    scores[kept] = found.scores
+    return are_doublets, scores
+
+
+def _components(
+    adata: AnnData, recipe: Recipe, names: Any, where: str
+) -> Stages[tuple[Any, Projection]]:
+    """Return principal components of the genes that vary most, and the way to them."""
+    import scanpy as sc
+
+    yield Stage("Choosing the genes that vary most")
+    variable = _variable_genes(adata, recipe, where)
+    yield Stage("Scaling each gene")
+    check_fits(8 * variable.n_obs * variable.n_vars, where, "its scaled genes")
+    # Scaling makes it dense in any case; scanpy warns of it, and another thread may
+    # just then have taken the silence away.
+    variable.X = variable.X.toarray() if sp.issparse(variable.X) else variable.X
+    _quiet(sc.pp.scale, variable, max_value=recipe.max_value)
+    yield Stage("Computing principal components")
+    n_comps = min(recipe.n_comps, min(variable.shape) - 1)
+    _quiet(sc.pp.pca, variable, n_comps=n_comps, random_state=_SEED)
+    variable.var_names = names[adata.var["highly_variable"].to_numpy()]
+    return variable.obsm["X_pca"], _projection(variable, recipe)
 
 
 def _kept(reasons: dict[str, tuple[Any, str]]) -> Any:
@@ -301,13 +346,13 @@ def _projection(variable: AnnData, recipe: Recipe) -> Projection:
 
 def _with_components(
     dataset: Dataset,
-    variable: AnnData,
+    components: Any,
     lognorm: Any,
     chosen: _ChosenCells,
     genes: Any,
     batch_key: str | None,
 ) -> Dataset:
-    components = np.ascontiguousarray(variable.obsm["X_pca"], dtype=np.float32)
+    components = np.ascontiguousarray(components, dtype=np.float32)
     names = np.asarray(dataset.var_names, dtype=object)[genes]
     mixed = "" if batch_key is None else f', "{batch_key}" mixed by Harmony'
     part = dataset.subset(chosen.kept)

@@ -7,9 +7,18 @@ from typing import Any
 
 from psygnal import Signal
 
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.session.file.origin import READING, Reading
+from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
+from napari_embedding_game.session.sources import (
+    FileSource,
+    LoadResult,
+    ReadOptions,
+    Source,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,19 @@ class Loading:
         )
         self._show(read)
 
+    def take_back(self, saved: SavedSession) -> ReadRecord | None:
+        """Note how the data of a session file were read again; return of the open map.
+
+        None where they were not read from a file, or how is not known.
+        """
+        reads = ((one.key, _read_again(one.dataset)) for one in saved.maps)
+        self._by_map = {key: read for key, read in reads if read is not None}
+        read = self._by_map.get(self._maps.current)
+        if read is not None:
+            self.source, self.options = read.source, read.options
+            self._show(read)
+        return read
+
     def go_back(self) -> None:
         """Go back to what is on show, as reading failed or was cancelled."""
         self.is_reading = False
@@ -125,3 +147,13 @@ class Loading:
         self.taken, self.shown = read.source, read
         if not self.columns:
             self.columns = tuple(read.loaded.columns)
+
+
+def _read_again(dataset: Dataset) -> ReadRecord | None:
+    reading: Reading | None = dataset.known.get(READING)
+    if reading is None:
+        return None
+    source = FileSource(reading.path)
+    options = ReadOptions(missing="drop", **reading.options)
+    read = ReadResult(dataset, reading.spaces, reading.columns, reading.quality)
+    return ReadRecord(source, options, source.loaded(read, options))

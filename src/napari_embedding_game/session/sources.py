@@ -137,6 +137,12 @@ class FileSource:
             result = yield from load_with_choices(self.path, **chosen)
         else:
             result, found = yield from load_joined(self.path, self.request, chosen)
+        return self.loaded(result, options, found)
+
+    def loaded(
+        self, result: ReadResult, options: ReadOptions, join: Join | None = None
+    ) -> LoadResult:
+        """Return what was read, and what else could come of the file."""
         dataset = result.dataset
         is_counts = options.recipe is not None or looks_like_counts(dataset)
         return LoadResult(
@@ -148,7 +154,7 @@ class FileSource:
             is_counts=is_counts,
             quality=result.quality,
             batch_columns=_mixable(dataset, is_counts=is_counts),
-            join=found,
+            join=join,
             has_genes_in_rows=result.has_genes_in_rows,
         )
 

@@ -8,6 +8,7 @@ together.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +30,8 @@ from napari_embedding_game.session.file.json_schema import (
 )
 from napari_embedding_game.session.file.map_reader import MapReader, check_family
 from napari_embedding_game.session.file.map_writer import encode_map
-from napari_embedding_game.session.file.origin import reload
+from napari_embedding_game.session.file.origin import READING, reload
+from napari_embedding_game.session.file.prepared import prepared_for
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.file.zip_container import Container
 from napari_embedding_game.session.json_codec import dumps, loads
@@ -136,13 +138,17 @@ def summary(path: str | Path) -> Summary:
     return Summary(text.title, text.n_points, len(names))
 
 
-def with_data(saved: SavedMap, beside: str | Path) -> Stages[SavedMap]:
+def with_data(
+    saved: SavedMap, beside: str | Path, others: Sequence[SavedMap] = ()
+) -> Stages[SavedMap]:
     """Return the map with its data, read again in stages.
 
     Parameters
     ----------
     beside : str or Path
         Folder of the session file; the data may lie there, too.
+    others : sequence of SavedMap
+        Maps of the same file, of one of which this may be a part.
 
     Raises
     ------
@@ -153,8 +159,11 @@ def with_data(saved: SavedMap, beside: str | Path) -> Stages[SavedMap]:
     if saved.dataset.X.shape[1]:
         teach_again(saved.dataset, saved.dataset.taught)
         return saved  # they were stored with the map
-    dataset = yield from reload(saved.origin, saved.dataset.kept, Path(beside))
+    made = prepared_for(saved, others)
+    dataset = yield from reload(saved.origin, saved.dataset.kept, Path(beside), made)
+    reading = dataset.known.get(READING)
     if saved.dataset.source_objects is not None:
+        reading = None  # how its rows were joined with objects is not known
         linked = {"linked": saved.origin.provenance.get("linked", {})}
         dataset = replace(
             dataset,
@@ -166,6 +175,7 @@ def with_data(saved: SavedMap, beside: str | Path) -> Stages[SavedMap]:
     troubles = score_again(dataset, saved.dataset.scores)
     if troubles:
         dataset = replace(dataset, notes=(*dataset.notes, *troubles))
+    dataset.known[READING] = reading
     return replace(saved, dataset=dataset)
 
 
@@ -189,7 +199,7 @@ def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:
     maps, troubles = [], []
     for one in session.maps:
         try:
-            maps.append(finish(with_data(one, path.parent)))
+            maps.append(finish(with_data(one, path.parent, session.maps)))
         except DataError as error:
             maps.append(one)
             troubles.append(str(error))

@@ -137,6 +137,17 @@ class PlacedOnText:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PreparedText:
+    """What a recipe came to, whose numbers are in arrays."""
+
+    genes: tuple[str, ...]
+    """Those that the components are of; none where only batches were mixed."""
+    target_sum: float
+    max_value: float
+    has_doublets: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class MapText(MomentText):
     """What ``map.json`` in the folder of a map holds."""
 
@@ -175,3 +186,4 @@ class MapText(MomentText):
     figures: tuple[ShownFigure, ...] = ()
     """As ``comparisons``."""
     placed_on: PlacedOnText | None = None
+    prepared: PreparedText | None = None

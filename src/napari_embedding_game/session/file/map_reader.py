@@ -18,6 +18,8 @@ from napari_embedding_game.session.clusters.automatic import BookState
 from napari_embedding_game.session.clusters.clustering import Edits, is_color
 from napari_embedding_game.session.file.json_schema import MapText
 from napari_embedding_game.session.file.moment_reader import MomentReader, within
+from napari_embedding_game.session.file.origin import PREPARED
+from napari_embedding_game.session.file.prepared import read_prepared
 from napari_embedding_game.session.file.saved_map import (
     SavedMap,
     SavedSession,
@@ -81,23 +83,28 @@ class MapReader:
             f"The data of {text.origin.name} are not loaded: open the session again "
             "when the file is in its place, or load the data anew."
         )
+        dataset = rows_only(
+            text.origin,
+            pd.Index(names),
+            kept,
+            reason,
+            self._x() if text.has_x else None,
+            self._objects(),
+            dict(text.scores),
+            dict(self._taught()),
+            tuple(self._predicted()),
+            self._table(names),
+            *self._profile(),
+        )
+        if text.prepared is not None:
+            dataset.known[PREPARED] = read_prepared(
+                text.prepared, kept, self._arrays, self._expect
+            )
         return SavedMap(
             key=text.key,
             title=text.title,
             parent=text.parent,
-            dataset=rows_only(
-                text.origin,
-                pd.Index(names),
-                kept,
-                reason,
-                self._x() if text.has_x else None,
-                self._objects(),
-                dict(text.scores),
-                dict(self._taught()),
-                tuple(self._predicted()),
-                self._table(names),
-                *self._profile(),
-            ),
+            dataset=dataset,
             origin=text.origin,
             start=text.start,
             game=text.game,

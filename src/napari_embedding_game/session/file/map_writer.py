@@ -20,6 +20,7 @@ from napari_embedding_game.session.file.moment_writer import (
     moment_values,
 )
 from napari_embedding_game.session.file.origin import SAMPLES, origin_of
+from napari_embedding_game.session.file.prepared import write_prepared
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.file.stored_table import write_table
 from napari_embedding_game.session.file.timeline_writer import write_timeline
@@ -39,6 +40,7 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
     timeline, arrays = write_timeline(one)
     has_x, own = _stores_x(one.dataset), _own_arrays(one)
     columns, table = _table(one.dataset) if has_x else ((), {})
+    prepared, of_recipe = write_prepared(one.dataset)
     text = MapText(
         **moment_values(one),
         key=one.key,
@@ -68,8 +70,9 @@ def encode_map(one: SavedMap, *, reads_source: bool = True) -> tuple[MapText, Ar
         comparisons=tuple(map(_comparison_text, one.comparisons)),
         figures=one.figures,
         placed_on=_placed_on_text(one.placed_on),
+        prepared=prepared,
     )
-    return text, arrays | moment_arrays(one) | own | table
+    return text, arrays | moment_arrays(one) | own | table | of_recipe
 
 
 def _table(dataset: Dataset) -> tuple[tuple[ColumnText, ...], Arrays]:

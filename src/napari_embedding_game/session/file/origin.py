@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,9 +18,11 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.table_files import read_frame
 from napari_embedding_game.data.formats.tables import TRANSPOSED, KnownRows
 from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.quality_control import CellQuality
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import can_read, is_table, spaces
 from napari_embedding_game.data.reading_process import read_apart
-from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.recipe import Prepared, Recipe
 from napari_embedding_game.data.stages import Stage, Stages
 
 SAMPLES = ("digits", "pbmc", "mnist")
@@ -125,7 +127,30 @@ def fingerprint(X: Any) -> str:
     return digest.hexdigest()
 
 
-def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Stages[Dataset]:
+@dataclass(frozen=True)
+class Reading:
+    """How data were read again, and what else could come of them."""
+
+    path: Path
+    options: Mapping[str, Any]
+    """As for :func:`load_with_choices`."""
+    spaces: Sequence[str]
+    columns: Sequence[str]
+    quality: CellQuality | None
+
+
+PREPARED = "prepared"
+"""Where it has what a session file knows its recipe to come to."""
+READING = "reading"
+"""Where :attr:`Dataset.known` has the :class:`Reading`."""
+
+
+def reload(
+    origin: Origin,
+    kept: NDArray[np.bool_],
+    beside: Path,
+    made: Prepared | None = None,
+) -> Stages[Dataset]:
     """Read a dataset again in stages, and check that it is the same.
 
     Parameters
@@ -134,15 +159,18 @@ def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Stages[Data
         Rows that were on the map.
     beside : Path
         Folder in which a file of the same name is looked for, too.
+    made : Prepared, optional
+        What its recipe came to, which is then not worked out again.
 
     Raises
     ------
     DataError
         The source is missing, has changed, or is read in another way now.
     """
+    path: Path | None = None
     if origin.path:
         path = _find(origin, beside)
-        attempts = yield from _readings(origin, path, kept)
+        attempts = yield from _readings(origin, path, kept, made)
     elif origin.name.lower() in SAMPLES:
         attempts = [_sample(origin.name.lower())]
     else:
@@ -151,7 +179,8 @@ def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Stages[Data
             "as it was saved; load the data to play on."
         )
     for attempt in attempts:
-        dataset = yield from attempt
+        read, options = yield from attempt
+        dataset = read.dataset
         if dataset.n_source_rows == len(kept) and dataset.kept[kept].all():
             part = dataset
             if not np.array_equal(dataset.kept, kept):
@@ -159,6 +188,10 @@ def reload(origin: Origin, kept: NDArray[np.bool_], beside: Path) -> Stages[Data
             if fingerprint(part.X) == origin.x_sha256:
                 part = part.named_space(origin.space)
                 part.known[_KNOWN] = origin
+                if path is not None and "rows" not in options:
+                    part.known[READING] = Reading(
+                        path, options, read.spaces, read.columns, read.quality
+                    )
                 return part
     raise DataError(
         f"{origin.name} gives other numbers for {origin.space} now than when the "
@@ -193,15 +226,17 @@ def _unchanged(origin: Origin, path: Path) -> Path:
     return path
 
 
-def _sample(name: str) -> Stages[Dataset]:
+_Attempt: TypeAlias = Stages[tuple[ReadResult, Mapping[str, Any]]]
+
+
+def _sample(name: str) -> _Attempt:
     yield Stage("Opening the sample")
-    dataset: Dataset = getattr(samples, name)()
-    return dataset
+    return ReadResult(getattr(samples, name)(), [], []), {}
 
 
 def _readings(
-    origin: Origin, path: Path, kept: NDArray[np.bool_]
-) -> Stages[list[Stages[Dataset]]]:
+    origin: Origin, path: Path, kept: NDArray[np.bool_], prepared: Prepared | None
+) -> Stages[list[_Attempt]]:
     """Return the ways in which the file may have been read, the likeliest first."""
     recipe, batches = _recipe(origin), _batches(origin)
     space = origin.space
@@ -225,12 +260,12 @@ def _readings(
         "recipe": None if recipe is None else recipe[0],
         "batch_key": None if batches is None else batches[0],
     }
-    return [_reading(path, **made, **one) for one in options]
+    return [_reading(path, prepared, {**made, **one}) for one in options]
 
 
-def _reading(path: Path, **options: Any) -> Stages[Dataset]:
-    result = yield from load_with_choices(path, missing="drop", **options)
-    return result.dataset
+def _reading(path: Path, made: Prepared | None, options: Mapping[str, Any]) -> _Attempt:
+    result = yield from load_with_choices(path, missing="drop", made=made, **options)
+    return result, options
 
 
 def _in(space: str, known: list[str]) -> str | None:

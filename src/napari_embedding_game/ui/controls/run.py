@@ -39,12 +39,12 @@ from napari_embedding_game.ui.tasks.throttle import throttled
 WORDS_MS = 250
 """Least time between two texts, and two curves, while the game runs: whatever
 changes in a window with a canvas has all of the window put together anew."""
-RESTORED = "The map as it was saved. Continue plays on, Restart anew."
+RESTORED = "The map as it was saved. Continue from here plays on, Restart anew."
 RUN_TIP = "Lay out the map from its start. A map that is there stays in the timeline."
 FINISHED = "Finished. Click a cluster, or change Repulsion."
 AT_REST = "Finished. The points have come to rest."
 STOPPED = "Stopped. The map stays."
-LOOKED_BACK = "A map of the timeline. Continue plays on."
+LOOKED_BACK = "A map of the timeline. Continue from here plays on."
 CARRIED_TIP = (
     "Put every point where it lies on the former map and play on from there, so that "
     "the two maps can be compared. Run lays this one out from a start of its own."
@@ -141,8 +141,9 @@ class RunControls(ControlsSection):
 
     def note_offer(self, is_offered: bool) -> None:
         """Step back while the data are to be prepared first."""
-        self._is_preparation_offered = is_offered
-        self._on_state(self._session.state)
+        if is_offered != self._is_preparation_offered:
+            self._is_preparation_offered = is_offered
+            self._on_state(self._session.state)
 
     def note_reading(self, stage: Stage | None) -> None:
         """Play nothing that is about to be replaced; None: nothing is read any more."""
@@ -164,6 +165,7 @@ class RunControls(ControlsSection):
         below.setSpacing(4)
         below.addWidget(rule())
         below.addWidget(self.carried.native)
+        below.addWidget(self.timeline.go_on.native)
         below.addLayout(self._buttons())
         for widget in (
             self.stage,

@@ -347,6 +347,7 @@ class TimelineStrip(QWidget):
         self.forward = PushButton(
             text="▶", tooltip=f"Forward to the mark that came next ({FORWARD})."
         )
+        # Whoever shows the strip puts it beside the buttons of the run.
         self.go_on = PushButton(
             text="Continue from here",
             tooltip="Play on from the map that you see, with the settings above. What "
@@ -389,7 +390,8 @@ class TimelineStrip(QWidget):
         self.forward.enabled = timeline.after is not None
         has_map = session.snapshot is not None
         self.go_on.enabled = has_map and not is_moving
-        self.go_on.native.setVisible(session.state in ("stopped", "failed"))
+        can_go_on = session.state in ("stopped", "failed") and bool(timeline.marks)
+        self.go_on.native.setVisible(can_go_on)
         here = None if session.snapshot is None else session.snapshot.embedding
         others = [m for m in timeline.marks if m.snapshot.embedding is not here]
         self.gallery.set_marks(others)
@@ -410,7 +412,6 @@ class TimelineStrip(QWidget):
         row.setSpacing(4)
         for button in (self.back, self.forward):
             row.addWidget(button.native)
-        row.addWidget(self.go_on.native, 1)
         row.addWidget(self.compare)
         row.addStretch()
         column.addWidget(self.strip)

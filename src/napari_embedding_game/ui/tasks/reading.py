@@ -180,6 +180,9 @@ class ReadingTask(QObject):
             self.asked.emit(None, self._loading.ask(None), None, None)
             self._workspace.linked.set(None)
             self._workspace.maps.restore(saved)
+            read = self._loading.take_back(saved)
+            if read is not None:
+                self.loaded.emit(read.source, read.loaded)
             self._relink.open_again()
             if troubles:
                 self.trouble.emit(" ".join(troubles))

@@ -52,7 +52,7 @@ def load_session(path: Path) -> Stages[tuple[SavedSession, list[str]]]:
         yield Stage("Reading the data again", number / len(saved.maps))
         one.find_clusters()
         try:
-            maps.append((yield from archive.with_data(one, path.parent)))
+            maps.append((yield from archive.with_data(one, path.parent, saved.maps)))
         except DataError as error:
             maps.append(one)
             troubles.append(str(error))
