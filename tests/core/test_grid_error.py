@@ -6,11 +6,8 @@ import torch
 
 from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.pair_functions import KERNELS
-from napari_embedding_game.core.inspect.grid_error import (
-    COARSE,
-    grid_error,
-    grid_error_of,
-)
+from napari_embedding_game.core.inspect.grid_error import grid_error, grid_error_of
+from napari_embedding_game.core.inspect.map_quality import COARSE
 from napari_embedding_game.core.threads import Loops
 from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
 

@@ -1,5 +1,8 @@
 """What napari's manifest names, with the real engine and real data."""
 
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +64,31 @@ def test_both_docks_open_from_the_plugins_menu(window, from_menu):
     assert boxes(window) == shown
     plugin.open_docks(window)  # as a sample does: there are no others
     assert boxes(window) == shown
+
+
+def test_the_dock_opens_before_the_engine_is_loaded_and_says_so(
+    window, from_menu, monkeypatch, qtbot
+):
+    loaded = threading.Event()
+    warm_up = "napari_embedding_game.ui.controller.engine.warm_up"
+    monkeypatch.setattr(warm_up, loaded.wait)
+    from_menu(window.window.plugins_menu, PLUGIN, GAME)
+    dock = next(d for d in window.window.dock_widgets.values() if hasattr(d, "run"))
+    told = dock.run.stage
+    qtbot.waitUntil(lambda: told.text() == "Loading the engine in the background …")
+    loaded.set()
+    qtbot.waitUntil(lambda: not told.text())
+
+
+def test_opening_the_docks_imports_nothing_of_the_engine():
+    """In the window's thread: torch and scikit-learn alone take seconds."""
+    code = """if True:
+        import sys
+        import napari_embedding_game.ui.plugin
+        print(*{"torch", "sklearn", "scipy.stats", "scanpy"} & set(sys.modules))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == ("", 0), done.stderr
 
 
 @pytest.mark.parametrize("name", [PLUGIN, f"{PLUGIN} Inspector"])

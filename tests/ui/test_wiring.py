@@ -146,6 +146,7 @@ class MockController(Recorder):
     busy_changed = Signal(str)
     correction_told = Signal(str)
     trouble = Signal(str)
+    warming_changed = Signal(bool)
 
     def __init__(self, dataset=None):
         super().__init__()
@@ -232,6 +233,7 @@ TOLD = [
     ("reading.stage_changed", (STAGE,), "data.set_stage", call(STAGE)),
     ("reading.stage_changed", (None,), "data.set_stage", call(None)),
     ("reading.stage_changed", (STAGE,), "run.note_reading", call(STAGE)),
+    ("warming_changed", (True,), "run.note_warming", call(True)),
     ("relink.changed", (LEGEND,), "data.set_missing", call(LEGEND)),
     (
         "relink.differs",

@@ -82,6 +82,8 @@ class Controller(QObject):
     """A sentence about true neighbours that are shown, "" when none are."""
     trouble = Signal(str)
     """A sentence about what failed, "" when it is over."""
+    warming_changed = Signal(bool)
+    """Whether the engine is being loaded in the background."""
 
     def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
@@ -123,12 +125,16 @@ class Controller(QObject):
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""
+        if not self._is_open:
+            return
         # What is garbage now must not be left out of later ones.
         self._gc_guard.collect_all()
         worker = Worker(_warm_up)
         worker.failed.connect(_tell_developers)
+        worker.failed.connect(lambda error: self.warming_changed.emit(False))
         worker.returned.connect(self._on_warm)
         worker.begin()
+        self.warming_changed.emit(True)
 
     def play(self) -> None:
         """Start a new run, in place of the present one, or tell why there is none."""
@@ -338,6 +344,7 @@ class Controller(QObject):
     # What happens
 
     def _on_warm(self) -> None:
+        self.warming_changed.emit(False)
         if self._is_open:  # else what is left of this dock would never be freed
             self._gc_guard.freeze()
 

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
     from napari_embedding_game.ui.workspace import Workspace
 
+AFTER_SHOWN_MS = 100
+"""When the engine begins to be loaded: imports would hold up the first drawing."""
 WIDTH = 350
 """Also the least: in a small window Qt would lay the inspector over a wider dock."""
 
@@ -238,7 +240,7 @@ class GameDock(QWidget):
         )
         self._closing = Closing(self, self._release)
         if warm_up:
-            self.controller.warm_up()
+            QTimer.singleShot(AFTER_SHOWN_MS, self.controller.warm_up)
 
     def close(self) -> bool:
         """End the run, undo the connections to the viewer, and go; the map stays."""

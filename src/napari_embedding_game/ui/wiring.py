@@ -96,6 +96,7 @@ def _of_game(controller: Controller, game: MethodControls) -> Pairs:
 
 def _of_run(controller: Controller, run: RunControls) -> Pairs:
     writing = controller.writing
+    yield controller.warming_changed, run.note_warming
     yield run.play_requested, controller.play
     yield run.continue_requested, controller.play_on
     yield run.carried_requested, controller.play_carried

@@ -19,8 +19,6 @@ from napari_embedding_game.core.energy.valid_combinations import is_pushed_by
 from napari_embedding_game.core.threads import Loops
 from napari_embedding_game.core.types import GameSettings, Snapshot
 
-COARSE = 0.05
-"""Error of the force from which a map is not to be taken for that of all pairs."""
 N_SAMPLED = 200
 _AT_ONCE = 4_000_000
 

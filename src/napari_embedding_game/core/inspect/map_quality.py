@@ -20,17 +20,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.graph_parts import GraphParts, graph_parts
-from napari_embedding_game.core.inspect.repulsion_bound import RepulsionBound
+
+if TYPE_CHECKING:
+    from napari_embedding_game.core.inspect.repulsion_bound import RepulsionBound
 
 NEIGHBORS = 15
 CLUSTERS = "clusters"
 """The name under which the map's own clusters are compared with it."""
+COARSE = 0.05
+"""Error of a grid's forces from which a map cannot stand for that of all pairs."""
 MOST_SAMPLED, LEAST_SAMPLED = 1_000, 100
 WORK = 2e9
 """Products that the distances to the sampled points may take, about: a second."""

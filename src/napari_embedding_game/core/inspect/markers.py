@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect import rank_kernels as kernels
@@ -301,7 +301,7 @@ def _table(
         scores, pvals = welch(means, variances, sizes)
     else:
         scores, pvals = _rank_sum_test(figures[6], figures[7], sizes, tie_correct)
-    adjusted = stats.false_discovery_control(pvals)
+    adjusted = _stats().false_discovery_control(pvals)
     top = np.argsort(-scores, kind="stable")[:n_top]
     change = log_fold_changes(means[:, top], log1p)
     named = top if names is None else [names[column] for column in top]
@@ -320,6 +320,13 @@ def _table(
     )
 
 
+def _stats() -> Any:
+    """Return scipy's, imported when it is first asked for, as this takes a second."""
+    from scipy import stats
+
+    return stats
+
+
 def _rank_sum_test(
     rank_sum: FloatArray, ties: FloatArray, sizes: NDArray[np.int64], tie_correct: bool
 ) -> tuple[FloatArray, FloatArray]:
@@ -330,7 +337,7 @@ def _rank_sum_test(
     scores = rank_sum - n * (n + m + 1) / 2
     # Where all values are equal nothing deviates, and the score is 0.
     scores = np.divide(scores, deviation, np.zeros_like(scores), where=deviation > 0)
-    return scores, 2 * stats.norm.sf(np.abs(scores))
+    return scores, 2 * _stats().norm.sf(np.abs(scores))
 
 
 def welch(
@@ -347,7 +354,7 @@ def welch(
     """
     deviations = np.sqrt(variances)
     with np.errstate(invalid="ignore", divide="ignore"):
-        scores, pvals = stats.ttest_ind_from_stats(
+        scores, pvals = _stats().ttest_ind_from_stats(
             means[0],
             deviations[0],
             sizes[0],

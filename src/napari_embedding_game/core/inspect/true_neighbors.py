@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 BELONGS = 0.5
 """Share of a point's neighbours in the data that are chosen, for it to be drawn in."""
@@ -98,6 +97,8 @@ def _lies_among(
     among = np.zeros(len(embedding), bool)
     if len(rows):
         k = min(AROUND + 1, len(embedding))
+        from scipy.spatial import cKDTree  # not with the window
+
         near = cKDTree(embedding).query(embedding[rows], k)[1][:, 1:]
         among[rows] = chosen[near].mean(axis=1) > 0.5
     return among

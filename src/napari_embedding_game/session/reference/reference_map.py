@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
@@ -25,7 +24,7 @@ from napari_embedding_game.session.reference.new_cells import read_whole
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_ESTIMATOR = frozenset(EmbeddingGame().get_params())
+    from napari_embedding_game.core.estimator import EmbeddingGame
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +156,10 @@ def _fitted(
     projection: Projection | None,
     notes: Sequence[str],
 ) -> ReferenceMap:
-    given = {k: _plain(v) for k, v in parameters.items() if k in _ESTIMATOR}
+    from napari_embedding_game.core.estimator import EmbeddingGame
+
+    known = EmbeddingGame().get_params()
+    given = {k: _plain(v) for k, v in parameters.items() if k in known}
     given |= {"init": "random", "warm_start": False, "n_clusters": None, "n_jobs": None}
     given |= {"n_components": embedding.shape[1], "device": "cpu"}
     if given.get("metric") == "precomputed":

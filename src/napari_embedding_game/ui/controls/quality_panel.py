@@ -10,8 +10,11 @@ from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QGridLayout, QLabel, QProgressBar, QWidget
 
 from napari_embedding_game.core.inspect.graph_parts import GraphParts
-from napari_embedding_game.core.inspect.grid_error import COARSE
-from napari_embedding_game.core.inspect.map_quality import ColumnAgreement, MapQuality
+from napari_embedding_game.core.inspect.map_quality import (
+    COARSE,
+    ColumnAgreement,
+    MapQuality,
+)
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (

@@ -52,6 +52,7 @@ CARRIED_TIP = (
 STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run, and watch the map form."
 PREPARE_FIRST = "Prepare the data first, above."
+WARMING = "Loading the engine in the background …"
 READING = "Other data are being read: Run waits for them."
 
 
@@ -91,7 +92,7 @@ class RunControls(ControlsSection):
         self._session = session
         self.bar_below = QWidget(self)
         """Buttons, stage and messages, for the lower edge of the dock."""
-        self._is_preparation_offered = self._is_reading = False
+        self._is_preparation_offered = self._is_reading = self._is_warming = False
         self.run = PushButton(text="Run", tooltip=RUN_TIP)
         self.carried = PushButton(text="", tooltip=CARRIED_TIP)
         WrappedText(self.carried.native)
@@ -144,6 +145,12 @@ class RunControls(ControlsSection):
         if is_offered != self._is_preparation_offered:
             self._is_preparation_offered = is_offered
             self._on_state(self._session.state)
+
+    def note_warming(self, is_warming: bool) -> None:
+        """Tell that the engine is being loaded; Run can be pressed all the same."""
+        self._is_warming = is_warming
+        if self._session.state == "idle":
+            self._tell_state("idle")
 
     def note_reading(self, stage: Stage | None) -> None:
         """Play nothing that is about to be replaced; None: nothing is read any more."""
@@ -310,6 +317,8 @@ class RunControls(ControlsSection):
             return READING
         if state == "stopped" and session.snapshot is None:
             return STOPPED_EARLY
+        if state == "idle" and self._is_warming:
+            return WARMING
         if state == "idle" and session.dataset is not None:
             return PREPARE_FIRST if self._is_preparation_offered else READY
         run = session.run
