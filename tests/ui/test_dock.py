@@ -66,7 +66,7 @@ def test_one_button_is_to_be_pressed_next(dock, play, session):
     assert "Press Run" in run.stage.text()
     run.note_offer(True)
     assert role_of(run.run) == ""
-    assert "Prepare the counts" in run.stage.text()
+    assert "Prepare the data" in run.stage.text()
     run.note_offer(False)
     play()
     assert role_of(run.run) == ""
