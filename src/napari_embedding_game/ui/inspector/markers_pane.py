@@ -8,10 +8,11 @@ from functools import partial
 
 import numpy as np
 from qtpy.QtCore import Qt
-from qtpy.QtGui import QKeyEvent
+from qtpy.QtGui import QKeyEvent, QResizeEvent
 from qtpy.QtWidgets import (
     QAction,
     QActionGroup,
+    QBoxLayout,
     QComboBox,
     QHBoxLayout,
     QHeaderView,
@@ -84,6 +85,8 @@ RANKS_TIP = (
     "samples: More, Samples (pseudobulk)."
 )
 KEPT = "Kept for the notebook: {}."
+WIDE = 360
+"""Pixels in which what is compared has room beside the buttons."""
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
 
@@ -133,6 +136,7 @@ class MarkersPane(QWidget):
         self.saved = QAction("Save the whole table…", self.menu)
         self.drawn = QAction("Save the volcano plot…", self.menu)
         self.kept = QAction("Keep for the notebook", self.menu)
+        self._top = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self.state = text_label()
         self.table = MarkersView()
         self.volcano = Volcano()
@@ -243,6 +247,13 @@ class MarkersPane(QWidget):
         if self._is_due:
             self.refresh()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give what is compared a line of its own where there is little room."""
+        super().resizeEvent(event)
+        ways = QBoxLayout.Direction
+        is_wide = event.size().width() >= WIDE
+        self._top.setDirection(ways.LeftToRight if is_wide else ways.TopToBottom)
+
     def _build(self) -> None:
         self.against.setToolTip(
             "What the selected points are compared with: all others, points set aside, "
@@ -278,16 +289,18 @@ class MarkersPane(QWidget):
         )
         self.menu.addActions([self.aside, self.saved, self.drawn, self.kept])
         let_be_narrow(self.against, 8)
-        head = QHBoxLayout()
-        head.addWidget(self.against, 1)
-        head.addWidget(self.plotted)
-        head.addWidget(self.more)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.plotted)
+        buttons.addWidget(self.more)
+        self._top.addWidget(self.against, 1)
+        self._top.addLayout(buttons)
         self.pages.addWidget(self.table)
         self.pages.addWidget(self.volcano)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(4)
-        layout.addLayout(head)
+        layout.addLayout(self._top)
         layout.addWidget(self.levels)
         layout.addWidget(self.state)
         layout.addWidget(self.pages, 1)
