@@ -200,6 +200,14 @@ def plate(tmp_path):
     return folder
 
 
+def other_images(folder):
+    """Make a folder of an image with another name."""
+    folder.mkdir()
+    tifffile.imwrite(folder / "field9.tif", picture(9))
+    tifffile.imwrite(folder / "field9_labels.tif", cells())
+    return folder
+
+
 def test_the_images_of_a_plate_are_found_again(
     qtbot, monkeypatch, viewer, dock, session, desk, plate
 ):
@@ -209,6 +217,7 @@ def test_the_images_of_a_plate_are_found_again(
     desk.run()
     desk.save()
     desk.open()
+    assert dock.data.relink.text.text() == f"Opening the images of {plate} again …"
     qtbot.waitUntil(lambda: desk.linked is not None)
     assert not shown(dock.data.relink)
     map_before = session.snapshot
@@ -216,11 +225,17 @@ def test_the_images_of_a_plate_are_found_again(
     desk.answer = plate.rename(plate.with_name("moved"))
     moved = desk.answer
     desk.open()
-    assert f"{plate}, is not there" in dock.data.relink.text.text()
+    told = f"The images of {plate} are not open: locate their folder."
+    assert dock.data.relink.text.text() == told
     monkeypatch.setattr(
         "napari_embedding_game.ui.tasks.confirm_replace.ask_to_replace",
         lambda *question: pytest.fail("nothing is replaced"),
     )
+    desk.answer = other_images(plate.with_name("plate 2"))
+    click(dock.data.relink.folder)
+    text = dock.data.relink.text
+    qtbot.waitUntil(lambda: "The images of plate 2 are others than" in text.text())
+    assert desk.linked is None
     desk.answer = moved
     assert dock.data.relink.folder.text == "Locate folder…"
     click(dock.data.relink.folder)
@@ -231,5 +246,12 @@ def test_the_images_of_a_plate_are_found_again(
     lit = dock.controller.object_highlight.layer
     assert np.asarray(lit.data[1, 0]).sum() == (cells() == 6).sum()
     desk.save()
+    labels = cells()
+    tifffile.imwrite(moved / "field2_labels.tif", np.where(labels == 3, 0, labels))
     desk.open()
-    qtbot.waitUntil(lambda: desk.linked is not None)
+    stale = dock.data.stale
+    qtbot.waitUntil(lambda: shown(stale.text))
+    assert ": 1 is gone (label 3). The map shows the former." in stale.text.text()
+    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+        click(stale.again)
+    assert len(session.dataset.obs) == 49

@@ -124,9 +124,9 @@ class HighlightStack(FieldStack):
         self._objects = objects
         self._selected = np.zeros(len(objects), bool)
 
-    def select(self, selected: NDArray[np.bool_]) -> None:
-        """Take other objects for the selected ones, (n,)."""
-        self._selected = selected.copy()
+    def select(self, objects: Objects, selected: NDArray[np.bool_]) -> None:
+        """Take other objects, and which of them are selected, (n,)."""
+        self._objects, self._selected = objects, selected.copy()
 
     def _mask(self, i: int) -> NDArray[np.uint8]:
         objects = self._objects
@@ -277,7 +277,7 @@ class ObjectHighlight:
             if self.layer is None:
                 self._make(labels, HighlightStack(pixels, objects))
             assert self.layer is not None
-            self.layer.data.select(points)
+            self.layer.data.select(objects, points)
             draw(self._viewer, self.layer)
             return
         if self.layer is None:

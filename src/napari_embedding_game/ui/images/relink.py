@@ -86,6 +86,8 @@ class Relinker(QObject):
         self._loading = workspace.loading
         self._worker: Worker | None = None
         self.missing = Missing()
+        self._of_folder = ""
+        """That a folder is being opened, or why its images cannot be linked."""
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._try)
@@ -118,9 +120,10 @@ class Relinker(QObject):
         described, folder = self._linked.missed, self._folder()
         if described is None:
             return
-        if self._linked.current is None and folder is not None:
+        is_none_there = self._linked.current is None
+        if is_none_there and folder is not None:
             self.open_folder(folder)
-        elif recorded_text(described, "sample") == "nuclei":
+        elif is_none_there and recorded_text(described, "sample") == "nuclei":
             self._make_sample()
         else:
             self._open_files(described)
@@ -128,26 +131,24 @@ class Relinker(QObject):
     def open_folder(self, folder: Path) -> None:
         """Show the images of a folder that were measured before, and link them."""
         dataset, experiment = self._session.dataset, Experiment(folder)
-        if dataset is None:
-            return
-        if not folder.is_dir():
-            self._tell()
+        if dataset is None or not folder.is_dir():
             return
 
         def show(images: ExperimentImages) -> None:
             if dataset is not self._session.dataset:
                 return
             if images.names[: len(_measured(dataset))] != _measured(dataset):
-                self._say(Missing(OTHER_IMAGES.format(folder.name), is_folder=True))
+                self._tell_of_folder(OTHER_IMAGES.format(folder.name))
                 return
             self._loading.ask_again_as(ExperimentSource(experiment))
             self._link(show_experiment(self._viewer, images, dataset.name))
 
         def refuse(error: BaseException) -> None:
             if dataset is self._session.dataset:
-                self._say(Missing(sentence(error), is_folder=True))
+                self._tell_of_folder(sentence(error))
 
         self._begin(StageWorker(experiment.look), show, refuse)
+        self._tell_of_folder(f"Opening the images of {folder} again …")
 
     def take_image(self) -> None:
         """Take the offered layer for the image that is missing."""
@@ -169,7 +170,7 @@ class Relinker(QObject):
 
     def _look_for(self, described: Mapping[str, Any]) -> None:
         """Link layers that are not there as soon as they are."""
-        self._linked.missed = described
+        self._linked.missed, self._of_folder = described, ""
         self._try()
 
     def _on_layers(self, event: object = None) -> None:
@@ -258,9 +259,14 @@ class Relinker(QObject):
         if folder is None:
             text = missing(described, linked)
         else:
-            text = f"The folder of these images, {folder}, is not there: locate it."
+            text = f"The images of {folder} are not open: locate their folder."
+            text = self._of_folder or text
         name = "" if candidate is None else candidate.name
         self._say(Missing(text, name if text else "", folder is not None))
+
+    def _tell_of_folder(self, text: str) -> None:
+        self._of_folder = text
+        self._tell()
 
     def _say(self, what: Missing) -> None:
         if what != self.missing:
@@ -287,7 +293,8 @@ class Relinker(QObject):
         if dataset is None or not _measured(dataset):
             return None
         path = recorded_text(self._linked.missed, "path")
-        return Path(path or str(dataset.provenance["measured"].get("folder", "")))
+        path = path or str(dataset.provenance["measured"].get("folder", ""))
+        return Path(path) if path else None
 
     def _open_files(self, described: Mapping[str, Any]) -> None:
         labels = described.get("labels")
