@@ -140,3 +140,11 @@ def test_columns_agree_with_a_map_as_their_groups_lie_on_it(digits):
     kind, half_known = by_name["kind"], by_name["partly"]
     assert half_known.same == pytest.approx(kind.same, abs=0.05)
     assert map_quality(X, embedding).columns == ()
+
+
+def test_data_far_from_0_are_told_the_same(digits):
+    X, embedding, labels = digits
+    near = map_quality(X, embedding, labels)
+    far = map_quality(X + 1e8, embedding, labels)
+    assert far.neighbors_kept == pytest.approx(near.neighbors_kept, abs=0.002)
+    assert far.triplets == pytest.approx(near.triplets, abs=0.002)

@@ -74,6 +74,9 @@ def _distances(
 ) -> NDArray[np.floating]:
     from sklearn.metrics import pairwise_distances
 
+    from napari_embedding_game.core.graph.rows import centred
+
+    X = centred(X, metric)
     middle = np.asarray(X[rows].mean(axis=0), dtype=X.dtype).reshape(1, -1)
     if sp.issparse(X):
         middle = sp.csr_matrix(middle)

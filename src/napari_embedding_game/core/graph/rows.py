@@ -128,6 +128,15 @@ class Rows:
         return float(np.ldexp(1.0, power))
 
 
+def centred(X: Any, metric: str) -> Any:
+    """Return rows whose distances libraries can rank, by squares in another unit.
+
+    Only those in double precision may lie so far from 0 that squares would not tell.
+    """
+    is_far = metric == "euclidean" and not sparse.issparse(X) and X.dtype == np.float64
+    return Rows(X, metric).take(slice(None)) if is_far else X
+
+
 def without_sparsity(X: Any) -> Any:
     """Return sparse rows as an array where this takes no more memory, else as is."""
     if not sparse.issparse(X) or X.format != "csr":

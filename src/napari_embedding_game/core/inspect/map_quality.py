@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.graph.rows import centred
 from napari_embedding_game.core.inspect.graph_parts import GraphParts, graph_parts
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def map_quality(
     n_neighbors = min(NEIGHBORS, n_points // 2 - 1)
     if n_neighbors < 3:
         return None
+    X = centred(X, metric)
     rng = np.random.default_rng(random_state)
     rows = rng.choice(n_points, _n_sampled(X.shape), replace=False)
     at_once = max(1, _BLOCK // n_points)
