@@ -216,7 +216,9 @@ def _layer_matrix(viewer: Any, layer: Any, n: int) -> NDArray[np.float64]:
     (3, 3) of a flat layer or a slice, (4, 4) of one of three dimensions.
     """
     axes = displayed_axes(viewer.dims, layer.ndim, n)
-    corners = np.tile(np.asarray(layer.world_to_data(viewer.dims.point)), (n + 1, 1))
+    corners = np.zeros((n + 1, layer.ndim))
+    if n < layer.ndim:
+        corners[:] = layer.world_to_data(viewer.dims.point)
     corners[:, axes] = np.eye(n + 1)[:, 1:]
     origin, *steps = (np.asarray(layer.data_to_world(c))[axes] for c in corners)
     matrix = np.eye(n + 1)
