@@ -2,6 +2,7 @@
 
 import gc
 
+import numpy as np
 from napari._qt.widgets import qt_viewer_dock_widget
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
@@ -72,6 +73,22 @@ def test_a_title_bar_is_held_until_qt_deletes_it(make_napari_viewer, qtbot):
     assert len(napari_fixes._held) == n_before
     viewer.window.remove_dock_widget(box)
     qtbot.waitUntil(lambda: second not in napari_fixes._held)
+
+
+def test_a_window_that_is_closed_leaves_the_other_its_picture(
+    make_napari_viewer, qtbot
+):
+    mend_napari()
+    first, second = make_napari_viewer(show=True), make_napari_viewer(show=True)
+    first.add_image(np.ones((8, 8)))
+    image = second.add_image(np.ones((8, 8)), contrast_limits=(0, 1))
+    white = second.screenshot(flash=False)
+    first.close()
+    image.contrast_limits = (0, 2)
+    grey = second.screenshot(flash=False)
+    middle = white.shape[0] // 2, white.shape[1] // 2
+    assert white[middle][:3].tolist() == [255] * 3
+    assert 120 < grey[middle][0] < 135
 
 
 def test_without_what_it_needs_of_napari_all_stays_as_it_was(monkeypatch, caplog):

@@ -1,4 +1,4 @@
-"""Three defects of napari 0.9 that come up when a panel is made to float.
+"""Four defects of napari 0.9: three of panels that float, one of two windows.
 
 *A button that is deleted in its own click.*  A click on the button that floats a
 panel, or docks it again, makes a new title bar, and napari deletes the former one at
@@ -13,14 +13,21 @@ third walk closed it by its cross, which raised an AttributeError.
 
 *A panel that was closed is floated before Qt has deleted it.*  napari then lets Qt
 delete it amid the making of its new title bar, which raises a RuntimeError.
+
+*A window that is closed deletes what another one draws.*  napari has vispy delete what
+a removed layer had in OpenGL while the context of another window may be current.  Where
+Qt does not share them the same numbers name other things there, and that window stays
+blank.  Written up for napari in ``docs/upstream.md``.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
 from napari._qt.widgets import qt_viewer_dock_widget
+from napari._vispy import canvas
 from qtpy.QtCore import QTimer
 
 from napari_embedding_game.ui.vispy_fixes import replace_method
@@ -45,6 +52,8 @@ def mend_napari() -> None:
     panel = getattr(qt_viewer_dock_widget, "QtViewerDockWidget", None)
     replace_method(panel, "deleteLater", _remember, "napari")
     replace_method(panel, "_update_title_bar", _unless_it_goes, "napari")
+    drawing = getattr(canvas, "VispyCanvas", None)
+    replace_method(drawing, "_clean_and_update_scenegraph", _in_its_own, "napari")
 
 
 def _hold(init: Any) -> Any:
@@ -66,6 +75,16 @@ def _hide_instead(set_parent: Any) -> Any:
             set_parent(self, parent, *flags)
 
     return hide_instead
+
+
+def _in_its_own(clean: Any) -> Any:
+    def in_its_own(self: Any) -> None:
+        """Delete what is to go in the OpenGL context of this window."""
+        with suppress(AttributeError):  # a canvas that is closed has none
+            self._scene_canvas.set_current()
+        clean(self)
+
+    return in_its_own
 
 
 def _after_the_click(delete_later: Any) -> Any:
