@@ -5,9 +5,8 @@
 #   tools/test_versions.sh newest    the newest there are, on the newest Python here
 #
 # Each has an environment of its own, made once for each pyproject.toml.  torch is
-# not resolved: on Linux PyPI has it only with gigabytes for GPUs.  The lowest are
-# tested with the torch of constraints.txt; the newest without it, unless it is
-# there already, and then the tests that need it are skipped and counted.
+# not resolved: on Linux PyPI has it only with gigabytes for GPUs.  The tests that need
+# it are skipped and counted, unless somebody has put it into the environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -46,10 +45,6 @@ if ! cmp -s pyproject.toml "$venv/pyproject.toml"; then
     --output-file "$venv/versions.txt" pyproject.toml
   "$bin/uv" pip install --quiet --python "$bin/python" --requirement "$venv/versions.txt"
   "$bin/uv" pip install --quiet --python "$bin/python" --no-deps --editable .
-  if [ "$kind" = lowest ]; then
-    torch=$(grep '^torch==' constraints.txt)
-    "$bin/python" -m pip install --quiet "$torch"
-  fi
   cp pyproject.toml "$venv/pyproject.toml"
 fi
 
@@ -59,13 +54,7 @@ grep -E '^(anndata|napari|numba|numpy|pandas|scipy|zarr)==' "$venv/versions.txt"
 # numba keeps one cache for each Python, whatever its own version.
 export NUMBA_CACHE_DIR=$PWD/$venv/numba
 options=(--numprocesses 2 --dist loadfile -p no:cacheprovider)
-tests=(tests/data tests/session)
 "$bin/python" -c 'import torch' 2>/dev/null || options+=(--without-torch)
-if [ "$kind" = lowest ]; then
-  # Old versions beside new ones may warn, if they only work.  napari's floor is
-  # shown by its window.
-  options+=(-W default)
-  tests+=(tests/core/test_markers.py tests/ui/test_plugin.py)
-  "$bin/napari-embedding-game" warm-up # as for `make test`: the tests do not wait for it
-fi
-"$bin/python" -m pytest "${options[@]}" "${tests[@]}"
+# Old versions beside new ones may warn, if they only work.
+[ "$kind" = lowest ] && options+=(-W default)
+"$bin/python" -m pytest "${options[@]}" tests/data tests/session

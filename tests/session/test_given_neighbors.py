@@ -104,6 +104,7 @@ def test_a_saved_map_opens_and_is_repeated_from_its_file(session, tmp_path):
     np.testing.assert_array_equal(last.embedding, found.embedding)
 
 
+@pytest.mark.usefixtures("torch")  # the command tells of any error in a sentence
 def test_the_command_line_takes_them_too(path, tmp_path, session):
     out = tmp_path / "out.h5ad"
     arguments = ["fit", str(path), "--out", str(out), "--space", "distances"]

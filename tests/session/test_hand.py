@@ -432,6 +432,7 @@ class RandomPerson:
         return int(self.rng.choice([*known, 10**6]))
 
 
+@pytest.mark.usefixtures("torch")  # in a thread of its own
 @pytest.mark.parametrize("seed", range(3))
 def test_hundreds_of_random_actions_break_nothing(session, seed):
     n_threads = threading.active_count()
