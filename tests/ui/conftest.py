@@ -24,7 +24,7 @@ from napari_embedding_game.ui.tasks.gc_guard import GcGuard
 from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.workspace import Workspace
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 """How long a test waits for what must come: other tests run beside it."""
 _BEGUN = itertools.count()
 
@@ -33,6 +33,7 @@ _BEGUN = itertools.count()
 def qtbot(qtbot):
     """Wait longer than pytest-qt does, and let a widget be gone at the end."""
     qtbot.waitUntil = partial(qtbot.waitUntil, timeout=PATIENCE_MS)
+    qtbot.waitSignal = partial(qtbot.waitSignal, timeout=PATIENCE_MS)
     made = []
     qtbot.addWidget = lambda widget: made.append(ref(widget))
     yield qtbot

@@ -38,7 +38,7 @@ def test_closing_the_window_ends_the_worker(
 ):
     click_run(docked, "running")
     window.close()
-    qtbot.waitUntil(lambda: running_workers() == 0, timeout=1000)
+    qtbot.waitUntil(lambda: running_workers() == 0)
 
 
 class Window(QMainWindow):

@@ -80,7 +80,7 @@ def _hide_instead(set_parent: Any) -> Any:
 def _in_its_own(clean: Any) -> Any:
     def in_its_own(self: Any) -> None:
         """Delete what is to go in the OpenGL context of this window."""
-        with suppress(AttributeError):  # a canvas that is closed has none
+        with suppress(AttributeError, RuntimeError):  # a canvas that is closed has none
             self._scene_canvas.set_current()
         clean(self)
 
