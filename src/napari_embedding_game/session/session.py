@@ -147,6 +147,8 @@ class Session:
         self._shown: Mark | None = None
         """The mark that ``snapshot`` is of, where it is of an earlier moment."""
         self.message = ""
+        self._of_map = ""
+        """What was last to be said of the map on show."""
         self._remedy_of_failure: tuple[str, Mapping[str, Any]] = "", {}
         """What the last run broke off with, and the settings that mend it."""
         self.stale = False
@@ -155,6 +157,7 @@ class Session:
         self._pace = pace or Pace()
         self.settings.events.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)
+        self.selection.changed.connect(self.clusters.rest, max_args=0)
         self.clusters.announced.connect(self._tell_run)
         for signal in (
             self.state_changed,
@@ -536,8 +539,9 @@ class Session:
         self.hand.restore(mark.record)
         n_landmarks = len(mark.snapshot.landmarks)
         self.clusters.receive(mark.snapshot.labels, n_landmarks, self.merging)
-        self.say(mark.snapshot.warning)
+        self.clusters.rest()
         self._go("stopped")
+        self.say(self._told_of_map())
         self._check_staleness()
         self.looked_back.emit(mark)
 
@@ -624,8 +628,8 @@ class Session:
                 self.timeline.follow(
                     progress.snapshot, self.played, tuple(self.energies), self.merging
                 )
-            self.say(progress.snapshot.warning)
             self._go(_state_of(run, progress.snapshot))
+            self.say(self._told_of_map())
         self.progressed.emit(progress)
 
     def ended(self, run: Run) -> None:
@@ -646,7 +650,8 @@ class Session:
         It is that of the map on show, or of the last run that broke off.
         """
         snapshot = self.snapshot
-        if snapshot is not None and message and message == snapshot.warning:
+        warning = "" if snapshot is None else snapshot.warning
+        if snapshot is not None and warning and message.startswith(warning):
             return snapshot.remedy
         failure, remedy = self._remedy_of_failure
         return remedy if self.state == "failed" and message == failure else {}
@@ -857,6 +862,16 @@ class Session:
     def _on_clusters(self) -> None:
         self.selection.follow(self.clusters.labels)
         self._tell_run()
+        if self.message in ("", self._of_map):  # else there is something else to say
+            self.say(self._told_of_map())
+
+    def _told_of_map(self) -> str:
+        """Return what is to be said of the map on show, and of its names at rest."""
+        warning = "" if self.snapshot is None else self.snapshot.warning
+        is_moving = self.state in ("preparing", "running")
+        parted = "" if is_moving else self.clusters.told_parted()
+        self._of_map = " ".join(filter(None, (warning, parted)))
+        return self._of_map
 
     def _tell_run(self) -> None:
         if self.run is not None:

@@ -24,6 +24,8 @@ from napari_embedding_game.session.clusters.lasting_ids import (
 Divide = Callable[[int, Grouping], IntArray]
 """(n_clusters, grouping) -> (L,) cluster of each landmark, in any numbers."""
 
+Follow = Callable[[LastingIds, IntArray, int], IntArray]
+
 FIRST_ID = 1 << 20
 """Ids of clusters that are not a single landmark begin here."""
 
@@ -99,7 +101,14 @@ class Automatic:
             self._stop_counting_by_landmark()  # their numbers have moved up
         self.labels, self.n_landmarks, self.divide = labels, n_landmarks, divide
 
-    def find(self, edits: Edits, shown: Clustering) -> IntArray:
+    def rest(self) -> None:
+        """Note that somebody sees the present clusters."""
+        self._single.rest()
+        self._merged.rest()
+
+    def find(
+        self, edits: Edits, shown: Clustering, *, settles: bool = False
+    ) -> IntArray:
         """Return the (n,) cluster id of each point, as the slider stands.
 
         Parameters
@@ -108,8 +117,15 @@ class Automatic:
             With the number of clusters that is chosen.
         shown : Clustering
             What was to be seen until now.
+        settles : bool
+            Whether ids go to the clusters most alike those of the last rest, rather
+            than of a moment ago.
         """
+        follow = LastingIds.settle if settles else LastingIds.follow
         self._single.pinned = self._merged.pinned = edits.given
+        self._single.taken = self._merged.taken = edits.named
+        if not edits.named.isdisjoint(range(self.n_landmarks)):
+            self._stop_counting_by_landmark()
         if not self.n_landmarks:
             return self.labels
         wanted = resolve_n_clusters(edits, self.n_landmarks)
@@ -119,9 +135,9 @@ class Automatic:
         self._was_merged = is_merged
         if wanted is not None and self.divide is not None:
             division = self.divide(min(wanted, self.n_landmarks), edits.grouping)
-            self.of_landmarks = self._follow(division)
+            self.of_landmarks = self._follow(division, follow)
         else:
-            self.of_landmarks = self._landmark_ids()
+            self.of_landmarks = self._landmark_ids(follow)
         return self.of_landmarks.take(self.labels)
 
     def restore(
@@ -151,24 +167,25 @@ class Automatic:
             self.receive(labels, n_landmarks, None)
         return is_as_seen
 
-    def _follow(self, division: IntArray) -> IntArray:
+    def _follow(self, division: IntArray, follow: Follow) -> IntArray:
         clusters, place = np.unique(division, return_inverse=True)
         division = place.astype(np.int32)
-        numbers = self._merged.follow(division.take(self.labels), len(clusters))
+        numbers = follow(self._merged, division.take(self.labels), len(clusters))
         return numbers[division]
 
-    def _landmark_ids(self) -> IntArray:
+    def _landmark_ids(self, follow: Follow) -> IntArray:
         if self._is_counted_by_landmark:
             return np.arange(self.n_landmarks, dtype=np.int32)
-        return self._single.follow(self.labels, self.n_landmarks)
+        return follow(self._single, self.labels, self.n_landmarks)
 
     def _stop_counting_by_landmark(self) -> None:
         if self._is_counted_by_landmark and self.n_landmarks:
             self._single.set_active(self.labels)
+            self._single.rest()
         self._is_counted_by_landmark = False
 
     def _remember_named_landmarks(self, edits: Edits, shown: Clustering) -> None:
-        """Restore a landmark's given name where its points form a cluster again."""
+        """Restore a landmark's colour and note where its points are a cluster again."""
         for cluster in edits.given:
             rows = shown.rows(cluster)
             if len(rows) and cluster not in edits.by_hand:

@@ -3,11 +3,16 @@
 What the game and the slider find is *automatic*; what a person decides lies
 over it and holds:
 
-- A name, colour or note belongs to a cluster, and goes with most of its points.
-  Where the slider merges clusters, the name of the largest part stays, and the
+- A name belongs to points: those of the cluster at the moment when it was named.
+  They are that cluster, and no others are, until a person decides otherwise.
+- A colour or note belongs to a cluster, and goes with most of its points, as numbers
+  do.  Where the slider merges clusters, those of the largest part stay, and the
   others sleep: they come back with their points (:mod:`lasting_ids`).
 - Clusters made by hand - merged, split, drawn with a lasso, named in a child
   map - keep their points, whatever the game and the slider do with the rest.
+- While a game runs clusters are followed from frame to frame.  When it ends, and at
+  every edit, somebody looks: ids and numbers are then those of the clusters most alike
+  the ones that were looked at before.
 - Many landmarks are merged into few clusters from the beginning; the number is a
   person's as soon as they choose one, and then kept.
 - While each landmark is a cluster of its own, a cluster's id is the landmark's
@@ -49,9 +54,11 @@ from napari_embedding_game.session.clusters.clustering import (
 from napari_embedding_game.session.clusters.display_numbers import Numbering
 from napari_embedding_game.session.clusters.edits import Named
 from napari_embedding_game.session.clusters.history import History
-from napari_embedding_game.session.clusters.lasting_ids import IntArray
+from napari_embedding_game.session.clusters.lasting_ids import ALIKE, IntArray
 from napari_embedding_game.session.clusters.merging import Merging, has_leiden
 
+MOST_TOLD = 3
+"""More names than this are counted in a sentence."""
 RESERVED_NAME = "unassigned"
 """What rows that are not on the map are called in every file."""
 
@@ -125,9 +132,18 @@ class ClusterBook:
             shown = self._divided()
             self._numbering = Numbering.by_size(shown.labels)
             self._show(shown)
-        elif self._numbering.close_up(self.clusters):
-            self._update()
+        else:
+            self._numbering.settle()
+            self._show(self._divided(settles=True))
+            if self._numbering.close_up(self.clusters):
+                self._update()
         self._is_numbered = True
+        self.rest()
+
+    def rest(self) -> None:
+        """Note that somebody sees the present clusters: what comes is named by them."""
+        self._found.rest()
+        self._numbering.rest()
 
     @property
     def _is_anonymous(self) -> bool:
@@ -189,6 +205,30 @@ class ClusterBook:
         self._announced = (n_clusters, grouping)
         self.announced.emit()
 
+    def told_parted(self) -> str:
+        """Return which names are of points that are no longer one automatic cluster."""
+        automatic, given = self._clustering.automatic, self._edits.given
+        held = [c for c in self.clusters if c.is_named and given[c.id].holds]
+        if not held:
+            return ""
+        sizes = np.bincount(automatic)
+        parted = []
+        for cluster in held:
+            shared = np.bincount(automatic[self._clustering.rows(cluster.id)])
+            either = cluster.size + sizes[: len(shared)] - shared
+            if (shared / np.maximum(either, 1)).max() < ALIKE:
+                parted.append(cluster.name)
+        if len(parted) < 2:
+            keep = "is no longer one cluster: its points keep the name until you change"
+            return f"{parted[0]} {keep} it." if parted else ""
+        *names, last = parted[:MOST_TOLD]
+        if len(parted) > MOST_TOLD:
+            names, last = [*names, last], f"{len(parted) - MOST_TOLD} more"
+        return (
+            f"{', '.join(names)} and {last} are no longer one cluster each: their "
+            "points keep the names until you change them."
+        )
+
     # Edits: each can be undone
 
     def set_n_clusters(
@@ -219,7 +259,7 @@ class ClusterBook:
         self._edit(label, chosen, series=f"slider {grouping}")
 
     def rename(self, cluster: int, name: str) -> None:
-        """Give a name; "" goes back to the number.
+        """Give the points of a cluster a name, which they keep; "" takes it away.
 
         Raises
         ------
@@ -231,7 +271,8 @@ class ClusterBook:
         if name == before.name or (not name and not before.is_named):
             return
         self._check_name(cluster, name)
-        self._give(f"rename of {before.name}", cluster, name=name)
+        after = edits.named(self._clustering, cluster, name)
+        self._edit(f"rename of {before.name}", after)
 
     def recolor(self, cluster: int, color: str) -> None:
         """Give a colour as "#rrggbb"; "" goes back to the automatic one."""
@@ -409,13 +450,16 @@ class ClusterBook:
     ) -> None:
         """Go on where a stored book stopped; the history begins anew."""
         self.restart(len(labels))
-        self._edits, self._numbering = state.edits, Numbering(state.numbers)
+        stored = Clustering(automatic=state.automatic, edits=state.edits)
+        self._edits = edits.all_named(stored)  # older files have names of ids
+        self._numbering = Numbering(state.numbers)
         self._is_numbered = True
         can_merge = divide is not None
         if self._found.restore(state, labels, n_landmarks, can_merge=can_merge):
             self._update()
         else:
             self.receive(labels, n_landmarks, divide)
+        self.rest()
 
     # Inside
 
@@ -449,12 +493,14 @@ class ClusterBook:
         except Exception:
             self._edits = before
             raise
+        self.rest()
         self.history.record(label, before, after, series)
 
     def _go_to(self, state: Edits | None) -> None:
         if state is not None:
             self._edits = state
             self._update()
+            self.rest()
 
     def _update(self, *, is_known: bool = False) -> None:
         """Show the clusters as they are by now.
@@ -469,9 +515,9 @@ class ClusterBook:
         else:
             self._show(self._divided())
 
-    def _divided(self) -> Clustering:
+    def _divided(self, *, settles: bool = False) -> Clustering:
         """Return the clusters as the game and the edits have them, without numbers."""
-        automatic = self._found.find(self._edits, self._clustering)
+        automatic = self._found.find(self._edits, self._clustering, settles=settles)
         return Clustering(automatic=automatic, edits=self._edits)
 
     def _show(self, shown: Clustering) -> None:

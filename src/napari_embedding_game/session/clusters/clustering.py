@@ -33,6 +33,8 @@ class ClusterAnnotation:
     note: str = ""
     origin: str = ""
     """Child map and cluster that it comes from, as "child/cluster"."""
+    holds: bool = False
+    """Whether nothing but the name holds the points together."""
 
     def __bool__(self) -> bool:
         """Whether anything was given."""
@@ -78,9 +80,19 @@ class Edits:
     """By cluster id."""
     joined: Mapping[int, int] = field(default_factory=dict)
     """Cluster that another was merged into: points that reach it later follow."""
+    below: NDArray[np.int32] | None = None
+    """(n,) what ``by_hand`` was where a child map's cluster lies above it; None: nowhere
+    does one."""
 
     def __post_init__(self) -> None:
-        self.by_hand.setflags(write=False)
+        for rows in (self.by_hand, self.below):
+            if rows is not None:
+                rows.setflags(write=False)
+
+    @property
+    def named(self) -> frozenset[int]:
+        """Ids of clusters with a name: no automatic cluster ever gets one of these."""
+        return frozenset(i for i, given in self.given.items() if given.name)
 
     def __eq__(self, other: object) -> bool:
         """Whether the same was decided."""
@@ -90,13 +102,17 @@ class Edits:
             (self.n_clusters, self.grouping) == (other.n_clusters, other.grouping)
             and dict(self.given) == dict(other.given)
             and dict(self.joined) == dict(other.joined)
-            and (
-                self.by_hand is other.by_hand
-                or np.array_equal(self.by_hand, other.by_hand)
-            )
+            and _same(self.by_hand, other.by_hand)
+            and _same(self.below, other.below)
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _same(one: NDArray[np.int32] | None, other: NDArray[np.int32] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one is other or np.array_equal(one, other)
 
 
 def untouched(n_points: int) -> Edits:
@@ -221,7 +237,7 @@ def _cluster(
         color=given.color,
         note=given.note,
         size=size,
-        is_by_hand=fixed,
+        is_by_hand=fixed and not given.holds,
     )
 
 
@@ -230,11 +246,12 @@ def map_ids(joined: Mapping[int, int], ids: NDArray[np.int32]) -> NDArray[np.int
     if not joined or not len(ids):
         return ids
     unique_ids, place = np.unique(ids, return_inverse=True)
-    ends = [_end(joined, int(i)) for i in unique_ids]
+    ends = [end_of(joined, int(i)) for i in unique_ids]
     return np.array(ends, np.int32)[place]
 
 
-def _end(joined: Mapping[int, int], cluster: int) -> int:
+def end_of(joined: Mapping[int, int], cluster: int) -> int:
+    """Return what a cluster was merged into in the end; itself where in none."""
     while cluster in joined:
         cluster = joined[cluster]
     return cluster
@@ -243,7 +260,7 @@ def _end(joined: Mapping[int, int], cluster: int) -> int:
 def _without_doubles(entries: list[tuple[int, str, str]]) -> dict[int, str]:
     """Return a name for each (id, given name or "", number as text), all different.
 
-    A cluster may wake with a name that was given to another in the meantime.
+    A child map may bring a name that another cluster has.
     """
     seen: Counter[str] = Counter()
     names = {}

@@ -22,6 +22,16 @@ class Numbering:
         self.known: dict[int, int] = dict(known or {})
         """Cluster id to number."""
 
+        self._at_rest = self.known
+
+    def rest(self) -> None:
+        """Note that somebody sees the present numbers."""
+        self._at_rest = dict(self.known)
+
+    def settle(self) -> None:
+        """Go back to the numbers of the last rest."""
+        self.known = dict(self._at_rest)
+
     @classmethod
     def by_size(cls, labels: NDArray[np.integer]) -> Numbering:
         """Number the clusters of (n,) points by size, equals by their first points."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from napari_embedding_game.session.clusters.clustering import (
     ClusterAnnotation,
     Clustering,
     Edits,
+    end_of,
 )
 from napari_embedding_game.session.clusters.lasting_ids import Numbers
 
@@ -38,8 +40,42 @@ class Named:
 
 
 def given(clustering: Clustering, cluster: int, **what: str) -> Edits:
-    """Give a name, colour or note; "" takes it away."""
+    """Give a colour or note; "" takes it away."""
+    return _annotated(clustering.edits, cluster, **what)
+
+
+def named(clustering: Clustering, cluster: int, name: str) -> Edits:
+    """Give the points of a cluster a name, which they keep; "" takes it away.
+
+    Points that come to the cluster later do not get the name, and are of another one.
+    """
     former = clustering.edits
+    known = former.given.get(cluster, ClusterAnnotation())
+    if name and known.name:
+        return _annotated(former, cluster, name=name)
+    by_hand = former.by_hand.copy()
+    if name:
+        holds = cluster not in clustering.fixed
+        by_hand[clustering.labels == cluster] = cluster
+    else:
+        holds = False
+        if known.holds:
+            by_hand[by_hand == cluster] = AUTOMATIC
+    after = _annotated(former, cluster, name=name, holds=holds)
+    return replace(after, by_hand=by_hand, joined=_joined_to_others(former, cluster))
+
+
+def all_named(clustering: Clustering) -> Edits:
+    """Let all points of clusters with a name keep it, as :func:`named` does."""
+    loose = clustering.labels[clustering.edits.by_hand == AUTOMATIC]
+    for cluster in clustering.edits.named.intersection(np.unique(loose).tolist()):
+        name = clustering.edits.given[cluster].name
+        nameless = clustering.edited(_annotated(clustering.edits, cluster, name=""))
+        clustering = clustering.edited(named(nameless, cluster, name))
+    return clustering.edits
+
+
+def _annotated(former: Edits, cluster: int, **what: Any) -> Edits:
     after = replace(former.given.get(cluster, ClusterAnnotation()), **what)
     all_given = {**former.given, cluster: after}
     if not after:
@@ -47,8 +83,18 @@ def given(clustering: Clustering, cluster: int, **what: str) -> Edits:
     return replace(former, given=all_given)
 
 
+def _joined_to_others(former: Edits, cluster: int) -> dict[int, int]:
+    """Return which clusters were merged into which, without those of this one."""
+    joined = former.joined
+    return {a: b for a, b in joined.items() if end_of(joined, a) != cluster}
+
+
 def merged(clustering: Clustering, parts: Sequence[Cluster]) -> Edits:
-    """Merge clusters into the first; the first name there is holds, and all notes."""
+    """Merge clusters into the first; the first name there is holds, and all notes.
+
+    Points that reach a part later follow, unless it has a name: that is of the points
+    that are there.
+    """
     former, target = clustering.edits, parts[0].id
     by_hand = former.by_hand.copy()
     by_hand[np.isin(clustering.labels, [part.id for part in parts])] = target
@@ -60,7 +106,10 @@ def merged(clustering: Clustering, parts: Sequence[Cluster]) -> Edits:
         note="\n".join(part.note for part in parts if part.note),
     )
     joined = {**former.joined, **{part.id: target for part in parts[1:]}}
-    return replace(former, by_hand=by_hand, given=all_given, joined=joined)
+    after = replace(former, by_hand=by_hand, given=all_given, joined=joined)
+    if target in after.named:
+        return replace(after, joined=_joined_to_others(after, target))
+    return after
 
 
 def split(clustering: Clustering, parts: Mapping[int, NDArray[np.intp]]) -> Edits:
@@ -97,12 +146,13 @@ def made(
 
 
 def released(clustering: Clustering, cluster: int) -> Edits:
-    """Give the points that were fixed by hand back to game and slider."""
+    """Give the points that were fixed by hand back to game and slider, nameless."""
     former = clustering.edits
     by_hand = former.by_hand.copy()
     by_hand[by_hand == cluster] = AUTOMATIC
     joined = {a: b for a, b in former.joined.items() if b != cluster}
-    return replace(former, by_hand=by_hand, joined=joined)
+    after = _annotated(former, cluster, name="") if cluster in former.given else former
+    return replace(after, by_hand=by_hand, joined=joined)
 
 
 def adopted(
@@ -114,6 +164,8 @@ def adopted(
 ) -> Edits:
     """Put the named clusters of a child map in the place of its former ones.
 
+    Points that are in none of them any more are again what they were before, if that
+    still has a name.
     Those whose keys are ``known`` are as they were when they last were adopted: what
     has been done with them here since then holds.
     """
@@ -126,13 +178,23 @@ def adopted(
     kept = {f"{child}/{key}" for key in known}
     ids = {cluster for origin, cluster in mine.items() if origin not in kept}
     by_hand = former.by_hand.copy()
-    by_hand[np.isin(by_hand, list(ids))] = AUTOMATIC
+    below = np.full_like(by_hand, AUTOMATIC)
+    if former.below is not None:
+        below = former.below.copy()
     all_given = {c: g for c, g in former.given.items() if c not in ids}
+    out = np.isin(by_hand, list(ids))
+    is_known = np.isin(below[out], [c for c, g in all_given.items() if g.name])
+    by_hand[out] = np.where(is_known, below[out], AUTOMATIC)
+    below[out] = AUTOMATIC
     for one in named:
         origin = f"{child}/{one.key}"
         if origin in kept:
             continue
         cluster = mine[origin] if origin in mine else int(numbers.take(1)[0])
+        below[one.rows] = by_hand[one.rows]
         by_hand[one.rows] = cluster
         all_given[cluster] = replace(one.given, origin=origin)
-    return replace(former, by_hand=by_hand, given=all_given)
+    is_over = bool((below != AUTOMATIC).any())
+    return replace(
+        former, by_hand=by_hand, given=all_given, below=below if is_over else None
+    )

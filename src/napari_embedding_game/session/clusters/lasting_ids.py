@@ -82,10 +82,29 @@ class LastingIds:
 
     def __init__(self, numbers: Numbers) -> None:
         self.pinned: Collection[int] = ()
-        """Numbers that are never forgotten, such as those with a name."""
+        """Numbers that are never forgotten, such as those with a note."""
+        self.taken: Collection[int] = ()
+        """Numbers that no cluster gets."""
         self._numbers = numbers
         self._active: _Division | None = None
         self._dormant: dict[int, NDArray[np.intp]] = {}
+        self._at_rest: tuple[_Division, dict[int, NDArray[np.intp]]] | None = None
+
+    def rest(self) -> None:
+        """Note that somebody sees the present ids: :meth:`settle` compares with them."""
+        self._at_rest = None if self._active is None else (self._active, self.dormant)
+
+    def settle(self, division: IntArray, n_clusters: int) -> IntArray:
+        """Return what :meth:`follow` does in one step from the last rest.
+
+        On many small steps two clusters may change places; ids that came and went in
+        between are forgotten.
+        """
+        if self._at_rest is not None:
+            self._active, self._dormant = self._at_rest
+        numbers = self.follow(division, n_clusters)
+        self.rest()
+        return numbers
 
     def remember(self, number: int, rows: NDArray[np.intp]) -> None:
         """Make an id dormant with these points, until a cluster matches them again."""
@@ -143,8 +162,11 @@ class LastingIds:
         likeness = shared / (before + after - shared)
         is_part = (2 * shared >= before) | (2 * shared >= after)
         is_dormant = np.isin(numbers, list(self._dormant))[which]
-        fits = np.flatnonzero(np.where(is_dormant, likeness >= ALIKE, is_part))
-        order = np.lexsort((is_dormant[fits], -likeness[fits]))
+        is_free = ~np.isin(numbers, list(self.taken))[which]
+        fits = np.where(is_dormant, likeness >= ALIKE, is_part) & is_free
+        fits = np.flatnonzero(fits)
+        # Of two that are as alike the older one, as when a name is taken away again.
+        order = np.lexsort((which[fits], -likeness[fits]))
         for i in fits[order]:
             yield int(numbers[which[i]]), int(clusters[i])
 

@@ -243,6 +243,9 @@ class MapReader:
             grouping=text.grouping,
             given=dict(text.given),
             joined=dict(text.joined),
+            below=self._arrays("below", "<i4", self._n)
+            if "below" in self._arrays
+            else None,
         )
         of_landmarks = self._arrays("of_landmarks", "<i4", None)
         self._expect(len(of_landmarks) in (0, n_landmarks), "its clusters")

@@ -135,6 +135,8 @@ def _own_arrays(one: SavedMap) -> Arrays:
         "asleep_ends": np.cumsum([len(rows) for rows in dormant]).astype("<i8"),
         "asleep_rows": np.concatenate([*dormant, np.zeros(0, "<i8")]).astype("<i8"),
     }
+    if book.edits.below is not None:
+        arrays["below"] = book.edits.below.astype("<i4")
     if _stores_x(one.dataset):
         X = one.dataset.X
         if X.dtype == np.float64:

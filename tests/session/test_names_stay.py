@@ -1,0 +1,159 @@
+"""Names and numbers of clusters on a continuum, which each run cuts a little otherwise.
+
+2,000 points lie along a curve with branches: no gap says where a cluster ends.  Real
+games are played, each to its end.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.clusters.clustering import untouched
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
+
+N = 2000
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    along, branch = rng.random(N), rng.integers(0, 3, N)
+    ends = rng.normal(size=(4, 10)) * 4
+    X = along[:, None] * ends[branch] + np.sin(3 * along)[:, None] * ends[3]
+    return Dataset.from_rows(
+        name="continuum",
+        X=(X + rng.normal(size=X.shape) * 0.15).astype(np.float32),
+        obs=pd.DataFrame(index=[f"cell{i}" for i in range(N)]),
+        var_names=[f"gene{i}" for i in range(10)],
+        space="X",
+    )
+
+
+class Player:
+    """A session of 20 clusters, of which each run is played to its end."""
+
+    def __init__(self, data):
+        self.session = session = Session(pace=UNPACED)
+        session.settings.n_landmarks = 60
+        session.load(data)
+        self.play(session.begin)
+        session.clusters.set_n_clusters(20)
+
+    def play(self, begin):
+        self.run = begin()
+        self.frames = self.run.frames()
+        self.watch()
+
+    def watch(self):
+        """Take up what is played, to the end."""
+        for progress in self.frames:
+            self.session.receive(self.run, progress)
+            if self.session.state == "finished":
+                return
+
+    def steer(self, **settings):
+        for name, value in settings.items():
+            setattr(self.session.settings, name, value)
+        self.watch()
+
+    def change(self, **settings):
+        """Choose what makes the map stale, and press Continue."""
+        for name, value in settings.items():
+            setattr(self.session.settings, name, value)
+        self.play(self.session.play_on)
+
+    def dimensions(self, n_components):
+        self.play(lambda: self.session.change_dimensions(n_components))
+
+    def names(self):
+        """Return what a file would hold of each cell."""
+        return self.session.result().point_names()
+
+
+@pytest.fixture
+def player(data):
+    player = Player(data)
+    yield player
+    player.session.stop()
+
+
+def test_names_stay_on_their_cells(player):
+    session, book = player.session, player.session.clusters
+    for cluster in book.clusters:
+        book.rename(cluster.id, f"type {cluster.name}")
+    before = player.names()
+    first = session.timeline.newest.number
+    told = "no longer one cluster"
+    assert told not in session.message
+    for act in (
+        lambda: player.dimensions(3),
+        lambda: player.dimensions(2),
+        lambda: player.steer(strength=20_000.0),
+        lambda: player.steer(strength=None),
+        lambda: player.steer(n_landmarks=80),
+        lambda: book.set_n_clusters(6),
+        lambda: book.set_n_clusters(30),
+        lambda: book.set_n_clusters(None),
+        lambda: book.set_n_clusters(20),
+        lambda: player.change(n_neighbors=30),
+        lambda: player.change(method="ee"),
+        lambda: session.look_back(first),
+        lambda: setattr(session.settings, "random_state", 7),
+        lambda: player.play(session.begin),
+    ):
+        act()
+        assert (player.names() == before).all()
+        if book.n_clusters == 6:
+            assert told in session.message
+    assert told in session.message
+
+
+def test_where_only_some_have_names_no_other_cell_gets_one(player):
+    book = player.session.clusters
+    for cluster in book.clusters[4:12]:
+        book.rename(cluster.id, f"type {cluster.name}")
+    cells = {c.name: book.clustering.rows(c.id) for c in book.clusters if c.is_named}
+    for n_components in (3, 2):
+        player.dimensions(n_components)
+        names = player.names()
+        for name, rows in cells.items():
+            assert np.array_equal(np.flatnonzero(names == name), rows)
+    book.rename(next(c.id for c in book.clusters if c.name == "type 5"), "")
+    assert "type 5" not in player.names()
+
+
+def test_numbers_go_with_their_cells(player):
+    """As many cells keep their number as with the best numbers there could be."""
+    for strength in (1_500.0, 300.0, None):
+        before = player.names()
+        player.steer(strength=strength)
+        shared = pd.crosstab(before, player.names())
+        kept = sum(shared.at[n, n] for n in shared.index if n in shared.columns)
+        best = shared.to_numpy()[linear_sum_assignment(-shared.to_numpy())].sum()
+        assert kept > 0.9 * best
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_names_of_a_file_stay_too(player, tmp_path, data, is_old):
+    """In older files they belong to a cluster: its cells have them from now on."""
+    book = player.session.clusters
+    book.rename(book.clusters[3].id, "B cells")
+    rows = np.flatnonzero(player.names() == "B cells")
+    saved = player.session.capture()
+    if is_old:
+        by_id = {i: replace(g, holds=False) for i, g in saved.book.edits.given.items()}
+        edits = replace(untouched(N), n_clusters=20, given=by_id)
+        state = replace(saved.book, edits=edits, automatic=book.labels)
+        saved = replace(saved, book=state)
+    archive.save(SavedSession(maps=(saved,)), tmp_path / "a.zip")
+    (again,) = archive.load(tmp_path / "a.zip").maps
+    player.session.restore(again, data)
+    player.dimensions(3)
+    assert np.array_equal(np.flatnonzero(player.names() == "B cells"), rows)
