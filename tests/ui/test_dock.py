@@ -177,6 +177,35 @@ def test_the_slider_steers_the_finished_game(play, qtbot, session, dock, engine)
     assert dock.game.strength.value == 1000.0
 
 
+def test_a_stopped_game_is_steered_as_a_finished_one(
+    play, qtbot, session, dock, engine
+):
+    engine.gate.clear()
+    play("preparing")
+    session.run.pause()
+    engine.gate.set()
+    qtbot.waitUntil(lambda: session.state == "paused")
+    QTest.mouseClick(dock.run.stop.native, Qt.MouseButton.LeftButton)
+    assert dock.run.stage.text() == STOPPED
+    before = session.snapshot.iteration
+    for widget, value in (
+        (dock.game.strength, 600),
+        (dock.game.controls["n_landmarks"], 30),
+    ):
+        widget.value = value
+        assert session.state == "preparing"
+        qtbot.waitUntil(lambda: session.state == "finished")
+        session.stop()
+    played = engine.games[-1]
+    assert (played.strength, played.n_landmarks) == (600.0, 30)
+    assert session.snapshot.iteration != before
+    told = [mark.label for mark in session.timeline.marks]
+    assert "Repulsion 300 to 600" in told
+    session.look_back(session.timeline.marks[0].number)
+    dock.game.strength.value = 70  # of an earlier moment: Continue is what plays on
+    assert session.state == "stopped"
+
+
 def test_number_and_slider_of_the_repulsion_agree(dock, session):
     dock.game.strength.value = 70
     assert session.settings.strength == 70

@@ -30,7 +30,6 @@ from napari_embedding_game.session.clusters.clustering import (
     AUTOMATIC,
     ClusterAnnotation,
     Edits,
-    untouched,
 )
 from napari_embedding_game.session.clusters.edits import Named
 from napari_embedding_game.session.clusters.history import Trail
@@ -40,11 +39,10 @@ from napari_embedding_game.session.reference.placing import PlacedCells
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.transfer_edits import (
     PersonsWork,
-    book_of,
     has_same_rows,
     is_same_source,
     places_in,
-    transferred_edits,
+    transferred,
 )
 
 FEWEST = 10
@@ -251,17 +249,13 @@ class MapTree:
         return self._read_anew(base, shown, dataset)
 
     def _read_anew(self, base: str, shown: Dataset, dataset: Dataset) -> str:
-        clustering = self._session.clusters.clustering
-        edits = transferred_edits(
-            clustering, places_in(shown, dataset), len(dataset.obs)
-        )
+        n_points, places = len(dataset.obs), places_in(shown, dataset)
+        book = transferred(self._session.clusters.state(), places, n_points)
 
         def move() -> None:
             self._session.load(dataset)
-            if edits != untouched(len(dataset.obs)):
-                book = book_of(edits)
-                labels = np.zeros(len(dataset.obs), np.int32)
-                self._session.clusters.restore(book, labels, 0)
+            labels = np.zeros(n_points, np.int32)
+            self._session.clusters.restore(book, labels, 0)
 
         if self._session.snapshot is None and not self._children(self._current):
             # Nothing was played here: nothing is lost.

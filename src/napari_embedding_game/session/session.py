@@ -101,6 +101,8 @@ class Session:
     """What all rows are compared with under the mouse."""
     columns_changed = Signal()
     """The metadata have columns more, such as the score of a gene set."""
+    play_on_wanted = Signal()
+    """A run that was stopped is steered: :meth:`play_on` is what is wanted."""
     facing_changed = Signal()
     """Panels in space stand in another plane."""
 
@@ -274,7 +276,6 @@ class Session:
             carried.start,
             carried.game,
         )
-        self.clusters.begin_run()
         return self._branch(layout)
 
     @property
@@ -286,7 +287,8 @@ class Session:
     def _told_staleness(self) -> str:
         """Return in words what makes the map stale; "" where it is not."""
         played = self.played
-        if not self.stale or played is None:
+        is_steered = self._is_stopped and self.chosen_game() != self._steered
+        if played is None or not (self.stale or is_steered):
             return ""
         steered = played.steered[-1].game if played.steered else played.game
         begun, game = played.start, self.chosen_game()
@@ -886,6 +888,8 @@ class Session:
         if self.run and self.state in ALIVE and steers and not self._needs_restart:
             self._steer(self.run, self.chosen_game())
         self._check_staleness()
+        if self._is_stopped and steers and not self.stale:
+            self.play_on_wanted.emit()
 
     def set_n_landmarks(self, n_landmarks: int) -> GameSettings:
         """Set the number of landmarks to what a hand has made it; return the settings.
@@ -907,6 +911,12 @@ class Session:
                 self.mark(told_change(self._steered, game), "change")
         self._steered = game
         run.steer(game)
+
+    @property
+    def _is_stopped(self) -> bool:
+        """Whether the map on show is where the newest run was stopped."""
+        is_own = self.run is not None and self.has_played(self.run)
+        return self.state == "stopped" and is_own
 
     @property
     def _needs_restart(self) -> bool:

@@ -1,4 +1,4 @@
-"""Transfer a person's edits of clusters to other rows of the same source."""
+"""Transfer clusters and a person's edits to other rows of the same source."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.clusters.automatic import FIRST_ID, BookState
-from napari_embedding_game.session.clusters.clustering import (
-    AUTOMATIC,
-    Clustering,
-    Edits,
-)
+from napari_embedding_game.session.clusters.automatic import BookState
+from napari_embedding_game.session.clusters.clustering import AUTOMATIC
 
 
 def is_same_source(one: Dataset, other: Dataset) -> bool:
@@ -44,49 +40,35 @@ def places_in(one: Dataset, other: Dataset) -> NDArray[np.intp]:
     return rows
 
 
-def transferred_edits(
-    clustering: Clustering, places: NDArray[np.intp], n_points: int
-) -> Edits:
-    """Return edits that give other points what a person gave to these.
-
-    Named clusters and those made by hand become clusters by hand, as nobody knows
-    what the next game finds there.  The number of clusters stays as chosen.
+def transferred(state: BookState, places: NDArray[np.intp], n_points: int) -> BookState:
+    """Return the clusters of some points as those of others, with all edits.
 
     Parameters
     ----------
     places : (n,) int
-        Row among the ``n_points`` of each point of the clustering; -1 for none.
+        Row among the ``n_points`` of each point of the book; -1 for none.  Those that
+        have no place are a cluster of their own.
     """
-    former = clustering.edits
-    by_hand = np.full(n_points, AUTOMATIC, np.int32)
-    given = {}
-    new = FIRST_ID
-    for cluster in clustering.clusters:
-        is_made = cluster.is_named or cluster.is_by_hand or cluster.note
-        rows = places[clustering.rows(cluster.id)]
-        rows = rows[rows >= 0]
-        if not is_made or not len(rows):
-            continue
-        by_hand[rows] = new
-        if cluster.id in former.given:
-            given[new] = replace(former.given[cluster.id], origin="")
-        new += 1
-    return Edits(
-        by_hand=by_hand,
-        n_clusters=former.n_clusters,
-        grouping=former.grouping,
-        given=given,
-    )
 
+    def at_places(former: NDArray[np.int32], elsewhere: int) -> NDArray[np.int32]:
+        rows = np.full(n_points, elsewhere, np.int32)
+        rows[places[places >= 0]] = former[places >= 0]
+        return rows
 
-def book_of(edits: Edits) -> BookState:
-    """Return the state of a cluster book that has edits and no automatic clusters."""
-    n_points = len(edits.by_hand)
+    edits = state.edits
+    below = None if edits.below is None else at_places(edits.below, AUTOMATIC)
+    given = {cluster: replace(one, origin="") for cluster, one in edits.given.items()}
     return BookState(
-        edits=edits,
-        automatic=np.zeros(n_points, np.int32),
+        edits=replace(
+            edits,
+            by_hand=at_places(edits.by_hand, AUTOMATIC),
+            below=below,
+            given=given,
+        ),
+        automatic=at_places(state.automatic, state.next_id),
         of_landmarks=np.zeros(0, np.int32),
-        next_id=int(max(FIRST_ID, edits.by_hand.max(initial=0) + 1)),
+        numbers=state.numbers,
+        next_id=state.next_id + 1,
     )
 
 

@@ -313,6 +313,7 @@ class Controller(QObject):
         connect(self.session.restored, self._on_restored)
         connect(self.session.looked_back, self._on_looked_back)
         connect(self.session.state_changed, self._on_state)
+        connect(self.session.play_on_wanted, self.play_on)
         connect(self.session_store.failed, self._on_not_kept)
         for task in (self.reading, self.writing):
             task.busy_changed.connect(self._tell_busy)

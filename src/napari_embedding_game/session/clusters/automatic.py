@@ -153,14 +153,20 @@ class Automatic:
         """
         self.ids.next = state.next_id
         self._was_merged = resolve_n_clusters(state.edits, n_landmarks) is not None
-        self._is_counted_by_landmark = not self._was_merged and np.array_equal(
-            state.of_landmarks, np.arange(n_landmarks)
+        is_played = n_landmarks > 0
+        self._is_counted_by_landmark = (
+            is_played
+            and not self._was_merged
+            and np.array_equal(state.of_landmarks, np.arange(n_landmarks))
         )
-        present = self._merged if self._was_merged else self._single
-        present.set_active(state.automatic)
-        for cluster, rows in state.dormant.items():
-            present.remember(cluster, rows)
-        is_as_seen = self._was_merged and not can_merge
+        present = [self._merged if self._was_merged else self._single]
+        if not is_played:  # on these points: nobody knows how many landmarks come
+            present = [self._merged, self._single]
+        for ids in present:
+            ids.set_active(state.automatic)
+            for cluster, rows in state.dormant.items():
+                ids.remember(cluster, rows)
+        is_as_seen = not is_played or (self._was_merged and not can_merge)
         if is_as_seen:
             self.labels, self.of_landmarks = state.automatic, state.of_landmarks
         else:

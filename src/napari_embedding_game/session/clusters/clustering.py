@@ -81,8 +81,8 @@ class Edits:
     joined: Mapping[int, int] = field(default_factory=dict)
     """Cluster that another was merged into: points that reach it later follow."""
     below: NDArray[np.int32] | None = None
-    """(n,) what ``by_hand`` was where a child map's cluster lies above it; None: nowhere
-    does one."""
+    """(n,) what ``by_hand`` was where a child map's cluster lies above it; None where
+    there is none."""
 
     def __post_init__(self) -> None:
         for rows in (self.by_hand, self.below):

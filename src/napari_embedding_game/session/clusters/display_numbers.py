@@ -55,20 +55,23 @@ class Numbering:
         present : collection of int
             Ids that were to be seen a moment ago: they keep their numbers.
         given : mapping
-            What a person gave, by cluster id: who has a name needs no number.
+            What a person gave, by cluster id: who has a name needs a number for its
+            colour alone, and takes none from those that count.
         """
         seen = [int(i) for i in ids[np.argsort(-sizes, kind="stable")]]
         taken: set[int] = set()
-        waiting = []
+        waiting: list[int] = []
+        named: list[int] = []
         for cluster in sorted(seen, key=lambda c: c not in present):
             number = cluster if cluster < FIRST_ID else self.known.get(cluster)
             if number is None or number in taken:
-                if not given.get(cluster, ClusterAnnotation()).name:
-                    waiting.append(cluster)
+                has_name = given.get(cluster, ClusterAnnotation()).name
+                (named if has_name else waiting).append(cluster)
             else:
                 taken.add(number)
                 self.known[cluster] = number
         self._fill(waiting, taken)
+        self._fill(named, {*taken, *self.known.values()})
 
     def close_up(self, clusters: Sequence[Cluster]) -> bool:
         """Bring numbers that are larger than there are clusters into their count.

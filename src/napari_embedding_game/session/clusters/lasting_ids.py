@@ -91,7 +91,7 @@ class LastingIds:
         self._at_rest: tuple[_Division, dict[int, NDArray[np.intp]]] | None = None
 
     def rest(self) -> None:
-        """Note that somebody sees the present ids: :meth:`settle` compares with them."""
+        """Note that somebody sees the present ids, which :meth:`settle` goes by."""
         self._at_rest = None if self._active is None else (self._active, self.dormant)
 
     def settle(self, division: IntArray, n_clusters: int) -> IntArray:
@@ -163,8 +163,8 @@ class LastingIds:
         is_part = (2 * shared >= before) | (2 * shared >= after)
         is_dormant = np.isin(numbers, list(self._dormant))[which]
         is_free = ~np.isin(numbers, list(self.taken))[which]
-        fits = np.where(is_dormant, likeness >= ALIKE, is_part) & is_free
-        fits = np.flatnonzero(fits)
+        is_fit = np.where(is_dormant, likeness >= ALIKE, is_part)
+        fits = np.flatnonzero(is_fit & is_free)
         # Of two that are as alike the older one, as when a name is taken away again.
         order = np.lexsort((which[fits], -likeness[fits]))
         for i in fits[order]:
