@@ -39,7 +39,7 @@ from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy.methods import Aggregate
-from napari_embedding_game.core.energy.pair_functions import KERNELS
+from napari_embedding_game.core.energy.pair_functions import KERNELS, PairFunction
 from napari_embedding_game.core.energy.pair_sums import (
     Forces,
     LandmarkForces,
@@ -437,16 +437,9 @@ class Objective:
         if self.aggregate == "sum":
             return 1.0
         if isinstance(total, Tensor):
-            inside = torch.where(total > 2 * self.own, total - self.own, total)
-            return torch.where(total > 0, 1 / inside, 0.0)
-        return 1 / self.sum_in_logarithm(total) if total > 0 else 0.0
-
-    def sum_in_logarithm(self, total: float) -> float:
-        """Return what the energy takes the logarithm of, but for a factor.
-
-        Where points lie so far apart that the bound is loose, nothing is taken off.
-        """
-        return total - self.own if total > 2 * self.own else total
+            among = torch.where(total > 2 * self.own, total - self.own, total)
+            return torch.where(total > 0, 1 / among, 0.0)
+        return 1 / among_others(total, self.own) if total > 0 else 0.0
 
     def _energy(self, y: Tensor, total: float) -> float:
         aggregate = total
@@ -475,10 +468,21 @@ def make_objective(
     pairs = _make_pairs(approximation, forces, n_landmarks, random_state)
     own = 0.0
     if approximation == "landmarks" and aggregate == "log":
-        own = forces.edges.n_points * float(
-            KERNELS[forces.kernel].value(torch.zeros(()))
-        )
+        own = own_sum(KERNELS[forces.kernel], forces.edges.n_points)
     return Objective(pairs, repulsion, aggregate, own)
+
+
+def own_sum(kernel: PairFunction, n_points: int) -> float:
+    """Return N k(0): what Eq. 3's bound counts of points with themselves."""
+    return n_points * float(kernel.value(torch.zeros(())))
+
+
+def among_others(total: float, own: float) -> float:
+    """Return what a logarithm is taken of, but for a factor: ``total`` less ``own``.
+
+    Where points lie so far apart that the bound is loose, nothing is taken off.
+    """
+    return total - own if total > 2 * own else total
 
 
 def _make_pairs(

@@ -32,7 +32,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy import pair_loops, pressure_solver
-from napari_embedding_game.core.energy.objective import Objective, RepulsionSources
+from napari_embedding_game.core.energy.objective import (
+    Objective,
+    RepulsionSources,
+    among_others,
+)
 from napari_embedding_game.core.energy.pair_functions import (
     ATTRACTIONS,
     KERNELS,
@@ -128,8 +132,8 @@ def _law(objective: Objective, by: RepulsionSources) -> tuple[float, float]:
     """Return (strength, base): see :mod:`pressure_solver`."""
     if objective.aggregate == "sum":
         return float(objective.repulsion * by.multiplicity), 0.0
-    inside = objective.sum_in_logarithm(by.total)
-    return float(objective.repulsion), inside / by.multiplicity
+    among = among_others(by.total, objective.own)
+    return float(objective.repulsion), among / by.multiplicity
 
 
 def _rows(tensor: Tensor) -> NDArray[np.floating]:
