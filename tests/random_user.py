@@ -37,6 +37,7 @@ from qtpy import QtWidgets as W
 from qtpy.QtCore import QEvent, QPoint, Qt, QTimer
 from qtpy.QtTest import QTest
 
+from napari_embedding_game.data.reading_process import LISTENER
 from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.workspace import workspace_of
 
@@ -198,8 +199,7 @@ class RandomUser(Purposes):
             thread.name
             for thread in set(threading.enumerate()) - self._threads
             if not isinstance(thread, threading._DummyThread)  # Qt's, which may be over
-            and thread.name
-            != "tqdm_monitor"  # one for the process, of any progress bar
+            and thread.name not in ("tqdm_monitor", LISTENER)  # one for the process
         ]
         workers = [f"{running_workers()} workers"] if running_workers() else []
         widgets = own_objects() - self._objects

@@ -18,8 +18,10 @@ def cloud():
 
 def game_of(X, method, **settings):
     start = resolve(StartSettings(perplexity=10.0, n_components=2), method)
+    game = GameSettings(method=method, **settings)
+    pipeline.check(X, start, game)
     edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
-    return pipeline.begin(edges, layout, start, GameSettings(method=method, **settings))
+    return pipeline.begin(edges, layout, start, game)
 
 
 MOVED = [name for name, member in METHODS.items() if member.moved_by]

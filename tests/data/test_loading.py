@@ -117,7 +117,7 @@ def test_a_source_opens_its_file_once(kind, tmp_path):
     source = f"""
 import builtins, sys
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.sources import FileSource, ReadOptions
+from napari_embedding_game.data.loading import read_with_genes
 import h5py
 opened = []
 sys.addaudithook(
@@ -131,7 +131,7 @@ class Counted(of_h5py):
         super().__init__(name, *args, **more)
 h5py.File = Counted
 from pathlib import Path
-finish(FileSource(Path({str(path)!r})).read(ReadOptions()))
+finish(read_with_genes(Path({str(path)!r})))
 print(len(opened))
 """
     ran = subprocess.run(

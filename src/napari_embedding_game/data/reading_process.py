@@ -35,6 +35,8 @@ from napari_embedding_game.data.stages import Stage, Stages
 
 LOOK_SECONDS = 0.1
 """How often the memory is looked at, and whether somebody has cancelled."""
+LISTENER = "Reading process"
+"""Name of the thread that waits for what the process says."""
 _PIPE_BYTES = 1 << 20
 _IMPORTS = ("readers", "loading")
 _LIBRARIES = ("anndata", "h5py", "pyarrow.parquet")
@@ -137,7 +139,7 @@ class _Process:
         )
         _all.add(self)
         self._answers: SimpleQueue[_Message] = SimpleQueue()
-        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=self._listen, name=LISTENER, daemon=True).start()
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
