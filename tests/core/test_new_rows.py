@@ -339,6 +339,15 @@ def test_a_map_of_other_rows_is_not_taken_up(cloud):
         small().restore(cloud, np.zeros((3, 2)), np.zeros((2, 2)))
 
 
+@pytest.mark.parametrize(
+    "wrong", [np.zeros((2, 3)), np.zeros(2), np.full((2, 2), np.nan)]
+)
+def test_landmarks_of_another_map_are_refused(cloud, wrong):
+    places = np.random.default_rng(0).normal(size=(len(cloud), 2))
+    with pytest.raises(InputError, match="give landmarks_ of the former fit"):
+        small().restore(cloud, places, wrong)
+
+
 def test_the_nearest_fitted_rows_of_new_ones(cloud):
     model = small().fit(cloud)
     distances, rows = model.kneighbors(cloud[:5], 3)

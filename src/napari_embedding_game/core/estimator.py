@@ -409,7 +409,8 @@ class EmbeddingGame(
         Raises
         ------
         InputError
-            The map has other rows or dimensions, or a parameter is out of range.
+            Map or landmarks have other rows or dimensions, or a parameter is out of
+            range.
         ValueError
             NaN, infinities, or text where numbers belong.
         """
@@ -432,7 +433,7 @@ class EmbeddingGame(
         self.isolation_ = weighted.isolation
         self.affinity_matrix_ = weighted.matrix()
         self.embedding_ = points
-        self.landmarks_ = np.ascontiguousarray(landmarks, np.float32)
+        self.landmarks_ = _as_landmarks(landmarks, self.n_components)
         nearest = nearest_landmark(
             points, self.landmarks_, np.ones(len(self.landmarks_), bool)
         )
@@ -772,6 +773,18 @@ def _as_layout(init: Any, shape: tuple[int, int]) -> NDArray[np.float32]:
             "init must place the points apart, but all of its rows are the same."
         )
     return layout
+
+
+def _as_landmarks(landmarks: Any, n_components: int) -> NDArray[np.float32]:
+    """Return landmarks (L, d) as float32, a copy."""
+    found = np.array(landmarks, np.float32)
+    is_some = found.ndim == 2 and len(found) > 0 and found.shape[1] == n_components
+    if not is_some or not np.isfinite(found).all():
+        raise InputError(
+            f"landmarks must have a row of {n_components} finite numbers for each "
+            f"landmark, not {shown(found)}: give landmarks_ of the former fit."
+        )
+    return found
 
 
 def _warn(sentence: str, category: type[Warning]) -> None:
