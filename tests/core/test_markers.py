@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from functools import cache
 
@@ -192,11 +193,12 @@ def test_without_logarithms_the_fold_change_is_that_of_the_means():
 
 def test_progress_is_told_and_closing_cancels(monkeypatch):
     monkeypatch.setattr(module, "BLOCK_VALUES", 120)
-    asked = []
+    asked, seconds = [], [0.0]
     ask = module._Block.__call__
 
     def noting(self, first, last):
         asked.append(first)
+        time.sleep(seconds[-1])
         return ask(self, first, last)
 
     monkeypatch.setattr(module._Block, "__call__", noting)
@@ -206,6 +208,7 @@ def test_progress_is_told_and_closing_cancels(monkeypatch):
     assert shares[-1] == 1
     n_blocks = len(asked)
     asked.clear()
+    seconds.append(0.002)  # so that they take longer than it takes to close
     steps = iter_markers(X, groups() == "a", n_jobs=1)
     next(steps)
     steps.close()

@@ -396,10 +396,15 @@ def spatial(mapped, qtbot):
     return mapped
 
 
-def click_dimensions(scene, n):
-    """Click on one of the buttons of Dimensions."""
+def dimension_button(scene, n):
     radio = scene.dock.game.controls["n_components"].native
     (button,) = (b for b in radio.findChildren(QRadioButton) if b.text() == str(n))
+    return button
+
+
+def click_dimensions(scene, n):
+    """Click on one of the buttons of Dimensions."""
+    button = dimension_button(scene, n)
     scene.dock.findChild(QScrollArea).ensureWidgetVisible(button)
     QTest.mouseClick(button, LEFT, pos=QPoint(5, button.height() // 2))
 
@@ -706,6 +711,7 @@ def test_dimensions_that_cannot_be_taken_are_told_and_shown_as_they_are(mapped, 
     none = {"X": np.empty((40, 0)), "var_names": [], "missing_reason": reason}
     bare = replace(session.dataset, **none)
     session.restore(session.capture(), bare)
+    qtbot.waitUntil(lambda: bool(dimension_button(mapped, 3).height()))  # laid out
     click_dimensions(mapped, 3)
     assert session.message == reason
     assert mapped.dock.game.controls["n_components"].value == 2

@@ -129,7 +129,10 @@ class Controller(QObject):
             return
         # What is garbage now must not be left out of later ones.
         self._gc_guard.collect_all()
-        worker = Worker(_warm_up)
+        # napari sets up its physical units with the first layer of a process.  That
+        # takes half a second, and breaks where another thread makes a layer meanwhile.
+        Points(np.zeros((1, 2)))
+        worker = Worker(engine.warm_up)
         worker.failed.connect(_tell_developers)
         worker.failed.connect(lambda error: self.warming_changed.emit(False))
         worker.returned.connect(self._on_warm)
@@ -395,10 +398,3 @@ class Controller(QObject):
 def _tell_developers(error: BaseException) -> None:
     # Not the user: a run does all of it again, and tells what is wrong.
     logger.error("The engine could not be warmed up", exc_info=error)
-
-
-def _warm_up() -> None:
-    # napari sets up its physical units with the first layer of a process, which
-    # takes half a second: better here than in the window's thread.
-    Points(np.zeros((1, 2)))
-    engine.warm_up()
