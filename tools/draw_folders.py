@@ -225,7 +225,7 @@ def draw(out: Path) -> None:
             if box == name and known[module].name != "__init__.py"
         )
         if label in (TOP, BASE):
-            text = _lines(file_names)
+            text = _lines(file_names, 3 if name.startswith("papers") else 6)
         else:
             files = "file" if n_files[name] == 1 else "files"
             text = f"{label}/\n{n_files[name]} {files}"
@@ -273,7 +273,7 @@ def figures(source: Path) -> None:
     print(f"| all | {len(known)} | | | {sum(n_lines.values()):,} |")
 
 
-def _lines(names: list[str], most: int = 6) -> str:
+def _lines(names: list[str], most: int) -> str:
     """Return names in lines of a few each."""
     if len(names) > 14:
         return f"{len(names)} files"
