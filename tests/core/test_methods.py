@@ -22,8 +22,8 @@ from napari_embedding_game.core.energy.objective import (
     AllPairs,
     Landmarks,
     Objective,
-    among_others,
     make_objective,
+    without_own,
 )
 from napari_embedding_game.core.energy.pair_functions import (
     KERNELS,
@@ -253,7 +253,7 @@ def test_pressure_minimises_the_energy_of_one_lifted_point(
     def energy(k, height):
         y = lifted(problem.y, k, height)
         total = sum_of(y, k)
-        own = by.total - among_others(by.total, objective.own)
+        own = by.total - without_own(by.total, objective.own)
         total = torch.log(total - own) if member.aggregate == "log" else total
         return float(problem.twin.attraction(y) + objective.repulsion * total)
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.datasets import load_digits
 
 from napari_embedding_game.core.energy.pair_functions import NEAREST, UMAP_A, UMAP_B
 from napari_embedding_game.core.graph.affinities import edges
@@ -14,19 +13,7 @@ from napari_embedding_game.papers.reproductions import (
     explain_fig3,
 )
 from napari_embedding_game.papers.reproductions.frame import Inputs, reproduce
-from napari_embedding_game.papers.reproductions.table import SOURCES, find
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """Digits of 8 x 8 pixels under the name of the large ones; no other is read."""
-    folder = tmp_path_factory.mktemp("data")
-    for name in ("cells", "words"):
-        (folder / SOURCES[name]).write_bytes(b"")
-    digits = load_digits()
-    pixels = (digits.data * 15).astype(np.uint8)
-    np.savez(folder / SOURCES["mnist"], X=pixels, y=digits.target)
-    return folder
+from napari_embedding_game.papers.reproductions.table import find
 
 
 def quick(module, data, folder):

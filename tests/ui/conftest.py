@@ -216,6 +216,17 @@ def person_at_the_window():
 
 
 @pytest.fixture
+def person(make_napari_viewer, qtbot, person_at_the_window):
+    """Somebody at a window of 1,500 pixels with both docks."""
+    person = person_at_the_window.Person(make_napari_viewer(show=True))
+    person.viewer.window.resize(1500, 950)
+    yield person
+    person.dock.close()
+    person.inspector.close()
+    qtbot.waitUntil(lambda: running_workers() == 0, timeout=60_000)
+
+
+@pytest.fixture
 def from_menu(person_at_the_window):
     """Trigger an entry of a menu by the texts that lead to it, as a person does."""
     return person_at_the_window.trigger

@@ -6,19 +6,8 @@ import pytest
 from qtpy.QtWidgets import QLineEdit, QRadioButton
 
 from napari_embedding_game.ui.style.colors import to_hex
-from napari_embedding_game.ui.tasks.worker import running_workers
 
 N = 600
-
-
-@pytest.fixture
-def person(make_napari_viewer, qtbot, person_at_the_window):
-    person = person_at_the_window.Person(make_napari_viewer(show=True))
-    person.viewer.window.resize(1500, 950)
-    yield person
-    person.dock.close()
-    person.inspector.close()
-    qtbot.waitUntil(lambda: running_workers() == 0, timeout=60_000)
 
 
 @pytest.fixture

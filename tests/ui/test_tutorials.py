@@ -14,23 +14,11 @@ import scipy.sparse as sp
 from qtpy.QtWidgets import QApplication
 from skimage.io import imsave
 
-from napari_embedding_game.ui.tasks.worker import running_workers
-
 KINDS = ("Macrophages", "T", "Epithelial")
 TWINS = 12
 """Cells that are two, the first ones."""
 PLANTED = 6
 """Genes that a kind of cell has and no other, the first ones."""
-
-
-@pytest.fixture
-def person(make_napari_viewer, qtbot, person_at_the_window):
-    person = person_at_the_window.Person(make_napari_viewer(show=True))
-    person.viewer.window.resize(1500, 950)
-    yield person
-    person.dock.close()
-    person.inspector.close()
-    qtbot.waitUntil(lambda: running_workers() == 0, timeout=60_000)
 
 
 def gene_of(kind, number):

@@ -439,7 +439,7 @@ class Objective:
         if isinstance(total, Tensor):
             among = torch.where(total > 2 * self.own, total - self.own, total)
             return torch.where(total > 0, 1 / among, 0.0)
-        return 1 / among_others(total, self.own) if total > 0 else 0.0
+        return 1 / without_own(total, self.own) if total > 0 else 0.0
 
     def _energy(self, y: Tensor, total: float) -> float:
         aggregate = total
@@ -477,7 +477,7 @@ def own_sum(kernel: PairFunction, n_points: int) -> float:
     return n_points * float(kernel.value(torch.zeros(())))
 
 
-def among_others(total: float, own: float) -> float:
+def without_own(total: float, own: float) -> float:
     """Return what a logarithm is taken of, but for a factor: ``total`` less ``own``.
 
     Where points lie so far apart that the bound is loose, nothing is taken off.

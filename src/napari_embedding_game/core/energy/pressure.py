@@ -35,7 +35,7 @@ from napari_embedding_game.core.energy import pair_loops, pressure_solver
 from napari_embedding_game.core.energy.objective import (
     Objective,
     RepulsionSources,
-    among_others,
+    without_own,
 )
 from napari_embedding_game.core.energy.pair_functions import (
     ATTRACTIONS,
@@ -132,7 +132,7 @@ def _law(objective: Objective, by: RepulsionSources) -> tuple[float, float]:
     """Return (strength, base): see :mod:`pressure_solver`."""
     if objective.aggregate == "sum":
         return float(objective.repulsion * by.multiplicity), 0.0
-    among = among_others(by.total, objective.own)
+    among = without_own(by.total, objective.own)
     return float(objective.repulsion), among / by.multiplicity
 
 

@@ -26,7 +26,7 @@ from scipy import fft
 from napari_embedding_game.core.energy import mesh_loops, pair_loops
 from napari_embedding_game.core.energy.mesh import AXES, Mesh
 from napari_embedding_game.core.energy.methods import Method
-from napari_embedding_game.core.energy.objective import among_others, own_sum
+from napari_embedding_game.core.energy.objective import own_sum, without_own
 from napari_embedding_game.core.energy.pair_functions import KERNELS, PairFunction
 from napari_embedding_game.core.names import Approximation
 from napari_embedding_game.core.threads import Loops
@@ -108,7 +108,7 @@ def frozen_field(
     if approximation == "landmarks":
         ratio, total = _bound(kernel, places, landmarks)
         gain, sources = 2 * ratio, landmarks.T
-        total = among_others(total, own_sum(kernel, len(places)))
+        total = without_own(total, own_sum(kernel, len(places)))
     elif approximation == "sampled_landmarks":
         gain, sources = len(places) / len(landmarks), landmarks.T
         if method.aggregate == "log":

@@ -29,6 +29,7 @@ import numpy as np
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.export.expression_figure import figure_of_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -315,14 +316,7 @@ def _text(value: Any) -> str:
 
 def _draw(result: Result, path: Path) -> None:
     """Draw without a window: a figure on its own has matplotlib's Agg behind it."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DataError(
-            "Figures are drawn by matplotlib, which is not installed: run "
-            "`pip install matplotlib`."
-        ) from error
-    figure = Figure(figsize=result.inches, layout="constrained")
+    figure = figure_of_matplotlib()(figsize=result.inches, layout="constrained")
     result.draw(figure)
     with whole_or_nothing(path) as temporary:
         figure.savefig(temporary, dpi=_DPI)

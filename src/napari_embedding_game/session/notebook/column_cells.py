@@ -29,7 +29,6 @@ from napari_embedding_game.session.notebook.draft import (
 from napari_embedding_game.session.taught_classes import has_unit, rows_of
 
 TL = "from napari_embedding_game import tl"
-NORMALISED = "from napari_embedding_game.data.projection import normalised"
 LEARN = "from napari_embedding_game.core.inspect.teaching import learn"
 FINISH = "from napari_embedding_game.data.stages import finish"
 
