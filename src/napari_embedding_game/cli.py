@@ -546,7 +546,7 @@ def _read(
 ) -> Dataset:
     """Read a file, and make principal components of its counts where asked for."""
     from napari_embedding_game.data.loading import load
-    from napari_embedding_game.data.recipe import Recipe
+    from napari_embedding_game.data.read_options import Recipe
     from napari_embedding_game.data.stages import finish
 
     steps = Recipe() if recipe else None

@@ -10,7 +10,8 @@ from anndata import AnnData
 from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.data.expression import COUNTS_NOTE, Expression
 from napari_embedding_game.data.formats.anndata import from_anndata, read_anndata
-from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 
 NORMALISED = "Expression: counts, normalised to 10,000 per cell, log1p."

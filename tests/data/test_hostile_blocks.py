@@ -17,9 +17,10 @@ from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.sources import FileSource, ReadOptions
+from napari_embedding_game.session.sources import FileSource
 
 BOMB = 2_000_000_000
 BUDGET = 50_000_000

@@ -13,7 +13,7 @@ from napari_embedding_game.data import lazy_recipe
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.lazy_recipe import counts_shape, write_components
 from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 
 RECIPE = Recipe(min_genes=20, n_top_genes=120, n_comps=10)

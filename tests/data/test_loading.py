@@ -13,8 +13,8 @@ from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import anndata_store
 from napari_embedding_game.data.loading import load, load_with_choices
+from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.readers import read
-from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.stages import finish
 
 
@@ -100,12 +100,13 @@ def written(kind, tmp_path):
 def test_what_else_could_be_read_is_told_by_reading(kind, tmp_path):
     path = written(kind, tmp_path)
     for space in readers.spaces(path):
-        result = finish(load_with_choices(path, space=space))
+        result = finish(load_with_choices(path, ReadOptions(space=space)))
         assert result.dataset.space == space
         assert result.spaces == readers.spaces(path)
         assert result.columns == readers.columns(path, space)
         chosen = result.columns[:2]
-        fewer = finish(load_with_choices(path, space=space, columns=chosen))
+        options = ReadOptions(space=space, columns=tuple(chosen))
+        fewer = finish(load_with_choices(path, options))
         assert fewer.dataset.var_names == tuple(chosen)
         assert fewer.columns == result.columns
 
@@ -118,6 +119,7 @@ def test_a_source_opens_its_file_once(kind, tmp_path):
 import builtins, sys
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.data.loading import read_with_genes
+from napari_embedding_game.data.read_options import ReadOptions
 import h5py
 opened = []
 sys.addaudithook(
@@ -131,7 +133,7 @@ class Counted(of_h5py):
         super().__init__(name, *args, **more)
 h5py.File = Counted
 from pathlib import Path
-finish(read_with_genes(Path({str(path)!r})))
+finish(read_with_genes(Path({str(path)!r}), ReadOptions()))
 print(len(opened))
 """
     ran = subprocess.run(

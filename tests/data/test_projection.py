@@ -21,7 +21,8 @@ from napari_embedding_game.data.projection import (
     match_genes,
     normalised,
 )
-from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 
 SMALL = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)

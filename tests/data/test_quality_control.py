@@ -17,7 +17,8 @@ from napari_embedding_game.data.quality_control import (
     cell_quality,
     find_doublets,
 )
-from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.read_options import ReadOptions, Recipe
+from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 
 SMALL = {"min_genes": 20, "min_cells": 2, "n_top_genes": 100, "n_comps": 10}
@@ -88,11 +89,12 @@ def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
 
 
 def test_reading_counts_tells_their_quality_with_and_without_the_recipe(counts_file):
-    raw = finish(load_with_choices(counts_file))
-    made = finish(load_with_choices(counts_file, recipe=Recipe(**SMALL)))
+    raw = finish(load_with_choices(counts_file, ReadOptions()))
+    made = finish(load_with_choices(counts_file, ReadOptions(recipe=Recipe(**SMALL))))
     assert len(made.quality.genes) == 60 == made.dataset.n_source_rows
     np.testing.assert_array_equal(raw.quality.counts, made.quality.counts)
-    assert finish(load_with_choices(counts_file, space="X")).quality is not None
+    of_counts = finish(load_with_choices(counts_file, ReadOptions(space="X")))
+    assert of_counts.quality is not None
 
 
 @pytest.fixture(scope="module")

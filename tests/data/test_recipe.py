@@ -13,7 +13,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write_h5ad
 from napari_embedding_game.data.formats.anndata import from_anndata, read_anndata
-from napari_embedding_game.data.recipe import Recipe, apply_recipe, looks_like_counts
+from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.recipe import apply_recipe, looks_like_counts
 from napari_embedding_game.data.stages import finish
 
 sc = pytest.importorskip("scanpy")

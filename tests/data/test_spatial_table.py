@@ -10,9 +10,10 @@ from anndata import AnnData
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import add_to_rows
 from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.sources import AnnDataSource, ReadOptions
+from napari_embedding_game.session.sources import AnnDataSource
 
 N = 12
 INSTANCES = np.arange(N) * 3 + 2

@@ -12,6 +12,7 @@ from napari_embedding_game.data.images.table_join import (
     pictures_in,
 )
 from napari_embedding_game.data.joined import load_joined
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 
 ORDER = [7, 2, 11, 3]
@@ -102,7 +103,7 @@ def test_one_picture_is_no_choice():
 
 
 def read(path, request, **options):
-    (result, found) = finish(load_joined(path, request, options))
+    (result, found) = finish(load_joined(path, request, ReadOptions(**options)))
     return result.dataset, found
 
 

@@ -19,7 +19,8 @@ from napari_embedding_game.data.formats.tables import (
 )
 from napari_embedding_game.data.formats.transposed import has_genes_in_rows
 from napari_embedding_game.data.raw_counts import looks_like_counts
-from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 
 

@@ -15,6 +15,7 @@ from napari_embedding_game.data import samples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.table_join import JoinRequest, LabelImage
 from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import read
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import (
@@ -27,7 +28,7 @@ from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import FileSource, ReadOptions
+from napari_embedding_game.session.sources import FileSource
 
 
 def play(session, until):

@@ -15,7 +15,7 @@ from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.cli import app
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.formats.anndata import read_anndata
+from napari_embedding_game.data.readers import read
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.run.engine import CoreEngine
@@ -42,7 +42,7 @@ def path(tmp_path_factory):
 @pytest.fixture
 def session(path):
     session = Session(CoreEngine(), UNPACED)
-    session.load(read_anndata(path, space="distances"))
+    session.load(read(path, space="distances"))
     for name, value in SHORT.items():
         setattr(session.settings, name, value)
     session.settings.n_jobs = 1
@@ -77,7 +77,7 @@ def test_another_distance_chosen_changes_nothing(session):
 
 def test_other_data_are_searched_as_ever(session, path):
     play(session)
-    session.load(read_anndata(path))
+    session.load(read(path))
     play(session)
     assert session.run.start.metric == "euclidean"
 

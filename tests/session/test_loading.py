@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import LoadResult, ReadOptions
+from napari_embedding_game.session.sources import LoadResult
 
 
 class Source:

@@ -21,7 +21,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.gene_sets import GeneSet, score_genes
 from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.cluster_expression import iter_cluster_expression
 from napari_embedding_game.session.expression_rows import RowChoice, rows_of
@@ -438,7 +438,7 @@ def test_a_table_is_read_as_the_window_reads_it(tmp_path, monkeypatch):
     desk.write(path)
     assert same(run_here(path, monkeypatch), desk)
     code = path.read_text()
-    assert 'read("table.csv", duplicates="drop", missing="drop")' in code
+    assert 'read("table.csv", missing="drop", duplicates="drop")' in code
     assert "found = tl.compare(adata, inside, outside, n_top=None)" in code
 
 

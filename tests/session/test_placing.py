@@ -12,7 +12,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_h5ad
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.predicted import UNLIKE
-from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree

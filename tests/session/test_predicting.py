@@ -14,7 +14,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_csv, write_h5ad
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.predicted import LIKE, UNLIKE
-from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession

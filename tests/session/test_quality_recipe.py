@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.origin import origin_of, reload
@@ -30,7 +30,7 @@ def test_the_same_cells_are_left_out_again(tmp_path):
     recipe = Recipe(min_genes=20, max_mito=30.0, n_top_genes=50, n_comps=5)
     dataset = finish(load(tmp_path / "cells.h5ad", recipe=recipe))
     assert np.flatnonzero(~dataset.kept).tolist() == [5]
-    again = finish(reload(origin_of(dataset), dataset.kept, tmp_path))
+    again = finish(reload(origin_of(dataset), dataset.kept, tmp_path)).dataset
     np.testing.assert_array_equal(again.X, dataset.X)
     assert again.provenance["recipe"]["max_mito"] == 30.0
 

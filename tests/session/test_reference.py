@@ -13,7 +13,8 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import new_anndata
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.reference.reference_map import reference_of
 

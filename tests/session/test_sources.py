@@ -4,13 +4,12 @@ import pytest
 from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.sources import (
     FeaturesSource,
     FileSource,
     MeasuredSource,
-    ReadOptions,
     SampleSource,
 )
 

@@ -6,12 +6,13 @@ import scipy.sparse as sp
 from anndata import AnnData
 
 from napari_embedding_game.data.formats import column_cache
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.session.axis_values import axis_of
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import FileSource, ReadOptions
+from napari_embedding_game.session.sources import FileSource
 
 
 def test_a_session_finds_the_genes_again(tmp_path, monkeypatch, read_here):

@@ -21,9 +21,10 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.run.engine import CoreEngine
-from napari_embedding_game.session.sources import LoadResult, ReadOptions
+from napari_embedding_game.session.sources import LoadResult
 from napari_embedding_game.ui.controls.method import (
     AUTOMATICALLY,
     RATES,

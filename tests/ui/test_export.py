@@ -13,6 +13,7 @@ from napari.utils.notifications import notification_manager
 from qtpy.QtWidgets import QApplication, QFileDialog
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
@@ -21,11 +22,7 @@ from napari_embedding_game.session.file.autosave import (
 )
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import (
-    FileSource,
-    MeasuredSource,
-    ReadOptions,
-)
+from napari_embedding_game.session.sources import FileSource, MeasuredSource
 from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.images.linked_layers import Linked, with_features

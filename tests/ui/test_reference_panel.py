@@ -11,7 +11,8 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write_h5ad
-from napari_embedding_game.data.recipe import Recipe, apply_recipe
+from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import Stage, finish
 from napari_embedding_game.ui.game_dock import GameDock
 

@@ -12,9 +12,9 @@ import pandas as pd
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.limits.memory import check_fits
+from napari_embedding_game.data.read_options import Duplicates, Missing
 from napari_embedding_game.data.readers import read as read_dataset
 from napari_embedding_game.data.stored_columns import StoredColumns
-from napari_embedding_game.data.validation import Duplicates, Missing
 
 if TYPE_CHECKING:
     from anndata import AnnData

@@ -19,6 +19,7 @@ from napari_embedding_game.data.harmony import (
     mixed_by_harmony,
     told_of_batches,
 )
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.recipe import Prepared
 from napari_embedding_game.data.stages import Stages
 
@@ -62,6 +63,7 @@ def with_batches_mixed(
         dataset,
         X=mixed,
         space=f'{dataset.space}, "{key}" mixed by Harmony',
+        read_options=replace(dataset.read_options or ReadOptions(), batch_key=key),
         notes=(*dataset.notes, told_of_batches(key)),
         provenance={
             **dataset.provenance,

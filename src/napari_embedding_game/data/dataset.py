@@ -20,6 +20,7 @@ from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.predicted import PREDICTED, PredictedLabels
 from napari_embedding_game.data.projection import Projection
+from napari_embedding_game.data.read_options import ReadOptions
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
 # (X is of float64 where float32 takes away what tells rows apart)
@@ -67,6 +68,8 @@ class Dataset:
     """(n_source_rows,) True where a row of the source is a row of ``X``."""
     source_obs_names: pd.Index
     """(n_source_rows,) names of all rows of the source."""
+    read_options: ReadOptions | None = None
+    """How ``source`` was read; None where it was no file."""
     notes: tuple[str, ...] = ()
     """Sentences: what was left out or changed, and why."""
     images: NDArray[Any] | None = None

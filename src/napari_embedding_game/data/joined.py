@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -15,6 +13,7 @@ from napari_embedding_game.data.formats.tables import NO_OBJECT, KnownRows
 from napari_embedding_game.data.images.label_column import linked
 from napari_embedding_game.data.images.table_join import Join, JoinRequest, join
 from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import is_table
 from napari_embedding_game.data.reading_process import read_apart
@@ -26,7 +25,7 @@ FINDING = Stage("Finding the objects")
 
 
 def load_joined(
-    path: Path, request: JoinRequest, options: Mapping[str, Any]
+    path: Path, request: JoinRequest, options: ReadOptions
 ) -> Stages[tuple[ReadResult, Join]]:
     """Load a file in stages, with the label and the bounding box of each row.
 
@@ -34,8 +33,7 @@ def load_joined(
     ----------
     path : Path
     request : JoinRequest
-    options
-        As for :func:`~.loading.load_with_choices`.
+    options : ReadOptions
 
     Returns
     -------
@@ -52,9 +50,10 @@ def load_joined(
         rows = KnownRows(frame)
         if match is not None:
             rows = KnownRows(frame, match.column, match.left_out)
-        result = yield from load_with_choices(path, rows=rows, **options)
+            options = replace(options, id_column=match.column)
+        result = yield from load_with_choices(path, options, rows=rows)
     else:
-        result = yield from load_with_choices(path, **options)
+        result = yield from load_with_choices(path, options)
         yield FINDING
         found = join(table_of(result.dataset), request, path.name)
     dataset = joined(result.dataset, found, request)

@@ -26,7 +26,7 @@ from napari_embedding_game.data.formats.anndata import open_store
 from napari_embedding_game.data.formats.anndata_contents import split_space
 from napari_embedding_game.data.quality_control import CellLimits
 from napari_embedding_game.data.raw_counts import looks_like_counts
-from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.read_options import Recipe
 
 CHUNK = 8_192
 """Cells that are worked on at a time: 64 MB of 2,000 scaled genes."""

@@ -10,20 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from napari_embedding_game.data.batch_mixing import with_batches_mixed
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.tables import KnownRows
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
+from napari_embedding_game.data.read_options import (
+    Duplicates,
+    Missing,
+    ReadOptions,
+    Recipe,
+    Several,
+)
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.reading_process import read_apart
-from napari_embedding_game.data.recipe import Prepared, Recipe, apply_recipe
+from napari_embedding_game.data.recipe import Prepared, apply_recipe
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.data.stored_columns import StoredColumns
-from napari_embedding_game.data.validation import Duplicates, Missing, Several
 
 
 def load(
@@ -59,26 +65,27 @@ def load(
     DataError
         One sentence that names the file and the way out.
     """
-    result = yield from read_stages(
-        path,
+    options = ReadOptions(
         space=space,
-        columns=columns,
+        columns=None if columns is None else tuple(columns),
         missing=missing,
         duplicates=duplicates,
         several=several,
         transposed=transposed,
+        recipe=recipe,
+        batch_key=batch_key,
     )
-    result = yield from prepared(result, recipe, batch_key)
+    result = yield from read_stages(path, options)
+    result = yield from prepared(result, options)
     return result.dataset
 
 
 def load_with_choices(
     path: str | Path,
+    options: ReadOptions,
     *,
-    recipe: Recipe | None = None,
-    batch_key: str | None = None,
+    rows: KnownRows | None = None,
     made: Prepared | None = None,
-    **options: Any,
 ) -> Stages[ReadResult]:
     """Do what :func:`load` does for a window, and tell what else is in the file.
 
@@ -87,25 +94,22 @@ def load_with_choices(
     The file is read in a process of its own, up to where genes can be read by column.
     What is made of it, and `rows` that were read before, are worked on here.
     """
-    if "rows" in options:
-        result = yield from read_stages(path, **options)
+    if rows is None:
+        result = yield from read_apart(path, read_with_genes, options=options)
     else:
-        result = yield from read_apart(path, read_with_genes, **options)
-    return (yield from prepared(result, recipe, batch_key, made))
+        result = yield from read_stages(path, options, rows)
+    return (yield from prepared(result, options, made))
 
 
-def read_with_genes(path: str | Path, **options: Any) -> Stages[ReadResult]:
+def read_with_genes(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read a file, and do what has to be done once before genes can be read."""
-    result = yield from read_stages(path, **options)
+    result = yield from read_stages(path, options)
     dataset = yield from with_genes_at_hand(result.dataset)
     return replace(result, dataset=dataset)
 
 
 def prepared(
-    result: ReadResult,
-    recipe: Recipe | None,
-    batch_key: str | None = None,
-    made: Prepared | None = None,
+    result: ReadResult, options: ReadOptions, made: Prepared | None = None
 ) -> Stages[ReadResult]:
     """Apply the recipe, or mix batches, and tell of the quality of raw counts."""
     dataset = result.dataset
@@ -114,10 +118,10 @@ def prepared(
     if looks_like_counts(dataset):
         quality = cell_quality(dataset.X, dataset.var_names)
         result = replace(result, quality=quality)
-    if recipe is not None:
-        dataset = yield from apply_recipe(dataset, recipe, made)
-    elif batch_key is not None:
-        dataset = yield from with_batches_mixed(dataset, batch_key, made)
+    if options.recipe is not None:
+        dataset = yield from apply_recipe(dataset, options.recipe, made)
+    elif options.batch_key is not None:
+        dataset = yield from with_batches_mixed(dataset, options.batch_key, made)
     return replace(result, dataset=dataset)
 
 

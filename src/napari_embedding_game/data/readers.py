@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,15 @@ from napari_embedding_game.data.images.experiment import (
     experiment_stages,
 )
 from napari_embedding_game.data.images.image_pairs import HOW, has_pairs
+from napari_embedding_game.data.read_options import (
+    Duplicates,
+    Missing,
+    ReadOptions,
+    Several,
+)
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stages, finish
 from napari_embedding_game.data.validation import (
-    Duplicates,
-    Missing,
-    Several,
     check_duplicates,
     check_missing,
     check_several,
@@ -122,29 +125,19 @@ def read(
     DataError
         One sentence that names the file and the way out.
     """
-    return finish(
-        read_stages(
-            path,
-            space=space,
-            columns=columns,
-            missing=missing,
-            duplicates=duplicates,
-            several=several,
-            transposed=transposed,
-        )
-    ).dataset
+    options = ReadOptions(
+        space=space,
+        columns=None if columns is None else tuple(columns),
+        missing=missing,
+        duplicates=duplicates,
+        several=several,
+        transposed=transposed,
+    )
+    return finish(read_stages(path, options)).dataset
 
 
 def read_stages(
-    path: str | Path,
-    *,
-    space: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "keep",
-    several: Several = "first",
-    transposed: bool = False,
-    rows: KnownRows | None = None,
+    path: str | Path, options: ReadOptions, rows: KnownRows | None = None
 ) -> Stages[ReadResult]:
     """Do what :func:`read` does, in stages: a generator that may be closed.
 
@@ -153,21 +146,26 @@ def read_stages(
     """
     path = Path(path)
     kind = _kind(path)
-    check_missing(missing)
-    check_duplicates(duplicates)
-    check_several(several)
-    more: dict[str, Any] = {"duplicates": duplicates} if kind.has_duplicates else {}
+    check_missing(options.missing)
+    check_duplicates(options.duplicates)
+    check_several(options.several)
+    more: dict[str, Any] = {}
+    if kind.has_duplicates:
+        more["duplicates"] = options.duplicates
     if kind is _TABLE:
-        more |= {"transposed": transposed, "rows": rows}
-    elif transposed:
+        more |= {"transposed": options.transposed, "rows": rows}
+    elif options.transposed:
         raise DataError(f"{path.name} is no table, which alone can be transposed.")
     if kind.has_several:
-        more["several"] = several
-    return (
-        yield from kind.stages(
-            path, space=space, columns=columns, missing=missing, **more
-        )
+        more["several"] = options.several
+    result = yield from kind.stages(
+        path,
+        space=options.space,
+        columns=options.columns,
+        missing=options.missing,
+        **more,
     )
+    return replace(result, dataset=replace(result.dataset, read_options=options))
 
 
 def spaces(path: str | Path) -> list[str]:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import COUNTS_NOTE, TARGET_SUM
+from napari_embedding_game.data.expression import COUNTS_NOTE
 from napari_embedding_game.data.harmony import (
     check_batches,
     mixed_by_harmony,
@@ -28,73 +28,19 @@ from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.quality_control import (
     LIMITS,
-    CellLimits,
     cell_quality,
     find_doublets,
 )
 from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
+from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.stages import Stage, Stages
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
-__all__ = ["Recipe", "apply_recipe", "looks_like_counts"]
-
 _SEED = 0
 _OF_ONE = {"doublets": "doublet (scrublet)"}
 """Why one cell was left out, where the sentence on all of them does not say it."""
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """The numbers of the steps from raw counts to principal components."""
-
-    min_genes: int = 200
-    """Cells with fewer genes found than these are left out as empty or broken."""
-    min_cells: int = 3
-    """Genes found in fewer cells than these are left out as noise."""
-    target_sum: float = TARGET_SUM
-    """Counts of each cell after normalising, so that cells compare."""
-    n_top_genes: int = 2_000
-    """Genes that vary the most between cells; only these make the map."""
-    max_value: float = 10.0
-    """Cap of the scaled expression, in standard deviations, against outliers."""
-    n_comps: int = 50
-    """Principal components: the columns of the space to embed."""
-    batch_key: str | None = None
-    """Column of obs whose levels Harmony mixes in the components; None for none."""
-    max_genes: int = 0
-    """Cells with more genes are left out as doublets; 0 for no limit."""
-    min_counts: int = 0
-    """Cells with fewer counts are left out as empty."""
-    max_counts: int = 0
-    """Cells with more counts are left out as doublets; 0 for no limit."""
-    max_mito: float = 0.0
-    """Cells with a higher share of mitochondrial counts, in per cent, are left out as
-    dying; 0 for no limit."""
-    doublets: bool = False
-    """Whether the doublets that scrublet finds, in each batch, are left out."""
-
-    def __post_init__(self) -> None:
-        lowest = {"min_genes": 0, "min_cells": 0, "n_top_genes": 2, "n_comps": 2}
-        lowest |= {"max_genes": 0, "min_counts": 0, "max_counts": 0, "max_mito": 0}
-        for name, least in lowest.items():
-            if getattr(self, name) < least:
-                raise DataError(f"The recipe's {name} must be at least {least}.")
-        for name in ("target_sum", "max_value"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise DataError(f"The recipe's {name} must be a number above 0.")
-
-    @property
-    def limits(self) -> CellLimits:
-        """The limits between which the figures of a cell have to be."""
-        return CellLimits(
-            self.min_genes,
-            self.max_genes,
-            self.min_counts,
-            self.max_counts,
-            self.max_mito,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +119,7 @@ def apply_recipe(
     return replace(
         whole,
         projection=projection,
+        read_options=replace(dataset.read_options or ReadOptions(), recipe=recipe),
         notes=(
             *_without_advice(dataset),
             *_told(chosen, genes, recipe, n_used, n_comps),

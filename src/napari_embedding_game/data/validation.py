@@ -7,7 +7,7 @@ Every function names its source by `where`, the subject of the sentence:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Matrix
 from napari_embedding_game.data.errors import DataError, MissingValuesError
+from napari_embedding_game.data.read_options import (
+    DUPLICATES,
+    MISSING,
+    SEVERAL,
+    Duplicates,
+    Missing,
+)
 
-Missing = Literal["error", "drop"]
-MISSING: tuple[Missing, ...] = ("error", "drop")
-Duplicates = Literal["keep", "drop"]
-DUPLICATES: tuple[Duplicates, ...] = ("keep", "drop")
-Several = Literal["first", "error"]
-SEVERAL: tuple[Several, ...] = ("first", "error")
 COUNT_TWICE = "Kept, so that they count twice"
 """How the note on columns begins that repeat others."""
 

@@ -7,18 +7,11 @@ from typing import Any
 
 from psygnal import Signal
 
-from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.session.file.origin import READING, Reading
-from napari_embedding_game.session.file.saved_map import SavedSession
+from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import (
-    FileSource,
-    LoadResult,
-    ReadOptions,
-    Source,
-)
+from napari_embedding_game.session.sources import FileSource, LoadResult, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +97,7 @@ class Loading:
 
         None where they were not read from a file, or how is not known.
         """
-        reads = ((one.key, _read_again(one.dataset)) for one in saved.maps)
+        reads = ((one.key, _read_again(one)) for one in saved.maps)
         self._by_map = {key: read for key, read in reads if read is not None}
         read = self._by_map.get(self._maps.current)
         if read is not None:
@@ -149,11 +142,10 @@ class Loading:
             self.columns = tuple(read.loaded.columns)
 
 
-def _read_again(dataset: Dataset) -> ReadRecord | None:
-    reading: Reading | None = dataset.known.get(READING)
-    if reading is None:
+def _read_again(saved: SavedMap) -> ReadRecord | None:
+    result = saved.reading
+    if result is None or result.dataset.source is None:
         return None
-    source = FileSource(reading.path)
-    options = ReadOptions(missing="drop", **reading.options)
-    read = ReadResult(dataset, reading.spaces, reading.columns, reading.quality)
-    return ReadRecord(source, options, source.loaded(read, options))
+    source = FileSource(result.dataset.source)
+    options = result.dataset.read_options or ReadOptions()
+    return ReadRecord(source, options, source.loaded(result, options))

@@ -27,11 +27,11 @@ from napari_embedding_game.data.joined import FINDING, joined, load_joined
 from napari_embedding_game.data.loading import load_with_choices, prepared
 from napari_embedding_game.data.quality_control import CellQuality
 from napari_embedding_game.data.raw_counts import looks_like_counts
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.data.validation import COUNT_TWICE, Duplicates, Missing
+from napari_embedding_game.data.validation import COUNT_TWICE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,25 +44,6 @@ SAMPLES = {
     "nuclei": "Nuclei of a stained section (image + labels)",
     "mnist": "MNIST digits (70,000 images, download)",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
-    """How a source is to be read."""
-
-    space: str | None = None
-    """What is embedded; None for what suits a map best."""
-    columns: tuple[str, ...] | None = None
-    """Only these columns of it."""
-    missing: Missing = "error"
-    duplicates: Duplicates = "keep"
-    """Of columns of a table that repeat another one."""
-    transposed: bool = False
-    """Whether the columns of a table are its rows."""
-    recipe: Recipe | None = None
-    """Makes principal components of raw counts."""
-    batch_key: str | None = None
-    """Column whose levels Harmony mixes in components that are there already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,20 +104,11 @@ class FileSource:
 
     def read(self, options: ReadOptions) -> Stages[LoadResult]:
         """Read and check it, and apply the recipe if there is one."""
-        chosen: dict[str, Any] = {
-            "space": options.space,
-            "columns": options.columns,
-            "missing": options.missing,
-            "duplicates": options.duplicates,
-            "transposed": options.transposed,
-            "recipe": options.recipe,
-            "batch_key": options.batch_key,
-        }
         found = None
         if self.request is None or options.transposed:
-            result = yield from load_with_choices(self.path, **chosen)
+            result = yield from load_with_choices(self.path, options)
         else:
-            result, found = yield from load_joined(self.path, self.request, chosen)
+            result, found = yield from load_joined(self.path, self.request, options)
         return self.loaded(result, options, found)
 
     def loaded(
@@ -186,7 +158,7 @@ class AnnDataSource:
         )
         spaces = object_spaces(part, f"'{self.layer_name}'")
         read = ReadResult(dataset, spaces, [])
-        result = yield from prepared(read, options.recipe, options.batch_key)
+        result = yield from prepared(read, options)
         dataset = result.dataset
         if self.labels is not None:
             yield FINDING
@@ -332,7 +304,7 @@ class ExperimentSource:
             duplicates=options.duplicates,
         )
         return LoadResult(
-            dataset=dataset,
+            dataset=replace(dataset, read_options=options),
             columns=dataset.profile_names,
             counts_twice=_counts_twice(dataset),
             images=self.experiment.images,

@@ -19,13 +19,14 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import HandAction
 from napari_embedding_game.session.reference.placing import PlacedCells
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.session.sources import LoadResult, ReadOptions, Source
+from napari_embedding_game.session.sources import LoadResult, Source
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.canvas.brush import BrushKeys, MapBrush
 from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection

@@ -13,13 +13,9 @@ from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data import readers
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.sources import (
-    ReadOptions,
-    SampleSource,
-    Source,
-    source_of,
-)
+from napari_embedding_game.session.sources import SampleSource, Source, source_of
 from napari_embedding_game.ui import game_dock, inspector_dock
 from napari_embedding_game.ui.canvas.map_layers import PLACEHOLDER, remove_placeholders
 from napari_embedding_game.ui.canvas.points_layer import POINTS_NAME

@@ -59,10 +59,10 @@ from napari_embedding_game.data.formats.column_readers import stored_columns
 from napari_embedding_game.data.formats.stored_matrix import StoredMatrix
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts
+from napari_embedding_game.data.read_options import Missing, Several
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.stored_columns import StoredColumns
-from napari_embedding_game.data.validation import Missing, Several
 
 if TYPE_CHECKING:
     from anndata import AnnData

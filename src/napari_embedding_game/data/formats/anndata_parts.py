@@ -32,9 +32,9 @@ from napari_embedding_game.data.formats.anndata_contents import OBS, split_space
 from napari_embedding_game.data.formats.tables import from_frame
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts, counts_advice
+from napari_embedding_game.data.read_options import Missing
 from napari_embedding_game.data.stored_columns import StoredColumns, seen_values
 from napari_embedding_game.data.validation import (
-    Missing,
     as_float32,
     as_rows,
     check_missing,

@@ -21,11 +21,10 @@ from napari_embedding_game.data.formats.companion_tables import (
     companion_of,
 )
 from napari_embedding_game.data.formats.numpy_files import Arrays, load
+from napari_embedding_game.data.read_options import Missing, Several
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import (
-    Missing,
-    Several,
     as_rows,
     check_missing,
     check_shape,

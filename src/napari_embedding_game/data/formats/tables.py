@@ -28,11 +28,10 @@ from napari_embedding_game.data.formats.table_files import NOTES, read_frame
 from napari_embedding_game.data.formats.transposed import has_genes_in_rows
 from napari_embedding_game.data.formats.transposed import transposed as turn
 from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
+from napari_embedding_game.data.read_options import Duplicates, Missing
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import (
-    Duplicates,
-    Missing,
     as_float32,
     as_rows,
     check_duplicates,

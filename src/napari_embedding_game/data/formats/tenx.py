@@ -34,9 +34,9 @@ from napari_embedding_game.data.limits.memory import (
     check_inflates,
     check_shape_fits,
 )
+from napari_embedding_game.data.read_options import Missing
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.data.validation import Missing
 
 _GENES = "Gene Expression"
 _ENTRY_BYTES = 32  # of a value with its place, while a text matrix is read

@@ -40,9 +40,9 @@ from napari_embedding_game.data.label_objects import (
     find_objects,
     joined,
 )
+from napari_embedding_game.data.read_options import Duplicates, Missing
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.data.validation import Duplicates, Missing
 
 GREY, COLORS = ("intensity",), ("red", "green", "blue")
 _DARK, _BRIGHT = 0.5, 99.8

@@ -31,8 +31,8 @@ from napari_embedding_game.data.label_objects import (
     find_objects_in_time,
 )
 from napari_embedding_game.data.limits.memory import check_fits
+from napari_embedding_game.data.read_options import Duplicates, Missing
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.data.validation import Duplicates, Missing
 
 Channels = Mapping[str, NDArray[Any]]
 FirstAxis = Literal["z", "time", "image"]

@@ -30,7 +30,7 @@ from napari_embedding_game.session.file.json_schema import (
 )
 from napari_embedding_game.session.file.map_reader import MapReader, check_family
 from napari_embedding_game.session.file.map_writer import encode_map
-from napari_embedding_game.session.file.origin import READING, reload
+from napari_embedding_game.session.file.origin import reload
 from napari_embedding_game.session.file.prepared import prepared_for
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.file.zip_container import Container
@@ -160,10 +160,10 @@ def with_data(
         teach_again(saved.dataset, saved.dataset.taught)
         return saved  # they were stored with the map
     made = prepared_for(saved, others)
-    dataset = yield from reload(saved.origin, saved.dataset.kept, Path(beside), made)
-    reading = dataset.known.get(READING)
-    if saved.dataset.source_objects is not None:
-        reading = None  # how its rows were joined with objects is not known
+    result = yield from reload(saved.origin, saved.dataset.kept, Path(beside), made)
+    dataset = result.dataset
+    is_joined = saved.dataset.source_objects is not None
+    if is_joined:
         linked = {"linked": saved.origin.provenance.get("linked", {})}
         dataset = replace(
             dataset,
@@ -175,8 +175,9 @@ def with_data(
     troubles = score_again(dataset, saved.dataset.scores)
     if troubles:
         dataset = replace(dataset, notes=(*dataset.notes, *troubles))
-    dataset.known[READING] = reading
-    return replace(saved, dataset=dataset)
+    # How rows were joined with objects is not known.
+    reading = None if is_joined else replace(result, dataset=dataset)
+    return replace(saved, dataset=dataset, reading=reading)
 
 
 def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,13 +16,13 @@ from napari_embedding_game.data import samples
 from napari_embedding_game.data.dataset import Dataset, source_sha256
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.table_files import read_frame
-from napari_embedding_game.data.formats.tables import TRANSPOSED, KnownRows
+from napari_embedding_game.data.formats.tables import NO_OBJECT, KnownRows
 from napari_embedding_game.data.loading import load_with_choices
-from napari_embedding_game.data.quality_control import CellQuality
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.readers import can_read, is_table, spaces
+from napari_embedding_game.data.readers import can_read, is_table
 from napari_embedding_game.data.reading_process import read_apart
-from napari_embedding_game.data.recipe import Prepared, Recipe
+from napari_embedding_game.data.recipe import Prepared
 from napari_embedding_game.data.stages import Stage, Stages
 
 SAMPLES = ("digits", "pbmc", "mnist")
@@ -43,6 +43,10 @@ class Origin:
     x_sha256: str
     n_source_rows: int
     n_columns: int
+    options: ReadOptions | None = None
+    """How the file was read; None where there is none."""
+    background: tuple[int, ...] = ()
+    """Rows of the source about no object of its labels; none were standardised with."""
     columns: tuple[str, ...] = ()
     """Names of the columns of X, where they are few."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -92,6 +96,8 @@ def _without_hash(dataset: Dataset) -> Origin:
         x_sha256=fingerprint(dataset.X),
         n_source_rows=dataset.n_source_rows,
         n_columns=dataset.X.shape[1],
+        options=dataset.read_options,
+        background=_background(dataset),
         columns=names if len(names) <= _MOST_COLUMNS else (),
         provenance=dict(dataset.provenance),
     )
@@ -127,22 +133,13 @@ def fingerprint(X: Any) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How data were read again, and what else could come of them."""
-
-    path: Path
-    options: Mapping[str, Any]
-    """As for :func:`load_with_choices`."""
-    spaces: Sequence[str]
-    columns: Sequence[str]
-    quality: CellQuality | None
-
-
 PREPARED = "prepared"
-"""Where it has what a session file knows its recipe to come to."""
-READING = "reading"
-"""Where :attr:`Dataset.known` has the :class:`Reading`."""
+"""Where :attr:`Dataset.known` has what a session file knows its recipe to come to."""
+
+
+def _background(dataset: Dataset) -> tuple[int, ...]:
+    rows = dataset.left_out.get(NO_OBJECT)
+    return () if rows is None else tuple(map(int, np.flatnonzero(rows)))
 
 
 def reload(
@@ -150,8 +147,8 @@ def reload(
     kept: NDArray[np.bool_],
     beside: Path,
     made: Prepared | None = None,
-) -> Stages[Dataset]:
-    """Read a dataset again in stages, and check that it is the same.
+) -> Stages[ReadResult]:
+    """Read data again in stages, as they were read, and check that they are the same.
 
     Parameters
     ----------
@@ -167,36 +164,37 @@ def reload(
     DataError
         The source is missing, has changed, or is read in another way now.
     """
-    path: Path | None = None
-    if origin.path:
-        path = _find(origin, beside)
-        attempts = yield from _readings(origin, path, kept, made)
-    elif origin.name.lower() in SAMPLES:
-        attempts = [_sample(origin.name.lower())]
-    else:
-        raise DataError(
-            f"{origin.name} was no file, so it cannot be read again: the map is shown "
-            "as it was saved; load the data to play on."
-        )
-    for attempt in attempts:
-        read, options = yield from attempt
-        dataset = read.dataset
-        if dataset.n_source_rows == len(kept) and dataset.kept[kept].all():
-            part = dataset
-            if not np.array_equal(dataset.kept, kept):
-                part = dataset.subset(kept[dataset.kept])
-            if fingerprint(part.X) == origin.x_sha256:
-                part = part.named_space(origin.space)
-                part.known[_KNOWN] = origin
-                if path is not None and "rows" not in options:
-                    part.known[READING] = Reading(
-                        path, options, read.spaces, read.columns, read.quality
-                    )
-                return part
+    result = yield from _read(origin, beside, made)
+    whole = result.dataset
+    if whole.n_source_rows == len(kept) and whole.kept[kept].all():
+        rows = kept[whole.kept]
+        dataset = whole if rows.all() else whole.subset(rows)
+        if fingerprint(dataset.X) == origin.x_sha256:
+            dataset = dataset.named_space(origin.space)
+            dataset.known[_KNOWN] = origin
+            return replace(result, dataset=dataset)
     raise DataError(
         f"{origin.name} gives other numbers for {origin.space} now than when the "
         "session was saved: the map is shown as it was; load the data to play anew."
     )
+
+
+def _read(origin: Origin, beside: Path, made: Prepared | None) -> Stages[ReadResult]:
+    if not origin.path and origin.name.lower() in SAMPLES:
+        yield Stage("Opening the sample")
+        return ReadResult(getattr(samples, origin.name.lower())(), [], [])
+    if not origin.path:
+        raise DataError(
+            f"{origin.name} was no file, so it cannot be read again: the map is shown "
+            "as it was saved; load the data to play on."
+        )
+    path, rows = _find(origin, beside), None
+    options = origin.options or ReadOptions()
+    if is_table(path) and (options.id_column or origin.background):
+        frame = yield from read_apart(path, read_frame)
+        left_out = np.isin(np.arange(len(frame)), origin.background)
+        rows = KnownRows(frame, options.id_column, left_out)
+    return (yield from load_with_choices(path, options, rows=rows, made=made))
 
 
 def _find(origin: Origin, beside: Path) -> Path:
@@ -224,69 +222,3 @@ def _unchanged(origin: Origin, path: Path) -> Path:
             "former one back to play on. The map is shown as it was saved."
         )
     return path
-
-
-_Attempt: TypeAlias = Stages[tuple[ReadResult, Mapping[str, Any]]]
-
-
-def _sample(name: str) -> _Attempt:
-    yield Stage("Opening the sample")
-    return ReadResult(getattr(samples, name)(), [], []), {}
-
-
-def _readings(
-    origin: Origin, path: Path, kept: NDArray[np.bool_], prepared: Prepared | None
-) -> Stages[list[_Attempt]]:
-    """Return the ways in which the file may have been read, the likeliest first."""
-    recipe, batches = _recipe(origin), _batches(origin)
-    space = origin.space
-    if recipe is not None or batches is not None:
-        space = (recipe or batches or ("", ""))[1]
-    known = yield from read_apart(path, spaces)
-    options: list[dict[str, Any]] = []
-    if space in known:
-        options.append({"space": space})
-    if origin.columns and recipe is None:
-        options.append({"columns": origin.columns, "space": _in(space, known)})
-    options += [{}, {"duplicates": "drop"}]
-    if origin.provenance.get(TRANSPOSED):
-        options = [{**one, "transposed": True} for one in options]
-    if is_table(path) and not kept.all():
-        # Rows about the background were not standardised with.
-        frame = yield from read_apart(path, read_frame)
-        rows = KnownRows(frame, left_out=~kept)
-        options += [{**one, "rows": rows} for one in options]
-    made: dict[str, Any] = {
-        "recipe": None if recipe is None else recipe[0],
-        "batch_key": None if batches is None else batches[0],
-    }
-    return [_reading(path, prepared, {**made, **one}) for one in options]
-
-
-def _reading(path: Path, made: Prepared | None, options: Mapping[str, Any]) -> _Attempt:
-    result = yield from load_with_choices(path, missing="drop", made=made, **options)
-    return result, options
-
-
-def _in(space: str, known: list[str]) -> str | None:
-    return space if space in known else None
-
-
-def _batches(origin: Origin) -> tuple[str, str] | None:
-    """Return the column whose levels Harmony has mixed, and the space it was in."""
-    noted = origin.provenance.get("harmony")
-    if not isinstance(noted, Mapping):
-        return None
-    return str(noted.get("batch_key")), str(noted.get("space"))
-
-
-def _recipe(origin: Origin) -> tuple[Recipe, str] | None:
-    noted = origin.provenance.get("recipe")
-    if not isinstance(noted, Mapping):
-        return None
-    numbers = {f.name: noted[f.name] for f in fields(Recipe) if f.name in noted}
-    key = numbers.pop("batch_key", None)
-    is_number = [isinstance(number, int | float) for number in numbers.values()]
-    if not all(is_number) or not isinstance(key, str | None):
-        raise DataError("The recipe in this session file is damaged.")
-    return Recipe(**numbers, batch_key=key), str(noted.get("space"))

@@ -14,6 +14,7 @@ from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettin
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.predicted import PredictedLabels
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.automatic import BookState
 from napari_embedding_game.session.clusters.clustering import resolve_n_clusters
 from napari_embedding_game.session.clusters.merging import Merging
@@ -40,6 +41,8 @@ class SavedMap:
     """The data, or rows without numbers where they were not read again."""
     origin: Origin | None = None
     """Where the data came from; None while nobody has looked."""
+    reading: ReadResult | None = None
+    """What came of reading the data again; it is not saved."""
     start: StartSettings
     game: GameSettings
     """The settings as they stood in the window, which the run may not have had."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from napari_embedding_game.data.formats.anndata_parts import (
     RAW_HOLDS_COUNTS,
 )
 from napari_embedding_game.data.formats.tables import TRANSPOSED
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import is_table
 from napari_embedding_game.session.maps import PART
 from napari_embedding_game.session.notebook.draft import (
@@ -227,7 +228,7 @@ def _by_our_reader(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
         source = dataset.name.lower()
     else:
         source = draft.path_to(dataset.source)
-        options = _options(dataset, recipe)
+        options = _options(dataset)
     draft.text(
         "## Data",
         "`read` reads the file as the window does; what is embedded is in "
@@ -248,32 +249,16 @@ def _by_our_reader(draft: Draft, dataset: Dataset, recipe: Any) -> Loaded:
     return Loaded({"use_rep": where}, None, True, False)
 
 
-def _options(dataset: Dataset, recipe: Any) -> dict[str, Any]:
-    """Return how the file has to be read for the numbers of a dataset."""
-    from napari_embedding_game.data.readers import columns, spaces
-
-    assert dataset.source is not None
-    space = _space_read(dataset)
-    options: dict[str, Any] = {}
-    known = spaces(dataset.source) if dataset.source.exists() else []
-    if dataset.provenance.get(TRANSPOSED):
-        options["transposed"] = True
-        if space not in known:  # but some of its columns
-            options["columns"] = list(dataset.var_names)
-        known = []
-    if space in known[1:] or space == OBS:
-        options["space"] = space
-    offered = columns(dataset.source, options.get("space")) if known else []
-    if recipe is None and offered and not dataset.is_distances:
-        left_out = set(offered) - set(dataset.var_names)
-        repeats = any("that repeat" in n and "Left out" in n for n in dataset.notes)
-        if left_out and repeats and dataset.source_objects is None:
-            options["duplicates"] = "drop"
-        elif left_out:
-            options["columns"] = list(dataset.var_names)
-    if _lacks_values(dataset):
-        options["missing"] = "drop"
-    return options
+def _options(dataset: Dataset) -> dict[str, Any]:
+    """Return what `read` has to be given beside the file."""
+    steps = ("several", "id_column", "recipe", "batch_key")
+    options = dataset.read_options or ReadOptions()
+    return {
+        field.name: list(value) if isinstance(value, tuple) else value
+        for field in fields(options)
+        if field.name not in steps
+        and (value := getattr(options, field.name)) != field.default
+    }
 
 
 def _from_beside(draft: Draft, dataset: Dataset) -> Loaded:

@@ -18,7 +18,7 @@ from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.anndata import open_store
 from napari_embedding_game.data.formats.anndata_store import read_element
 from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.clusters.automatic import FIRST_ID, BookState
 from napari_embedding_game.session.clusters.clustering import (

@@ -10,16 +10,12 @@ from qtpy.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import (
-    FileSource,
-    LoadResult,
-    ReadOptions,
-    Source,
-)
+from napari_embedding_game.session.sources import FileSource, LoadResult, Source
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.columns_panel import MOST, ColumnsPanel
 from napari_embedding_game.ui.style.form_widgets import add_row, form

@@ -18,8 +18,8 @@ from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.images.measure import FirstAxis
 from napari_embedding_game.data.images.table_join import JoinRequest
 from napari_embedding_game.data.raw_counts import counts_advice
+from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.readers import ENDINGS
-from napari_embedding_game.data.recipe import Recipe
 from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.file.archive import ENDING
@@ -35,7 +35,6 @@ from napari_embedding_game.session.sources import (
     FileSource,
     LoadResult,
     MeasuredSource,
-    ReadOptions,
     SampleSource,
     Source,
     source_of,

@@ -10,7 +10,7 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.quality_control import CellQuality
-from napari_embedding_game.data.recipe import Recipe
+from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.ui.controls.cell_quality_panel import CellQualityPanel
 from napari_embedding_game.ui.style.form_widgets import (
     Fold,

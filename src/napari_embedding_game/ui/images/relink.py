@@ -14,13 +14,13 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.changed_objects import changes_of
 from napari_embedding_game.data.images.experiment import Experiment, ExperimentImages
 from napari_embedding_game.data.images.label_column import share_shown
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import (
     ExperimentSource,
     LoadResult,
-    ReadOptions,
     SampleSource,
 )
 from napari_embedding_game.ui.connections import Connections

@@ -11,17 +11,13 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file.autosave import RecoveryFile
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.session.sources import (
-    ExperimentSource,
-    LoadResult,
-    ReadOptions,
-    Source,
-)
+from napari_embedding_game.session.sources import ExperimentSource, LoadResult, Source
 from napari_embedding_game.ui.images.experiment_layers import show_experiment
 from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
 from napari_embedding_game.ui.images.linked_layers import Linked, Table, show_pictures
