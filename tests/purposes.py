@@ -303,9 +303,6 @@ class Purposes:
         field = controls["n_neighbors"]
         if field.visible and field.enabled:
             field.value = number
-        if self.rng.random() < 0.3:
-            rates = controls["adaptive_rates"]
-            rates.value = not rates.value
         both = (dock.game.continue_stale.native, dock.run.run.native)
         self._press(self.rng.choice(both))
 

@@ -114,13 +114,12 @@ def test_fit_by_pca_with_other_edges_is_refused(table, out):
 
 def test_fit_takes_the_players_steps_and_another_optimiser(table, tmp_path):
     maps, wanted = [], {"learning_rate": 0.2, "momentum": 0.5}
-    steps = ["--learning-rate", 0.2, "--momentum", 0.5, "--update", "optimistic"]
-    landmarks = ["--landmark-learning-rate", 0.4, "--landmark-update", "omd"]
-    wanted |= {"landmark_learning_rate": 0.4, "landmark_update": "omd"}
-    wanted |= {"adaptive_rates": True}
+    steps = ["--learning-rate", 0.2, "--momentum", 0.5]
+    landmarks = ["--landmark-learning-rate", 0.4]
+    wanted |= {"landmark_learning_rate": 0.4}
     for name, options in (
         ("plain", []),
-        ("own", [*steps, *landmarks, "--adaptive-rates"]),
+        ("own", [*steps, *landmarks]),
         ("lbfgs", ["--optimizer", "lbfgs"]),
     ):
         path = tmp_path / f"{name}.h5ad"
@@ -128,7 +127,6 @@ def test_fit_takes_the_players_steps_and_another_optimiser(table, tmp_path):
         maps.append(anndata.read_h5ad(path))
     found = maps[1].uns["embedding_game"]["parameters"]
     assert {name: found[name] for name in wanted} == wanted
-    assert found["update"] == "optimistic"
     assert maps[2].uns["embedding_game"]["parameters"]["optimizer"] == "lbfgs"
     first, *others = (one.obsm["X_embedding_game"] for one in maps)
     assert not any(np.array_equal(first, other) for other in others)

@@ -27,7 +27,6 @@ from napari_embedding_game.core.graph.starts import start_names
 from napari_embedding_game.core.names import (
     APPROXIMATIONS,
     SCHEDULES,
-    UPDATES,
 )
 from napari_embedding_game.data.errors import DataError, OptionError, shortened
 
@@ -64,7 +63,6 @@ Sample = _choices("Sample", "digits", "pbmc", "nuclei", "mnist")
 Affinity = _choices("Affinity", "auto", *affinity_names())
 Approximation = _choices("Approximation", "auto", *APPROXIMATIONS)
 Optimizer = _choices("Optimizer", *OPTIMIZERS)
-Update = _choices("Update", *UPDATES)
 Schedule = _choices("Schedule", *SCHEDULES)
 Init = _choices("Init", *start_names())
 MissingValues = _choices("MissingValues", "error", "drop")
@@ -284,23 +282,10 @@ def fit(
     landmark_learning_rate: Annotated[
         float | None, typer.Option(help="Steps of the landmarks; the schedule's own.")
     ] = None,
-    adaptive_rates: Annotated[
-        bool,
-        typer.Option(
-            "--adaptive-rates",
-            help="Let both learning rates find themselves, beginning from those given.",
-        ),
-    ] = False,
     momentum: Annotated[
         float | None,
         typer.Option(help="Share of a step in the next, 0 to 1; the schedule's own."),
     ] = None,
-    update: Annotated[
-        Update, typer.Option(help="How the points turn forces into steps.")
-    ] = Update.momentum,
-    landmark_update: Annotated[
-        Update, typer.Option(help="How the landmarks turn forces into steps.")
-    ] = Update.momentum,
     init: Annotated[Init, typer.Option(help="Layout to start from.")] = Init.spectral,
     metric: Annotated[
         str, typer.Option(help="Distance between rows, such as cosine.")
@@ -383,10 +368,7 @@ def fit(
             max_iter=max_iter,
             learning_rate=learning_rate,
             landmark_learning_rate=landmark_learning_rate,
-            adaptive_rates=adaptive_rates,
             momentum=momentum,
-            update=update.value,
-            landmark_update=landmark_update.value,
             init=init.value,
             metric="precomputed" if given else metric,
             device=device,

@@ -38,7 +38,6 @@ MOVED = [name for name, member in METHODS.items() if member.moved_by]
         ({"schedule": "x"}, "schedule"),
         ({"approximation": "x"}, "approximation must be one of"),
         ({"approximation": "sampled_landmarks"}, "not defined for sampled_landmarks"),
-        ({"update": "x"}, "update"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_moves(

@@ -11,7 +11,6 @@ from napari_embedding_game.core.dynamics.optimizer import PlayerRMS, resolve_sch
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.names import UPDATES
 from napari_embedding_game.core.threads import Loops
 from napari_embedding_game.core.types import GameSettings
 
@@ -196,32 +195,6 @@ def test_a_number_out_of_range_is_told(setting, value, says):
         resolve_schedule(GameSettings(**{setting: value}))
 
 
-def steps_of(update, directions, momentum=0.9):
-    """Where a point goes whose gradients have these directions."""
-    point = torch.nn.Parameter(torch.zeros(1, 1))
-    optimizer = PlayerRMS([point], lr=1.0, momentum=momentum, update=update)
-    places = []
-    for direction in directions:
-        point.grad = torch.tensor([[float(direction)]])
-        optimizer.step()
-        places.append(round(point.item(), 6))
-    return places
-
-
-def test_plain_steps_leave_momentum_out():
-    assert steps_of("omd", [1, 1, -1]) == [-1.0, -2.0, -1.0]
-
-
-def test_optimistic_steps_expect_the_change_once_more():
-    # Directions 1, -1 become 1, 2 * -1 - 1 = -3.
-    assert steps_of("optimistic", [1, -1, -1], momentum=0.0) == [-1.0, 2.0, 3.0]
-
-
-def test_an_unknown_update_is_named():
-    with pytest.raises(InputError, match="'chess'"):
-        resolve_schedule(GameSettings(landmark_update="chess"))
-
-
 def test_rows_that_are_held_more_firmly_take_shorter_steps():
     y = torch.zeros(2, 2, dtype=torch.float64).requires_grad_()
     optimizer = PlayerRMS([{"params": [y], "lr": 1.0}])
@@ -266,12 +239,11 @@ def steps_with(gradients, shape, dtype, loops=None, scale=None, **settings):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("is_scaled", [False, True])
 @pytest.mark.parametrize("momentum", [0.0, 0.3, 0.9])
-@pytest.mark.parametrize("update", UPDATES)
-def test_the_compiled_step_is_that_of_torch(update, momentum, is_scaled, dtype):
+def test_the_compiled_step_is_that_of_torch(momentum, is_scaled, dtype):
     rng = torch.Generator().manual_seed(0)
     gradients = torch.randn(4, 1500, 2, generator=rng, dtype=torch.float64)
     scale = torch.rand(1500, generator=rng) + 0.5 if is_scaled else None
-    rule = {"update": update, "momentum": momentum, "maximize": is_scaled}
+    rule = {"momentum": momentum, "maximize": is_scaled}
     rule["scale"] = scale
     found = steps_with(gradients, (1500, 2), dtype, **rule)
     wanted = steps_with(gradients, (1500, 2, 1), dtype, **rule)
@@ -283,7 +255,7 @@ def test_a_step_has_the_same_bits_for_any_number_of_threads(monkeypatch):
     monkeypatch.setattr(threads, "PARALLEL_WORK", 0)
     gradients = torch.randn(8, 3 * 1024 + 1, 2)
     shape = gradients.shape[1:]
-    rule = {"update": "optimistic", "momentum": 0.9}
+    rule = {"momentum": 0.9}
     one = steps_with(gradients, shape, torch.float32, Loops(1), **rule)
     two = steps_with(gradients, shape, torch.float32, Loops(2), **rule)
     assert torch.equal(one, two)

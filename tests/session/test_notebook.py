@@ -396,7 +396,6 @@ def test_a_run_that_was_steered_after_its_end_goes_on(desk, tmp_path, monkeypatc
                 break
             done.append(session.snapshot.iteration)
             session.settings.n_landmarks = 30
-            session.settings.adaptive_rates = True
     assert session.played.steered[0].iteration == done[0] < session.played.n_iter
     path = tmp_path / "map.py"
     desk.write(path)
@@ -790,7 +789,6 @@ def test_a_result_that_no_code_can_be_written_of(desk, file, tmp_path):
 def test_methods_tell_and_cite_only_what_was_used(desk, file):
     desk.play()
     text = methods_text(desk.maps.capture()["".join(desk.maps.current)])
-    assert "learning rates" not in text
     assert "240 cells of cells.h5ad" in text
     assert "lambda x N = 300" in text
     assert "45 landmarks" in text
@@ -800,7 +798,6 @@ def test_methods_tell_and_cite_only_what_was_used(desk, file):
     other = Desk(finish(load(file, space="X", recipe=RECIPE)))
     other.session.settings.choose_method("tsne")
     other.session.settings.init = "gradient_pca"
-    other.session.settings.adaptive_rates = True
     other.play()
     other.edit()
     text = methods_text(other.maps.capture()[""], [])
@@ -809,7 +806,6 @@ def test_methods_tell_and_cite_only_what_was_used(desk, file):
         "van der Maaten",
         "Tucker",
         "perplexity 30",
-        "Both learning rates were adapted",
         "and 1 was named",
     ):
         assert word in text

@@ -50,7 +50,6 @@ def steer(**changes):
             60: steer(approximation="sampled_edges"),
         },
         {120: steer(strength=50.0)},
-        {15: steer(adaptive_rates=True), 70: steer(adaptive_rates=True, n_landmarks=9)},
         {30: steer(max_iter=40), 35: steer(schedule="paper", max_iter=60)},
     ],
 )

@@ -173,8 +173,6 @@ def test_changes_are_told_in_words():
     strong = replace(GAME, strength=1200.0, n_landmarks=50)
     assert told_change(GAME, strong) == "Repulsion 300 to 1,200, Landmarks 200 to 50"
     assert told_change(GAME, replace(GAME, method="tsne")) == "Method t-SNE"
-    adaptive = replace(GAME, adaptive_rates=True)
-    assert told_change(GAME, adaptive) == "Adaptive rates off to on"
 
 
 # The timeline of a session

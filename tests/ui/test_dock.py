@@ -13,8 +13,6 @@ from qtpy.QtWidgets import (
     QApplication,
     QProgressBar,
     QScrollArea,
-    QStyle,
-    QStyleOptionButton,
     QWidget,
 )
 
@@ -27,10 +25,9 @@ from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.sources import LoadResult
 from napari_embedding_game.ui.controls.method import (
     AUTOMATICALLY,
-    RATES,
     MethodControls,
 )
-from napari_embedding_game.ui.controls.method_choices import AUTOMATIC, settings_text
+from napari_embedding_game.ui.controls.method_choices import AUTOMATIC
 from napari_embedding_game.ui.controls.run import STOPPED, WORDS_MS
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.style.busy_bar import STEP_MS, STEPS, BusyBar, move_bar
@@ -38,6 +35,8 @@ from napari_embedding_game.ui.style.colors import to_hex
 from napari_embedding_game.ui.tasks.gc_guard import AFTER_CLOSE_MS, GcGuard
 from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace
+
+STEPPED = ("optimistic", "adaptive_rates")
 
 
 def test_run_is_the_first_click(play, session, dock):
@@ -262,14 +261,14 @@ def test_entropic_edges_are_asked_for_their_perplexity_and_others_for_neighbours
 @pytest.mark.parametrize(
     ("method", "idle"),
     [
-        ("pca", {"learning_rate", "update"}),
+        ("pca", {"learning_rate"}),
         ("tsne", set()),
     ],
 )
 def test_what_has_no_say_in_a_method_cannot_be_changed(dock, method, idle):
     game = dock.game
     game.controls["method"].value = method
-    asked = {"learning_rate", "update", "landmark_update", "schedule", "max_iter"}
+    asked = {"learning_rate", "landmark_learning_rate", "schedule", "max_iter"}
     content = game.more.content()  # folded away, so that none of them acts
     idling = {n for n in asked if not game.controls[n].native.isEnabledTo(content)}
     assert idling == idle
@@ -340,31 +339,6 @@ def test_every_setting_of_the_engine_has_its_control(dock, session):
     assert settings.momentum is None
 
 
-def test_rates_that_find_themselves_grey_both_rates(docked, session):
-    game = docked.game
-    game.more.expand()
-    box = game.controls["adaptive_rates"].native
-    rates = [game.controls[name].native for name in RATES]
-    assert all(rate.isEnabled() for rate in rates)
-    for is_on in (True, False):
-        QTest.mouseClick(box, Qt.MouseButton.LeftButton, pos=middle_of_mark(box))
-        assert session.settings.adaptive_rates is is_on
-        assert not any(rate.isEnabled() is is_on for rate in rates)
-    session.settings.adaptive_rates = True
-    game.show_settings()
-    assert box.isChecked()
-    assert not any(rate.isEnabled() for rate in rates)
-    assert settings_text({"adaptive_rates": True}) == "Rates adaptive"
-
-
-def middle_of_mark(box):
-    """Return where a check box is clicked: beside its text may be nothing."""
-    option = QStyleOptionButton()
-    box.initStyleOption(option)
-    part = QStyle.SubElement.SE_CheckBoxIndicator
-    return box.style().subElementRect(part, option, box).center()
-
-
 def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):
     session._engine = CoreEngine()
     game = docked.game
@@ -372,15 +346,15 @@ def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):
     assert "homotopy" not in game.controls["optimizer"].choices
     game.controls["optimizer"].value = "spectral_direction"
     game.controls["affinity"].value = "lle"  # of which some push
-    assert game.controls["optimizer"].choices == ("game", "lbfgs")
+    assert game.controls["optimizer"].choices == ("game", "lbfgs", *STEPPED)
     assert game.controls["optimizer"].value == session.settings.optimizer == "game"
     game.controls["affinity"].value = "auto"
     game.controls["method"].value = "ee"
-    assert len(game.controls["optimizer"].choices) == 5
+    assert len(game.controls["optimizer"].choices) == 7
     game.controls["optimizer"].value = "pressured_points"
     assert game.controls["approximation"].value == "exact"
     of_the_players = (
-        game.controls["update"],
+        game.controls["learning_rate"],
         game.controls["landmark_learning_rate"],
         game.controls["schedule"],
     )
@@ -394,7 +368,7 @@ def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):
     assert session.snapshot is before
     assert not game.stale.isHidden()
     game.controls["method"].value = "umap"
-    assert game.controls["optimizer"].choices == ("game",)
+    assert game.controls["optimizer"].choices == ("game", *STEPPED)
     assert session.settings.optimizer == "game"
     assert all(w.enabled for w in of_the_players)
     session.stop()

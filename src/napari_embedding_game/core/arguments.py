@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-import numpy as np
-
 from napari_embedding_game.core.errors import InputError
 
 _T = TypeVar("_T")
@@ -62,19 +60,6 @@ def number(
     if is_number and math.isfinite(value) and least <= value < below:
         return float(value)
     raise _refused(name, allowed, value)
-
-
-def truth(name: str, value: Any) -> bool:
-    """Return True or False of any type as a bool.
-
-    Raises
-    ------
-    InputError
-        It is neither.
-    """
-    if not isinstance(value, (bool, np.bool_)):
-        raise _refused(name, "True or False", value)
-    return bool(value)
 
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> Any:

@@ -27,7 +27,6 @@ from napari_embedding_game.core.arguments import (
     one_of,
     optional,
     shown,
-    truth,
     whole,
 )
 from napari_embedding_game.core.energy.methods import (
@@ -46,10 +45,8 @@ from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.names import (
     APPROXIMATIONS,
     SCHEDULES,
-    UPDATES,
     Approximation,
     ScheduleName,
-    Update,
 )
 from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
 
@@ -63,10 +60,7 @@ STEERABLE = (
     "n_landmarks",
     "learning_rate",
     "landmark_learning_rate",
-    "adaptive_rates",
     "momentum",
-    "update",
-    "landmark_update",
     "schedule",
     "max_iter",
     "method",
@@ -119,13 +113,8 @@ class EmbeddingGame(
         Iterations instead of the schedule's.
     learning_rate, landmark_learning_rate : float, optional
         Steps of the points and of the landmarks instead of the schedule's.
-    adaptive_rates : bool, default=False
-        Whether both learning rates find themselves while the game is played: those
-        given are only what it begins with, see :mod:`adaptive_rates`.
     momentum : float, optional
         Share of the last step that goes into the next, instead of the schedule's.
-    update, landmark_update : {"momentum", "omd", "optimistic"}, default="momentum"
-        How each player learns: see :class:`optimizer.PlayerRMS`.
     init : str or (N, d) array, default="spectral"
         Where the points start: "spectral", "random", or a classical method, one of
         "pca", "gradient_pca", "random_projection", "le", "ale", "vrle", "isomap" and
@@ -235,7 +224,6 @@ class EmbeddingGame(
         max_iter: int | None = None,
         learning_rate: float | None = None,
         landmark_learning_rate: float | None = None,
-        adaptive_rates: bool = False,
         momentum: float | None = None,
         init: str | NDArray[np.floating] = "spectral",
         metric: str = "euclidean",
@@ -246,8 +234,6 @@ class EmbeddingGame(
         approximation: Approximation | None = None,
         optimizer: str = "game",
         perplexity: float = 30.0,
-        update: Update = "momentum",
-        landmark_update: Update = "momentum",
         n_clusters: int | None = None,
         warm_start: bool = False,
     ) -> None:
@@ -260,7 +246,6 @@ class EmbeddingGame(
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.landmark_learning_rate = landmark_learning_rate
-        self.adaptive_rates = adaptive_rates
         self.momentum = momentum
         self.init = init
         self.metric = metric
@@ -271,8 +256,6 @@ class EmbeddingGame(
         self.approximation = approximation
         self.optimizer = optimizer
         self.perplexity = perplexity
-        self.update = update
-        self.landmark_update = landmark_update
         self.n_clusters = n_clusters
         self.warm_start = warm_start
 
@@ -595,10 +578,7 @@ class EmbeddingGame(
             n_landmarks=whole("n_landmarks", self.n_landmarks, 1),
             learning_rate=self._rate("learning_rate"),
             landmark_learning_rate=self._rate("landmark_learning_rate"),
-            adaptive_rates=truth("adaptive_rates", self.adaptive_rates),
             momentum=optional(number, "momentum", self.momentum, share, 0, 1),
-            update=one_of("update", self.update, UPDATES),
-            landmark_update=one_of("landmark_update", self.landmark_update, UPDATES),
             schedule=one_of("schedule", self.schedule, SCHEDULES),
             max_iter=optional(whole, "max_iter", self.max_iter, 1),
         )

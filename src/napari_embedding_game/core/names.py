@@ -10,11 +10,9 @@ from typing import Literal, get_args
 Approximation = Literal[
     "landmarks", "mesh", "sampled_edges", "sampled_landmarks", "exact"
 ]
-Update = Literal["momentum", "omd", "optimistic"]
 ScheduleName = Literal["fast", "paper"]
 
 APPROXIMATIONS: tuple[Approximation, ...] = get_args(Approximation)
-UPDATES: tuple[Update, ...] = get_args(Update)
 SCHEDULES: tuple[ScheduleName, ...] = get_args(ScheduleName)
 AFFINITIES = ("mixed", "uniform", "fuzzy", "entropic")
 """Those that need the neighbours alone."""

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.names import (
     Approximation,
     ScheduleName,
-    Update,
 )
 
 FloatArray = NDArray[np.floating]
@@ -62,13 +61,10 @@ class GameSettings:
     compares with attraction whatever the number of points, so that the paper's
     lambda is ``strength / N``.  An approximation or strength of ``None`` means
     the method's own; a learning rate, momentum or ``max_iter`` the schedule's.
-    With ``adaptive_rates`` both learning rates are only what the game begins with, see
-    :mod:`adaptive_rates`.  ``update`` and ``landmark_update`` say how each player
-    learns, see :class:`optimizer.PlayerRMS`.
 
     ``optimizer`` says who moves the points, by a name of ``optimizers.OPTIMIZERS``:
     "game" their own steps against the landmarks'.  Under another one the learning
-    rates, momentum, updates and schedule have no say, ``max_iter`` is the most steps,
+    rates, momentum and schedule have no say, ``max_iter`` is the most steps,
     and an approximation of ``None`` is the optimiser's own.
     """
 
@@ -78,10 +74,7 @@ class GameSettings:
     n_landmarks: int = 200
     learning_rate: float | None = None
     landmark_learning_rate: float | None = None
-    adaptive_rates: bool = False
     momentum: float | None = None
-    update: Update = "momentum"
-    landmark_update: Update = "momentum"
     schedule: ScheduleName = "fast"
     max_iter: int | None = None
     optimizer: str = "game"

@@ -120,6 +120,23 @@ OPTIMIZERS["pressured_points"] = Minimizer(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps(Optimizer):
+    """A game whose players take other steps."""
+
+    def objection(self, method: Method, affinity: str = "") -> str:
+        """Return why a method's points cannot take these steps, or ""."""
+        return "its points are moved in a way of its own" if method.moved_by else ""
+
+
+OPTIMIZERS["optimistic"] = Steps(
+    title="Optimistic steps", layouts=_later("steps.optimistic")
+)
+OPTIMIZERS["adaptive_rates"] = Steps(
+    title="Rates that adapt", layouts=_later("steps.adaptive")
+)
+
+
 # --- Methods ----------------------------------------------------------------------
 
 GROUP = "From the papers"

@@ -71,8 +71,6 @@ PRESETS: tuple[Preset, ...] = (
             "affinity": "uniform",
             "approximation": "landmarks",
             "schedule": "paper",
-            "update": "omd",
-            "landmark_update": "omd",
             "n_landmarks": 150,
         },
         "All neighbours attract the same, plain steps, 6,000 iterations: slow.",

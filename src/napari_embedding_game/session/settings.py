@@ -22,7 +22,6 @@ from napari_embedding_game.core.energy.valid_combinations import (
 from napari_embedding_game.core.names import (
     Approximation,
     ScheduleName,
-    Update,
 )
 from napari_embedding_game.core.types import GameSettings, StartSettings
 
@@ -59,10 +58,7 @@ class Settings:
     n_landmarks: int = 200
     learning_rate: float | None = None
     landmark_learning_rate: float | None = None
-    adaptive_rates: bool = False
     momentum: float | None = None
-    update: Update = "momentum"
-    landmark_update: Update = "momentum"
     schedule: ScheduleName = "fast"
     max_iter: int | None = None
     optimizer: str = "game"

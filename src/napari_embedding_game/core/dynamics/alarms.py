@@ -110,9 +110,6 @@ def alarm(
     landmarks : (L, d) float, optional
         Where they are, to tell whether they stand for the points.
     """
-    if settings.adaptive_rates:
-        # What was given of them has no say in the map: nothing to advise.
-        settings = replace(settings, learning_rate=None, landmark_learning_rate=None)
     told = far_alarm(embedding) or collapse_alarm(embedding, settings)
     if told or labels is None:
         return told

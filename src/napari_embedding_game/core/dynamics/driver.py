@@ -169,8 +169,8 @@ def make_dynamic(problem: Problem, settings: GameSettings) -> Game | Layouts:
     make = maker(settings)
     if make is None:
         return Game(problem)
-    layouts: Layouts = make(problem, settings)
-    return layouts
+    moved: Game | Layouts = make(problem, settings)
+    return moved
 
 
 def resolve_device(device: str, n_points: int = GPU_POINTS) -> torch.device:
@@ -306,7 +306,7 @@ class _Driver:
         settings = steer.game or self._settings
         if isinstance(self._dynamic, Layouts):
             return
-        if maker(settings) is not None:
+        if maker(settings) is not maker(self._settings):
             raise InputError(NO_CHANGE)
         self._take_up(settings, self.iteration)
 

@@ -11,10 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.dynamics.adaptive_rates import (
-    AdaptiveRates,
-    given_rates,
-)
 from napari_embedding_game.core.dynamics.hand_forces import AppliedForces, edited
 from napari_embedding_game.core.dynamics.memory_order import inverse, memory_order
 from napari_embedding_game.core.dynamics.optimizer import (
@@ -65,6 +61,7 @@ def stiffness(edges: Edges) -> NDArray[np.floating]:
 class Game:
     """Points, landmarks, and where in its schedule the game stands."""
 
+    moved_by = PlayerRMS
     shows_every_step = False
     farthest = 1e6
     """Beyond this points feel nothing: maps are some tens to some thousands wide."""
@@ -90,14 +87,13 @@ class Game:
         self._z = torch.nn.Parameter(torch.tensor(landmarks, device=self._device))
         self._iterations_left = None if not warm_start else warm_start.iterations_left
         loops = Loops(problem.n_jobs)
-        self._optimizer = PlayerRMS([{"params": [self._y]}], loops=loops)
+        self._optimizer = self.moved_by([{"params": [self._y]}], loops=loops)
         self._optimizer.add_param_group({"params": [self._z], "maximize": True})
         self._iteration = 0
         self._position = 0
         self._drawn_for: tuple[str, str, int] | None = None
         self._stiffness = torch.as_tensor(stiffness(self._edges), device=self._device)
         self._hand: AppliedForces | None = None
-        self._adaptive: AdaptiveRates | None = None
         self._sums: Sums | None = None
 
     # --- Settings
@@ -143,18 +139,9 @@ class Game:
         self._sums = None
         self._settings = settings
         self._schedule: Schedule = schedule
-        self._choose_rates()
         self._set_landmarks(min(settings.n_landmarks, len(self._y)))
         self._choose_objective(len(self._z))
         self.objective.follow(self._y, self._z)
-
-    def _choose_rates(self) -> None:
-        """Begin to adapt the rates, or go on where they begin with the same."""
-        adaptive = self._adaptive
-        if not self._settings.adaptive_rates:
-            self._adaptive = None
-        elif adaptive is None or adaptive.given != given_rates(self._schedule):
-            self._adaptive = AdaptiveRates(self._schedule)
 
     def _choose_objective(self, n_landmarks: int) -> None:
         settings = self._settings
@@ -204,14 +191,11 @@ class Game:
         before = self._optimizer.state.pop(self._z, {})
         self._z = torch.nn.Parameter(z)
         self._optimizer.param_groups[1]["params"] = [self._z]
-        for name in ("velocity", "path"):
-            if name in before:
-                moving = torch.zeros_like(z)
-                rows = torch.as_tensor(kept, device=self._device)
-                moving[: len(kept)] = before[name][rows]
-                self._optimizer.state[self._z][name] = moving
-        if "path" in before:
-            self._optimizer.state[self._z]["n_followed"] = before["n_followed"]
+        if "velocity" in before:
+            moving = torch.zeros_like(z)
+            rows = torch.as_tensor(kept, device=self._device)
+            moving[: len(kept)] = before["velocity"][rows]
+            self._optimizer.state[self._z]["velocity"] = moving
 
     # --- Play
 
@@ -250,20 +234,14 @@ class Game:
         points, landmarks = self._optimizer.param_groups
         points["lr"], landmarks["lr"] = self._rates(done)
         points["scale"] = self._stiffness if self._schedule.by_pull else None
-        points["update"] = self._settings.update
-        landmarks["update"] = self._settings.landmark_update
         for group in (points, landmarks):
             group["momentum"] = self._schedule.momentum
-            group["followed"] = self._settings.adaptive_rates
 
     def _rates(self, done: float) -> tuple[float, float]:
         """Return the learning rates of both players for the next step."""
-        if self._adaptive is None:
-            factor = self._schedule.rate(done)
-            given = given_rates(self._schedule)
-            return factor * given[0], factor * given[1]
-        lengths = [self._optimizer.length(player) for player in (self._y, self._z)]
-        if None not in lengths:
-            self._adaptive.adapt([x for x in lengths if x is not None], done)
-        points, landmarks = self._adaptive.rates
-        return points, landmarks
+        schedule = self._schedule
+        factor = schedule.rate(done)
+        return (
+            factor * schedule.learning_rate,
+            factor * schedule.landmark_learning_rate,
+        )

@@ -16,15 +16,13 @@ from napari_embedding_game.core.dynamics import update_loops
 from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.valid_combinations import choose
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.names import SCHEDULES, UPDATES, ScheduleName, Update
+from napari_embedding_game.core.names import SCHEDULES, ScheduleName
 from napari_embedding_game.core.threads import Loops
 from napari_embedding_game.core.types import GameSettings
 
 _MOST_RATE = 1e30
 """Far beyond use, but a number that single precision can hold."""
 _COMPILED = (torch.float32, torch.float64)
-_REMEMBERED = 0.9
-"""Share of the average direction that goes into the next one."""
 
 
 class PlayerRMS(torch.optim.Optimizer):
@@ -35,18 +33,11 @@ class PlayerRMS(torch.optim.Optimizer):
         v <- momentum v + (1 - momentum) g / rms(g)
         p <- p -+ lr v
 
-    With momentum 0 (``update="omd"``, online mirror descent) this is the update of
-    the paper's Alg. 1.  ``update="optimistic"`` puts 2 g_t - g_t-1 in the place of
-    the direction g: it expects the next to differ from the last as the last did from
-    the one before (paper 2's learners; ``benchmarks/learners.py``, b9dd4b2, measures
-    them).
+    With momentum 0 this is the update of the paper's Alg. 1.
 
     A group's ``scale`` (N, 1), if it has one, divides each row of g before all this:
     a player whose rows differ much in stiffness then takes longer steps in the same
     time (diagonal preconditioning).
-
-    A group that is ``followed`` keeps the average of its directions g / rms(g) over
-    about the last ten steps; :meth:`length` is how long that is.
 
     The division makes learning rates of both players comparable: ``lr`` is the
     root mean square length of a step per coordinate, in units of the map.  A map of
@@ -54,8 +45,7 @@ class PlayerRMS(torch.optim.Optimizer):
     that its steps are sqrt(2) times as long.
 
     Rows of floats in the processor's memory are moved in place by one compiled loop
-    (:mod:`update_loops`), on the threads of ``loops``; whatever else, and what is
-    followed, by torch.
+    (:mod:`update_loops`), on the threads of ``loops``; whatever else by torch.
     """
 
     # Without the wrappers torch puts around them: those load its compiler at the
@@ -69,14 +59,12 @@ class PlayerRMS(torch.optim.Optimizer):
         lr: float = 0.1,
         momentum: float = 0.0,
         maximize: bool = False,
-        update: Update = "momentum",
         loops: Loops | None = None,
     ) -> None:
         if lr < 0 or not 0 <= momentum < 1:
             raise ValueError(f"need lr >= 0 and 0 <= momentum < 1: {lr}, {momentum}")
         defaults: dict[str, Any] = {"lr": lr, "momentum": momentum}
-        defaults |= {"maximize": maximize, "update": update}
-        defaults |= {"scale": None, "followed": False}
+        defaults |= {"maximize": maximize, "scale": None}
         super().__init__(params, defaults)
         self._loops = loops or Loops(1)
 
@@ -96,20 +84,36 @@ class PlayerRMS(torch.optim.Optimizer):
     def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
         gradient = parameter.grad
         assert gradient is not None
-        has_velocity = group["momentum"] and group["update"] != "omd"
-        velocity = self._kept(parameter, "velocity") if has_velocity else None
-        # The first of all directions has nothing to have changed from.
-        is_first = "last" not in self.state[parameter]
-        looks_back = group["update"] == "optimistic"
-        last = self._kept(parameter, "last") if looks_back else None
-        length = group["lr"] if group["maximize"] else -group["lr"]
-        rates = float(length), 1.0 - group["momentum"], 0.0 if is_first else 1.0
-        given = parameter, gradient, group["scale"], rates, velocity, last
-        path = self._followed(parameter) if group["followed"] else None
-        if path is None and _is_compiled(parameter, gradient):
-            _move_compiled(*given, self._loops)
-        else:
-            _move_by_torch(*given, path)
+        if not _is_compiled(parameter, gradient):
+            self._take(parameter, group, direction(gradient, group["scale"]))
+            return
+        points, none = (
+            parameter.detach().numpy(),
+            np.empty((0, 1), gradient.numpy().dtype),
+        )
+        scale, velocity = group["scale"], self._velocity(parameter, group)
+        self._loops.run(
+            update_loops,
+            "move",
+            points.size,
+            np.empty(pair_loops.n_chunks(len(points))),
+            gradient.numpy(),
+            none if scale is None else np.ascontiguousarray(scale, points.dtype),
+            (_length(group), 1.0 - group["momentum"]),
+            points[:0] if velocity is None else velocity.numpy(),
+            points,
+        )
+
+    def _take(self, parameter: Tensor, group: dict[str, Any], step: Tensor) -> None:
+        """Take a step in a direction, with momentum."""
+        velocity = self._velocity(parameter, group)
+        if velocity is not None:
+            velocity += (1.0 - group["momentum"]) * (step - velocity)
+            step = velocity
+        parameter += _length(group) * step
+
+    def _velocity(self, parameter: Tensor, group: dict[str, Any]) -> Tensor | None:
+        return self._kept(parameter, "velocity") if group["momentum"] else None
 
     def _kept(self, parameter: Tensor, name: str) -> Tensor:
         """Return what the player keeps from step to step under a name; 0 at first."""
@@ -119,29 +123,10 @@ class PlayerRMS(torch.optim.Optimizer):
         kept: Tensor = state[name]
         return kept
 
-    def _followed(self, parameter: Tensor) -> Tensor:
-        """Return the average direction, which is about to have one more."""
-        state = self.state[parameter]
-        state["n_followed"] = state.get("n_followed", 0) + 1
-        return self._kept(parameter, "path")
 
-    def length(self, parameter: Tensor) -> float | None:
-        """Return the root mean square of the average direction, 0 to 1.
-
-        1 where all steps had the same one, near 0 where each takes back the last.
-        None where nothing has been followed.
-        """
-        state = self.state.get(parameter, {})
-        if "path" not in state:
-            return None
-        path: Tensor = state["path"]
-        rms = float(torch.linalg.vector_norm(path)) / math.sqrt(path.numel())
-        # It began at 0.
-        return rms / (1 - math.pow(_REMEMBERED, state["n_followed"]))
-
-
-Rates = tuple[float, float, float]
-"""Signed length of a step; 1 - momentum; share of the last change that is expected."""
+def _length(group: dict[str, Any]) -> float:
+    """Return the signed length of a step."""
+    return float(group["lr"] if group["maximize"] else -group["lr"])
 
 
 def _is_compiled(parameter: Tensor, gradient: Tensor) -> bool:
@@ -155,55 +140,13 @@ def _is_compiled(parameter: Tensor, gradient: Tensor) -> bool:
     )
 
 
-def _move_compiled(
-    parameter: Tensor,
-    gradient: Tensor,
-    scale: Tensor | None,
-    rates: Rates,
-    velocity: Tensor | None,
-    last: Tensor | None,
-    loops: Loops,
-) -> None:
-    points = parameter.detach().numpy()
-    none = points[:0]
-    divisor = none[:, :1] if scale is None else scale.numpy()
-    loops.run(
-        update_loops,
-        "move",
-        points.size,
-        np.empty(pair_loops.n_chunks(len(points))),
-        gradient.numpy(),
-        np.ascontiguousarray(divisor, points.dtype),
-        rates,
-        none if velocity is None else velocity.numpy(),
-        none if last is None else last.numpy(),
-        points,
-    )
-
-
-def _move_by_torch(
-    parameter: Tensor,
-    gradient: Tensor,
-    scale: Tensor | None,
-    rates: Rates,
-    velocity: Tensor | None,
-    last: Tensor | None,
-    path: Tensor | None,
-) -> None:
-    length, gain, share = rates
+def direction(gradient: Tensor, scale: Tensor | None = None) -> Tensor:
+    """Return a gradient, whose rows ``scale`` divides, by its root mean square."""
     if scale is not None:
         gradient = gradient / scale
     rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
-    direction = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
-    if path is not None:
-        path.lerp_(direction, 1 - _REMEMBERED)
-    if last is not None:
-        expected = direction + share * (direction - last)
-        last.copy_(direction)
-        direction = expected
-    if velocity is not None:
-        direction = velocity.lerp_(direction, gain)
-    parameter.add_(direction, alpha=length)
+    divided: Tensor = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
+    return divided
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +205,6 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
             f"The schedule must be one of {SCHEDULES}, not {settings.schedule!r}."
         )
     schedule = _NAMED[settings.schedule]
-    for update in (settings.update, settings.landmark_update):
-        if update not in UPDATES:
-            raise InputError(f"The update must be one of {UPDATES}, not {update!r}.")
     if settings.schedule == "fast":
         schedule = _suited(schedule, settings)
     chosen: dict[str, Any] = {

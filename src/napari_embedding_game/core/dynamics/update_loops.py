@@ -6,8 +6,7 @@ twice, see :mod:`pair_loops`.
 
 Arrays, all C-contiguous and of one type, float32 or float64: ``gradient`` and
 ``points`` (N, d); ``scale`` (N, 1), or (0, 1) where the gradient is not divided;
-``velocity`` (N, d), or (0, d) without momentum; ``last`` (N, d) the directions of the
-step before, or (0, d) where the rule does not look back.
+``velocity`` (N, d), or (0, d) without momentum.
 """
 
 # The compiler finds the types of these functions; annotations tell it nothing.
@@ -73,21 +72,16 @@ def _root_mean_square(sums, gradient):
 
 
 @njit(**OPTIONS)
-def _step(c, gradient, scale, rms, rates, velocity, last, points):
+def _step(c, gradient, scale, rms, rates, velocity, points):
     kind = points.dtype.type
-    length, gain, share = kind(rates[0]), kind(rates[1]), kind(rates[2])
+    length, gain = kind(rates[0]), kind(rates[1])
     directions = _directions(c, gradient, scale)
     begin = c * CHUNK * points.shape[1]
     places = points.reshape(points.size)[begin:]
     speeds = velocity.reshape(velocity.size)[begin:]
-    before = last.reshape(last.size)[begin:]
-    looks_back, is_fast = last.size > 0, velocity.size > 0
+    is_fast = velocity.size > 0
     for j in range(directions.size):
         direction = directions[j] / rms
-        if looks_back:
-            change = direction - before[j]
-            before[j] = direction
-            direction = fused(share, change, direction)
         if is_fast:
             direction = fused(gain, direction - speeds[j], speeds[j])
             speeds[j] = direction
@@ -95,25 +89,24 @@ def _step(c, gradient, scale, rms, rates, velocity, last, points):
 
 
 @njit(**OPTIONS)
-def move_serial(sums, gradient, scale, rates, velocity, last, points):
-    """Move ``points``, and change ``velocity`` and ``last``, all in place.
+def move_serial(sums, gradient, scale, rates, velocity, points):
+    """Move ``points``, and change ``velocity``, both in place.
 
     ``sums`` (chunks,) float64, to work in.  ``rates``: the length of the step, below 0
-    where it goes down; 1 - momentum; and the share of the direction's change since
-    ``last`` that is expected once more.
+    where it goes down; and 1 - momentum.
     """
     for c in range(sums.shape[0]):
         _add_squares(c, gradient, scale, sums)
     rms = _root_mean_square(sums, gradient)
     for c in range(sums.shape[0]):
-        _step(c, gradient, scale, rms, rates, velocity, last, points)
+        _step(c, gradient, scale, rms, rates, velocity, points)
 
 
 @njit(**PARALLEL_OPTIONS)
-def move_parallel(sums, gradient, scale, rates, velocity, last, points):
+def move_parallel(sums, gradient, scale, rates, velocity, points):
     """Like :func:`move_serial`."""
     for c in prange(sums.shape[0]):
         _add_squares(c, gradient, scale, sums)
     rms = _root_mean_square(sums, gradient)
     for c in prange(sums.shape[0]):
-        _step(c, gradient, scale, rms, rates, velocity, last, points)
+        _step(c, gradient, scale, rms, rates, velocity, points)

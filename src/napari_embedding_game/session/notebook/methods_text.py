@@ -108,8 +108,6 @@ _WORDS = {
     "vrle": "VRLE",
     "isomap": "Isomap",
     "gradient_pca": "gradient PCA",
-    "omd": "online mirror descent",
-    "optimistic": "optimistic gradients",
     "lbfgs": "L-BFGS",
 }
 """What settings are called in a text, where it is not their own name."""
@@ -255,14 +253,6 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
         cite = f" {paper.cite('pressure')}" if is_papers else ""
         name = _in_words(game.optimizer)
         sentences.append(f"The energy was minimised by the optimiser {name}{cite}.")
-    if game.adaptive_rates and game.optimizer == "game":
-        sentences.append(
-            "Both learning rates were adapted to how straight the last steps were."
-        )
-    learned = {game.update, game.landmark_update} - {"momentum"}
-    if learned and game.optimizer == "game":
-        told = " and ".join(map(_in_words, sorted(learned)))
-        sentences.append(f"The players learned by {told} {paper.cite('fenchel')}.")
     look = saved.look
     if snapshot.has_pressure and "Pressure" in (look.size_by, look.color_by):
         sentences.append(

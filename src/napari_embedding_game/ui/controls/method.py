@@ -49,16 +49,11 @@ from napari_embedding_game.ui.style.form_widgets import (
 OF_THE_PLAYERS = (
     "learning_rate",
     "landmark_learning_rate",
-    "adaptive_rates",
     "momentum",
-    "update",
-    "landmark_update",
     "schedule",
 )
 """Fields that say how the players of the game take their steps."""
-RATES = ("learning_rate", "landmark_learning_rate")
-"""Those that have no say where they find themselves."""
-OF_THE_POINTS = ("learning_rate", "update")
+OF_THE_POINTS = ("learning_rate",)
 """Those that say how the points do: with no say where something else moves them."""
 OF_THE_END = ("schedule", "max_iter")
 """Those that say when it ends: with no say in another library."""
@@ -251,7 +246,6 @@ class MethodControls(ControlsSection):
         idle = {
             *(() if by_game else OF_THE_PLAYERS),
             *(() if is_steered else OF_THE_POINTS),
-            *(RATES if self._settings.adaptive_rates else ()),
         }
         for field in (*OF_THE_PLAYERS, *OF_THE_END):
             controls[field].enabled = field not in idle
@@ -292,8 +286,6 @@ class MethodControls(ControlsSection):
         is_left = name in AUTOMATICALLY and (value <= widget.min or value < 0)
         chosen = int(value) if name == "max_iter" else value
         setattr(settings, name, None if is_left else chosen)
-        if name == "adaptive_rates":
-            self._enable()
 
     def _on_slider(self, exponent: float) -> None:
         self._set_strength(round_to(10**exponent, 2))

@@ -40,11 +40,6 @@ INITS = [
     ("At random", "random"),
     *((method.title, name) for name, method in STARTS.items()),
 ]
-UPDATES = [
-    ("With momentum", "momentum"),
-    ("Looking ahead (optimistic)", "optimistic"),
-    ("Plain steps (as in the paper)", "omd"),
-]
 OPTIMIZERS = [(each.title, name) for name, each in optimizers.OPTIMIZERS.items()]
 SCHEDULES = [("Fast", "fast"), ("As in the paper (slow)", "paper")]
 METRICS = ["euclidean", "cosine", "correlation", "manhattan"]
@@ -70,10 +65,7 @@ LABELS = {
     "optimizer": "Optimiser",
     "learning_rate": "Learning rate",
     "landmark_learning_rate": "Landmarks' rate",
-    "adaptive_rates": "Rates",
     "momentum": "Momentum",
-    "update": "Points' steps",
-    "landmark_update": "Landmarks' steps",
     "schedule": "Schedule",
     "max_iter": "Iterations",
     "affinity": "Attraction",
@@ -99,11 +91,8 @@ _CHOICES = {
     "approximation": APPROXIMATIONS,
     "affinity": AFFINITIES,
     "init": INITS,
-    "update": UPDATES,
-    "landmark_update": UPDATES,
     "optimizer": OPTIMIZERS,
     "schedule": SCHEDULES,
-    "adaptive_rates": [("adaptive", True), ("fixed", False)],
 }
 
 
@@ -262,27 +251,12 @@ def _options(settings: Settings) -> dict[str, dict[str, Any]]:
             "tooltip": "Step length of the landmarks; far too long a step makes the "
             "points collapse. Acts at once.",
         },
-        "adaptive_rates": {
-            "text": "adapt to the map",
-            "tooltip": "Lets both learning rates adapt to the map while it is made, "
-            "so that none of them has to be chosen. Acts at once.",
-        },
         "momentum": {
             "min": -0.05,
             "max": 0.99,
             "step": 0.05,
             "tooltip": "How much of the last step is carried on into the next. Acts "
             "at once.",
-        },
-        "update": {
-            "choices": UPDATES,
-            "tooltip": "How the points turn the forces on them into steps. Acts at "
-            "once.",
-        },
-        "landmark_update": {
-            "choices": UPDATES,
-            "tooltip": "How the landmarks turn the forces on them into steps; looking "
-            "ahead follows the points a little more closely. Acts at once.",
         },
         "max_iter": {
             "widget_type": "FloatSpinBox",  # magicgui's other one has no "automatic"

@@ -1,0 +1,131 @@
+"""Games whose players take other steps: optimistic ones, or at rates that adapt.
+
+``optimizer="optimistic"`` puts 2 g_t - g_t-1 in the place of each player's direction
+g: it expects the next to differ from the last as the last did from the one before
+(paper 2's learners).
+
+``optimizer="adaptive_rates"`` averages each player's directions over about ten steps.
+The length of that average, 0 to 1, tells whether the steps suit the map: near 1 each
+goes on where the last one went and could be longer, near 0 each takes back the one
+before; random directions give 0.23.  A rate grows by the factor
+exp(0.2 (length - wanted)) in each step, up to the reach of the kernel.  In evolution
+strategies this is the control of the step by the path's length.  The rates that are
+given are only what a game begins with.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from napari_embedding_game.core.dynamics.game import Game
+from napari_embedding_game.core.dynamics.optimizer import PlayerRMS, direction
+from napari_embedding_game.core.dynamics.state import Problem
+from napari_embedding_game.core.types import GameSettings
+
+REACH = 1.0
+"""Longest step, root mean square per coordinate: what the kernels reach."""
+_LEAST = 1e-5
+"""Lowest rate; one that is given as 0 stays 0."""
+_SPEED = 0.2
+_HALF = 0.5
+_DONE = (0.0, _HALF, 0.75, 1.0)
+_WANTED = ((0.1, 0.1, 0.3, 0.6), (0.1, 0.1, 0.3, 0.15))
+"""Length of the average direction, of points and landmarks, at these shares of the
+schedule: small while the points search, larger while they settle."""
+_REMEMBERED = 0.9
+"""Share of the average direction that goes into the next one."""
+
+
+class OptimisticSteps(PlayerRMS):
+    """Steps that take the last change of the direction for the next one as well."""
+
+    def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
+        assert parameter.grad is not None
+        now = direction(parameter.grad, group["scale"])
+        last = self.state[parameter].get("last", now)
+        self.state[parameter]["last"] = now
+        self._take(parameter, group, now + (now - last))
+
+
+class FollowedSteps(PlayerRMS):
+    """Steps of which the average direction is kept."""
+
+    def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
+        assert parameter.grad is not None
+        now = direction(parameter.grad, group["scale"])
+        state = self.state[parameter]
+        state["n_followed"] = state.get("n_followed", 0) + 1
+        path = self._kept(parameter, "path")
+        path += (1 - _REMEMBERED) * (now - path)
+        self._take(parameter, group, now)
+
+    def length(self, parameter: Tensor) -> float | None:
+        """Return the root mean square of the average direction; None before any."""
+        state = self.state.get(parameter, {})
+        if "path" not in state:
+            return None
+        path: Tensor = state["path"]
+        rms = float(torch.linalg.vector_norm(path)) / math.sqrt(path.numel())
+        # It began at 0.
+        return rms / (1 - math.pow(_REMEMBERED, state["n_followed"]))
+
+
+class OptimisticGame(Game):
+    """A game of two optimistic players."""
+
+    moved_by = OptimisticSteps
+
+
+class AdaptiveGame(Game):
+    """A game whose learning rates find themselves."""
+
+    moved_by = FollowedSteps
+    _optimizer: FollowedSteps
+    _given: tuple[float, float] | None = None
+    _done = 0.0
+
+    def _apply(self, settings: GameSettings) -> None:
+        super()._apply(settings)
+        given = super()._rates(0.0)
+        if given != self._given:
+            self._given = given
+            self._now = self._at_half = [min(rate, REACH) for rate in given]
+
+    def _rates(self, done: float) -> tuple[float, float]:
+        lengths = [self._optimizer.length(player) for player in (self._y, self._z)]
+        if None not in lengths:
+            self._adapt([x for x in lengths if x is not None], done)
+        points, landmarks = self._now
+        return points, landmarks
+
+    def _adapt(self, lengths: list[float], done: float) -> None:
+        """Take up how straight the players' last steps were, 0 to 1."""
+        assert self._given is not None
+        if done < self._done:  # the schedule went back, for new settings
+            self._now = self._at_half
+        self._done = done
+        grown = []
+        for rate, given, length, wanted in zip(
+            self._now, self._given, lengths, _WANTED, strict=True
+        ):
+            growth = _SPEED * (length - float(np.interp(done, _DONE, wanted)))
+            least = min(given, _LEAST)
+            grown.append(min(max(rate * math.exp(growth), least), REACH))
+        self._now = grown
+        if done <= _HALF:
+            self._at_half = grown
+
+
+def optimistic(problem: Problem, settings: GameSettings) -> Game:
+    """Return a game of optimistic players."""
+    return OptimisticGame(problem)
+
+
+def adaptive(problem: Problem, settings: GameSettings) -> Game:
+    """Return a game whose rates adapt."""
+    return AdaptiveGame(problem)

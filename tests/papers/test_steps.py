@@ -1,0 +1,106 @@
+"""Games of optimistic players, and of rates that find themselves."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_blobs
+
+from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.core.dynamics import driver
+from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.graph.affinities import edges
+from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.metrics import true_energy
+from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.papers.steps import FollowedSteps, OptimisticSteps
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """Edges and start layout of five groups of 60 rows."""
+    X, _ = make_blobs(300, 10, centers=5, random_state=1)
+    found = edges(knn_graph(X, n_jobs=1), "fuzzy")
+    return found, start_layout(found, X)
+
+
+def last_of(blobs, n_jobs=1, frame_iterations=None, **settings):
+    game = GameSettings(**{"n_landmarks": 40, **settings})
+    playing = play(*blobs, game, n_jobs=n_jobs, frame_iterations=frame_iterations)
+    return next(snapshot for snapshot in playing if snapshot.finished)
+
+
+def energy_of(blobs, snapshot):
+    return true_energy(blobs[0], snapshot.embedding, 1.0)
+
+
+@pytest.mark.parametrize(
+    "given", [(1e-4, 1e-4), (1e-4, 30.0), (30.0, 1e-4), (30.0, 30.0)]
+)
+def test_rates_far_off_find_back_to_a_good_map(blobs, given):
+    far = {"learning_rate": given[0], "landmark_learning_rate": given[1]}
+    back = last_of(blobs, optimizer="adaptive_rates", **far)
+    assert last_of(blobs, **far).warning
+    assert not back.warning
+    assert energy_of(blobs, back) < 1.02 * energy_of(blobs, last_of(blobs))
+
+
+def test_a_rate_of_0_stays_0(blobs):
+    still = last_of(blobs, optimizer="adaptive_rates", learning_rate=0.0, max_iter=20)
+    np.testing.assert_array_equal(still.embedding, blobs[1])
+
+
+@pytest.mark.parametrize("optimizer", ["adaptive_rates", "optimistic"])
+def test_neither_threads_nor_frames_change_a_bit(blobs, monkeypatch, optimizer):
+    monkeypatch.setattr("napari_embedding_game.core.threads.PARALLEL_WORK", 0)
+    monkeypatch.setattr(driver, "FRAME_SECONDS", 60.0)
+    one = last_of(blobs, 1, 1, optimizer=optimizer, max_iter=40)
+    two = last_of(blobs, 2, optimizer=optimizer, max_iter=40)
+    plain = last_of(blobs, max_iter=40)
+    np.testing.assert_array_equal(one.embedding, two.embedding)
+    np.testing.assert_array_equal(one.landmarks, two.landmarks)
+    assert not np.array_equal(one.embedding, plain.embedding)
+
+
+def test_such_a_game_is_steered_like_any_other(blobs):
+    settings = GameSettings(optimizer="adaptive_rates", n_landmarks=40, max_iter=60)
+    game = play(*blobs, settings, n_jobs=1, frame_iterations=30)
+    next(game)
+    next(game)
+    fewer = GameSettings(optimizer="adaptive_rates", n_landmarks=7, max_iter=60)
+    assert len(game.send(fewer).landmarks) == 7
+
+
+def test_the_estimator_knows_them_by_name(blobs):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    for optimizer in ("adaptive_rates", "optimistic"):
+        model = EmbeddingGame(optimizer=optimizer, max_iter=30, random_state=0)
+        assert np.isfinite(model.fit_transform(X)).all()
+
+
+def stepped(optimizer, point, gradients):
+    places = []
+    for gradient in gradients:
+        point.grad = torch.full_like(point, gradient)
+        optimizer.step()
+        places.append(round(point.flatten()[0].item(), 6))
+    return places
+
+
+def test_optimistic_steps_expect_the_change_once_more():
+    point = torch.nn.Parameter(torch.zeros(1, 1))
+    # Directions 1, -1 become 1, 2 * -1 - 1 = -3.
+    places = stepped(OptimisticSteps([point], lr=1.0), point, [1.0, -1.0, -1.0])
+    assert places == [-1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("signs", "least", "most"),
+    [([1] * 40, 0.999, 1.001), ([1, -1] * 20, 0.0, 0.06)],
+)
+def test_the_average_direction_tells_straight_steps_from_steps_back(signs, least, most):
+    point = torch.nn.Parameter(torch.zeros(4, 1))
+    optimizer = FollowedSteps([point])
+    assert optimizer.length(point) is None
+    stepped(optimizer, point, signs)
+    assert least <= optimizer.length(point) <= most
