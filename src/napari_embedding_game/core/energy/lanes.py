@@ -90,8 +90,8 @@ class Lanes:
         return result
 
     def fused(self, factor: Any, term: Any) -> Lanes:
-        """Return self * factor + term, rounded once where the processor can."""
-        return self._call("fmuladd", self._like(factor), self._like(term))
+        """Return self * factor + term, rounded once, on processors without it too."""
+        return self._call("fma", self._like(factor), self._like(term))
 
     def double(self) -> Lanes:
         """Return the numbers as float64."""
@@ -318,7 +318,7 @@ def _part(builder: Any, lanes: Any, chosen: range) -> Any:
 
 @intrinsic
 def fused(context, a, b, c):
-    """Return a * b + c, rounded once where the processor can."""
+    """Return a * b + c, rounded once."""
 
     def code(context, builder, signature, arguments):
         one, *others = (Lanes(builder, each) for each in arguments)

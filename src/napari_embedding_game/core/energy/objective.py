@@ -531,10 +531,11 @@ def _climb(forces: LandmarkForces) -> Tensor:
 
 
 def _add(to: Tensor, other: Tensor, factor: Number) -> Tensor:
-    """Add ``factor`` times another tensor in place; one on a device stays there."""
-    if isinstance(factor, Tensor):
-        return to.add_(factor * other)
-    return to.add_(other, alpha=factor)
+    """Add ``factor`` times another tensor in place; one on a device stays there.
+
+    Not by ``add_(alpha=)``, which torch rounds once or twice as the processor can.
+    """
+    return to.add_(other * factor)
 
 
 def _tiling(forces: Forces) -> Forces:
