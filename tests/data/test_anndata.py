@@ -136,7 +136,7 @@ def test_table_in_obsm(tmp_path):
 def test_large_x_stays_on_disk(tmp_path, monkeypatch):
     path = saved(cells(X_pca=4), tmp_path)
     monkeypatch.setattr(
-        "napari_embedding_game.data.formats.anndata._LARGEST_PROFILE", 10
+        "napari_embedding_game.data.formats.anndata.part_of_budget", lambda _: 10
     )
     dataset = read_anndata(path)
     assert isinstance(dataset.profile, StoredColumns)
@@ -231,7 +231,7 @@ def test_large_raw_stays_on_disk(tmp_path, monkeypatch):
     adata.raw = cells(genes=60)
     path = saved(adata, tmp_path)
     monkeypatch.setattr(
-        "napari_embedding_game.data.formats.anndata._LARGEST_PROFILE", 1000
+        "napari_embedding_game.data.formats.anndata.part_of_budget", lambda _: 1000
     )
     dataset = read_anndata(path)
     assert isinstance(dataset.profile, StoredColumns)

@@ -1,6 +1,5 @@
 """Genes that stay on disk are those in memory, whatever way they are stored."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import h5py
@@ -15,15 +14,10 @@ from napari_embedding_game.core.inspect.leading_markers import iter_leading
 from napari_embedding_game.core.inspect.markers import MARKER_METHODS, markers
 from napari_embedding_game.core.inspect.pseudobulk import pseudobulk
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats import column_cache, column_readers
+from napari_embedding_game.data.formats import columns_on_disk
 from napari_embedding_game.data.formats.anndata import ON_DISK, read_anndata
-from napari_embedding_game.data.formats.column_readers import (
-    CscReader,
-    DenseReader,
-    TileReader,
-)
+from napari_embedding_game.data.formats.columns_on_disk import CscReader, DenseReader
 from napari_embedding_game.data.gene_sets import GeneSet, score_genes
-from napari_embedding_game.data.loading import with_genes_at_hand
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.session.cluster_expression import iter_cluster_expression
@@ -38,21 +32,16 @@ N, GENES = 90, 150
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    """A cache folder of its own, and parts of a few rows and values."""
-    monkeypatch.setenv(column_cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr(column_readers, "PART_VALUES", 1_000)
-    monkeypatch.setattr(column_readers, "TILE_VALUES", 700)
-    monkeypatch.setattr(column_readers, "TILE_ROWS", 20)
+def few_values_at_a_time(monkeypatch):
+    monkeypatch.setattr(columns_on_disk, "PART_VALUES", 1_000)
     monkeypatch.setattr(pseudobulk_module, "FEWEST_CELLS", 2)
-    return tmp_path / "cache"
 
 
 def on_disk(path, monkeypatch, **options):
     """Read a file whose genes are larger than may be in memory."""
     with monkeypatch.context() as small:
-        place = "napari_embedding_game.data.formats.anndata._LARGEST_PROFILE"
-        small.setattr(place, 10)
+        place = "napari_embedding_game.data.formats.anndata.part_of_budget"
+        small.setattr(place, lambda parts: 10)
         dataset = read_anndata(path, **options)
     assert isinstance(dataset.profile, StoredColumns)
     assert ON_DISK in dataset.notes
@@ -155,11 +144,8 @@ def check_same_figures(stored, known):
 
 
 FORMS = [
-    ("cells.h5ad", sp.csr_matrix, {}, TileReader),
     ("cells.h5ad", sp.csc_matrix, {"compression": "gzip"}, CscReader),
     ("cells.h5ad", np.asarray, {}, DenseReader),
-    ("by_rows.h5ad", np.asarray, {}, TileReader),
-    ("cells.zarr", sp.csr_matrix, {}, TileReader),
     ("cells.zarr", sp.csc_matrix, {}, CscReader),
     ("cells.zarr", np.asarray, {"chunks": (30, 40)}, DenseReader),
 ]
@@ -170,13 +156,11 @@ FORMS = [
 def test_all_figures_are_those_in_memory(
     name, form, options, reader, log1p, tmp_path, monkeypatch
 ):
-    if name.startswith("by_rows"):
-        monkeypatch.setattr(column_readers, "NARROW", 0)
     path = saved(cells(form, log1p=log1p), tmp_path / name, **options)
     stored, known = on_disk(path, monkeypatch), read_anndata(path)
     assert isinstance(stored.profile.reader, reader)
     assert stored.profile.is_dense == (form is np.asarray)
-    finish(with_genes_at_hand(stored))
+    finish(stored.profile.prepare())
     check_same(stored, known)
     check_same_figures(stored, known)
     # A map of a part, and a part of that.
@@ -202,7 +186,7 @@ def test_missing_values_and_rows_left_out(tmp_path, monkeypatch):
 
 def test_raw_of_more_genes_and_other_spaces(tmp_path, monkeypatch):
     adata = cells(log1p=True)
-    adata.raw = cells(log1p=True)
+    adata.raw = cells(sp.csc_matrix, log1p=True)
     adata = adata[:, ::2].copy()
     adata.X = adata.X.toarray() - 1  # scaled
     adata.layers["counts"] = cells()[:, ::2].X
@@ -223,86 +207,28 @@ def test_raw_of_more_genes_and_other_spaces(tmp_path, monkeypatch):
     check_same(stored, known)
 
 
-def test_the_cache_is_written_once_and_belongs_to_one_state_of_a_file(
-    tmp_path, cache, monkeypatch
-):
+def test_what_is_stored_by_cells_is_not_compared(tmp_path, monkeypatch):
     path = saved(cells(), tmp_path / "cells.h5ad")
-    first = on_disk(path, monkeypatch)
-    assert not cache.exists() or not any(cache.iterdir())  # nobody has asked yet
-    texts = [stage.text for stage in first.profile.prepare()]
-    assert set(texts) == {"Arranging X by genes, once"}
-    assert len(list(cache.iterdir())) == 1
-    again = on_disk(path, monkeypatch)
-    assert list(again.profile.prepare()) == []
-    check_same(again, read_anndata(path))
-    stat = path.stat()
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
-    other = on_disk(path, monkeypatch)
-    assert len(list(other.profile.prepare())) > 1
-    assert len(list(cache.iterdir())) == 2
+    place = "napari_embedding_game.data.formats.anndata.part_of_budget"
+    monkeypatch.setattr(place, lambda parts: 10)
+    dataset = read_anndata(path)
+    assert dataset.profile is dataset.X
+    assert not dataset.has_expression
+    assert any("Save it by genes (CSC)" in note for note in dataset.notes)
 
 
-def test_two_datasets_of_a_file_and_a_damaged_cache(tmp_path, cache, monkeypatch):
-    path = saved(cells(), tmp_path / "cells.h5ad")
-    one, two = on_disk(path, monkeypatch), on_disk(path, monkeypatch)
-    finish(one.profile.prepare())
-    assert list(two.profile.prepare()) == []  # what the first one made
-    check_same(two, read_anndata(path))
-    (values,) = cache.glob("*/values.bin")
-    values.write_bytes(values.read_bytes()[:-9])
-    check_same(on_disk(path, monkeypatch), read_anndata(path))
-    (index,) = cache.glob("*/index.npz")
-    index.write_bytes(b"PK nothing")
-    check_same(on_disk(path, monkeypatch), read_anndata(path))
-
-
-def test_preparing_can_be_stopped_and_leaves_nothing(tmp_path, cache, monkeypatch):
-    path = saved(cells(), tmp_path / "cells.h5ad")
+def test_preparing_can_be_stopped_and_is_done_when_it_is_needed(tmp_path, monkeypatch):
+    path = saved(cells(sp.csc_matrix), tmp_path / "cells.h5ad")
     stored = on_disk(path, monkeypatch)
     stages = stored.profile.prepare()
     shares = [next(stages).share, next(stages).share]
     assert 0 < shares[0] < shares[1] < 1
     stages.close()
-    assert list(cache.iterdir()) == []
-    check_same(stored, read_anndata(path))  # done when it is needed
+    check_same(stored, read_anndata(path))
 
 
-def test_a_full_disk_is_told_and_the_map_is_shown(tmp_path, cache, monkeypatch):
-    path = saved(cells(), tmp_path / "cells.h5ad")
-    monkeypatch.setattr(column_cache, "_LEFT_FREE", 1 << 60)
-    stored = finish(with_genes_at_hand(on_disk(path, monkeypatch)))
-    assert stored.profile is stored.X
-    assert not stored.has_expression
-    assert "make room, or name a folder on another disk" in stored.notes[-1]
-    assert list(cache.iterdir()) == []
-    monkeypatch.setattr(column_cache, "_LEFT_FREE", 0)
-    (tmp_path / "a file").write_text("")
-    with monkeypatch.context() as elsewhere:
-        elsewhere.setenv(column_cache.FOLDER_VARIABLE, str(tmp_path / "a file"))
-        stored = finish(with_genes_at_hand(on_disk(path, monkeypatch)))
-    assert "the usual one cannot be written" in stored.notes[-1]
-    monkeypatch.setenv(column_cache.SIZE_VARIABLE, "0.00001")
-    stored = finish(with_genes_at_hand(on_disk(path, monkeypatch)))
-    assert column_cache.SIZE_VARIABLE in stored.notes[-1]
-
-
-def test_what_was_used_least_lately_makes_room(tmp_path, cache, monkeypatch):
-    keys = []
-    for number in range(3):
-        keys.append(f"{number}" * 32)
-        with column_cache.new_entry(keys[-1], 1000, "cells.h5ad") as entry:
-            (entry / "values.bin").write_bytes(bytes(1000))
-        os.utime(cache / keys[-1], (number, number))
-    column_cache.find(keys[0])
-    monkeypatch.setenv(column_cache.SIZE_VARIABLE, "3.5e-6")
-    with column_cache.new_entry("new", 1000, "cells.h5ad") as entry:
-        (entry / "values.bin").write_bytes(bytes(1000))
-    assert sorted(p.name for p in cache.iterdir()) == sorted([keys[0], keys[2], "new"])
-
-
-@pytest.mark.parametrize("form", [sp.csc_matrix, sp.csr_matrix])
-def test_a_file_that_goes_or_changes(form, tmp_path, monkeypatch):
-    path = saved(cells(form), tmp_path / "cells.h5ad")
+def test_a_file_that_goes_or_changes(tmp_path, monkeypatch):
+    path = saved(cells(sp.csc_matrix), tmp_path / "cells.h5ad")
     stored, known = on_disk(path, monkeypatch), read_anndata(path)
     finish(stored.profile.prepare())
     with h5py.File(path, "r+") as file:  # as results are written beside the genes
@@ -311,12 +237,9 @@ def test_a_file_that_goes_or_changes(form, tmp_path, monkeypatch):
         stored.expression.column(9), known.expression.column(9)
     )
     path.rename(tmp_path / "moved.h5ad")
-    if form is sp.csr_matrix:  # all is in the cache
-        check_same(stored, known)
-        return
     with pytest.raises(DataError, match=r"no longer in .*: put it back"):
         stored.expression.column(10)
-    other = cells(form)
+    other = cells(sp.csc_matrix)
     other.X.data[:] = 1
     saved(other, path)
     with pytest.raises(DataError, match=r"cells.h5ad has changed.*open it again"):
@@ -325,9 +248,8 @@ def test_a_file_that_goes_or_changes(form, tmp_path, monkeypatch):
     check_same(stored, known)
 
 
-@pytest.mark.parametrize("form", [sp.csc_matrix, sp.csr_matrix])
-def test_threads_may_read_at_the_same_time(form, tmp_path, monkeypatch):
-    path = saved(cells(form), tmp_path / "cells.h5ad")
+def test_threads_may_read_at_the_same_time(tmp_path, monkeypatch):
+    path = saved(cells(sp.csc_matrix), tmp_path / "cells.h5ad")
     stored, known = on_disk(path, monkeypatch), read_anndata(path)
     with ThreadPoolExecutor(4) as pool:  # the first of them prepares for all
         found = list(pool.map(stored.expression.column, range(40)))
@@ -335,9 +257,8 @@ def test_threads_may_read_at_the_same_time(form, tmp_path, monkeypatch):
         np.testing.assert_array_equal(column, known.expression.column(place))
 
 
-@pytest.mark.parametrize("form", [sp.csc_matrix, sp.csr_matrix])
-def test_an_index_outside_the_matrix_is_damage(form, tmp_path, monkeypatch):
-    path = saved(cells(form), tmp_path / "cells.h5ad")
+def test_an_index_outside_the_matrix_is_damage(tmp_path, monkeypatch):
+    path = saved(cells(sp.csc_matrix), tmp_path / "cells.h5ad")
     with h5py.File(path, "r+") as file:
         file["X/indices"][-1] = 10**6
     stored = on_disk(path, monkeypatch)

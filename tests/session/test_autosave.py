@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats import column_cache
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
     FIRST_SECONDS,
@@ -166,23 +165,16 @@ def test_the_folder_can_be_chosen(monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
-@pytest.mark.parametrize(
-    ("made", "variable", "root"),
-    [(folder, FOLDER_VARIABLE, "XDG_STATE_HOME"),
-     (column_cache.folder, column_cache.FOLDER_VARIABLE, "XDG_CACHE_HOME")],
-)  # fmt: skip
-def test_nobody_else_reads_what_is_kept_on_the_quiet(
-    monkeypatch, tmp_path, made, variable, root
-):
-    monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv(root, str(tmp_path))
-    assert made().stat().st_mode & 0o777 == 0o700
-    made().chmod(0o755)  # as an earlier version made it
-    assert made().stat().st_mode & 0o777 == 0o700
+def test_nobody_else_reads_what_is_kept_on_the_quiet(monkeypatch, tmp_path):
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert folder().stat().st_mode & 0o777 == 0o700
+    folder().chmod(0o755)  # as an earlier version made it
+    assert folder().stat().st_mode & 0o777 == 0o700
     chosen = tmp_path / "shared"
     chosen.mkdir(mode=0o755)
-    monkeypatch.setenv(variable, str(chosen))
-    assert made().stat().st_mode & 0o777 == 0o755  # somebody else's matter
+    monkeypatch.setenv(FOLDER_VARIABLE, str(chosen))
+    assert folder().stat().st_mode & 0o777 == 0o755  # somebody else's matter
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import pytest
 import scipy.sparse as sp
 from anndata import AnnData
 
-from napari_embedding_game.data.formats import column_cache
 from napari_embedding_game.data.formats.anndata import ON_DISK, read_anndata
 from napari_embedding_game.data.stored_columns import StoredColumns
 from napari_embedding_game.session.cluster_report import Reporter
@@ -18,9 +17,8 @@ from napari_embedding_game.ui.style.coloring import CLUSTER
 @pytest.fixture
 def large_file(tmp_path, monkeypatch, read_here):
     """40 cells with counts that count as large, beside components."""
-    monkeypatch.setenv(column_cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
-    place = "napari_embedding_game.data.formats.anndata._LARGEST_PROFILE"
-    monkeypatch.setattr(place, 10)
+    place = "napari_embedding_game.data.formats.anndata.part_of_budget"
+    monkeypatch.setattr(place, lambda parts: 10)
     rng = np.random.default_rng(0)
     counts = sp.csc_matrix(rng.poisson(2.0, (40, 30)).astype(np.float32))
     adata = AnnData(counts, obs=pd.DataFrame(index=[f"cell{i}" for i in range(40)]))

@@ -197,16 +197,6 @@ class Dataset:
             predicted={k: one.take(rows) for k, one in self.predicted.items()},
         )
 
-    def without_genes(self, *notes: str) -> Dataset:
-        """Return the same, to be compared by what is embedded."""
-        return replace(
-            self,
-            profile=None,
-            profile_names=(),
-            has_expression=False,
-            notes=(*self.notes, *notes),
-        )
-
     def frozen(self) -> Dataset:
         """Return the dataset as it is now, for other threads; nothing large is copied.
 

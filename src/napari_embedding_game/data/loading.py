@@ -13,7 +13,6 @@ from pathlib import Path
 
 from napari_embedding_game.data.batch_mixing import with_batches_mixed
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import KnownRows
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
@@ -102,10 +101,14 @@ def load_with_choices(
 
 
 def read_with_genes(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Read a file, and do what has to be done once before genes can be read."""
+    """Read a file, and do what has to be done once before genes can be read from it.
+
+    Whoever asks for a gene waits for that otherwise.
+    """
     result = yield from read_stages(path, options)
-    dataset = yield from with_genes_at_hand(result.dataset)
-    return replace(result, dataset=dataset)
+    if isinstance(result.dataset.profile, StoredColumns):
+        yield from result.dataset.profile.prepare()
+    return result
 
 
 def prepared(
@@ -123,20 +126,3 @@ def prepared(
     elif options.batch_key is not None:
         dataset = yield from with_batches_mixed(dataset, options.batch_key, made)
     return replace(result, dataset=dataset)
-
-
-def with_genes_at_hand(dataset: Dataset) -> Stages[Dataset]:
-    """Do now what has to be done once before genes can be read from disk by column.
-
-    Whoever asks for a gene of what :func:`load` returns waits for it otherwise.  Where
-    it cannot be done, as when the disk is full, clusters are compared by what is
-    embedded, and a note says why.
-    """
-    if not isinstance(dataset.profile, StoredColumns):
-        return dataset
-    try:
-        yield from dataset.profile.prepare()
-    except DataError as error:
-        note = f"Genes are not compared. {error}"
-        return dataset.without_genes(note)
-    return dataset

@@ -55,8 +55,9 @@ from napari_embedding_game.data.formats.anndata_zarr import (
     split_table,
     table_names,
 )
-from napari_embedding_game.data.formats.column_readers import stored_columns
+from napari_embedding_game.data.formats.columns_on_disk import stored_columns
 from napari_embedding_game.data.formats.stored_matrix import StoredMatrix
+from napari_embedding_game.data.limits.memory import part_of_budget
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.read_options import Missing, Several
@@ -70,8 +71,10 @@ if TYPE_CHECKING:
 PROJECTION = f"uns/{KEY}/projection"
 """Where a result keeps the way from genes to the components of its recipe."""
 ON_DISK = "Genes are read from disk when they are asked for, as they are large."
-_NOT_COMPARED = "Genes are not compared by {}, which is large and in an unusual form."
-_LARGEST_PROFILE = 2 << 30  # bytes of genes to compare, from which they stay on disk
+_NOT_COMPARED = (
+    "Genes are not compared: {} is larger than a quarter of the free memory, and "
+    "stored by cells. Save it by genes (CSC), and they are read from disk."
+)
 
 
 def read_anndata(
@@ -335,15 +338,13 @@ def _compared_matrix(
 ) -> Stages[Any]:
     """Read genes to compare; where they are large, columns that stay on disk.
 
-    None where they are large and of a form that has no columns.
+    None where they are large and stored by cells.
     """
     item, what = group[part], "X" if part == "X" else ".raw"
-    if declared_bytes(item) <= _LARGEST_PROFILE:
+    if declared_bytes(item) <= part_of_budget(2):
         return (yield from read_matrix(item, path.name, what))
-
-    name = part if table is None else f"{table}/{part}"
     opened = partial(_opened_part, path, table, part)
-    return (yield from stored_columns(StoredMatrix(path, name, what, opened)))
+    return (yield from stored_columns(StoredMatrix(path, what, opened)))
 
 
 @contextmanager

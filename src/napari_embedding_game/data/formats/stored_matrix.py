@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError, explain_damage
@@ -25,8 +24,6 @@ class StoredMatrix:
     """Where a matrix is."""
 
     path: Path
-    part: str
-    """What the cache knows it by, such as "X"."""
     what: str
     """What a person calls it."""
     open: Callable[[], AbstractContextManager[Any]]
@@ -80,11 +77,6 @@ def column_bytes(array: Any) -> int:
     return int(array.shape[0]) * blocks_of(array)[1] * int(array.dtype.itemsize)
 
 
-def row_bytes(array: Any) -> int:
-    """Return how much is read of a dense array at least to have one row."""
-    return int(array.shape[1]) * blocks_of(array)[0] * int(array.dtype.itemsize)
-
-
 def sampled(item: Any) -> NDArray[Any]:
     """Return up to :data:`SAMPLED` of the values of a stored array or group."""
     values, most = (item if is_array(item) else item["data"]), SAMPLED
@@ -100,43 +92,6 @@ def _some(n: int, most: int) -> list[slice]:
         return [slice(0, n)]
     length = max(1, most // 3)
     return [slice(at, at + length) for at in (0, (n - length) // 2, n - length)]
-
-
-def sparse_rows(
-    item: Any,
-    shape: tuple[int, int],
-    most: tuple[int, int],
-    name: str,
-    what: str,
-) -> Iterator[sp.csr_matrix]:
-    """Yield rows of a stored CSR matrix: at most so many rows and values at a time.
-
-    A single row is read however many values it has.
-    """
-    indptr = read_indptr(item, shape[0], name, what)
-    first = 0
-    while first < shape[0]:
-        end = int(np.searchsorted(indptr, indptr[first] + most[1], "right")) - 1
-        last = min(max(end, first + 1), first + most[0], shape[0])
-        part = slice(int(indptr[first]), int(indptr[last]))
-        columns = np.asarray(item["indices"][part])
-        check_places(columns, shape[1])
-        values = np.asarray(item["data"][part], np.float32)
-        pointers = indptr[first : last + 1] - indptr[first]
-        size = last - first, shape[1]
-        yield sp.csr_matrix((values, columns, pointers), shape=size)
-        first = last
-
-
-def dense_rows(
-    item: Any, shape: tuple[int, int], most: tuple[int, int]
-) -> Iterator[NDArray[np.float32]]:
-    """Yield rows of a stored array: about so many rows and values at a time."""
-    height = blocks_of(item)[0]
-    n_rows = max(1, most[1] // max(shape[1], 1) // height) * height
-    n_rows = min(n_rows, most[0])
-    for first in range(0, shape[0], n_rows):
-        yield np.asarray(item[first : first + n_rows], np.float32)
 
 
 def read_indptr(item: Any, n: int, name: str, what: str) -> NDArray[np.int64]:

@@ -23,7 +23,6 @@ from typing import IO, Any
 import platformdirs
 
 from napari_embedding_game.data.export.atomic import delete_halves
-from napari_embedding_game.data.own_folder import own_folder
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 
@@ -40,9 +39,18 @@ KEPT = 6
 
 
 def folder() -> Path:
-    """Return the user's folder for these files; make it where it is missing."""
-    state = platformdirs.user_state_path("napari-embedding-game")
-    return own_folder(FOLDER_VARIABLE, state / "autosave")
+    """Return the user's folder for these files; make it where it is missing.
+
+    A folder that is made, and the usual one, are for their owner alone: what is kept
+    there may be of patients.
+    """
+    chosen = os.environ.get(FOLDER_VARIABLE)
+    usual = platformdirs.user_state_path("napari-embedding-game") / "autosave"
+    path = Path(chosen) if chosen else usual
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not chosen:
+        path.chmod(0o700)  # an earlier version let others in
+    return path
 
 
 @dataclass(frozen=True, slots=True)
