@@ -112,7 +112,7 @@ def test_a_minimiser_ends_with_less_energy_than_the_game(cloud, optimizer):
 def test_a_given_repulsion_is_the_papers_lambda(cloud):
     given = small(repulsion=1.5).fit(cloud)
     assert given.repulsion_ == pytest.approx(1.5)
-    with pytest.warns(EmbeddingWarning, match="in one heap.* raise the repulsion"):
+    with pytest.warns(EmbeddingWarning, match="in one heap.* the repulsion"):
         small(repulsion=0.05).fit(cloud)
     auto = small(repulsion="auto").fit(cloud)
     assert auto.repulsion_ == pytest.approx(300 / 120)
@@ -359,8 +359,8 @@ def test_what_fit_does_not_know_is_not_ignored(cloud, unknown):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"landmark_learning_rate": 0.0}, "few spots: raise the landmarks' learning"),
-        ({"repulsion": 1e-6}, "collapsed onto a few spots: raise the repulsion"),
+        ({"landmark_learning_rate": 0.0}, "few spots: set the landmarks' learning"),
+        ({"repulsion": 1e-6}, "collapsed onto a few spots: set the repulsion"),
         ({"learning_rate": 1e4}, r"far apart, up to \de\+\d+ from the middle"),
         ({"method": "pca", "max_iter": 3}, "still moving after 3 iterations"),
     ],

@@ -498,19 +498,14 @@ class _Driver:
             return
         self._pressure = pressures if places is None else pressures[places]
         if state.z is not None:
-            self._alarm = self._map_alarm(positions, labels, len(state.z))
+            self._alarm = self._map_alarm(positions)
 
     def _measure_stretch(self, positions: NDArray[np.float32]) -> None:
         if self._neighbors is None:
             self._neighbors = nearest_neighbors(self._problem.edges)
         self._stretch = stretch(self._neighbors, positions, self._loops)
 
-    def _map_alarm(
-        self,
-        positions: NDArray[np.float32],
-        labels: NDArray[np.integer] | None = None,
-        n_landmarks: int = 0,
-    ) -> Alarm:
+    def _map_alarm(self, positions: NDArray[np.float32]) -> Alarm:
         """Return why the map cannot be trusted, and what mends it."""
         state, settings = self._state, self._settings
         if not self._method.kernel:
@@ -521,7 +516,6 @@ class _Driver:
         is_early = state.z is not None and position < _SETTLED * schedule.n_iter
         if is_early:
             return far_alarm(positions)
-        landmarks = None
-        if state.z is not None and position == schedule.n_iter:
-            landmarks = self._landmarks(positions)
-        return alarm(positions, settings, labels, n_landmarks, landmarks)
+        has_landmarks = state.z is not None and position == schedule.n_iter
+        landmarks = self._landmarks(positions) if has_landmarks else None
+        return alarm(positions, settings, landmarks)
