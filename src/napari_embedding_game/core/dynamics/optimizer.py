@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from napari_embedding_game.core.dynamics import update_loops
+from napari_embedding_game.core.elementary import cos, exp
 from napari_embedding_game.core.energy import pair_loops
 from napari_embedding_game.core.energy.valid_combinations import choose
 from napari_embedding_game.core.errors import InputError
@@ -168,14 +169,18 @@ class Schedule:
     by_pull: bool = False
 
 
+_LOG_OF_LEAST = -5.809142990314028
+"""Of 0.003, what the repulsion begins with."""
+
+
 def _cosine_to_a_hundredth(done: float) -> float:
-    return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(done, 1.0)))
+    return float(0.01 + 0.99 * 0.5 * (1 + cos(math.pi * min(done, 1.0))))
 
 
 def _growing_to_half(done: float) -> float:
     # Weak repulsion first lets the points sort themselves before they are spread:
     # `benchmarks/schedules.py`, b9dd4b2, compares this with other ways to begin.
-    return math.pow(0.003, max(0.0, 1 - 2 * done))
+    return float(exp(_LOG_OF_LEAST * max(0.0, 1 - 2 * done)))
 
 
 def _tenth_after_half(done: float) -> float:

@@ -4,18 +4,18 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.elementary import exp, log
 from napari_embedding_game.core.threads import RowBlocks
 
 Distances = NDArray[np.floating]
 """(N, K), nearest first."""
 STEPS = 20
 """Of a bisection, about."""
+_LOG2 = 0.6931471805599453
 
 
 def conditional_probabilities(
@@ -36,7 +36,7 @@ def conditional_probabilities(
 @njit(nogil=True, cache=True)
 def _probabilities(distances, perplexity, out):
     n, k = distances.shape
-    target = math.log(perplexity)
+    target = log(perplexity)
     p = np.empty(k)
     for i in range(n):
         row = distances[i].astype(np.float64) ** 2
@@ -49,10 +49,10 @@ def _probabilities(distances, perplexity, out):
             total = 0.0
             weighted = 0.0
             for j in range(k):
-                p[j] = math.exp(-beta * (row[j] - least))
+                p[j] = exp(-beta * (row[j] - least))
                 total += p[j]
                 weighted += p[j] * (row[j] - least)
-            entropy = math.log(total) + beta * weighted / total
+            entropy = log(total) + beta * weighted / total
             if abs(entropy - target) < 1e-5:
                 break
             if entropy > target:
@@ -90,7 +90,7 @@ def _mean(distances):
 @njit(nogil=True, cache=True)
 def _memberships(distances, mean_of_all, out):
     n, k = distances.shape
-    target = math.log2(k + 1)
+    target = log(k + 1.0) / _LOG2
     mean_all = mean_of_all * k / (k + 1)
     for i in range(n):
         row = distances[i]
@@ -107,7 +107,7 @@ def _memberships(distances, mean_of_all, out):
         for _ in range(64):
             total = 0.0
             for j in range(k):
-                total += math.exp(-max(row[j] - rho, 0.0) / sigma)
+                total += exp(-max(row[j] - rho, 0.0) / sigma)
             if abs(total - target) < 1e-5:
                 break
             if total > target:
@@ -119,4 +119,4 @@ def _memberships(distances, mean_of_all, out):
         least = mean * k / (k + 1) if rho > 0.0 else mean_all
         sigma = max(sigma, 1e-3 * least, 1e-30)
         for j in range(k):
-            out[i, j] = math.exp(-max(row[j] - rho, 0.0) / sigma)
+            out[i, j] = exp(-max(row[j] - rho, 0.0) / sigma)

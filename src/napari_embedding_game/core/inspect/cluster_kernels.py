@@ -156,11 +156,12 @@ def compact(labels):
 def _score(a, b, dense, degree, size, power):
     """Return how much two clusters belong together.
 
-    The weight between them over a power of the weight expected of their degrees;
+    The weight between them over the weight expected of their degrees, or its root;
     without any weight it is negative, and highest for the smallest two.
     """
     if dense[a, b] > 0.0:
-        return dense[a, b] / (degree[a] * degree[b]) ** power
+        expected = degree[a] * degree[b]
+        return dense[a, b] / (np.sqrt(expected) if power == 0.5 else expected)
     return -(size[a] + size[b])
 
 
@@ -189,7 +190,7 @@ def agglomerate(dense, sizes, levels, powers):
     levels : (n_levels, L) int64
         Nested partitions, finest first; the last is a single group.
     powers : (n_levels,) float64
-        See :func:`_score`.
+        1 or 0.5, see :func:`_score`.
 
     Returns
     -------

@@ -1,0 +1,173 @@
+"""The same map under other processors: a hash of every stage, under many settings.
+
+    python tools/map_hashes.py                     # all at once against as it comes
+    python tools/map_hashes.py --each              # each setting alone, to see which
+    python tools/map_hashes.py --cases digits/tsne wide/game --settings blas1 numpy
+    python tools/map_hashes.py --write hashes.json # of this machine, to compare others'
+
+A setting makes numba, torch, numpy, OpenBLAS, MKL or the C library do as they would on
+another processor.  Where hashes differ, the first stage that does tells whom to ask.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+
+_NO_FMA = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-FMA,-FMA4"
+_HASWELL = "+sse4.2,+avx,+avx2,+fma,+bmi,+bmi2,+lzcnt,+popcnt,+f16c,-avx512f"
+SETTINGS: dict[str, dict[str, str]] = {
+    "generic": {"NUMBA_CPU_NAME": "generic"},
+    "haswell": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": _HASWELL},
+    "torch": {"ATEN_CPU_CAPABILITY": "default", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2"},
+    "numpy": {"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL"},
+    "blas1": {"OPENBLAS_CORETYPE": "Sandybridge"},
+    "blas2": {"OPENBLAS_CORETYPE": "Haswell"},
+    "blas3": {"OPENBLAS_CORETYPE": "Nehalem"},
+    "libm": {"GLIBC_TUNABLES": _NO_FMA},
+    "1 thread": {"MAP_HASHES_JOBS": "1"},
+    "4 threads": {"MAP_HASHES_JOBS": "4"},
+}
+_ALL = ("generic", "torch", "numpy", "blas1", "libm", "1 thread")
+SETTINGS["all at once"] = {k: v for name in _ALL for k, v in SETTINGS[name].items()}
+STAGES = ("neighbours", "weights", "start", "layout", "labels", "new rows")
+NEW_ROWS = 60
+
+
+def _blobs(n: int, d: int, seed: int = 0) -> np.ndarray:
+    """Return rows around ten centres, from numbers that are the same anywhere."""
+    rng = np.random.default_rng(seed)
+    noise = sum(rng.random((n, d), np.float32) for _ in range(4)) - 2
+    return noise + 3 * rng.random((10, d), np.float32)[rng.integers(10, size=n)]
+
+
+def data(name: str) -> Any:
+    """Return rows (N, D), sparse rows, or distances."""
+    from scipy import sparse
+    from sklearn.datasets import load_digits
+
+    if name == "digits":
+        return load_digits().data
+    if name == "wide":  # searched in principal components
+        return _blobs(9_000, 784)
+    if name == "sparse":
+        X = np.floor(3 * _blobs(1_200, 300, 1).clip(0))
+        return sparse.csr_matrix(X)
+    if name == "large":
+        return _blobs(150_000, 20, 2)
+    if name == "blobs":
+        return _blobs(2_000, 12, 3)
+    X = _blobs(600, 8, 4).astype(float)  # given distances
+    return np.abs(X[:, None, :] - X[None, :, :]).sum(axis=2)
+
+
+def cases() -> dict[str, dict[str, Any]]:
+    """Return the estimator's arguments by "data/what"."""
+    from napari_embedding_game.core.energy.methods import METHODS
+
+    found: dict[str, dict[str, Any]] = {f"digits/{m}": {"method": m} for m in METHODS}
+    for approximation in ("mesh", "sampled_edges", "sampled_landmarks", "exact"):
+        found[f"digits/{approximation}"] = {"approximation": approximation}
+    for method in ("ee", "ssne"):
+        found[f"digits/{method}, mesh"] = {"method": method, "approximation": "mesh"}
+    for metric in ("cosine", "correlation", "manhattan"):
+        found[f"digits/{metric}"] = {"metric": metric}
+    for init in ("random", "pca", "isomap", "le", "lle", "gradient_pca"):
+        found[f"digits/{init}"] = {"init": init}
+    for optimizer in ("spectral_direction", "lbfgs"):
+        chosen = {"optimizer": optimizer, "method": "ee", "max_iter": 20}
+        found[f"digits/{optimizer}"] = chosen
+    found |= {
+        "digits/3 dimensions": {"n_components": 3},
+        "digits/3 dimensions, mesh": {"n_components": 3, "approximation": "mesh"},
+        "digits/8 clusters": {"n_clusters": 8},
+        "blobs/game": {},
+        "sparse/game": {},
+        "sparse/cosine": {"metric": "cosine"},
+        "given/game": {"metric": "precomputed"},
+        "wide/game": {},
+        "wide/tsne": {"method": "tsne", "max_iter": 100},
+        "large/game": {},
+    }
+    return found
+
+
+def _hash(*arrays: Any) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:8]
+
+
+def hashes(name: str) -> dict[str, str]:
+    """Return the hash of each stage of one case."""
+    from napari_embedding_game import EmbeddingGame
+
+    X = data(name.split("/")[0])
+    jobs = int(os.environ.get("MAP_HASHES_JOBS", "2"))
+    model = EmbeddingGame(**cases()[name], random_state=0, device="cpu", n_jobs=jobs)
+    snapshots = iter(model.iter_fit(X))
+    found = {"start": _hash(next(snapshots).embedding)}
+    for _ in snapshots:
+        pass
+    weights = model.affinity_matrix_
+    found["neighbours"] = _hash(model.knn_indices_, model.knn_distances_)
+    found["weights"] = _hash(weights.indptr, weights.indices, weights.data)
+    found["layout"] = _hash(model.embedding_, model.landmarks_)
+    found["labels"] = _hash(model.labels_)
+    if model.metric != "precomputed" and model.method[:3] != "pca":
+        found["new rows"] = _hash(model.transform(0.98 * X[:NEW_ROWS]))
+    return found
+
+
+def _run(setting: dict[str, str], chosen: list[str]) -> dict[str, dict[str, str]]:
+    """Return the hashes of cases by name, worked out by a process with that setting."""
+    command = [sys.executable, __file__, "--here", "--cases", *chosen]
+    environment = {**os.environ, **setting}
+    child = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    found: dict[str, dict[str, str]] = json.loads(child.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    """Print a table, or write the hashes of this machine."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", nargs="+", default=list(cases()))
+    parser.add_argument("--settings", nargs="+", default=["all at once"])
+    parser.add_argument("--each", action="store_true", help="every setting alone")
+    parser.add_argument("--write", help="a JSON file for the hashes of this machine")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.here or options.write:
+        found = {}
+        for name in options.cases:
+            print(name, file=sys.stderr, flush=True)
+            found[name] = hashes(name)
+        text = json.dumps(found)
+        print(text)
+        if options.write:
+            with open(options.write, "w") as file:
+                file.write(text)
+        return
+    settings = list(SETTINGS) if options.each else options.settings
+    usual = _run({}, options.cases)
+    others = {setting: _run(SETTINGS[setting], options.cases) for setting in settings}
+    print(f"| case | {' | '.join(STAGES)} | differs under |\n|{'---|' * 8}")
+    for name, known in usual.items():
+        differs = []
+        for setting, other in others.items():
+            unlike = [s for s in STAGES if known.get(s) != other[name].get(s)]
+            differs += [f"{setting}: {unlike[0]}"] if unlike else []
+        row = " | ".join(known.get(stage, "") for stage in STAGES)
+        print(f"| {name} | {row} | {', '.join(differs) or 'none'} |")
+
+
+if __name__ == "__main__":
+    main()
