@@ -98,7 +98,6 @@ class Watch:
         app.draws = []
         for name in ("expect", "begin", "show", "recolor", "finish"):
             app.count_as_drawing(dock.controller.layers, name)
-        app.count_as_drawing(dock.controller.glide, "_move")
         self.held: dict[str, list[float]] = {}
         self.busy: dict[str, list[float]] = {}
         self.seconds: dict[str, float] = {}

@@ -884,7 +884,7 @@ def notebook(
         Path,
         typer.Argument(
             metavar="INPUT",
-            help="Session file (.zip), or a result (.h5ad) that the window saved.",
+            help="Session file (.zip) that the window saved.",
         ),
     ],
     out: Annotated[
@@ -914,13 +914,9 @@ def notebook(
 
 
 def _session_of(source: Path) -> SavedSession:
-    """Return the session of a session file, with its data, or of a saved result."""
+    """Return the session of a session file, with its data."""
     from napari_embedding_game.session.file import archive
 
-    if source.suffix.lower() == ".h5ad":
-        from napari_embedding_game.session.notebook.from_result import session_of_result
-
-        return session_of_result(source)
     session, troubles = archive.open_session(source)
     if troubles and not session[session.current].dataset.X.shape[1]:
         raise DataError(troubles[0])

@@ -29,7 +29,6 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.draft import Code, call, code_of
 from napari_embedding_game.session.notebook.export import write_code
-from napari_embedding_game.session.notebook.from_result import session_of_result
 from napari_embedding_game.session.notebook.methods_text import methods_text
 from napari_embedding_game.session.reference.predicting import (
     first_label,
@@ -494,16 +493,15 @@ def test_rows_of_the_same_name_and_missing_values(cells, tmp_path, monkeypatch):
 
 
 def test_components_of_the_file_are_mixed_again(cells, tmp_path, monkeypatch):
-    """In a map of a part, of a file with rows that lack values; and of a result."""
+    """In a map of a part, of a file with rows that lack values."""
     pytest.importorskip("harmonypy")
     cells.obsm["X_pca"][5] = np.nan
     cells.write_h5ad(tmp_path / "cells.h5ad")
     reading = {"space": "X_pca", "missing": "drop", "batch_key": "day"}
     desk = Desk(finish(load(tmp_path / "cells.h5ad", **reading)))
     desk.play().edit()
-    write(desk.session.dataset, desk.session.result(), tmp_path / "result.h5ad")
     path = tmp_path / "map.py"
-    write_code(session_of_result(tmp_path / "result.h5ad"), path)
+    desk.write(path)
     assert same(run_here(path, monkeypatch), desk)
     desk.maps.embed(desk.book.labels != desk.book.clusters[1].id, "a part")
     desk.play()
@@ -744,46 +742,6 @@ def test_a_session_file_gives_the_same_code(desk, tmp_path):
     assert all(one.is_as(other) for one, other in shown)
     assert "sc.pl.matrixplot(" in two
     assert list(again.figures) == list(desk.session.figures)
-
-
-@pytest.mark.parametrize("recipe", [None, replace(RECIPE, **LIMITS)])
-def test_a_result_of_the_window_gives_the_code_too(file, tmp_path, monkeypatch, recipe):
-    space = "X_pca" if recipe is None else "X"
-    desk = Desk(finish(load(file, space=space, recipe=recipe)))
-    desk.play().edit()
-    write(desk.session.dataset, desk.session.result(), tmp_path / "result.h5ad")
-    path = tmp_path / "map.py"
-    assert write_code(session_of_result(tmp_path / "result.h5ad"), path) == [path]
-    assert same(run_here(path, monkeypatch), desk)
-    assert "n_clusters=" in path.read_text()
-
-
-def test_a_result_of_a_part_whose_input_is_gone(file, tmp_path, monkeypatch):
-    desk = Desk(finish(load(file)))
-    desk.play()
-    desk.book.set_n_clusters(4)
-    desk.maps.embed(desk.book.labels == desk.book.clusters[0].id, "a part")
-    desk.play()
-    desk.book.make_cluster(np.arange(12), "drawn")
-    write(desk.session.dataset, desk.session.result(), tmp_path / "result.h5ad")
-    file.unlink()
-    path = tmp_path / "map.py"
-    write_code(session_of_result(tmp_path / "result.h5ad"), path)
-    assert same(run_here(path, monkeypatch), desk)
-    assert 'read_h5ad("result.h5ad")' in path.read_text()
-
-
-def test_a_result_that_no_code_can_be_written_of(desk, file, tmp_path):
-    with pytest.raises(DataError, match="holds no map that the window saved"):
-        session_of_result(file)
-    with pytest.raises(DataError, match="does not exist"):
-        session_of_result(tmp_path / "none.h5ad")
-    desk.play(until=30)
-    cluster = desk.book.clusters[0].id
-    desk.play(desk.session.move_cluster(cluster, np.ones(2)))
-    write(desk.session.dataset, desk.session.result(), tmp_path / "result.h5ad")
-    with pytest.raises(DataError, match="steered by hand"):
-        session_of_result(tmp_path / "result.h5ad")
 
 
 def test_methods_tell_and_cite_only_what_was_used(desk, file):

@@ -107,7 +107,7 @@ def test_a_stroke_becomes_the_selection(painter, qtbot, session):
     assert painter.told == HOW
     # The looks are those of any selection.
     colors, sizes = points.face_color.copy(), points.size.copy()
-    dock.controller.render(session.drawn)
+    dock.controller.drawing.draw(session.drawn)
     assert np.array_equal(points.face_color, colors)
     assert np.array_equal(points.size, sizes)
     check_modifiers_and_keys(painter)
@@ -194,11 +194,11 @@ def check_a_map_in_space(painter):
     session = painter.session
     flat = session.snapshot
     session.snapshot = painter.make_snapshot(50, n_components=3)
-    painter.dock.controller.render(session.snapshot)
+    painter.dock.controller.drawing.draw(session.snapshot)
     painter.qtbot.wait(30)
     check_stroke(painter)
     session.snapshot = flat
-    painter.dock.controller.render(flat)
+    painter.dock.controller.drawing.draw(flat)
     painter.qtbot.wait(30)
 
 
@@ -213,7 +213,7 @@ def check_a_running_map(painter):
     held, end = points.data.copy(), painter.pixel(12)
     turned = session.snapshot.embedding[::-1].copy()
     session.snapshot = replace(session.snapshot, embedding=turned)
-    painter.dock.controller.render(session.snapshot)  # a frame
+    painter.dock.controller.drawing.draw(session.snapshot)  # a frame
     assert np.array_equal(points.data, held)
     QTest.mouseRelease(painter.native, LEFT, NONE, end)
     assert painter.selected == [10, 11, 12]

@@ -129,7 +129,6 @@ def test_what_can_colour_names_before_numbers(dataset):
         "Isolation",
         "Pressure",
         "Similarity",
-        "Pointed",
         "Movement",
         "barcode",
         "kind",
@@ -150,7 +149,6 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
         "Isolation",
         "Pressure",
         "Similarity",
-        "Pointed",
         "Movement",
         "kind",
         "area",
@@ -159,7 +157,7 @@ def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     ]
     assert "a" not in choices(dataset)  # of X itself, such as a component
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
-    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 7
+    assert len(choices(from_features(many.add_prefix("m"), "many"))) == 6
 
 
 def test_columns_called_as_what_is_built_in_are_those_of_the_file(
@@ -170,16 +168,15 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
     obs["Cluster (file)"] = ["u", "v"] * 20
     genes = ("a", "Pressure", "kind", "d", "Cluster")
     both = replace(dataset, obs=obs, profile_names=genes)
-    assert choices(both)[:7] == [
+    assert choices(both)[:6] == [
         "Cluster",
         "Stretch",
         "Isolation",
         "Pressure",
         "Similarity",
-        "Pointed",
         "Movement",
     ]
-    assert sorted(choices(both)[7:]) == [
+    assert sorted(choices(both)[6:]) == [
         "Cluster (file)",
         "Cluster (file) (file)",
         "Pressure (file)",

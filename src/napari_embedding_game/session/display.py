@@ -28,7 +28,7 @@ class DisplaySettings:
 
     color_by: str = "Cluster"
     """"Cluster", "Stretch", "Isolation", "Pressure", "Similarity" (to the selection),
-    "Pointed" (similarity to the point under the mouse), "Movement", the name of a
+    "Movement", the name of a
     metadata column, or of a gene."""
     limits: tuple[float, float] | None = None
     """Values that get the first and the last colour; None: those that suit them."""

@@ -54,7 +54,6 @@ from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import GAME_FIELDS, Settings
 from napari_embedding_game.session.shown_comparisons import ShownComparisons
 from napari_embedding_game.session.shown_figures import ShownFigures
-from napari_embedding_game.session.similarity import Pointed
 from napari_embedding_game.session.splitting import Splitting
 from napari_embedding_game.session.steering import moved, redimensioned
 from napari_embedding_game.session.timeline import (
@@ -97,7 +96,6 @@ class Session:
     """The :class:`Mark` whose layout is on show now."""
     carried_changed = Signal()
     """Whether the layout of another map can be begun from."""
-    pointed_changed = Signal()
     """What all rows are compared with under the mouse."""
     columns_changed = Signal()
     """The metadata have columns more, such as the score of a gene set."""
@@ -140,7 +138,6 @@ class Session:
         """Of genes in groups, as the Inspector has shown them."""
         self.carried: CarriedLayout | None = None
         """The layout of the same rows in another space, while there is no map."""
-        self.pointed: Pointed | None = None
         """How similar all rows are to the one that the mouse was on last."""
         self.boxes: Examples = {}
         """Rows of the source that are sorted into boxes to teach by, as
@@ -180,7 +177,7 @@ class Session:
         self.placed_on = None
         self.timeline.clear()
         self.hand.clear()
-        self.carried = self.pointed = None
+        self.carried = None
         self.dataset = dataset
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
@@ -690,11 +687,6 @@ class Session:
             last = self.snapshot.iteration
             return [e for e in list(self._played_by.energies) if e[0] <= last]
         return [] if self._restored is None else list(self._restored.energies)
-
-    def point_at(self, pointed: Pointed) -> None:
-        """Take up how similar all rows are to the one under the mouse."""
-        self.pointed = pointed
-        self.pointed_changed.emit()
 
     def split(self, cluster: int, n_parts: int = 2) -> list[int]:
         """Split a cluster along the neighbour graph inside it; return the parts' ids.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,15 +14,6 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pointed:
-    """The row that the mouse was on last, and how similar all others are to it."""
-
-    row: int
-    similarity: NDArray[np.float32]
-    """(N,) see :func:`similarity_job`."""
-
-
 BLOCK = 100_000
 """Rows that are compared at once."""
 
@@ -32,34 +21,17 @@ BLOCK = 100_000
 def similarity(session: Session) -> NDArray[np.float32] | None:
     """Return the share of all rows that are less similar to the selection, (N,).
 
-    None where nothing is selected, or as of :func:`similarity_job`.
+    1 for the most similar row, 0 for the least.  Rows are compared with the mean of the
+    selected ones, by the distance that the map was made with.  None where nothing is
+    selected, or the rows of the data are not there.
     """
-    rows = session.selection.rows
-    job = similarity_job(session, rows) if len(rows) else None
-    return None if job is None else job()
-
-
-def similarity_job(
-    session: Session, rows: NDArray[np.integer]
-) -> Callable[[], NDArray[np.float32]] | None:
-    """Return what works out how similar all rows are to some, for any thread.
-
-    It returns the share of all rows that are less similar, (N,): 1 for the most similar
-    row, 0 for the least.  Rows are compared with the mean of those given, by the
-    distance that the map was made with.  None where the rows of the data are not there.
-
-    Parameters
-    ----------
-    session : Session
-    rows : (m,) int, at least one
-    """
-    dataset, played = session.dataset, session.played
-    if dataset is None or played is None:
+    rows, dataset, played = session.selection.rows, session.dataset, session.played
+    if dataset is None or played is None or not len(rows):
         return None
     X, metric = dataset.X, played.start.metric
     if not X.shape[1] or metric == GIVEN:
         return None
-    return lambda: _shares(_distances(X, rows, metric))
+    return _shares(_distances(X, rows, metric))
 
 
 def _shares(distances: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.layers import Points
-from numpy.typing import NDArray
 from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.read_options import ReadOptions
@@ -31,8 +29,7 @@ from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.canvas.brush import BrushKeys, MapBrush
 from napari_embedding_game.ui.canvas.canvas_selection import ClickSelection
 from napari_embedding_game.ui.canvas.correction import ShownCorrection
-from napari_embedding_game.ui.canvas.drawing import RESTING, Drawing
-from napari_embedding_game.ui.canvas.glide import Glide
+from napari_embedding_game.ui.canvas.drawing import Drawing
 from napari_embedding_game.ui.canvas.map_layers import MapLayers, remove_placeholders
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.experiment_layers import ShownField
@@ -105,7 +102,6 @@ class Controller(QObject):
         )
         self.drawing = Drawing(viewer, workspace, self._on_lost)
         self.correction = ShownCorrection(session, self.drawing)
-        self.glide = Glide(self.render, self._move_points, self._can_glide)
         self.object_highlight = ObjectHighlight(viewer, session, linked)
         self.shown_field = ShownField(viewer, session, linked)
         self.pointing = ClickSelection(viewer, session, self.layers, linked)
@@ -201,21 +197,7 @@ class Controller(QObject):
             self.session.receive(run, progress)
         drawn = self.session.drawn
         if snapshot is not None and drawn is not None:
-            self.glide.show(drawn)
-
-    def render(self, snapshot: Snapshot) -> None:
-        """Draw a snapshot of the session."""
-        self.drawing.draw(snapshot)
-
-    def _move_points(
-        self, embedding: NDArray[np.floating], landmarks: NDArray[np.floating]
-    ) -> bool:
-        """Draw points elsewhere, unless a stroke of the brush has the map."""
-        return not self.drawing.is_held and self.layers.move(embedding, landmarks)
-
-    def _can_glide(self) -> bool:
-        """Return whether more pictures than frames can be drawn, and show all."""
-        return self.layers.is_picture and self.session.behind is None
+            self.drawing.draw(drawn)
 
     def close(self) -> None:
         """End the run, its thread and every connection to the viewer, once."""
@@ -234,7 +216,6 @@ class Controller(QObject):
             self.brush_keys.close,
             self.brush.close,
             self.correction.close,
-            self.glide.forget,
             self.drawing.close,
             self._end_run,
             self.reading.close,
@@ -381,10 +362,6 @@ class Controller(QObject):
         self.drawing.show_again(self.session.drawn or mark.snapshot)
 
     def _on_state(self, state: str) -> None:
-        if state in RESTING:
-            self.glide.settle()
-        elif state != "running":
-            self.glide.forget()
         if state in ("preparing", "running"):
             self._gc_guard.defer_full()
         else:

@@ -31,7 +31,6 @@ from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     ByCategory,
     ByCluster,
-    ByPointed,
     BySimilarity,
     Coloring,
     Legend,
@@ -142,7 +141,6 @@ class Drawing(QObject):
             (session.columns_changed, self._on_columns),
             (session.selection.changed, self.redraw),
             (session.clusters.changed, self._on_clusters),
-            (session.pointed_changed, self.redraw),
             (workspace.reveal, self.layers.fly_to),
             (session.comparing.changed, self.redraw),
             (session.comparing.moved, self._on_way),
@@ -569,7 +567,7 @@ class Drawing(QObject):
         coloring, selection = self._coloring, self._session.selection
         is_coded = isinstance(coloring, ByCluster | ByCategory)
         colors = coloring.coded(snapshot) if is_coded else coloring.colors(snapshot)
-        tells_of_selection = isinstance(coloring, BySimilarity | ByPointed)
+        tells_of_selection = isinstance(coloring, BySimilarity)
         sized = self._sized_by(snapshot)
         return PointLooks(
             colors,

@@ -15,7 +15,6 @@ from napari_embedding_game.session.row_details import row_details
 from napari_embedding_game.ui.canvas.hover_card import HoverCard
 from napari_embedding_game.ui.canvas.hover_watch import HoverWatch, point_at
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
-from napari_embedding_game.ui.canvas.pointed import PointedSimilarity
 from napari_embedding_game.ui.compat import camera_of, canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.picture_grid import PICTURE_ROLE, PictureModel
@@ -87,13 +86,11 @@ class Hover(QObject):
         self._looks = AppearanceWatch(self._on_linked)
         self.hovering = HoverWatch(viewer, self._find, self)
         self.hovering.changed.connect(self._on_row)
-        self._pointed = PointedSimilarity(self._session)
-        self.hovering.changed.connect(self._pointed.point_at)
         self._on_linked()
         self._connections.connect_all(self._signals(), self.hovering.leave)
         changes = (self._session.dataset_changed, self._linked.changed)
         self._connections.connect_all(changes, self._on_linked)
-        self._connections.add(self._pictures, self.hovering, self._looks, self._pointed)
+        self._connections.add(self._pictures, self.hovering, self._looks)
 
     def close(self) -> None:
         """Undo the connections to mouse and session; the card goes."""

@@ -247,19 +247,6 @@ class MapLayers:
         self._draw_both()
         return True
 
-    def move(
-        self, embedding: NDArray[np.floating], landmarks: NDArray[np.floating]
-    ) -> bool:
-        """Draw points (N, d) and landmarks (L, d) elsewhere; return whether it could.
-
-        They keep their looks, and the scale stays as it is.
-        """
-        if self.points is None or len(self.points.data) != len(embedding):
-            return False
-        self._write_places(self.points, self.as_drawn(embedding), landmarks)
-        self._draw_both()
-        return True
-
     def show_beside(self, places: NDArray[np.floating] | None) -> None:
         """Place other maps beside this one, each (N, d) of (m, N, d); None for none.
 

@@ -39,7 +39,6 @@ LONG_NAMES = {
     "Isolation": ISOLATION_CHOICE,
     "Pressure": PRESSURE_CHOICE,
     "Similarity": "Similar to the selection",
-    "Pointed": "Similar to the point under the mouse",
 }
 """What the built-in choices are called in the window."""
 

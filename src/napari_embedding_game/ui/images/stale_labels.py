@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
-from typing import Any
-
-import numpy as np
 from magicgui.widgets import PushButton
 from napari.layers import Labels
 from qtpy.QtCore import Signal
@@ -19,7 +15,6 @@ from napari_embedding_game.ui.images.experiment_layers import FIELDS
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers, finest
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.tasks.throttle import debounced
-from napari_embedding_game.ui.tasks.worker import Worker
 
 EDITED = (
     "The labels {} were edited after they were {}: the map shows the objects as they "
@@ -28,10 +23,6 @@ EDITED = (
 REST = "{} of {} images are measured."
 REST_MS = 400
 """The layer has rested so long before its pixels are looked at."""
-FEW_BYTES = 1 << 23
-"""Up to here the window itself looks at all pixels, in a few milliseconds."""
-MOST_BYTES = 1 << 28
-"""Larger label images are not compared pixel by pixel, only strokes are noticed."""
 
 
 class StaleLabels(QWidget):
@@ -50,19 +41,16 @@ class StaleLabels(QWidget):
         super().__init__()
         self._linked = linked
         self._layer: Labels | None = None
-        self._before: int | None = None
-        """Checksum of the pixels that were measured; None while it is not known."""
         self._n_edits = self._n_asked = 0
         """Edits that were noticed, now and when the objects were last asked for."""
         self._deed, self._button = "measured", "Measure again"
-        self._worker: Worker | None = None
         self.text = text_label(role="warning")
         self.again = PushButton(
             text=self._button,
             tooltip="Read the objects as they are now; what was named or edited is "
             "kept for those that remain.",
         )
-        self._rest = debounced(REST_MS, self._compare, self)
+        self._rest = debounced(REST_MS, self._look, self)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -131,17 +119,17 @@ class StaleLabels(QWidget):
             self._watch(layer)
 
     def _watch(self, layer: Labels | None) -> None:
-        self._stop()
+        self._rest.cancel()
         self.hide()
         self._of_layer.close()
-        self._layer, self._before = layer, None
+        self._layer = layer
         if layer is None:
             return
         # Nothing but an edit of the pixels sets off the first two.
         self._of_layer.connect(layer.events.paint, self._on_edit)
         self._of_layer.connect(layer.events.data, self._on_edit)
         self._of_layer.connect(layer.events.set_data, self._on_drawn)
-        self._sum_up(self._note)
+        self._look()
 
     def _on_edit(self, event: object = None) -> None:
         self._n_edits += 1
@@ -164,51 +152,13 @@ class StaleLabels(QWidget):
             self.show()
 
     def _on_drawn(self, event: object = None) -> None:
-        """Look at the pixels soon: undo, and a program, tell of no edit."""
-        is_told = self.is_stale and self.text.property("role") == "warning"
-        if not is_told:
+        """Look at the files of an experiment soon, which others may have edited."""
+        if self._stack is not None:
             self._rest.throttle()
 
-    def _compare(self) -> None:
-        def compare(now: int) -> None:
-            if self._before is not None and now != self._before:
-                self._on_edit()
-
-        self._sum_up(compare)
-
-    def _note(self, checksum: int) -> None:
-        self._before = checksum
-
-    def _sum_up(self, then: Any) -> None:
-        """Work out the checksum of the pixels, in the background if it takes long."""
-        pixels = None if self._layer is None else finest(self._layer)
-        if self._stack is not None:
-            if self._stack.changed():
-                self._tell()
-            return
-        if not isinstance(pixels, np.ndarray) or pixels.nbytes > MOST_BYTES:
-            return
-        if pixels.nbytes <= FEW_BYTES:
-            then(checksum_of(pixels))
-            return
-        if self._worker is not None:
-            self._rest.throttle()  # later, then
-            return
-        self._worker = worker = Worker(lambda: checksum_of(pixels))
-
-        def done(checksum: int) -> None:
-            if self._worker is worker:
-                self._worker = None
-                then(checksum)
-
-        worker.returned.connect(done)
-        worker.begin()
-
-    def _stop(self) -> None:
-        self._rest.cancel()
-        if self._worker is not None:
-            self._worker.abandon()
-            self._worker = None
+    def _look(self) -> None:
+        if self._stack is not None and self._stack.changed():
+            self._tell()
 
 
 def _edited(layer: Labels) -> str:
@@ -219,8 +169,3 @@ def _edited(layer: Labels) -> str:
         fields = layer.metadata.get(FIELDS, ())
         names = [fields[i] for i in pixels.changed() if i < len(fields)]
     return f"of {listed(names, 3)}" if names else f"'{layer.name}'"
-
-
-def checksum_of(pixels: np.ndarray) -> int:
-    """Return a number that another label image has only by chance."""
-    return zlib.crc32(np.ascontiguousarray(pixels).data.cast("B"))

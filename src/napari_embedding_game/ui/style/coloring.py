@@ -36,16 +36,11 @@ from napari_embedding_game.ui.style.pressure_texts import NO_PRESSURE
 from napari_embedding_game.ui.style.stretch_texts import NO_STRETCH
 
 CLUSTER, STRETCH, PRESSURE = "Cluster", "Stretch", "Pressure"
-ISOLATION, POINTED = "Isolation", "Pointed"
-SIMILARITY, MOVEMENT = "Similarity", "Movement"
-BUILT_IN = (CLUSTER, STRETCH, ISOLATION, PRESSURE, SIMILARITY, POINTED, MOVEMENT)
+ISOLATION, SIMILARITY, MOVEMENT = "Isolation", "Similarity", "Movement"
+BUILT_IN = (CLUSTER, STRETCH, ISOLATION, PRESSURE, SIMILARITY, MOVEMENT)
 NOTHING_SIMILAR = (
     "Select points: the colours then tell how similar all others are to them in the "
     "data, wherever they lie on the map."
-)
-NOTHING_POINTED = (
-    "Rest the mouse on a point: the colours then tell how similar all others are to it "
-    "in the data, and follow the mouse."
 )
 NOTHING_COMPARED = (
     "Compare two maps in the timeline: the colours then tell how far each point lies "
@@ -375,27 +370,7 @@ class _BySession(ABC):
         return None
 
 
-class _ByRank(_BySession):
-    """By the share of all points that are less similar to something."""
-
-    def limits_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
-        """Return those that leave the less similar half dark."""
-        return self._limits or (0.5, 1.0)
-
-    def extent_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
-        """Return all that a share can be."""
-        return 0.0, 1.0
-
-    @abstractmethod
-    def what(self) -> str:
-        """Return what the points are similar to."""
-
-    def title(self) -> str:
-        """Return what the numbers are."""
-        return f"Similarity to {self.what()}: share of all points that are less similar"
-
-
-class BySimilarity(_ByRank):
+class BySimilarity(_BySession):
     """By how similar each point is to the selected ones in the data."""
 
     nothing = NOTHING_SIMILAR
@@ -412,27 +387,17 @@ class BySimilarity(_ByRank):
             self._of, self._rows, self._found = of, rows, similarity(session)
         return self._found
 
-    def what(self) -> str:
-        """Return what the points are similar to."""
-        return "the selection"
+    def limits_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
+        """Return those that leave the less similar half dark."""
+        return self._limits or (0.5, 1.0)
 
+    def extent_of(self, values: NDArray[np.floating]) -> tuple[float, float]:
+        """Return all that a share can be."""
+        return 0.0, 1.0
 
-class ByPointed(_ByRank):
-    """By how similar each row is to the one that the mouse was on last."""
-
-    nothing = NOTHING_POINTED
-
-    def values(self) -> NDArray[np.floating] | None:
-        """Return the similarities; None before any point was pointed at."""
-        pointed = self._session.pointed
-        return None if pointed is None else pointed.similarity
-
-    def what(self) -> str:
-        """Return the name of that row."""
-        pointed, dataset = self._session.pointed, self._session.dataset
-        if pointed is None or dataset is None:
-            return "the point under the mouse"
-        return str(dataset.obs.index[pointed.row])
+    def title(self) -> str:
+        """Return what the numbers are."""
+        return "Similarity to the selection: share of all points that are less similar"
 
 
 class ByMovement(_BySession):
@@ -611,9 +576,6 @@ def coloring(
     if choice == SIMILARITY:
         assert session is not None
         return BySimilarity(session, limits)
-    if choice == POINTED:
-        assert session is not None
-        return ByPointed(session, limits)
     if choice == MOVEMENT:
         assert session is not None
         return ByMovement(session, limits)
