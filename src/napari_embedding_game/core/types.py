@@ -185,7 +185,7 @@ class Steer:
     forces: HandForces | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
     """One complete state of the game; the arrays are copies and stay as they are."""
 

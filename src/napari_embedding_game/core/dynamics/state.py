@@ -23,7 +23,7 @@ ANYWHERE = float(np.finfo(np.float32).max)
 """Largest coordinate of layouts, which set no limit to the map."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Problem:
     """What stays the same while the points are moved."""
 
@@ -39,7 +39,7 @@ class Problem:
     """What ``layout`` is of, where it is a map to go on from."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class State:
     """Where the points stand.
 

@@ -59,7 +59,7 @@ AXES = ((0,), (0, 2), (0, 2, 1))
 """Axes of the grid (rows, layers, columns) for maps of 1, 2 and 3 dimensions."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grid:
     """A grid and the kernel on it.
 

@@ -75,7 +75,7 @@ class _Energy(torch.autograd.Function):
         return scale[0] * ctx.y_gradient, scale[0] * ctx.z_gradient, None, None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Sums:
     """One evaluation of the attraction and of what stands for S."""
 
@@ -90,7 +90,7 @@ class Sums:
     """(L, d): where the landmarks climb."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RepulsionSources:
     """What pushes a point k, as a sum of v_x k(|y_k - x|) over x.
 

@@ -30,7 +30,7 @@ _LOGARITHM = 4
 """What an edge with a logarithm costs, in edges without."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LandmarkForces:
     """One evaluation of the attraction f and of the landmark sums of the kernel k."""
 

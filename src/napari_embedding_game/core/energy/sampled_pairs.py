@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SampledPairs:
     """Pairs of points that were drawn once.
 

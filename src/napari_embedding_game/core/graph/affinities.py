@@ -35,7 +35,7 @@ MEMBERSHIP_SHARE = np.float32(0.6)
 """Of the memberships in mixed weights."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Edges:
     """Symmetric weighted edges in compressed rows; each edge stands in both rows.
 

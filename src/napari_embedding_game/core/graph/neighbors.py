@@ -85,7 +85,7 @@ _BLAS = Lock()
 """Held while the number of BLAS's threads, which all of the process has, is changed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NeighborGraph:
     """The directed k-nearest-neighbour graph, each point's own self left out.
 

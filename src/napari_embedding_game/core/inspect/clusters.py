@@ -85,7 +85,7 @@ def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr
     return graph
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MergeTree:
     """All the cuts of L landmarks into 1 to ``n_leaves`` nested clusters.
 

@@ -37,7 +37,7 @@ MARGIN = 4.0
 """Of a grid beyond the points, on each side, in units of the map."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FrozenField:
     """A repulsive energy at each place of a map, in the method's unit.
 
