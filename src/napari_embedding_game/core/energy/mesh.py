@@ -22,11 +22,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from scipy import fft
 
-from napari_embedding_game.core.energy import mesh_loops
+from napari_embedding_game.core.elementary import cos, exp, log
+from napari_embedding_game.core.energy import fourier, mesh_loops
 from napari_embedding_game.core.energy.pair_functions import PairFunction
 from napari_embedding_game.core.threads import Loops
 
@@ -55,6 +54,7 @@ _NEAR = 16.0
 """Span below which the grid, small then, has float64."""
 _STEP = 16
 """Sides of the grid are whole multiples of it, so that they seldom change."""
+_LOG2 = 0.6931471805599453
 AXES = ((0,), (0, 2), (0, 2, 1))
 """Axes of the grid (rows, layers, columns) for maps of 1, 2 and 3 dimensions."""
 
@@ -94,38 +94,37 @@ def make_grid(
     spacing: float,
     sides: tuple[int, int, int],
     dtype: np.dtype[np.floating],
+    lifted: float | None = None,
 ) -> Grid:
-    """Return a grid with so many nodes along each axis for points to stand on."""
+    """Return a grid with so many nodes along each axis for points to stand on.
+
+    Of the kernel, or of its derivative at s + ``lifted``.
+    """
     rows, layers, columns = (1 if n == 1 else 2 * n for n in sides)
     shape = (
-        fft.next_fast_len(rows),
-        fft.next_fast_len(layers),
-        fft.next_fast_len(columns, real=True),
+        fourier.fast_length(rows),
+        fourier.fast_length(layers),
+        fourier.fast_length(columns),
     )
     steps = [np.minimum(np.arange(n), n - np.arange(n)) * spacing for n in shape]
-    squared = sum(step**2 for step in np.ix_(*steps))
-    transfer = fft.rfftn(kernel.value(torch.from_numpy(squared)).numpy()).real
-    waves = fft.fftfreq(shape[0]), fft.fftfreq(shape[1]), fft.rfftfreq(shape[2])
-    for spline in np.ix_(*(((2 + np.cos(2 * np.pi * q)) / 3) ** 2 for q in waves)):
+    values = sum(step * step for step in np.ix_(*steps))
+    mesh_loops.kernel_values(kernel, values.reshape(-1), lifted)
+    spectrum = fourier.forward(values)
+    transfer = spectrum[0].copy()
+    waves = (np.minimum(np.arange(n), n - np.arange(n)) / n for n in shape)
+    splines = [((2 + cos(2 * np.pi * wave)) / 3) ** 2 for wave in waves]
+    splines[2] = splines[2][: transfer.shape[2]]
+    for spline in np.ix_(*splines):
         transfer /= spline
-    near = fft.irfftn(transfer, s=shape)[:4, :4, :4]
+    even = np.stack([transfer, np.zeros_like(transfer)])
+    near = fourier.backward(even, shape[2])[:4, :4, :4]
     for often in np.ix_(*(np.minimum(np.arange(n) + 1, 2) for n in near.shape)):
         near = near * often
     return Grid(spacing, sides, shape, transfer.astype(dtype), near.astype(dtype))
 
 
-@dataclass(frozen=True)
-class _LiftedSlope(PairFunction):
-    """The derivative of a kernel at s + u."""
-
-    kernel: PairFunction
-    u: float
-
-    def value(self, s: Any) -> Any:
-        return self.kernel.slope(s + self.u)
-
-    def slope(self, s: Any) -> Any:
-        raise NotImplementedError
+def _log2(x: float) -> float:
+    return float(log(x)) / _LOG2
 
 
 def _span(y: NDArray[np.floating]) -> float:
@@ -171,7 +170,7 @@ class Mesh:
         units needs it, and up to four times as much for a wide one in space.
         """
         span, (fine, widest) = _span(y), WIDEST[y.shape[1]]
-        halvings = math.ceil(math.log2(FEWEST * SPACING / max(span, 1e-9)))
+        halvings = math.ceil(_log2(FEWEST * SPACING / max(span, 1e-9)))
         held = self._held
         is_narrow = halvings > 1
         halvings = max(0, halvings)
@@ -257,26 +256,20 @@ class Mesh:
 
     def _spectrum(
         self, grid: Grid, points: tuple[Any, Any, Any]
-    ) -> NDArray[np.complexfloating]:
+    ) -> NDArray[np.floating]:
         """Return the Fourier transform of the points on the grid."""
         mass = np.zeros(grid.shape, grid.dtype)
         work = _STEPS_OF_A_POINT * len(points[0])
         self._loops.run(mesh_loops, "spread", work, _n_bands(grid), *points, mass)
-        spectrum: NDArray[np.complexfloating] = fft.rfftn(
-            mass, workers=self._loops.n_threads, overwrite_x=True
-        )
-        return spectrum
+        return fourier.forward(mass, self._loops.n_threads)
 
     def _convolved(
-        self, spectrum: NDArray[np.complexfloating], grid: Grid
+        self, spectrum: NDArray[np.floating], grid: Grid
     ) -> NDArray[np.floating]:
-        potential: NDArray[np.floating] = fft.irfftn(
-            spectrum * grid.transfer,
-            s=grid.shape,
-            workers=self._loops.n_threads,
-            overwrite_x=True,
-        )
-        return potential
+        """Return the potential at the nodes that points may stand on."""
+        product = spectrum * grid.transfer
+        n_threads, rows = self._loops.n_threads, grid.sides[0]
+        return fourier.backward(product, grid.shape[2], n_threads, rows)
 
     def _lifted(self, u: float, like: Grid) -> Grid:
         """Return the grid of the kernel's derivative at s + u, kept while it serves."""
@@ -284,8 +277,7 @@ class Mesh:
         if self._lifted_for != key:
             self._lifted_for, self._lifted_grids = key, {}
         if u not in self._lifted_grids:
-            slope = _LiftedSlope(self._kernel, u)
-            self._lifted_grids[u] = make_grid(slope, *key)
+            self._lifted_grids[u] = make_grid(self._kernel, *key, lifted=u)
         return self._lifted_grids[u]
 
     def grid_for(
@@ -301,7 +293,8 @@ class Mesh:
         follows = max(min(usual, span / FEWEST), span / most, 1e-12)
         spacing = self._held or follows
         if spacing not in (SPACING, self._held):  # in steps, for the same reason
-            spacing = SPACING * 2 ** (math.ceil(8 * math.log2(spacing / SPACING)) / 8)
+            eighths = math.ceil(8 * _log2(spacing / SPACING))
+            spacing = SPACING * float(exp(eighths / 8 * _LOG2))
         if span < _NEAR:
             dtype = np.dtype(np.float64)
         sides = [mesh_loops.WIDTH + 1, 1, mesh_loops.WIDTH + 1]

@@ -20,12 +20,23 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
 from napari_embedding_game.core.energy.pair_loops import OPTIONS, PARALLEL_OPTIONS
 
 WIDTH = 4
 """Nodes that a point stands on along each axis."""
 BAND = 8
 """Rows in a band: at least ``WIDTH``."""
+
+
+@njit(**OPTIONS)
+def kernel_values(kernel, squared, lifted):
+    """Write the kernel in place of squared distances, or its slope at s + lifted."""
+    for i in range(squared.shape[0]):
+        if lifted is None:
+            squared[i] = pair_value(kernel, squared[i])
+        else:
+            squared[i] = pair_slope(kernel, squared[i] + lifted)
 
 
 @njit(**OPTIONS)

@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
 
-from napari_embedding_game.core.energy import mesh_loops, pair_loops
+from napari_embedding_game.core.energy import fourier, mesh_loops, pair_loops
 from napari_embedding_game.core.energy.mesh import AXES, Mesh
 from napari_embedding_game.core.energy.methods import Method
 from napari_embedding_game.core.energy.objective import own_sum, without_own
@@ -176,6 +175,6 @@ def _on_grid(
     mass = np.zeros(grid.shape)
     n_bands = -(-grid.sides[0] // mesh_loops.BAND)
     mesh_loops.spread_serial(n_bands, x, order, starts, mass)
-    potential = fft.irfftn(fft.rfftn(mass) * grid.transfer, s=grid.shape)
+    potential = fourier.backward(fourier.forward(mass) * grid.transfer, grid.shape[2])
     inside = tuple(slice(side) for side in grid.sides)
     return np.ascontiguousarray(potential[inside]), grid.spacing
