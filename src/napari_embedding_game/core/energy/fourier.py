@@ -110,14 +110,14 @@ def _butterfly(radix: int, x: list[_Complex], constant: Any) -> list[_Complex]:
     for j in half:
         found[0] = found[0] + both[j][0]
     for k in half:
-        level, turn = x[0], None
+        level, turns = x[0], []
         for j in half:
             angle = (j * k + radix // 2) % radix - radix // 2
             level = level + both[j][0].scaled(constant(2 * np.pi * angle / radix))
             part = 4 * angle - radix  # the sine, of what is a quarter less
             part = (part + 2 * radix) % (4 * radix) - 2 * radix
-            more = both[j][1].scaled(constant(np.pi * part / (2 * radix)))
-            turn = more if turn is None else turn + more
+            turns.append(both[j][1].scaled(constant(np.pi * part / (2 * radix))))
+        turn = turns[0] if radix == 3 else turns[0] + turns[1]
         found[k], found[radix - k] = level + turn, level - turn
     return [found[k] for k in range(radix)]
 

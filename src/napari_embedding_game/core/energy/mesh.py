@@ -107,7 +107,8 @@ def make_grid(
         fourier.fast_length(columns),
     )
     steps = [np.minimum(np.arange(n), n - np.arange(n)) * spacing for n in shape]
-    values = sum(step * step for step in np.ix_(*steps))
+    down, deep, across = (step * step for step in np.ix_(*steps))
+    values = down + deep + across
     mesh_loops.kernel_values(kernel, values.reshape(-1), lifted)
     spectrum = fourier.forward(values)
     transfer = spectrum[0].copy()
