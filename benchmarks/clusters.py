@@ -27,7 +27,7 @@ from napari_embedding_game.core.inspect.clusters import (
     leiden_clusters,
     merge_tree,
 )
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 from shared import Input, arguments, finish, load, median, report, timed
 
 N_CLUSTERS = {"pbmc": (6, 8, 10), "covid": (6, 8, 10), "digits": (8, 10, 12)}
@@ -84,7 +84,7 @@ def agreement(data: Input, n_seeds: int) -> list[dict[str, Any]]:
     trees, graphs, labels = [], [], []
     for seed in range(n_seeds):
         layout = start_layout(weighted, data.X, 2, "spectral", seed)
-        last = finish(weighted, layout, GameSettings(), seed, diagnose=False)
+        last = finish(weighted, layout, Settings(), seed, diagnose=False)
         n_landmarks = len(last.landmarks)
         graph = landmark_graph(weighted, last.labels, n_landmarks)
         sizes = np.bincount(last.labels, minlength=n_landmarks)

@@ -52,7 +52,7 @@ from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.inspect.stretch import stretch
 from napari_embedding_game.core.new_rows import placement_loops
-from napari_embedding_game.core.types import UNLIKE
+from napari_embedding_game.core.snapshot import UNLIKE
 from shared import Input, arguments, load, load_all, report
 
 INPUTS = (
@@ -118,7 +118,7 @@ def singularity(model: EmbeddingGame, embedding: np.ndarray) -> np.ndarray:
         row = model.affinity_matrix_[[i]]
         pulls = _hessian(point - y[row.indices], 2.0, row.data, "pull")
         pushes = _hessian(np.delete(point - y, i, axis=0), -2.0, 2.0, "push")
-        found[i] = -np.linalg.eigvalsh(pulls + model.repulsion_ * pushes)[0]
+        found[i] = -np.linalg.eigvalsh(pulls + model.repulsion_ / len(y) * pushes)[0]
     return found
 
 

@@ -60,7 +60,7 @@ class StandIn:
 
 def synthetic(n_points: int) -> tuple[Any, Any]:
     """Return a snapshot of Gaussian groups, and a dataset of as many rows."""
-    from napari_embedding_game.core.types import Snapshot
+    from napari_embedding_game.core.snapshot import Snapshot
     from napari_embedding_game.data.dataset import Dataset
 
     rng = np.random.default_rng(0)

@@ -75,7 +75,7 @@ def row(
         if approximation not in member.approximations:
             found[f"{approximation}, ns"] = found[f"pressure, {approximation}"] = ""
             continue
-        repulsion = member.lambda_scale(edges) * member.strength
+        repulsion = member.lambda_scale(edges) * member.repulsion
         objective = make_objective(
             approximation, forces, repulsion, N_LANDMARKS, 0, member.aggregate
         )

@@ -27,7 +27,8 @@ import numpy as np
 
 from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot
 
 QUICK_ROWS = 3_000
 GROWN_ROWS, GROWN_BETWEEN = 150_000, 15
@@ -200,7 +201,7 @@ def load_all(names: Iterable[str], args: argparse.Namespace) -> Iterator[Input]:
 def finish(
     edges: Edges,
     layout: np.ndarray,
-    settings: GameSettings | None = None,
+    settings: Settings | None = None,
     seed: int = 0,
     **options: Any,
 ) -> Snapshot:

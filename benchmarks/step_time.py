@@ -24,8 +24,8 @@ from scipy import fft
 
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.state import Problem
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.threads import one_torch_thread
-from napari_embedding_game.core.types import GameSettings
 from pair_loops import problem
 from shared import QUICK_ROWS, arguments, report
 
@@ -85,7 +85,7 @@ def row(n_points: int, approximation: str, rounds: int) -> dict[str, Any]:
     """Return the figures of one size."""
     edges, y = problem(n_points)
     method = "tsne" if approximation == "mesh" else "game"
-    settings = GameSettings(method=method, max_iter=1_000_000)
+    settings = Settings(method=method, max_iter=1_000_000)
     game = Game(
         Problem(edges=edges, layout=y.numpy(), device=torch.device("cpu"), n_jobs=1)
     )

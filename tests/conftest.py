@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.inspect.clusters import merge_tree
-from napari_embedding_game.core.types import Snapshot, Steer, undefined
+from napari_embedding_game.core.snapshot import Snapshot, Steer, undefined
 from napari_embedding_game.data import joined, loading
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging

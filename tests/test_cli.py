@@ -78,7 +78,7 @@ def test_fit_tells_why_umap_has_no_landmarks(table, out):
 
 
 def test_fit_writes_the_map(table, out):
-    result = run("fit", table, "--out", out, "--strength", 120, *FEW)
+    result = run("fit", table, "--out", out, "--repulsion", 120, *FEW)
     assert result.exit_code == 0, result.output
     assert "60 points of cells.csv" in result.stdout
     assert "iteration 5 of 5" in result.stdout
@@ -87,7 +87,7 @@ def test_fit_writes_the_map(table, out):
     assert np.isfinite(adata.obsm["X_embedding_game"]).all()
     assert adata.obs["type"].tolist() == ["B"] * 30 + ["T"] * 30
     parameters = adata.uns["embedding_game"]["parameters"]
-    assert parameters["repulsion"] == 2.0  # 120 / 60
+    assert parameters["repulsion"] == 120.0
     assert parameters["n_neighbors"] == 5
     assert parameters["n_landmarks"] == 10
     assert parameters["random_state"] == 0
@@ -385,11 +385,9 @@ def test_missing_and_unknown_files(tmp_path, out):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--strength", "0"],
-        ["--strength", "-3"],
-        ["--strength", "nan"],
+        ["--repulsion", "0"],
         ["--repulsion", "-1"],
-        ["--strength", "3", "--repulsion", "1"],
+        ["--repulsion", "nan"],
         ["--metric", "no-such-distance"],
         ["--device", "no-such-device"],
         ["--learning-rate", "-1"],
@@ -554,7 +552,7 @@ def test_help_shows_what_a_person_needs():
     shown = run("--help").stdout
     assert "fit" in shown
     assert "warm-up" not in shown
-    assert "--strength" in run("fit", "--help").stdout
+    assert "--repulsion" in run("fit", "--help").stdout
 
 
 def test_version():
@@ -624,7 +622,7 @@ def session_file(table, tmp_path):
     for frame in run.frames():
         session.receive(run, frame)
         if frame.snapshot and 0 < frame.snapshot.iteration < 40:
-            session.settings.strength = 150.0
+            session.settings.repulsion = 150.0
         if frame.snapshot and frame.snapshot.finished:
             session.stop()
     session.clusters.rename(session.clusters.clusters[0].id, "B cells")
@@ -667,7 +665,7 @@ def test_replay_gives_the_same_map(session_file, out):
     )
     assert "B cells" in adata.obs["embedding_game_cluster"].cat.categories
     parameters = adata.uns["embedding_game"]["parameters"]
-    assert parameters["repulsion"] == 150.0 / adata.n_obs
+    assert parameters["repulsion"] == 150.0
 
 
 def test_replay_tells_a_program_what_it_found(session_file):

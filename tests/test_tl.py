@@ -163,13 +163,13 @@ def test_it_is_an_attribute_of_the_package_and_loads_nothing_heavy():
 
 
 def test_steering_is_passed_on_and_noted(cells):
-    steering = [(10, {"repulsion": 4.0})]
+    steering = [(10, {"repulsion": 600.0})]
     tl.embedding_game(cells, use_rep="X_pca", steering=steering, stop_at=25, **QUICK)
     model = EmbeddingGame(random_state=0, **QUICK)
     model.fit(cells.obsm["X_pca"], steering=steering, stop_at=25)
     assert same(cells, model)
     noted = cells.uns[KEY]["parameters"]
-    assert json.loads(noted["steering"]) == [[10, {"repulsion": 4.0}]]
+    assert json.loads(noted["steering"]) == [[10, {"repulsion": 600.0}]]
     assert noted["stop_at"] == 25
 
 

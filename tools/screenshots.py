@@ -521,7 +521,7 @@ def space(person: Person, shoot: Callable[[str], None], folder: Path) -> None:
     person.rest(0.5)
     shoot("in_space")
     former = person.session.timeline.marks[-1].number
-    person.dock.game.strength.value /= 3
+    person.dock.game.repulsion.value /= 3
     person.wait(lambda: person.session.state == "running", "the game to go on")
     person.wait(lambda: person.session.state == "finished", "the end")
     strip = person.dock.run.timeline

@@ -20,21 +20,18 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from napari_embedding_game.cli_reproduce import EXIT_INTERRUPTED, reproduce
-from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
+from napari_embedding_game.core.energy.methods import APPROXIMATIONS, OPTIMIZERS
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.graph.row_affinities import affinity_names
 from napari_embedding_game.core.graph.starts import start_names
-from napari_embedding_game.core.names import (
-    APPROXIMATIONS,
-    SCHEDULES,
-)
+from napari_embedding_game.core.settings import SCHEDULES
 from napari_embedding_game.data.errors import DataError, OptionError, shortened
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from napari_embedding_game.core.estimator import EmbeddingGame
-    from napari_embedding_game.core.types import Snapshot
+    from napari_embedding_game.core.snapshot import Snapshot
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.data.export.result import EmbeddingResult
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
@@ -254,15 +251,12 @@ def fit(
     perplexity: Annotated[
         float, typer.Option(help="Neighbours that count, for entropic attraction.")
     ] = 30.0,
-    strength: Annotated[
+    repulsion: Annotated[
         float | None,
         typer.Option(
             help="Repulsion as lambda x N, or as a factor where the method has no "
             "lambda; more spreads the map. [the method's own; game: 300]"
         ),
-    ] = None,
-    repulsion: Annotated[
-        float | None, typer.Option(help="The paper's lambda, instead of --strength.")
     ] = None,
     n_landmarks: Annotated[
         int, typer.Option(min=1, help="Landmarks, the cores of clusters.")
@@ -320,7 +314,6 @@ def fit(
 ) -> None:
     """Compute the map of a file without a window, and write it to OUT."""
     with _plain_errors(as_json):
-        _check_strength(strength, repulsion)
         reading = {
             "missing": missing.value,
             "duplicates": duplicates.value,
@@ -343,14 +336,10 @@ def fit(
             lazy = None if recipe else _lazy_rows(source, space)
             n_there = _n_cells(source, space) if lazy is None else lazy.shape[0]
             n_rows = min(reference, n_there)
-        from napari_embedding_game.core.energy.methods import n_searched, per_point
-        from napari_embedding_game.core.energy.valid_combinations import choose
+        from napari_embedding_game.core.settings import choose, n_searched
 
         how = None if approximation == "auto" else approximation.value
         chosen, _ = choose(method, how, optimizer.value)
-        if strength is not None:
-            has_lambda = chosen.lambda_scale is per_point
-            repulsion = strength / (n_rows if has_lambda else 1)
         from napari_embedding_game.core.estimator import EmbeddingGame
         from napari_embedding_game.core.graph.neighbors import check_rows
 
@@ -362,7 +351,7 @@ def fit(
             n_components,
             n_neighbors=n_neighbors,
             n_landmarks=n_landmarks,
-            repulsion="auto" if repulsion is None else repulsion,
+            repulsion=repulsion,
             affinity=affinity.value,
             schedule=schedule.value,
             max_iter=max_iter,
@@ -553,13 +542,6 @@ def _check_out(source: Path, out: Path, force: bool) -> None:
     check_output(source if source.exists() else None, out)
     if out.exists() and not force:
         raise DataError(f"{out} exists: choose another name, or add --force.")
-
-
-def _check_strength(strength: float | None, repulsion: float | None) -> None:
-    if strength is not None and repulsion is not None:
-        raise DataError("--strength and --repulsion say the same twice: give one.")
-    if strength is not None and not 0 < strength < float("inf"):
-        raise DataError(f"--strength has to be greater than 0, not {strength:g}.")
 
 
 def _play(
@@ -949,7 +931,7 @@ def warm_up() -> None:
 
 def _every_kind_of_run() -> Iterator[dict[str, Any]]:
     from napari_embedding_game.core.energy.methods import METHODS
-    from napari_embedding_game.core.energy.valid_combinations import optimizers
+    from napari_embedding_game.core.settings import optimizers
 
     for n_components in (2, 3):
         for affinity in ("uniform", "mixed"):

@@ -66,7 +66,7 @@ def embedding_game(
         As in scanpy, the map is the same each time on one machine, with the same
         versions of the libraries, unless None is given.
     steering : sequence of (iteration, dict of parameters), optional
-        What changes on the way, such as ``[(120, {"repulsion": 0.4})]``: see
+        What changes on the way, such as ``[(120, {"repulsion": 700})]``: see
         :meth:`~napari_embedding_game.EmbeddingGame.fit`.
     stop_at : int, optional
         Iteration after which the run ends though its schedule has not.
@@ -404,7 +404,7 @@ def stability(
     """
     import numpy as np
 
-    from napari_embedding_game.core.arguments import whole
+    from napari_embedding_game.core.errors import whole
     from napari_embedding_game.core.estimator import EmbeddingGame
     from napari_embedding_game.core.inspect.stability import Stability, neighbors_kept
     from napari_embedding_game.data.columns import KEY

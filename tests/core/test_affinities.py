@@ -5,7 +5,6 @@ import pytest
 import torch
 from scipy import sparse
 
-from napari_embedding_game.core.energy.methods import n_searched
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, directed, edges
 from napari_embedding_game.core.graph.affinity_kernels import (
@@ -14,6 +13,7 @@ from napari_embedding_game.core.graph.affinity_kernels import (
 )
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.row_affinities import affinity_names
+from napari_embedding_game.core.settings import n_searched
 
 N, K = 150, 9
 

@@ -13,7 +13,7 @@ from napari_embedding_game.core.dynamics.alarms import (
 )
 from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.errors import DivergenceError
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 
 HEAP = np.zeros((50, 2))
 WIDE = np.random.default_rng(0).uniform(0, 30, (4000, 2))
@@ -21,7 +21,7 @@ WIDE = np.random.default_rng(0).uniform(0, 30, (4000, 2))
 
 def play_digits(digits_start, **settings):
     edges, layout = digits_start
-    for snapshot in play(edges, layout, GameSettings(**settings), n_jobs=1):
+    for snapshot in play(edges, layout, Settings(**settings), n_jobs=1):
         last = snapshot
     return last
 
@@ -42,7 +42,7 @@ def test_a_good_map_needs_no_remedy(digits_start, approximation):
         ({"learning_rate": 5.0}, "collapsed", "set the points' learning rate"),
         ({"learning_rate": 1e-3}, "too slow", "set the points' learning rate"),
         ({"n_landmarks": 3}, "collapsed", "set the number of landmarks"),
-        ({"strength": 0.01}, "collapsed", "set the repulsion (lambda x N)"),
+        ({"repulsion": 0.01}, "collapsed", "set the repulsion (lambda x N)"),
         (
             {"approximation": "sampled_landmarks", "n_landmarks": 20},
             "collapsed",
@@ -74,17 +74,17 @@ def test_points_that_are_a_little_slow_are_not_told(digits_start):
 
 def test_landmarks_that_push_nothing_may_lie_anywhere():
     away = WIDE[:50] + 90
-    assert alarm(WIDE, GameSettings(), away)
-    assert not alarm(WIDE, GameSettings())
-    assert not alarm(WIDE, GameSettings(approximation="mesh"), away)
-    assert not alarm(WIDE, GameSettings(), WIDE[:2000])
+    assert alarm(WIDE, Settings(), away)
+    assert not alarm(WIDE, Settings())
+    assert not alarm(WIDE, Settings(approximation="mesh"), away)
+    assert not alarm(WIDE, Settings(), WIDE[:2000])
 
 
 def test_where_nothing_was_changed_the_repulsion_or_the_landmarks_are_raised():
-    heap = alarm(HEAP, GameSettings())
+    heap = alarm(HEAP, Settings())
     assert "raise the repulsion" in heap.sentence
-    assert heap.remedy == {"strength": 900.0}
-    far = alarm(WIDE, GameSettings(), WIDE[:200] + 90)
+    assert heap.remedy == {"repulsion": 900.0}
+    far = alarm(WIDE, Settings(), WIDE[:200] + 90)
     assert "raise the number of landmarks" in far.sentence
     assert far.remedy == {"n_landmarks": 800}
 
@@ -92,15 +92,15 @@ def test_where_nothing_was_changed_the_repulsion_or_the_landmarks_are_raised():
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"strength": 1.0}, {"strength"}),
-        ({"n_landmarks": 900, "approximation": "mesh"}, {"strength"}),
+        ({"repulsion": 1.0}, {"repulsion"}),
+        ({"n_landmarks": 900, "approximation": "mesh"}, {"repulsion"}),
         ({"n_landmarks": 900, "learning_rate": 0.4}, {"learning_rate"}),
         ({"optimizer": "lbfgs", "method": "ee"}, {"optimizer"}),
         ({"schedule": "paper", "learning_rate": 2.0}, {"learning_rate"}),
     ],
 )
 def test_only_what_was_changed_for_the_worse_goes_back(changed, named):
-    assert set(alarm(HEAP, GameSettings(**changed)).remedy) == named
+    assert set(alarm(HEAP, Settings(**changed)).remedy) == named
 
 
 def test_points_that_ran_away_are_told(digits_start):
@@ -108,7 +108,7 @@ def test_points_that_ran_away_are_told(digits_start):
     assert not far_alarm(square)
     far = far_alarm(1e6 * square)
     assert "run far apart" in far.sentence
-    assert set(far.remedy) == {"learning_rate", "landmark_learning_rate", "strength"}
+    assert set(far.remedy) == {"learning_rate", "landmark_learning_rate", "repulsion"}
     with pytest.raises(DivergenceError, match="run off the map") as told:
         play_digits(digits_start, learning_rate=1e8, max_iter=20)
     mended = {"learning_rate": 1e8, **told.value.remedy}
@@ -117,7 +117,7 @@ def test_points_that_ran_away_are_told(digits_start):
 
 def test_no_alarm_before_the_repulsion_has_grown(digits_start):
     edges, layout = digits_start
-    settings = GameSettings(landmark_learning_rate=0.01)
+    settings = Settings(landmark_learning_rate=0.01)
     for snapshot in play(edges, layout, settings, n_jobs=1):
         if snapshot.iteration < 250:
             assert snapshot.warning == ""

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.dynamics import driver
 from napari_embedding_game.core.dynamics.driver import FITTING, play
 from napari_embedding_game.core.dynamics.state import Layouts, State
-from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 
 N_STEPS = 5
 
@@ -38,7 +38,7 @@ def drifting(make_problem, monkeypatch):
             states, way_back="stand still", shows_every_step=shows_every_step
         )
         monkeypatch.setattr(driver, "make_dynamic", lambda *_: layouts)
-        settings = GameSettings(method="pca", n_landmarks=4)
+        settings = Settings(method="pca", n_landmarks=4)
         options = {"frame_iterations": frame_iterations, "diagnose": diagnose}
         return play(problem.edges, layout, settings, n_jobs=1, **options)
 
@@ -77,7 +77,7 @@ def test_layouts_with_strides_are_seen_each(drifting):
 def test_layouts_are_not_steered(drifting):
     playing = drifting()
     next(playing)
-    sent = GameSettings(method="pca", n_landmarks=7)
+    sent = Settings(method="pca", n_landmarks=7)
     assert playing.send(sent).iteration == 1
     *_, last = playing
     assert last.iteration == N_STEPS + FITTING
@@ -102,10 +102,10 @@ def test_without_diagnosis_only_the_last_energy_is_told(drifting):
 def test_all_pairs_of_too_many_points_are_refused(make_problem, monkeypatch, method):
     problem = make_problem(60, 2, 3, "fuzzy")
     start = problem.y.numpy()
-    settings = GameSettings(method=method, approximation="exact", max_iter=2)
+    settings = Settings(method=method, approximation="exact", max_iter=2)
     for _ in play(problem.edges, start, settings):
         pass
-    monkeypatch.setattr(valid_combinations, "MOST_EXACT", 59)
+    monkeypatch.setattr(choices, "MOST_EXACT", 59)
     way = "landmarks" if method == "game" else "another method"
     with pytest.raises(InputError, match=rf"too long for 60 .*choose .*{way}"):
         next(play(problem.edges, start, settings))
@@ -146,7 +146,7 @@ def test_the_processor_goes_on_where_a_gpu_has_too_little_memory(
     monkeypatch.setattr(driver, "make_dynamic", on_a_small_gpu)
     problem = make_problem(40, 2, 4)
     layout = problem.y.numpy()
-    settings = GameSettings(n_landmarks=40, max_iter=20)
+    settings = Settings(n_landmarks=40, max_iter=20)
     playing = play(
         problem.edges, layout, settings, n_jobs=1, frame_iterations=1, diagnose=False
     )

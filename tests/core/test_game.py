@@ -10,16 +10,13 @@ from napari_embedding_game.core.dynamics import game as game_module
 from napari_embedding_game.core.dynamics.driver import play, resolve_device
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.state import Problem
+from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.names import APPROXIMATIONS
-from napari_embedding_game.core.types import (
-    GameSettings,
-    HandForces,
-    LandmarkEdit,
-)
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import HandForces, LandmarkEdit
 
-SHORT = GameSettings(strength=300.0, max_iter=60, n_landmarks=20)
+SHORT = Settings(repulsion=300.0, max_iter=60, n_landmarks=20)
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +27,7 @@ def patient_frames(monkeypatch):
 
 def steered(settings, **changes):
     values = {name: getattr(settings, name) for name in settings.__slots__}
-    return GameSettings(**{**values, **changes})
+    return Settings(**{**values, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +111,7 @@ def test_in_every_dimension_the_energy_shown_is_eq_3(make_problem, d, schedule):
         assert snapshot.landmarks.shape == (20, d)
         y = torch.tensor(snapshot.embedding, dtype=torch.float64)
         z = torch.tensor(snapshot.landmarks, dtype=torch.float64)
-        wanted = problem.twin.game(y, z, SHORT.strength / 150)
+        wanted = problem.twin.game(y, z, SHORT.repulsion / 150)
         assert snapshot.energy == pytest.approx(float(wanted), rel=1e-5)
 
 
@@ -142,13 +139,13 @@ def test_whoever_asks_for_the_energy_leaves_the_game_as_it_is(problem, approxima
 @pytest.mark.parametrize(
     "change",
     [
-        lambda game, settings: game.steps(steered(settings, strength=50.0)),
+        lambda game, settings: game.steps(steered(settings, repulsion=50.0)),
         lambda game, settings: game.steps(steered(settings, n_landmarks=7)),
         lambda game, settings: game.take_forces(
             HandForces(edits=(LandmarkEdit(removed=(1, 2), added=((9.0, 9.0),)),))
         ),
     ],
-    ids=["strength", "landmarks", "edit"],
+    ids=["repulsion", "landmarks", "edit"],
 )
 def test_the_energy_is_told_anew_after_a_hand_or_a_setting(problem, change):
     game, settings = game_under(problem)
@@ -156,8 +153,8 @@ def test_the_energy_is_told_anew_after_a_hand_or_a_setting(problem, change):
     before = game.energy()
     change(game, settings)
     y, z = (each.detach().double() for each in (game._y, game._z))
-    strength = game.objective.repulsion
-    assert game.energy() == pytest.approx(float(problem.twin.game(y, z, strength)))
+    repulsion = game.objective.repulsion
+    assert game.energy() == pytest.approx(float(problem.twin.game(y, z, repulsion)))
     assert game.energy() != pytest.approx(before)
 
 
@@ -219,7 +216,7 @@ def step_length(before, after):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"strength": 30.0},
+        {"repulsion": 30.0},
         {"learning_rate": 0.05},
         {"landmark_learning_rate": 5.0},
         {"approximation": "sampled_edges"},
@@ -299,7 +296,7 @@ def test_samples_are_drawn_anew_only_for_another_method_or_number(problem, monke
     settings = steered(SHORT, approximation="sampled_edges")
     game = game_of(problem, settings)
     next(game)
-    game.send(steered(settings, strength=3.0))
+    game.send(steered(settings, repulsion=3.0))
     game.send(steered(settings, learning_rate=0.1))
     assert len(drawn) == 1
     game.send(steered(settings, n_landmarks=5))
@@ -312,7 +309,7 @@ def test_steering_late_gives_time_to_react(problem):
     for _ in range(6):
         late = next(game)
     assert (late.iteration, late.n_iter) == (50, 60)
-    steer = game.send(steered(SHORT, strength=600.0))
+    steer = game.send(steered(SHORT, repulsion=600.0))
     assert (steer.iteration, steer.n_iter) == (60, 80)  # back to 30 of 60 first
     assert last_of(game).iteration == 80
 
@@ -321,14 +318,14 @@ def test_steering_early_does_not_shorten_the_game(problem):
     game = game_of(problem)
     next(game)
     next(game)
-    assert game.send(steered(SHORT, strength=600.0)).n_iter == 60
+    assert game.send(steered(SHORT, repulsion=600.0)).n_iter == 60
 
 
 def test_a_finished_game_plays_on_when_it_is_steered_and_finishes_again(problem):
     game = game_of(problem)
     while not (snapshot := next(game)).finished:
         pass
-    on = game.send(steered(SHORT, strength=1000.0))
+    on = game.send(steered(SHORT, repulsion=1000.0))
     assert not on.finished
     assert (on.iteration, on.n_iter) == (70, 90)
     while not (snapshot := next(game)).finished:
@@ -373,10 +370,10 @@ def test_the_share_of_pressured_points(problem):
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        ("strength", math.nan),
-        ("strength", math.inf),
-        ("strength", 0.0),
-        ("strength", -1.0),
+        ("repulsion", math.nan),
+        ("repulsion", math.inf),
+        ("repulsion", 0.0),
+        ("repulsion", -1.0),
         ("n_landmarks", 0),
         ("n_landmarks", math.nan),
         ("n_landmarks", math.inf),

@@ -8,8 +8,9 @@ from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.inspect.grid_error import grid_error, grid_error_of
 from napari_embedding_game.core.inspect.map_quality import COARSE
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot, undefined
 from napari_embedding_game.core.threads import Loops
-from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
 
 
 def cloud(spread, d=2, n=300):
@@ -48,9 +49,9 @@ def test_a_wide_map_in_space_is_told_to_be_coarse():
 
 def test_it_is_asked_of_maps_by_a_grid_only():
     shown = map_of(cloud(6))
-    assert grid_error_of(shown, GameSettings(method="tsne")) < COARSE
-    assert np.isnan(grid_error_of(shown, GameSettings(method="game")))
-    unplayed = GameSettings(method="umap", approximation="mesh")
+    assert grid_error_of(shown, Settings(method="tsne")) < COARSE
+    assert np.isnan(grid_error_of(shown, Settings(method="game")))
+    unplayed = Settings(method="umap", approximation="mesh")
     assert np.isnan(grid_error_of(shown, unplayed))
 
 

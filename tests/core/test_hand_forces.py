@@ -11,17 +11,15 @@ from napari_embedding_game.core.dynamics.hand_forces import (
     AppliedForces,
     radius,
 )
-from napari_embedding_game.core.energy.methods import resolve
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import (
+from napari_embedding_game.core.settings import Settings, resolve
+from napari_embedding_game.core.snapshot import (
     NO_FORCES,
-    GameSettings,
     HandForces,
     Hold,
     LandmarkEdit,
     LandmarkHold,
     Spring,
-    StartSettings,
     Steer,
 )
 
@@ -104,8 +102,8 @@ GROUP = np.repeat(np.arange(4), 60)
 
 
 def played(n_components=2, frame=50, **changes):
-    game = GameSettings(**changes)
-    start = StartSettings(n_components=n_components, n_neighbors=20)
+    game = Settings(**changes)
+    start = Settings(n_components=n_components, n_neighbors=20)
     start = resolve(start, game.method)
     edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
     playing = pipeline.begin(edges, layout, start, game, frame_iterations=frame)
@@ -152,7 +150,7 @@ def test_held_points_stay_to_the_bit_while_the_others_play_on(n_components):
     rows = np.arange(0, 240, 7)
     hold = Hold(rows=rows, places=before.embedding[rows])
     forces = HandForces(holds=(hold,))
-    stronger = GameSettings(strength=2000.0)
+    stronger = Settings(repulsion=2000.0)
     after = to_the_end(playing, Steer(game=stronger, forces=forces))
     assert np.array_equal(after.embedding[rows], before.embedding[rows])
     others = np.setdiff1d(np.arange(240), rows)
@@ -176,7 +174,7 @@ def test_a_dragged_landmark_stays_and_points_give_way():
         return np.sort(np.linalg.norm(snapshot.embedding - place, axis=1))[:8].mean()
 
     assert room(after) > 1.5 * room(alone)
-    fewer = GameSettings(n_landmarks=3)
+    fewer = Settings(n_landmarks=3)
     assert np.isfinite(to_the_end(playing, Steer(game=fewer)).landmarks).all()
     playing.close()
     other.close()
@@ -194,7 +192,7 @@ def test_after_an_edit_of_landmarks_nothing_jumps(edit, n):
     steps = []
     for forces in (NO_FORCES, HandForces(edits=(edit,))):
         playing, before = played(frame=1, n_landmarks=30)
-        game = GameSettings(n_landmarks=n if forces else 30)
+        game = Settings(n_landmarks=n if forces else 30)
         after = playing.send(Steer(game=game, forces=forces))
         steps.append(np.abs(after.embedding - before.embedding).max())
         playing.close()
@@ -214,8 +212,8 @@ def test_the_last_landmark_cannot_be_taken_away():
 
 @pytest.mark.parametrize("changes", [{"method": "pca"}, {"optimizer": "lbfgs"}])
 def test_what_is_no_game_refuses_a_hand(changes):
-    settings = GameSettings(**({"method": "ee"} | changes), max_iter=3)
-    start = resolve(StartSettings(n_neighbors=5), settings.method)
+    settings = Settings(**({"method": "ee"} | changes), max_iter=3)
+    start = resolve(Settings(n_neighbors=5), settings.method)
     edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
     playing = pipeline.begin(edges, layout, start, settings)
     next(playing)

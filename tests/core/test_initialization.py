@@ -19,7 +19,7 @@ from napari_embedding_game.core.graph.initialization import (
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.power_loops import components
 from napari_embedding_game.core.graph.starts import start_names
-from napari_embedding_game.core.types import StartSettings
+from napari_embedding_game.core.settings import Settings
 
 
 def blobs(sizes, distance, n_dims=4, seed=0):
@@ -220,7 +220,7 @@ def test_a_classical_start_has_the_neighbours_that_were_asked_for(
 
     monkeypatch.setattr(initialization, "classical_layout", layout)
     X = np.random.default_rng(0).normal(size=(60, 20)).astype(np.float32)
-    start = StartSettings(affinity=affinity, n_neighbors=12, init="isomap")
+    start = Settings(affinity=affinity, n_neighbors=12, init="isomap")
     pipeline.place(pipeline.neighbors(X, start), X, start)
     assert asked == [("isomap", 12)]
 

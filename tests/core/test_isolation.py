@@ -4,7 +4,8 @@ from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.isolation import isolation
-from napari_embedding_game.core.types import UNLIKE, GameSettings, StartSettings
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import UNLIKE
 
 
 def isolation_of(X, k=10):
@@ -65,8 +66,8 @@ def test_a_fit_keeps_it():
 def test_a_run_works_it_out_once_and_every_snapshot_has_it():
     X = np.random.default_rng(2).normal(size=(80, 5)).astype(np.float32)
     X[0] += 30.0
-    start = StartSettings(n_neighbors=40, init="pca", affinity="uniform")
-    settings = GameSettings(n_landmarks=10, max_iter=4)
+    start = Settings(n_neighbors=40, init="pca", affinity="uniform")
+    settings = Settings(n_landmarks=10, max_iter=4)
     graph = pipeline.neighbors(X, start)
     game = pipeline.begin(*pipeline.place(graph, X, start), start, settings)
     shots = list(game)

@@ -9,7 +9,7 @@ from napari_embedding_game.core.dynamics.memory_order import inverse, memory_ord
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def played():
     layout = start_layout(weighted, X)
 
     def last(**changes):
-        settings = GameSettings(max_iter=5, n_landmarks=20, **changes)
+        settings = Settings(max_iter=5, n_landmarks=20, **changes)
         return list(play(weighted, layout, settings))[-1]
 
     return last

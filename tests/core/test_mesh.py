@@ -23,8 +23,8 @@ from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.energy.torch_mesh import TorchMesh
 from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.threads import Loops, numba_threads
-from napari_embedding_game.core.types import GameSettings
 
 N = 500
 OFFERED = sorted({m.kernel for m in METHODS.values() if "mesh" in m.approximations})
@@ -231,7 +231,7 @@ def test_the_energy_is_that_of_all_pairs(make_problem, name):
     functions = member.attraction, member.kernel
     problem = make_problem(200, 2, 9, member.affinity, np.float64, profiles=functions)
     forces = CompiledForces(problem.edges, 1, *functions)
-    repulsion = member.lambda_scale(problem.edges) * member.strength
+    repulsion = member.lambda_scale(problem.edges) * member.repulsion
     found, wanted = (
         make_objective(way, forces, repulsion, 9, 0, member.aggregate).evaluate(
             problem.y, problem.z, True
@@ -260,7 +260,7 @@ def test_pressure_is_that_of_all_pairs(make_problem, name, d, most):
     functions = member.attraction, member.kernel
     problem = make_problem(600, d, 9, member.affinity, np.float32, profiles=functions)
     forces = CompiledForces(problem.edges, 1, *functions)
-    repulsion = member.lambda_scale(problem.edges) * member.strength
+    repulsion = member.lambda_scale(problem.edges) * member.repulsion
     found, wanted = (
         pressure(Objective(sums, repulsion, member.aggregate), problem.y, problem.z)
         for sums in (MeshSum(forces, most), AllPairs(forces))
@@ -288,7 +288,7 @@ def test_a_game_on_the_grid_ends_where_one_over_all_pairs_does(
     start = np.column_stack([layout, layout[:, :1] ** 2])[:, :d]
     energies = []
     for approximation in ("mesh", "exact"):
-        settings = GameSettings(
+        settings = Settings(
             method="tsne",
             approximation=approximation,
             learning_rate=1.0,

@@ -9,14 +9,13 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
+from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.energy import valid_combinations
 from napari_embedding_game.core.energy.methods import (
+    APPROXIMATIONS,
     METHODS,
     Method,
     per_point,
-    resolve,
-    strength_of,
 )
 from napari_embedding_game.core.energy.objective import (
     AllPairs,
@@ -37,16 +36,17 @@ from napari_embedding_game.core.energy.pair_sums import (
     make_forces,
 )
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.energy.valid_combinations import (
-    NO_BOUND,
-    choose,
-    settled,
-)
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.names import APPROXIMATIONS
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.settings import (
+    NO_BOUND,
+    Settings,
+    choose,
+    repulsion_of,
+    resolve,
+    settled,
+)
 
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-10}
 CPU = torch.device("cpu")
@@ -80,7 +80,7 @@ def problem_of(make_problem, member, n=70, d=2, dtype=np.float64):
 
 
 def objective_of(problem, member, approximation, forces=chosen):
-    repulsion = member.lambda_scale(problem.edges) * member.strength
+    repulsion = member.lambda_scale(problem.edges) * member.repulsion
     return make_objective(
         approximation, forces(problem.edges, member), repulsion, L, 3, member.aggregate
     )
@@ -209,7 +209,7 @@ def downhill(energy):
 
 
 def played(problem, name, approximation):
-    settings = GameSettings(
+    settings = Settings(
         method=name, approximation=approximation, n_landmarks=L, max_iter=40
     )
     for snapshot in play(problem.edges, problem.y.numpy(), settings, n_jobs=1):
@@ -409,10 +409,10 @@ def test_what_is_not_there_is_named(method, approximation, words):
 
 
 def test_settings_left_open_are_the_methods_own():
-    assert strength_of(GameSettings(method="umap")) == 5.0
-    assert strength_of(GameSettings(method="umap", strength=2.0)) == 2.0
-    assert resolve(StartSettings(), "tsne").affinity == "entropic"
-    assert resolve(StartSettings(affinity="fuzzy"), "tsne").affinity == "fuzzy"
+    assert repulsion_of(Settings(method="umap")) == 5.0
+    assert repulsion_of(Settings(method="umap", repulsion=2.0)) == 2.0
+    assert resolve(Settings(), "tsne").affinity == "entropic"
+    assert resolve(Settings(affinity="fuzzy"), "tsne").affinity == "fuzzy"
 
 
 def test_a_new_member_is_a_declaration_and_a_line(make_problem, monkeypatch):
@@ -421,12 +421,12 @@ def test_a_new_member_is_a_declaration_and_a_line(make_problem, monkeypatch):
         attraction="log1p",
         kernel="gaussian",
         lambda_scale=per_point,
-        strength=300,
+        repulsion=300,
         source="an example",
     )
     monkeypatch.setitem(METHODS, "gaussian_game", example)
     problem = make_problem(70, 2, L, profiles=("log1p", "gaussian"))
-    settings = GameSettings(method="gaussian_game", n_landmarks=L, max_iter=60)
+    settings = Settings(method="gaussian_game", n_landmarks=L, max_iter=60)
     first, *_, last = play(problem.edges, problem.y.numpy(), settings, n_jobs=1)
     assert last.energy < first.energy
     assert set(example.approximations) == set(APPROXIMATIONS)
@@ -435,7 +435,7 @@ def test_a_new_member_is_a_declaration_and_a_line(make_problem, monkeypatch):
 @pytest.mark.parametrize(("name", "approximation"), OFFERED)
 def test_every_method_plays_to_a_finite_map(make_problem, name, approximation):
     problem = problem_of(make_problem, METHODS[name], dtype=np.float32)
-    settings = GameSettings(
+    settings = Settings(
         method=name, approximation=approximation, n_landmarks=L, max_iter=50
     )
     *_, last = play(problem.edges, problem.y.numpy(), settings, n_jobs=1)
@@ -447,8 +447,8 @@ def test_every_method_plays_to_a_finite_map(make_problem, name, approximation):
 def test_many_points_of_the_game_are_played_on_a_grid_unless_told_otherwise(
     monkeypatch,
 ):
-    monkeypatch.setattr(valid_combinations, "MANY_POINTS", 200)
-    left = GameSettings()
+    monkeypatch.setattr(choices, "MANY_POINTS", 200)
+    left = Settings()
     assert settled(left, 200, 2) == replace(left, approximation="mesh")
     assert settled(left, 199, 2) is left
     assert settled(left, 200, 3) is left

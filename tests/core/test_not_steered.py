@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core import pipeline
-from napari_embedding_game.core.energy.methods import METHODS, resolve
+from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.settings import Settings, resolve
 
 
 @pytest.fixture(scope="module")
@@ -17,8 +17,8 @@ def cloud():
 
 
 def game_of(X, method, **settings):
-    start = resolve(StartSettings(perplexity=10.0, n_components=2), method)
-    game = GameSettings(method=method, **settings)
+    start = resolve(Settings(perplexity=10.0, n_components=2), method)
+    game = Settings(method=method, **settings)
     pipeline.check(X, start, game)
     edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
     return pipeline.begin(edges, layout, start, game)
@@ -31,8 +31,8 @@ MOVED = [name for name, member in METHODS.items() if member.moved_by]
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ({"strength": 7.0}, "cannot be steered"),
-        ({"strength": -7.0}, "repulsion .* above 0"),
+        ({"repulsion": 7.0}, "cannot be steered"),
+        ({"repulsion": -7.0}, "repulsion .* above 0"),
         ({"n_landmarks": 0}, "number of landmarks"),
         ({"learning_rate": -1.0}, "learning rate"),
         ({"schedule": "x"}, "schedule"),

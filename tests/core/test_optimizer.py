@@ -11,8 +11,8 @@ from napari_embedding_game.core.dynamics.optimizer import PlayerRMS, resolve_sch
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.threads import Loops
-from napari_embedding_game.core.types import GameSettings
 
 ETA_Y, ETA_Z = 0.03, 0.3
 
@@ -50,7 +50,7 @@ def test_without_momentum_it_is_the_papers_algorithm_step_for_step(
 
 def test_the_paper_schedule_plays_the_papers_algorithm(make_problem):
     problem = make_problem(120, 2, 1)
-    settings = GameSettings(schedule="paper", strength=60, n_landmarks=10, max_iter=40)
+    settings = Settings(schedule="paper", repulsion=60, n_landmarks=10, max_iter=40)
     start = problem.y.numpy()
     game = play(problem.edges, start, settings, n_jobs=1, frame_iterations=1)
     first = next(game)
@@ -67,7 +67,7 @@ def test_the_paper_schedule_plays_the_papers_algorithm(make_problem):
 
 def test_the_fast_schedule_weakens_both_rates_and_the_repulsion(make_problem):
     problem = make_problem(120, 2, 1)
-    settings = GameSettings(strength=60, n_landmarks=10, max_iter=20, momentum=0.0)
+    settings = Settings(repulsion=60, n_landmarks=10, max_iter=20, momentum=0.0)
     schedule = resolve_schedule(settings)
     game = play(
         problem.edges, problem.y.numpy(), settings, n_jobs=1, frame_iterations=1
@@ -132,7 +132,7 @@ def test_the_optimizer_refuses_impossible_numbers(bad):
 
 
 def test_paper_schedule():
-    schedule = resolve_schedule(GameSettings(schedule="paper"))
+    schedule = resolve_schedule(Settings(schedule="paper"))
     done = np.arange(schedule.n_iter) / schedule.n_iter
     rates = [schedule.rate(share) for share in done]
     assert rates == [1.0] * 3000 + [0.1] * 3000
@@ -143,7 +143,7 @@ def test_paper_schedule():
 
 
 def test_fast_schedule_is_short_and_ends_slowly_at_the_full_repulsion():
-    schedule = resolve_schedule(GameSettings())
+    schedule = resolve_schedule(Settings())
     done = np.linspace(0, 1, 101)
     rates = [schedule.rate(share) for share in done]
     repulsion = [schedule.repulsion(share) for share in done]
@@ -157,7 +157,7 @@ def test_fast_schedule_is_short_and_ends_slowly_at_the_full_repulsion():
 
 
 def test_a_number_given_takes_the_place_of_the_schedules_own():
-    given = GameSettings(
+    given = Settings(
         schedule="paper",
         max_iter=7,
         learning_rate=0.0,
@@ -192,7 +192,7 @@ def test_a_number_given_takes_the_place_of_the_schedules_own():
 )
 def test_a_number_out_of_range_is_told(setting, value, says):
     with pytest.raises(InputError, match=says):
-        resolve_schedule(GameSettings(**{setting: value}))
+        resolve_schedule(Settings(**{setting: value}))
 
 
 def test_rows_that_are_held_more_firmly_take_shorter_steps():
@@ -208,7 +208,7 @@ def test_rows_that_are_held_more_firmly_take_shorter_steps():
 
 @pytest.mark.parametrize(("method", "n_iter"), [("game", 160), ("tsne", 300)])
 def test_fewer_iterations_where_a_grid_pushes_the_points(method, n_iter):
-    on_grid = GameSettings(method=method, approximation="mesh")
+    on_grid = Settings(method=method, approximation="mesh")
     short = resolve_schedule(on_grid)
     assert (short.n_iter, short.by_pull) == (n_iter, True)
     assert resolve_schedule(replace(on_grid, max_iter=7)).n_iter == 7
@@ -216,7 +216,7 @@ def test_fewer_iterations_where_a_grid_pushes_the_points(method, n_iter):
 
 @pytest.mark.parametrize(
     "others",
-    [GameSettings(), GameSettings(method="tsne", approximation="landmarks")],
+    [Settings(), Settings(method="tsne", approximation="landmarks")],
 )
 def test_landmarks_or_samples_keep_the_schedules_own_numbers(others):
     schedule = resolve_schedule(others)

@@ -3,7 +3,7 @@ import numpy as np
 from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.energy import pair_loops, pressure_solver
 from napari_embedding_game.core.energy.pair_functions import Cauchy, Log1p
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.warm_up import compile_kernels
 
 
@@ -20,7 +20,7 @@ def test_after_the_warm_up_a_run_compiles_nothing(make_problem):
     compile_kernels()
     problem = make_problem(50, 2, 1, "fuzzy")
     before = compiled()
-    settings = GameSettings(max_iter=5)
+    settings = Settings(max_iter=5)
     for _ in play(problem.edges, problem.y.numpy(), settings, n_jobs=2):
         pass
     assert compiled() == before

@@ -6,11 +6,11 @@ import torch
 from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core.dynamics.driver import play
+from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.names import APPROXIMATIONS
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 
 N, L, STRENGTH = 90, 20, 300.0
 POINTS = np.arange(0, N, 3)
@@ -21,7 +21,7 @@ HEIGHTS = np.concatenate([[0.0], np.geomspace(1e-3, 50, 80)])
 def played(request, make_problem):
     """A short game in float64: a map in which some points are stuck."""
     problem = make_problem(N, request.param, L, "fuzzy", np.float64)
-    settings = GameSettings(strength=STRENGTH, n_landmarks=L, max_iter=60)
+    settings = Settings(repulsion=STRENGTH, n_landmarks=L, max_iter=60)
     for snapshot in play(problem.edges, problem.y.numpy(), settings, n_jobs=1):
         last = snapshot
     problem.y = torch.tensor(last.embedding, dtype=torch.float64)

@@ -8,7 +8,8 @@ import pytest
 from napari_embedding_game.core.energy import methods
 from napari_embedding_game.core.inspect import repulsion_bound as module
 from napari_embedding_game.core.inspect.repulsion_bound import repulsion_bound
-from napari_embedding_game.core.types import GameSettings, Snapshot, undefined
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot, undefined
 
 KERNELS = {
     "cauchy": lambda s: 1 / (1 + s),
@@ -43,7 +44,7 @@ def sum_of(kernel, a, b):
 @pytest.mark.parametrize("grid_from", [0, 5_000])
 def test_bound_and_sum_are_those_of_eq_3(snapshot, grid_from, monkeypatch):
     monkeypatch.setattr(module, "MOST_ONE_BY_ONE", grid_from)
-    settings = GameSettings(method="game", n_landmarks=40, strength=60.0)
+    settings = Settings(method="game", n_landmarks=40, repulsion=60.0)
     found = repulsion_bound(snapshot, settings)
     method = methods.get_method("game")
     kernel = KERNELS[method.kernel]
@@ -60,18 +61,18 @@ def test_bound_and_sum_are_those_of_eq_3(snapshot, grid_from, monkeypatch):
 
 def test_landmarks_everywhere_reach_all(snapshot):
     everywhere = replace(snapshot, landmarks=snapshot.embedding)
-    found = repulsion_bound(everywhere, GameSettings(method="game", n_landmarks=300))
+    found = repulsion_bound(everywhere, Settings(method="game", n_landmarks=300))
     assert found.share == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        GameSettings(method="tsne", approximation="landmarks"),
-        GameSettings(method="game", approximation="mesh"),
-        GameSettings(method="umap"),
-        GameSettings(method="game", approximation="sampled_edges"),
-        GameSettings(method="umap", approximation="landmarks"),  # is not played
+        Settings(method="tsne", approximation="landmarks"),
+        Settings(method="game", approximation="mesh"),
+        Settings(method="umap"),
+        Settings(method="game", approximation="sampled_edges"),
+        Settings(method="umap", approximation="landmarks"),  # is not played
     ],
 )
 def test_nothing_is_told_where_landmarks_bound_nothing(snapshot, settings):

@@ -9,8 +9,9 @@ from napari_embedding_game.core.inspect.stretch import (
     nearest_neighbors,
     stretch,
 )
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.core.threads import PARALLEL_WORK, Loops
-from napari_embedding_game.core.types import FAR, GameSettings
 
 
 def by_hand(neighbors, y):
@@ -106,7 +107,7 @@ def test_snapshots_have_it(method):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(120, 6)).astype(np.float32)
     graph = edges(knn_graph(X, 10))
-    settings = GameSettings(method=method, n_landmarks=10, max_iter=20)
+    settings = Settings(method=method, n_landmarks=10, max_iter=20)
     for snapshot in play(graph, rng.normal(size=(120, 2)), settings):
         assert snapshot.stretch.shape == (120,)
         if snapshot.finished:

@@ -9,9 +9,9 @@ from sklearn.datasets import make_blobs
 from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 
-SETTINGS = GameSettings(n_landmarks=20, max_iter=60)
+SETTINGS = Settings(n_landmarks=20, max_iter=60)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_the_bound_of_each_frame_may_depend_on_the_iteration(board):
 def test_frames_do_not_change_the_game(board, approximation):
     """Steered at iteration 31, then once more after the end, in other frames."""
     first = replace(SETTINGS, approximation=approximation)
-    steered = {31: replace(first, strength=900.0, n_landmarks=12), 60: first}
+    steered = {31: replace(first, repulsion=900.0, n_landmarks=12), 60: first}
 
     def last(frames):
         game = play(*board, first, frame_iterations=frames)

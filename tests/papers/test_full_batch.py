@@ -12,18 +12,18 @@ from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.driver import FITTING
 from napari_embedding_game.core.energy.mesh import WIDEST
-from napari_embedding_game.core.energy.methods import METHODS, resolve
+from napari_embedding_game.core.energy.methods import METHODS, OPTIMIZERS
 from napari_embedding_game.core.energy.objective import AllPairs, Objective
-from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.energy.valid_combinations import (
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.settings import (
+    Settings,
     approximations,
     choose,
     optimizers,
+    resolve,
 )
-from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.papers import full_batch
 from napari_embedding_game.papers.homotopy import homotopy
 from napari_embedding_game.papers.minimizers import lbfgs, spectral_direction
@@ -34,7 +34,7 @@ X = make_blobs(N, 6, centers=5, cluster_std=5, random_state=0)[0].astype(np.floa
 
 
 def started(method, d=2, **changes):
-    start = StartSettings(perplexity=8, n_components=d, init="pca", n_jobs=1, **changes)
+    start = Settings(perplexity=8, n_components=d, init="pca", n_jobs=1, **changes)
     start = resolve(start, method)
     return start, *pipeline.place(pipeline.neighbors(X, start), X, start)
 
@@ -46,16 +46,16 @@ def ee():
 
 def begin(of, optimizer, method="ee", driving=None, **settings):
     start, edges, layout = of
-    settings = GameSettings(
+    settings = Settings(
         method=method, optimizer=optimizer, **{"n_landmarks": 12, **settings}
     )
     return pipeline.begin(edges, layout, start, settings, **(driving or {}))
 
 
-def objective(edges, method="ee", strength=None):
+def objective(edges, method="ee", repulsion=None):
     member = METHODS[method]
     forces = CompiledForces(edges, 1, member.attraction, member.kernel)
-    repulsion = member.lambda_scale(edges) * (strength or member.strength)
+    repulsion = member.lambda_scale(edges) * (repulsion or member.repulsion)
     return Objective(AllPairs(forces), repulsion, member.aggregate)
 
 
@@ -109,7 +109,7 @@ def test_the_energy_never_rises_and_is_the_objectives(ee, method, optimizer):
 def test_pressured_points_never_end_above_their_spectral_start(ee):
     of = (*ee[:2], 0.1 * np.random.default_rng(0).normal(size=(N, 2)))
     ends = [
-        list(begin(of, optimizer, strength=1000.0))[-1].energy
+        list(begin(of, optimizer, repulsion=1000.0))[-1].energy
         for optimizer in ("spectral_direction", "pressured_points")
     ]
     assert ends[1] < ends[0]  # here below it; never above it, see the next test
@@ -167,7 +167,7 @@ def test_it_is_not_steered(ee):
     playing = begin(ee, "lbfgs", driving={"frame_iterations": 1}, max_iter=4)
     snapshot = next(playing)
     while not snapshot.finished:
-        settings = GameSettings(method="ee", optimizer="lbfgs", strength=2000.0)
+        settings = Settings(method="ee", optimizer="lbfgs", repulsion=2000.0)
         snapshot = playing.send(settings)
     np.testing.assert_array_equal(snapshot.embedding, undisturbed.embedding)
 
@@ -218,7 +218,7 @@ def test_which_optimisers_a_method_takes():
         ({"method": "umap_exact", "approximation": "mesh"}, "does not take mesh"),
         ({"method": "tsne", "optimizer": "homotopy"}, "many minima"),
         ({"method": "umap"}, "not defined for all pairs.* Choose game"),
-        ({"strength": -1.0}, "above 0"),
+        ({"repulsion": -1.0}, "above 0"),
         ({"n_landmarks": 0}, "at least 1"),
         ({"max_iter": 0}, "at least 1"),
     ],
@@ -273,7 +273,7 @@ def blobs():
     rows = rows.astype(np.float32)
     found = {}
     for method in {method for method, _ in ON_GRID}:
-        start = StartSettings(perplexity=8, init="pca", n_jobs=1)
+        start = Settings(perplexity=8, init="pca", n_jobs=1)
         start = resolve(start, method)
         found[method] = (
             start,
@@ -308,7 +308,7 @@ def test_parts_that_nothing_joins_end_at_the_edge_of_a_grid_and_are_told(
 ):
     monkeypatch.setitem(WIDEST, 2, (80.0, 80.0))  # to be quick
     rows = make_blobs(N, 6, centers=4, random_state=0)[0].astype(np.float32)
-    start = resolve(StartSettings(perplexity=8, init="pca", n_jobs=1), "tsne")
+    start = resolve(Settings(perplexity=8, init="pca", n_jobs=1), "tsne")
     of = start, *pipeline.place(pipeline.neighbors(rows, start), rows, start)
     warned = []
     for snapshot in begin(of, optimizer, "tsne", approximation="mesh", max_iter=60):
@@ -364,7 +364,7 @@ def test_a_game_does_not_become_a_minimiser(ee):
     game = begin(ee, "game")
     next(game)
     with pytest.raises(InputError, match="begin a new run"):
-        game.send(GameSettings(method="ee", optimizer="lbfgs"))
+        game.send(Settings(method="ee", optimizer="lbfgs"))
 
 
 def test_the_seed_shakes_a_homotopy(ee):

@@ -41,7 +41,7 @@ def objective_of(name, approximation="exact", n_neighbors=12, weights=None):
     found = edges(knn_graph(X, n_neighbors, n_jobs=1), member.affinity, X=X)
     found = replace(found, weights=found.weights.astype(np.float64))
     forces = make_forces(found, CPU, 1, member.attraction, member.kernel)
-    strength = member.lambda_scale(found) * member.strength
+    strength = member.lambda_scale(found) * member.repulsion
     if weights is not None:
         return Objective(AllPairs(forces, weights), strength, member.aggregate)
     return make_objective(approximation, forces, strength, 20, 0, member.aggregate)

@@ -9,13 +9,12 @@ from sklearn.decomposition import PCA
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.energy.methods import METHODS, resolve
-from napari_embedding_game.core.energy.valid_combinations import affinities
+from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.row_affinities import affinity_names
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.settings import Settings, affinities, resolve
 from napari_embedding_game.papers.pca import LOW_RANK, SPREAD
 
 NAMES = ["pca", "pca_low_rank"]
@@ -43,12 +42,12 @@ def apart(found, wanted):
 def game_of(
     X, method="pca", affinity="auto", n_components=2, n_neighbors=15, **settings
 ):
-    start = StartSettings(
+    start = Settings(
         affinity=affinity, n_components=n_components, n_neighbors=n_neighbors
     )
     start = resolve(start, method)
     placed = pipeline.place(pipeline.neighbors(X, start), X, start)
-    return pipeline.begin(*placed, start, GameSettings(method=method, **settings))
+    return pipeline.begin(*placed, start, Settings(method=method, **settings))
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -176,11 +175,11 @@ def test_more_dimensions_than_the_data_have(X):
 def test_edges_without_rows_are_named(X):
     graph = knn_graph(X, 5, n_jobs=1)
     with pytest.raises(InputError, match="needs the rows"):
-        next(play(edges(graph), X[:, :2], GameSettings(method="pca")))
+        next(play(edges(graph), X[:, :2], Settings(method="pca")))
 
 
 def test_a_running_game_does_not_become_pca(X):
     game = game_of(X, "game")
     next(game)
     with pytest.raises(InputError, match="begin a new run"):
-        game.send(GameSettings(method="pca"))
+        game.send(Settings(method="pca"))

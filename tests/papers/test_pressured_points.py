@@ -32,7 +32,7 @@ def objective_of(name, weighted=False, approximation="exact", strength=None):
     forces = make_forces(
         found, torch.device("cpu"), 1, member.attraction, member.kernel
     )
-    repulsion = member.lambda_scale(found) * (strength or member.strength)
+    repulsion = member.lambda_scale(found) * (strength or member.repulsion)
     if weighted:
         far = ((X[:, None] - X[None]) ** 2).sum(axis=2)
         pairs = AllPairs(forces, far / far.mean())

@@ -12,7 +12,7 @@ from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.metrics import true_energy
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.papers.steps import FollowedSteps, OptimisticSteps
 
 
@@ -25,7 +25,7 @@ def blobs():
 
 
 def last_of(blobs, n_jobs=1, frame_iterations=None, **settings):
-    game = GameSettings(**{"n_landmarks": 40, **settings})
+    game = Settings(**{"n_landmarks": 40, **settings})
     playing = play(*blobs, game, n_jobs=n_jobs, frame_iterations=frame_iterations)
     return next(snapshot for snapshot in playing if snapshot.finished)
 
@@ -63,11 +63,11 @@ def test_neither_threads_nor_frames_change_a_bit(blobs, monkeypatch, optimizer):
 
 
 def test_such_a_game_is_steered_like_any_other(blobs):
-    settings = GameSettings(optimizer="adaptive_rates", n_landmarks=40, max_iter=60)
+    settings = Settings(optimizer="adaptive_rates", n_landmarks=40, max_iter=60)
     game = play(*blobs, settings, n_jobs=1, frame_iterations=30)
     next(game)
     next(game)
-    fewer = GameSettings(optimizer="adaptive_rates", n_landmarks=7, max_iter=60)
+    fewer = Settings(optimizer="adaptive_rates", n_landmarks=7, max_iter=60)
     assert len(game.send(fewer).landmarks) == 7
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.file.autosave import Autosave
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
@@ -65,11 +66,9 @@ def states():
             key="",
             title="x",
             dataset=dataset,
-            start=StartSettings(),
-            game=GameSettings(),
-            record=RunRecord(
-                start=StartSettings(), game=GameSettings(), n_iter=iteration
-            ),
+            start=Settings(),
+            game=Settings(),
+            record=RunRecord(start=Settings(), game=Settings(), n_iter=iteration),
             snapshot=shot,
             energies=tuple(energies[-20:]),
             book=session.clusters.state(),

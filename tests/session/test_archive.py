@@ -37,7 +37,7 @@ def play(session, until):
         session.receive(run, frame)
         # How many iterations lie between two frames depends on the machine.
         if frame.snapshot and 0 < frame.snapshot.iteration < until:
-            session.settings.strength = 500.0
+            session.settings.repulsion = 500.0
         if frame.snapshot and frame.snapshot.iteration >= until:
             session.stop()
 

@@ -88,13 +88,13 @@ def test_the_first_saving_does_not_wait_a_minute(start, monkeypatch):
 
 
 def test_what_is_saved_is_what_was_there_when_it_was_due(start, session):
-    session.settings.strength = 111.0
+    session.settings.repulsion = 111.0
     autosave = start()
     autosave.touch()
     save = autosave.tick()
-    session.settings.strength = 222.0
+    session.settings.repulsion = 222.0
     save()
-    assert archive.load(autosave.path).maps[0].game.strength == 111.0
+    assert archive.load(autosave.path).maps[0].game.repulsion == 111.0
 
 
 def test_the_session_of_a_living_program_is_no_orphan(start, tmp_path):

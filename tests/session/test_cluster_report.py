@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from napari_embedding_game.core.types import FAR
+from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
     ColumnSums,

@@ -6,7 +6,7 @@ import pytest
 
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.session.run import engine
-from napari_embedding_game.session.settings import Settings
+from napari_embedding_game.session.settings import ChosenSettings
 
 
 def test_warming_up_does_all_that_a_run_does(monkeypatch):
@@ -23,7 +23,7 @@ def test_warming_up_does_all_that_a_run_does(monkeypatch):
     engine.warm_up()
     assert [step for step, _ in done] == ["neighbors", "layout", "play"]
     start = done[0][1][-1]
-    assert start == Settings().start()
+    assert start == ChosenSettings().start()
 
 
 def test_a_failing_warm_up_leaves_no_lock_and_no_sleeping_collector(monkeypatch):

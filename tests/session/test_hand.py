@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import NO_FORCES
+from napari_embedding_game.core.snapshot import NO_FORCES
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
@@ -107,7 +107,7 @@ def test_a_pinned_cluster_stays_and_is_let_go(session):
     session.hand.end_drag(is_pinned=True)
     (spring,) = session.hand.forces.springs
     assert spring.is_pinned
-    session.settings.strength = 900.0
+    session.settings.repulsion = 900.0
     played.to_the_end()
     middle = session.snapshot.embedding[rows].mean(axis=0)
     assert np.allclose(middle, spring.place, atol=1.0)
@@ -172,7 +172,7 @@ def test_a_session_file_replays_what_a_hand_did(session, tmp_path):
     maps = MapTree(session)
     played = begun(session)
     session.hand.hold(ONE[:7])
-    session.settings.strength = 500.0  # at the same iteration
+    session.settings.repulsion = 500.0  # at the same iteration
     played.frame()
     session.hand.hold(OTHER)
     session.hand.let_go(OTHER[:3])  # both are taken up at once
@@ -412,8 +412,8 @@ class RandomPerson:
             "restart": lambda: self.begin(session.begin()),
             "continue": lambda: self.begin(session.play_on()),
             "undo": lambda: session.look_back(self.any_mark()),
-            "strength": lambda: setattr(
-                session.settings, "strength", float(10 ** rng.uniform(0, 4))
+            "repulsion": lambda: setattr(
+                session.settings, "repulsion", float(10 ** rng.uniform(0, 4))
             ),
             "landmarks": lambda: setattr(
                 session.settings, "n_landmarks", int(rng.integers(1, 60))

@@ -4,23 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.json_codec import dumps, loads
 from napari_embedding_game.session.run.record import RunRecord, Steering
 
 RATES = st.none() | st.floats(0, 10)
 GAMES = st.builds(
-    GameSettings,
+    Settings,
     method=st.sampled_from(["game", "sampled_edges"]),
-    strength=st.floats(1e-3, 1e6),
+    repulsion=st.floats(1e-3, 1e6),
     n_landmarks=st.integers(1, 10**6),
     learning_rate=RATES,
     max_iter=st.none() | st.integers(1, 10**6),
 )
 RECORDS = st.builds(
     RunRecord,
-    start=st.builds(StartSettings, metric=st.text(max_size=5)),
+    start=st.builds(Settings, metric=st.text(max_size=5)),
     game=GAMES,
     steered=st.lists(
         st.builds(Steering, iteration=st.integers(0, 10**6), game=GAMES), max_size=3
@@ -35,7 +35,7 @@ def test_there_and_back(record):
 
 
 def test_a_field_of_a_later_version_with_a_default_may_be_missing():
-    record = RunRecord(start=StartSettings(), game=GameSettings(), n_iter=3)
+    record = RunRecord(start=Settings(), game=Settings(), n_iter=3)
     values = json.loads(dumps(record))
     del values["steered"], values["game"]["method"]
     assert loads(RunRecord, json.dumps(values).encode(), "it") == record
@@ -48,7 +48,7 @@ def test_a_field_of_a_later_version_with_a_default_may_be_missing():
         (("n_iter",), True, "n_iter is True"),
         (("n_iter",), 10**30, "n_iter is 1000"),
         (("n_iter",), None, "n_iter is None"),
-        (("game", "strength"), "300", "strength is '300'"),
+        (("game", "repulsion"), "300", "repulsion is '300'"),
         (("game", "approximation"), "magic", "approximation is 'magic'"),
         (("game",), [], r"game is \[\]"),
         (("steered",), {"0": 1}, "steered is"),
@@ -56,7 +56,7 @@ def test_a_field_of_a_later_version_with_a_default_may_be_missing():
     ],
 )
 def test_a_wrong_value_is_named(place, value, sentence):
-    record = RunRecord(start=StartSettings(), game=GameSettings(), n_iter=3)
+    record = RunRecord(start=Settings(), game=Settings(), n_iter=3)
     values = target = json.loads(dumps(record))
     for key in place[:-1]:
         target = target[key]

@@ -102,7 +102,7 @@ def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhe
     session.selection.select(1)
     session.clusters.rename(1, "CD4")
     session.look.color_by, session.look.limits = "3", (0.5, 2.0)
-    session.settings.strength = 123.0
+    session.settings.repulsion = 123.0
     before, places, path = session.capture(), tree.places, tree.path
 
     @session.restored.connect

@@ -95,8 +95,8 @@ def test_names_stay_on_their_cells(player):
     for act in (
         lambda: player.dimensions(3),
         lambda: player.dimensions(2),
-        lambda: player.steer(strength=20_000.0),
-        lambda: player.steer(strength=None),
+        lambda: player.steer(repulsion=20_000.0),
+        lambda: player.steer(repulsion=None),
         lambda: player.steer(n_landmarks=80),
         lambda: book.set_n_clusters(6),
         lambda: book.set_n_clusters(30),
@@ -131,9 +131,9 @@ def test_where_only_some_have_names_no_other_cell_gets_one(player):
 
 def test_numbers_go_with_their_cells(player):
     """As many cells keep their number as with the best numbers there could be."""
-    for strength in (1_500.0, 300.0, None):
+    for repulsion in (1_500.0, 300.0, None):
         before = player.names()
-        player.steer(strength=strength)
+        player.steer(repulsion=repulsion)
         shared = pd.crosstab(before, player.names())
         kept = sum(shared.at[n, n] for n in shared.index if n in shared.columns)
         best = shared.to_numpy()[linear_sum_assignment(-shared.to_numpy())].sum()

@@ -193,8 +193,8 @@ def test_a_notebook_gives_the_clusters_that_were_on_show(file, tmp_path, monkeyp
     desk = Desk(finish(load(file, space="X", recipe=recipe)))
     left_out = desk.session.dataset.provenance["recipe"]["left_out"]
     assert min(left_out.values()) > 0  # each limit, and scrublet
-    desk.session.settings.strength = 137.5
-    desk.play(at=20, then=steer(desk, strength=411.0, learning_rate=0.3)).edit()
+    desk.session.settings.repulsion = 137.5
+    desk.play(at=20, then=steer(desk, repulsion=411.0, learning_rate=0.3)).edit()
     assert len(desk.session.played.steered) == 1
     rows = [desk.book.labels == cluster.id for cluster in desk.book.clusters]
     desk.saw(rows[0])

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.session.file.check_settings import check_settings
 from napari_embedding_game.session.presets import (
     LEFT_ALONE,
@@ -15,14 +15,14 @@ from napari_embedding_game.session.presets import (
     preset_of,
 )
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.settings import Settings
+from napari_embedding_game.session.settings import ChosenSettings
 
 BY_NAME = {preset.name: preset for preset in PRESETS}
 
 
 @pytest.fixture
 def settings():
-    return Settings()
+    return ChosenSettings()
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
@@ -57,10 +57,10 @@ def test_whoever_listens_hears_of_complete_settings(settings):
     settings.optimizer, settings.approximation = "lbfgs", None
     settings.affinity = "entropic"
     heard = []
-    settings.events.connect(lambda info: heard.append(asdict(settings)))
+    settings.changed.connect(lambda name: heard.append(settings.value))
     apply(BY_NAME["As in the paper"], settings)
     assert heard
-    assert all(state == asdict(settings) for state in heard)
+    assert all(state == settings.value for state in heard)
 
 
 def test_a_running_game_takes_up_what_acts_at_once(engine, dataset):
@@ -73,13 +73,6 @@ def test_a_running_game_takes_up_what_acts_at_once(engine, dataset):
     apply(BY_NAME["Islands apart"], session.settings)
     assert not session.stale
     next(frames)
-    assert engine.games[-1].strength == 100
+    assert engine.games[-1].repulsion == 100
     apply(BY_NAME["Continuity"], session.settings)
     assert session.stale  # other neighbours need a new run
-
-
-def test_defaults_are_those_of_the_engine():
-    apply(PRESETS[0], settings := Settings())
-    assert settings.start() == Settings().start()
-    assert settings.chosen_start() == StartSettings()
-    assert settings.game() == GameSettings()

@@ -12,7 +12,7 @@ from napari_embedding_game.core.inspect.map_quality import (
     map_quality,
 )
 from napari_embedding_game.core.inspect.repulsion_bound import repulsion_bound
-from napari_embedding_game.core.types import StartSettings
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
     followed_samples,
@@ -133,11 +133,11 @@ def test_columns_of_a_few_groups_are_compared_with_the_map(dataset):
 
 
 def test_twice_the_neighbours_or_the_perplexity_are_offered_where_there_are_more():
-    uniform = StartSettings(affinity="uniform")
+    uniform = Settings(affinity="uniform")
     assert more_neighbors(uniform, 1_000) == {"n_neighbors": 30}
     assert more_neighbors(uniform, 20) == {"n_neighbors": 19}
     assert more_neighbors(replace(uniform, n_neighbors=200), 1_000) == {}
-    entropic = StartSettings(affinity="entropic", perplexity=30.0)
+    entropic = Settings(affinity="entropic", perplexity=30.0)
     assert more_neighbors(entropic, 1_000) == {"perplexity": 60.0}
     assert more_neighbors(entropic, 100) == {}
 

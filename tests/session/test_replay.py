@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import RunRecord, Steering, record
 from napari_embedding_game.session.run.replay import replay, same
 from napari_embedding_game.session.run.run import UNPACED, Run
 
 X = make_blobs(300, 6, centers=5, random_state=0)[0].astype(np.float32)
-START = StartSettings(n_neighbors=8, init="pca", affinity="mixed")
-GAME = GameSettings(n_landmarks=20, max_iter=120)
+START = Settings(n_neighbors=8, init="pca", affinity="mixed")
+GAME = Settings(n_landmarks=20, max_iter=120)
 
 
 def played(acts, game=GAME):
@@ -43,13 +43,13 @@ def steer(**changes):
     "acts",
     [
         {},
-        {20: steer(strength=900.0)},
+        {20: steer(repulsion=900.0)},
         {10: steer(n_landmarks=7), 50: steer(n_landmarks=30, learning_rate=0.1)},
         {
             0: steer(approximation="sampled_landmarks"),
             60: steer(approximation="sampled_edges"),
         },
-        {120: steer(strength=50.0)},
+        {120: steer(repulsion=50.0)},
         {30: steer(max_iter=40), 35: steer(schedule="paper", max_iter=60)},
     ],
 )
@@ -65,7 +65,7 @@ def test_steered_and_played_on(acts):
 @pytest.mark.parametrize("method", ["pca", "pca_low_rank"])
 def test_pca_stopped_on_the_way_and_while_landmarks_settle(method, until):
     start = replace(START, affinity="inner_products")
-    run = Run(X, start, GameSettings(method=method, max_iter=30), pace=UNPACED)
+    run = Run(X, start, Settings(method=method, max_iter=30), pace=UNPACED)
     for frame in run.frames():
         if frame.snapshot is not None:
             last = frame.snapshot
@@ -111,7 +111,7 @@ def test_paused_stepped_and_stopped_in_the_middle():
             assert time.monotonic() < end
             is_held.wait(0.01)
         if n_shown == 3:
-            run.steer(replace(GAME, strength=800.0))
+            run.steer(replace(GAME, repulsion=800.0))
         if n_shown < 5:
             run.step()
     run.stop()
@@ -123,7 +123,7 @@ def test_paused_stepped_and_stopped_in_the_middle():
 
 
 def test_settings_not_yet_played_with_are_not_recorded():
-    run, _ = played({120: steer(strength=50.0)})
+    run, _ = played({120: steer(repulsion=50.0)})
     taken_up = run.steered[0][0]
     before = replay(X, RunRecord(start=START, game=GAME, steered=(), n_iter=taken_up))
     assert record(run, before).steered == ()

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.energy.methods import resolve
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.settings import Settings, resolve
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.core.types import GameSettings, StartSettings
 from napari_embedding_game.session.run.engine import CoreEngine
 from napari_embedding_game.session.run.run import (
     MOVING,
@@ -31,8 +30,8 @@ class Driven:
     """A run that is iterated in a thread."""
 
     def __init__(self, engine, pace=UNPACED, game=None):
-        game = game or GameSettings()
-        self.run = Run(X, StartSettings(), game, engine=engine, pace=pace)
+        game = game or Settings()
+        self.run = Run(X, Settings(), game, engine=engine, pace=pace)
         self.frames = []
         self.thread = threading.Thread(target=self._iterate, daemon=True)
         self.thread.start()
@@ -91,7 +90,7 @@ def test_stages_in_their_order_and_idle_at_the_end(drive):
 
 
 @pytest.mark.parametrize(
-    "game", [GameSettings(method="pca"), GameSettings(method="ee", optimizer="lbfgs")]
+    "game", [Settings(method="pca"), Settings(method="ee", optimizer="lbfgs")]
 )
 def test_without_a_game_the_stage_does_not_speak_of_one(drive, game):
     one = drive(game=game)
@@ -102,7 +101,7 @@ def test_without_a_game_the_stage_does_not_speak_of_one(drive, game):
 def test_steering_after_the_end_plays_on(drive, engine):
     one = drive()
     one.wait_for(50)
-    stronger = replace(GameSettings(), strength=900.0)
+    stronger = replace(Settings(), repulsion=900.0)
     one.run.steer(stronger)
     one.wait_for(70)
     assert engine.games[-1] == stronger
@@ -114,21 +113,21 @@ def test_the_newest_wish_wins(drive, engine):
     one = drive()
     one.wait_for(50)
     one.run.pause()
-    one.run.steer(replace(GameSettings(), strength=500.0))
-    one.run.steer(replace(GameSettings(), strength=600.0))
+    one.run.steer(replace(Settings(), repulsion=500.0))
+    one.run.steer(replace(Settings(), repulsion=600.0))
     assert one.stays_at(50)
     one.run.resume()
     one.wait_for(70)
-    assert [g.strength for g in engine.games] == [None, 600.0]
+    assert [g.repulsion for g in engine.games] == [None, 600.0]
 
 
 def test_what_is_changed_during_preparation_holds_from_the_beginning(drive, engine):
     engine.gate.clear()
     one = drive()
-    one.run.steer(replace(GameSettings(), strength=42.0))
+    one.run.steer(replace(Settings(), repulsion=42.0))
     engine.gate.set()
     one.wait_for(50)
-    assert engine.games[0].strength == 42.0
+    assert engine.games[0].repulsion == 42.0
     assert one.run.steered == []
 
 
@@ -216,7 +215,7 @@ def test_what_has_no_known_end_is_slowed_for_a_while_and_nothing_is_foretold(
 
 def test_an_error_reaches_whoever_iterates(engine):
     engine.fail_at = 20
-    run = Run(X, StartSettings(), GameSettings(), engine=engine, pace=UNPACED)
+    run = Run(X, Settings(), Settings(), engine=engine, pace=UNPACED)
     seen = []
     with pytest.raises(RuntimeError, match="out of numbers"):
         seen.extend(run.frames())
@@ -227,8 +226,8 @@ def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):
     engine = CoreEngine()
     monkeypatch.setattr(engine, "neighbors", lambda *_: pytest.fail("searched"))
     many = np.random.default_rng(0).normal(size=(10_001, 2)).astype(np.float32)
-    game = GameSettings(optimizer="spectral_direction")
-    run = Run(many, resolve(StartSettings(), game.method), game, engine=engine)
+    game = Settings(optimizer="spectral_direction")
+    run = Run(many, resolve(Settings(), game.method), game, engine=engine)
     with pytest.raises(InputError, match="embed at most 10,000 rows"):
         list(run.frames())
 

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.energy import valid_combinations
+from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.data.errors import DataError
@@ -62,9 +62,9 @@ def test_game_settings_steer_and_start_settings_make_the_run_stale(session, engi
     _, frames = play(session, until=10)
     stale = []
     session.staleness_changed.connect(stale.append)
-    session.settings.strength = 999.0
+    session.settings.repulsion = 999.0
     next(frames)
-    assert engine.games[-1].strength == 999.0
+    assert engine.games[-1].repulsion == 999.0
     session.settings.n_neighbors = 30
     session.settings.n_neighbors = 15
     assert stale == [True, False]
@@ -79,9 +79,9 @@ def test_a_method_with_other_edges_waits_for_the_next_run(session, engine, metho
     assert engine.games[-1].method == "game"
     session.settings.choose_method("game")
     assert not session.stale
-    session.settings.strength = 50.0
+    session.settings.repulsion = 50.0
     next(frames)
-    assert engine.games[-1].strength == 50.0
+    assert engine.games[-1].repulsion == 50.0
 
 
 def test_a_method_on_the_same_edges_acts_at_once(session, engine):
@@ -103,11 +103,11 @@ def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
     while len(engine.games) < 2:
         session.receive(run, next(frames))
     assert not session.stale
-    session.settings.strength = 900.0  # a minimiser is not steered either
+    session.settings.repulsion = 900.0  # a minimiser is not steered either
     assert session.stale
     session.receive(run, next(frames))
     assert engine.games[-1].optimizer == "lbfgs"
-    assert engine.games[-1].strength is None
+    assert engine.games[-1].repulsion is None
     session.settings.choose_optimizer("game")
     assert session.stale
 
@@ -163,20 +163,20 @@ def test_a_warning_of_the_game_is_the_message(session, engine):
 def test_the_result_tells_how_it_was_made(session):
     assert session.result() is None
     _, frames = play(session, until=20)
-    session.settings.strength = 800.0
+    session.settings.repulsion = 800.0
     run = session.run
     for frame in frames:
         session.receive(run, frame)
         if frame.snapshot.finished:
             break
     parameters = session.result().parameters
-    assert parameters["repulsion"] == 20.0
+    assert parameters["repulsion"] == 800.0
     assert not parameters["interrupted"]
     assert parameters["n_neighbors"] == 15
-    assert json.loads(parameters["steering"]) == [[20, {"repulsion": 20.0}]]
+    assert json.loads(parameters["steering"]) == [[20, {"repulsion": 800.0}]]
     recorded = loads(RunRecord, parameters["record"].encode(), "the file")
-    assert recorded.game.strength is None
-    assert [(s.iteration, s.game.strength) for s in recorded.steered] == [(20, 800.0)]
+    assert recorded.game.repulsion is None
+    assert [(s.iteration, s.game.repulsion) for s in recorded.steered] == [(20, 800.0)]
     assert recorded.n_iter == 50
 
 
@@ -263,7 +263,7 @@ def test_a_cluster_is_split_along_its_landmarks(session):
 def test_a_new_run_has_no_record_before_its_first_frame(session):
     play(session)
     shown = session.played
-    session.settings.strength = 50.0
+    session.settings.repulsion = 50.0
     session.begin()
     assert session.played == shown
     assert session.energies[-1][0] == 50
@@ -272,7 +272,7 @@ def test_a_new_run_has_no_record_before_its_first_frame(session):
 def test_all_pairs_of_too_many_points_wait_for_the_next_run(
     session, engine, monkeypatch
 ):
-    monkeypatch.setattr(valid_combinations, "MOST_EXACT", len(session.dataset.X) - 1)
+    monkeypatch.setattr(choices, "MOST_EXACT", len(session.dataset.X) - 1)
     _, frames = play(session, until=10)
     session.settings.approximation = "exact"
     assert session.stale

@@ -1,50 +1,41 @@
-from dataclasses import asdict
-
 import pytest
 
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.session.settings import (
-    Settings,
+    ChosenSettings,
     paper_lambda,
-    strength_range,
+    repulsion_range,
 )
 
 
-def test_fields_and_defaults_are_the_engine_s():
-    assert Settings().start() == StartSettings(affinity="mixed")
-    assert Settings().game() == GameSettings()
-    ours = asdict(Settings())
-    assert set(ours) == set(asdict(StartSettings())) | set(asdict(GameSettings()))
-
-
 def test_a_change_is_told_once_by_its_name():
-    settings, heard = Settings(), []
-    settings.events.connect(lambda info: heard.append((info.signal.name, info.args)))
-    settings.strength = 70.0
-    settings.strength = 70.0
-    assert heard == [("strength", (70.0, None))]
-    assert settings.game().strength == 70.0
+    settings, heard = ChosenSettings(), []
+    settings.changed.connect(heard.append)
+    settings.repulsion = 70.0
+    settings.repulsion = 70.0
+    assert heard == ["repulsion"]
+    assert settings.game().repulsion == 70.0
 
 
 def test_the_paper_s_lambda_for_mnist():
-    assert paper_lambda(GameSettings(strength=70.0), 70_000) == 0.001
+    assert paper_lambda(Settings(repulsion=70.0), 70_000) == 0.001
 
 
 def test_a_method_without_lambda_has_a_factor():
-    assert paper_lambda(GameSettings(method="tsne"), 70_000) == 1.0
+    assert paper_lambda(Settings(method="tsne"), 70_000) == 1.0
 
 
 def test_a_method_brings_its_own_edges_repulsion_and_approximation():
-    settings = Settings()
-    settings.strength = 1_000.0
+    settings = ChosenSettings()
+    settings.repulsion = 1_000.0
     settings.approximation = "landmarks"
     settings.choose_method("umap")
     assert settings.start().affinity == "fuzzy"
-    assert (settings.strength, settings.approximation) == (None, None)
+    assert (settings.repulsion, settings.approximation) == (None, None)
 
 
 def test_edges_that_a_method_cannot_be_played_on_are_left_to_it():
-    settings = Settings()
+    settings = ChosenSettings()
     settings.affinity = "uniform"
     settings.choose_method("tsne")
     assert settings.affinity == "uniform"
@@ -59,11 +50,11 @@ def test_edges_that_a_method_cannot_be_played_on_are_left_to_it():
 
 
 def test_a_minimiser_brings_all_pairs_and_leaves_a_method_that_has_none():
-    settings, heard = Settings(), []
+    settings, heard = ChosenSettings(), []
     settings.approximation = "sampled_edges"
     settings.choose_optimizer("lbfgs")
-    assert settings.game() == GameSettings(optimizer="lbfgs")
-    settings.events.connect(lambda info: heard.append(info.signal.name))
+    assert settings.game() == Settings(optimizer="lbfgs")
+    settings.changed.connect(heard.append)
     settings.choose_method("tsne")
     assert settings.optimizer == "lbfgs"
     settings.choose_method("umap")
@@ -72,18 +63,18 @@ def test_a_minimiser_brings_all_pairs_and_leaves_a_method_that_has_none():
 
 
 def test_a_grid_that_is_chosen_stays_under_a_minimiser_that_takes_it():
-    settings = Settings()
+    settings = ChosenSettings()
     settings.approximation = "mesh"
     settings.choose_optimizer("lbfgs")
-    assert settings.game() == GameSettings(optimizer="lbfgs", approximation="mesh")
+    assert settings.game() == Settings(optimizer="lbfgs", approximation="mesh")
     settings.choose_optimizer("pressured_points")
     assert settings.approximation is None
 
 
 def test_edges_that_push_leave_an_optimiser_that_needs_pull():
-    settings, heard = Settings(), []
+    settings, heard = ChosenSettings(), []
     settings.choose_optimizer("spectral_direction")
-    settings.events.connect(lambda info: heard.append(info.signal.name))
+    settings.changed.connect(heard.append)
     settings.choose_affinity("lle")
     assert (settings.affinity, settings.optimizer) == ("lle", "game")
     assert heard == ["optimizer", "affinity"]
@@ -97,4 +88,4 @@ def test_edges_that_push_leave_an_optimiser_that_needs_pull():
 
 
 def test_the_slider_of_the_game_goes_from_ten_to_ten_thousand():
-    assert strength_range("game") == pytest.approx((10.0, 10_000.0))
+    assert repulsion_range("game") == pytest.approx((10.0, 10_000.0))

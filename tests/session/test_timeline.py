@@ -9,16 +9,9 @@ from scipy.linalg import orthogonal_procrustes
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core import pipeline
-from napari_embedding_game.core.energy.methods import resolve
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import (
-    GameSettings,
-    HandForces,
-    Hold,
-    Spring,
-    StartSettings,
-    WarmStart,
-)
+from napari_embedding_game.core.settings import Settings, resolve
+from napari_embedding_game.core.snapshot import HandForces, Hold, Spring, WarmStart
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
@@ -30,7 +23,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.steering import moved
 from napari_embedding_game.session.timeline import Timeline, told_change, warm_start
 
-START, GAME = StartSettings(), GameSettings()
+START, GAME = Settings(), Settings()
 X = make_blobs(300, 6, centers=5, random_state=0)[0].astype(np.float32)
 
 
@@ -170,7 +163,7 @@ def test_what_is_on_show_is_not_deleted(make_snapshot):
 
 
 def test_changes_are_told_in_words():
-    strong = replace(GAME, strength=1200.0, n_landmarks=50)
+    strong = replace(GAME, repulsion=1200.0, n_landmarks=50)
     assert told_change(GAME, strong) == "Repulsion 300 to 1,200, Landmarks 200 to 50"
     assert told_change(GAME, replace(GAME, method="tsne")) == "Method t-SNE"
 
@@ -182,8 +175,8 @@ def test_changes_pauses_and_ends_are_marks(session):
     session.timeline = Timeline(clock=(clock := Clock()))
     run = session.begin()
     frames = frames_to(session, run, 10)
-    session.settings.strength = 500.0
-    session.settings.strength = 900.0  # on the way of a slider
+    session.settings.repulsion = 500.0
+    session.settings.repulsion = 900.0  # on the way of a slider
     clock.now = 5.0
     frames_to(session, run, 20, frames)
     session.settings.n_landmarks = 100
@@ -200,7 +193,7 @@ def test_changes_pauses_and_ends_are_marks(session):
     ]
     iterations = [mark.snapshot.iteration for mark in session.timeline.marks]
     assert iterations[:3] == [10, 20, 30]
-    assert session.timeline.marks[0].game.strength is None
+    assert session.timeline.marks[0].game.repulsion is None
     assert session.timeline.marks[2].record.n_iter == 30
 
 
@@ -208,7 +201,7 @@ def test_looking_back_shows_all_of_that_moment_bit_for_bit(session):
     run = session.begin()
     frames = frames_to(session, run, 10)
     session.clusters.rename(1, "T cells")
-    session.settings.strength = 900.0
+    session.settings.repulsion = 900.0
     frames_to(session, run, 50, frames)
     end = session.snapshot
     looked = []
@@ -217,14 +210,14 @@ def test_looking_back_shows_all_of_that_moment_bit_for_bit(session):
     session.look_back(changed.number)
     assert looked == [changed]
     assert session.snapshot is changed.snapshot
-    assert (session.state, session.settings.strength) == ("stopped", None)
+    assert (session.state, session.settings.repulsion) == ("stopped", None)
     assert session.energies[-1][0] == session.played.n_iter == 10
     assert len(session.clusters.labels) == len(end.embedding)
-    session.settings.strength = 50.0  # steers nothing: that run is over
+    session.settings.repulsion = 50.0  # steers nothing: that run is over
     assert session.timeline.marks[-1] is finished
     session.look_back(finished.number)
     assert session.snapshot.embedding is end.embedding
-    assert session.settings.strength == 900.0
+    assert session.settings.repulsion == 900.0
     assert session.clusters.clustering.by_id[1].name == "T cells"
 
 
@@ -236,11 +229,11 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine):
     frames_to(session, run, 50, frames)
     paused, finished = session.timeline.marks
     session.look_back(paused.number)
-    session.settings.strength = 700.0
+    session.settings.repulsion = 700.0
     branch = session.play_on()
     frames = frames_to(session, branch, 0)
     assert np.array_equal(session.snapshot.embedding, paused.snapshot.embedding)
-    assert engine.games[-1].strength == 700.0
+    assert engine.games[-1].repulsion == 700.0
     frames_to(session, branch, 50, frames)
     newest = session.timeline.newest
     assert (newest.parent, newest.branch) == (paused.number, paused.branch + 1)
@@ -372,8 +365,8 @@ def to_end(run):
     ],
 )
 def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
-    game = GameSettings(**{"n_landmarks": 20, "max_iter": 60, **changes})
-    chosen = StartSettings(n_neighbors=8, init="pca", n_components=n_components)
+    game = Settings(**{"n_landmarks": 20, "max_iter": 60, **changes})
+    chosen = Settings(n_neighbors=8, init="pca", n_components=n_components)
     start = resolve(chosen, game.method)
     end = to_end(Run(X, start, game, pace=UNPACED))[-1]
     branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
@@ -390,14 +383,12 @@ def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
     "changes", [{"n_neighbors": 30}, {"metric": "cosine"}, {"method": "tsne"}]
 )
 def test_a_map_of_other_neighbours_lies_as_the_former_one_did(changes):
-    game = GameSettings(n_landmarks=20, max_iter=60)
-    start = resolve(StartSettings(n_neighbors=8, init="pca"), game.method)
+    game = Settings(n_landmarks=20, max_iter=60)
+    start = resolve(Settings(n_neighbors=8, init="pca"), game.method)
     end = to_end(Run(X, start, game, pace=UNPACED))[-1]
     method = changes.get("method", "game")
     changed = {name: value for name, value in changes.items() if name != "method"}
-    start = resolve(
-        StartSettings(**{"n_neighbors": 8, "init": "pca", **changed}), method
-    )
+    start = resolve(Settings(**{"n_neighbors": 8, "init": "pca", **changed}), method)
     game = replace(game, method=method)
     branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
     last = to_end(branch)[-1]
@@ -413,8 +404,8 @@ def _centred(places):
 
 
 def test_landmarks_begin_where_they_were():
-    game = GameSettings(n_landmarks=20, max_iter=60)
-    start = resolve(StartSettings(n_neighbors=8, init="pca"), game.method)
+    game = Settings(n_landmarks=20, max_iter=60)
+    start = resolve(Settings(n_neighbors=8, init="pca"), game.method)
     end = to_end(Run(X, start, game, pace=UNPACED))[-1]
     branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
     first = to_end(branch)[0]
@@ -424,8 +415,8 @@ def test_landmarks_begin_where_they_were():
 
 
 def test_a_branch_is_replayed_with_its_map_or_refused():
-    game = GameSettings(n_landmarks=20, max_iter=40)
-    start = resolve(StartSettings(n_neighbors=8, init="pca"), game.method)
+    game = Settings(n_landmarks=20, max_iter=40)
+    start = resolve(Settings(n_neighbors=8, init="pca"), game.method)
     end = to_end(Run(X, start, game, pace=UNPACED))[-1]
     branch = Run(X, start, game, pace=UNPACED, warm_start=warm_start(end))
     last = to_end(branch)[-1]
@@ -447,8 +438,8 @@ def test_a_branch_in_a_session_file_is_replayed(tmp_path, dataset):
 
 
 def test_a_library_refuses_to_go_on(make_snapshot):
-    game = GameSettings(method="pca")
-    start = resolve(StartSettings(), game.method)
+    game = Settings(method="pca")
+    start = resolve(Settings(), game.method)
     edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
     former = warm_start(make_snapshot(n_points=len(X)))
     with pytest.raises(InputError, match="always begins anew"):

@@ -27,7 +27,7 @@ def play(session, run):
         if frame.snapshot.finished:
             break
         if steers:
-            session.settings.strength, steers = 400.0, False
+            session.settings.repulsion, steers = 400.0, False
             session.hand.hold(np.arange(20))
 
 
@@ -49,7 +49,7 @@ def session():
     for name, value in {"n_landmarks": 12, "max_iter": 60, "n_neighbors": 6}.items():
         setattr(session.settings, name, value)
     play(session, session.begin())
-    session.settings.strength = 200.0
+    session.settings.repulsion = 200.0
     play(session, session.play_on())
     session.settings.random_state = 5
     play(session, session.begin())
@@ -183,7 +183,7 @@ def set_mark(place, /, **values):
         lambda text: text["timeline"]["pool"][0].update(shape=[-1, -4]),
         lambda text: text["timeline"]["pool"][0].update(shape=[10**9]),
         lambda text: text["timeline"]["pool"].pop(),
-        lambda text: text["timeline"]["marks"][1]["game"].update(strength=-1.0),
+        lambda text: text["timeline"]["marks"][1]["game"].update(repulsion=-1.0),
     ],
 )
 def test_a_damaged_timeline_is_told(path, tmp_path, change):

@@ -189,7 +189,7 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks):
         bar,
         area.viewport(),
         game.game.controls["method"].native,
-        game.game.strength_slider.native,
+        game.game.repulsion_slider.native,
         game.game.controls["n_neighbors"].native,
         game.look.color_by.native,
     ):
@@ -216,7 +216,7 @@ def test_a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
     for field, text, name in (
         (landmarks, "300", "n_landmarks"),
         (game.controls["n_neighbors"].native, "150", "n_neighbors"),
-        (game.strength.native, "2700", "strength"),
+        (game.repulsion.native, "2700", "repulsion"),
     ):
         docks.focus(field)
         field.selectAll()

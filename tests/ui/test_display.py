@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from qtpy.QtWidgets import QLabel
 
-from napari_embedding_game.core.types import FAR, UNLIKE
+from napari_embedding_game.core.snapshot import FAR, UNLIKE
 from napari_embedding_game.ui.canvas import map_picture
 from napari_embedding_game.ui.canvas.drawing import (
     DENSITY,

@@ -16,7 +16,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.core.energy import valid_combinations
+from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.read_options import ReadOptions
@@ -112,7 +112,7 @@ def drop(dock, path):
 def test_a_game_of_many_points_is_on_a_grid_until_landmarks_are_chosen(
     play, session, dock, dataset, engine, monkeypatch
 ):
-    monkeypatch.setattr(valid_combinations, "MANY_POINTS", len(dataset.obs))
+    monkeypatch.setattr(choices, "MANY_POINTS", len(dataset.obs))
     session.load(dataset)
     approximation = dock.game.controls["approximation"]
     assert approximation.value == "mesh"
@@ -170,11 +170,11 @@ def test_pause_step_and_resume_by_click(play, qtbot, session, dock, engine):
 
 def test_the_slider_steers_the_finished_game(play, qtbot, session, dock, engine):
     play()
-    dock.game.strength_slider.value = 3.0
+    dock.game.repulsion_slider.value = 3.0
     assert dock.game.paper_lambda.text() == "default 300  ·  λ = 25"
     qtbot.waitUntil(lambda: session.snapshot.iteration == 70)
-    assert engine.games[-1].strength == 1000.0
-    assert dock.game.strength.value == 1000.0
+    assert engine.games[-1].repulsion == 1000.0
+    assert dock.game.repulsion.value == 1000.0
 
 
 def test_a_stopped_game_is_steered_as_a_finished_one(
@@ -189,7 +189,7 @@ def test_a_stopped_game_is_steered_as_a_finished_one(
     assert dock.run.stage.text() == STOPPED
     before = session.snapshot.iteration
     for widget, value in (
-        (dock.game.strength, 600),
+        (dock.game.repulsion, 600),
         (dock.game.controls["n_landmarks"], 30),
     ):
         widget.value = value
@@ -197,19 +197,19 @@ def test_a_stopped_game_is_steered_as_a_finished_one(
         qtbot.waitUntil(lambda: session.state == "finished")
         session.stop()
     played = engine.games[-1]
-    assert (played.strength, played.n_landmarks) == (600.0, 30)
+    assert (played.repulsion, played.n_landmarks) == (600.0, 30)
     assert session.snapshot.iteration != before
     told = [mark.label for mark in session.timeline.marks]
     assert "Repulsion 300 to 600" in told
     session.look_back(session.timeline.marks[0].number)
-    dock.game.strength.value = 70  # of an earlier moment: Continue is what plays on
+    dock.game.repulsion.value = 70  # of an earlier moment: Continue is what plays on
     assert session.state == "stopped"
 
 
 def test_number_and_slider_of_the_repulsion_agree(dock, session):
-    dock.game.strength.value = 70
-    assert session.settings.strength == 70
-    assert dock.game.strength_slider.value == pytest.approx(np.log10(70), abs=0.01)
+    dock.game.repulsion.value = 70
+    assert session.settings.repulsion == 70
+    assert dock.game.repulsion_slider.value == pytest.approx(np.log10(70), abs=0.01)
     assert dock.game.paper_lambda.text() == "default 300  ·  λ = 1.75"
 
 
@@ -222,7 +222,7 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(dock, sessio
     assert listed == "From the papers > PCA by attraction and repulsion"
     assert game.controls["affinity"].choices == ("auto", "inner_products")
     assert session.settings.affinity == "auto"
-    assert not game.strength.enabled
+    assert not game.repulsion.enabled
     assert game.paper_lambda.text() == "cannot be steered"
     game.controls["affinity"].value = "inner_products"
     game.controls["method"].value = "pca_low_rank"
@@ -272,7 +272,7 @@ def test_what_has_no_say_in_a_method_cannot_be_changed(dock, method, idle):
     content = game.more.content()  # folded away, so that none of them acts
     idling = {n for n in asked if not game.controls[n].native.isEnabledTo(content)}
     assert idling == idle
-    assert game.strength.enabled == (method == "tsne")
+    assert game.repulsion.enabled == (method == "tsne")
 
 
 def test_without_landmarks_the_reason_is_told(dock):
@@ -359,7 +359,7 @@ def test_an_optimiser_is_chosen_and_run(docked, qtbot, session, click_run):
         game.controls["schedule"],
     )
     assert not any(w.enabled for w in (game.controls["approximation"], *of_the_players))
-    assert game.strength.enabled
+    assert game.repulsion.enabled
     docked.run.run.native.click()
     qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
     before = session.snapshot
@@ -457,17 +457,17 @@ def test_what_the_engine_knows_to_mend_is_mended_with_a_click(
     play, dock, engine, session, qtbot
 ):
     engine.warning = "The points are collapsing: raise the repulsion."
-    engine.remedy = {"strength": 900.0, "landmark_learning_rate": None}
+    engine.remedy = {"repulsion": 900.0, "landmark_learning_rate": None}
     play()
     mend = dock.run.mend
     assert mend.native.isVisibleTo(dock)
     assert mend.text == "Restart with Repulsion 900"  # the rate is automatic already
     engine.warning, engine.remedy = "", {}
     QTest.mouseClick(mend.native, Qt.MouseButton.LeftButton)
-    assert session.settings.strength == 900
-    assert dock.game.strength.value == 900
+    assert session.settings.repulsion == 900
+    assert dock.game.repulsion.value == 900
     qtbot.waitUntil(lambda: session.state == "finished")
-    assert engine.games[-1].strength == 900
+    assert engine.games[-1].repulsion == 900
     assert not mend.native.isVisibleTo(dock)
     assert not dock.run.message.isVisibleTo(dock)
 
@@ -811,7 +811,7 @@ ODD = {
     "perplexity": 0.5,
     "metric": "chebyshev",
     "device": "cuda:1",
-    "strength": 1e-3,
+    "repulsion": 1e-3,
     "learning_rate": 0.0004,
     "landmark_learning_rate": 25.0,
     "momentum": 0.995,
@@ -834,7 +834,7 @@ def test_settings_that_nobody_can_choose_are_shown_and_left_alone(
     qtbot.addWidget(again)
     for opened in (dock, again):
         controls = {widget.name: widget for widget in opened.game.controls}
-        shown = {**controls, "strength": opened.game.strength}
+        shown = {**controls, "repulsion": opened.game.repulsion}
         assert {name: shown[name].value for name in ODD} == ODD
     assert {name: getattr(settings, name) for name in ODD} == ODD
     again.close()

@@ -316,7 +316,7 @@ def named(play, qtbot, dock, session, table):
     """A map with a named cluster and other settings than usual."""
     with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.controller.reading.load(FileSource(table))
-    session.settings.strength = 700.0
+    session.settings.repulsion = 700.0
     session.settings.max_iter = 400
     play()
     session.clusters.rename(2, "B cells")
@@ -345,7 +345,7 @@ def test_a_session_goes_on_where_it_was_saved(
     np.testing.assert_allclose(layers.points.data, world, atol=1e-3)
     assert session.clusters.clustering.by_id[2].name == "B cells"
     assert session.selection.clusters == (2,)
-    assert other.game.strength.value == 700
+    assert other.game.repulsion.value == 700
     assert other.game.controls["max_iter"].value == 400
     assert "as it was saved" in other.run.stage.text()
     assert other.run.save.enabled
@@ -415,7 +415,7 @@ def test_settings_of_a_session_that_nobody_knows_are_told_and_the_next_file_open
     other.controller.reading.open_session(path)
     qtbot.waitUntil(lambda: session.snapshot is not None)
     assert other.data.trouble.isHidden()
-    assert other.game.strength.value == 700
+    assert other.game.repulsion.value == 700
 
 
 @pytest.mark.parametrize(

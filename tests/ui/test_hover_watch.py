@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from napari.components import ViewerModel
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.ui.canvas.hover_watch import REST_MS, HoverWatch, point_at
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.nearest import nearest

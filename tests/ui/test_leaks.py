@@ -39,7 +39,7 @@ def listeners(session):
         session.restored,
         session.clusters.changed,
         session.selection.changed,
-        session.settings.events,
+        session.settings.changed,
         session.look.events,
     )
     return [len(signal) for signal in signals]

@@ -44,7 +44,7 @@ def test_names_are_of_cells_whatever_is_done_to_the_map(
     game, message = person.dock.game, person.dock.run.message
 
     def type_repulsion(value):
-        editor = game.strength.native.findChild(QLineEdit)
+        editor = game.repulsion.native.findChild(QLineEdit)
         person.show(editor)
         person_at_the_window._type(editor, value)
 

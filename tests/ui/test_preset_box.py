@@ -33,14 +33,14 @@ def test_a_preset_is_chosen_with_the_mouse(method, session):
     box = method.presets
     assert box.currentText() == "Standard"
     pick(method, "Islands apart")
-    assert session.settings.strength == 100
-    assert method.strength.value == 100
+    assert session.settings.repulsion == 100
+    assert method.repulsion.value == 100
     assert box.currentText() == "Islands apart"
     pick(method, "Continuity")
     assert method.controls["n_neighbors"].value == 50
     pick(method, "Standard")
     assert method.controls["n_neighbors"].value == 15
-    assert method.strength.value == 300
+    assert method.repulsion.value == 300
 
 
 def test_what_is_changed_by_hand_is_no_preset(method, session, qtbot):
@@ -63,11 +63,11 @@ def test_each_preset_says_what_it_sets(method):
     assert all(tips.values())
 
 
-@pytest.mark.parametrize("strength", [26_700.123, 1e-7, 10_000.0, 300.0])
-def test_a_repulsion_beyond_the_slider_is_shown(method, session, strength):
+@pytest.mark.parametrize("repulsion", [26_700.123, 1e-7, 10_000.0, 300.0])
+def test_a_repulsion_beyond_the_slider_is_shown(method, session, repulsion):
     """Sessions and programs can set what no person could choose here."""
-    session.settings.strength = strength
+    session.settings.repulsion = repulsion
     method.show_settings()
-    assert method.strength.value == pytest.approx(strength, rel=1e-2)
-    slider = method.strength_slider
+    assert method.repulsion.value == pytest.approx(repulsion, rel=1e-2)
+    slider = method.repulsion_slider
     assert slider.min <= slider.value <= slider.max

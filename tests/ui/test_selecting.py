@@ -673,7 +673,7 @@ def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, sessi
     assert np.array_equal(points.data, before)
     assert dock.select.hand.told.text() == ""
     QTest.mousePress(button.native, left)
-    session.settings.strength = 900.0  # the game plays on
+    session.settings.repulsion = 900.0  # the game plays on
     qtbot.waitUntil(lambda: not dock.controller.correction.is_shown)
     QTest.mouseRelease(button.native, left)
     assert not dock.controller.correction.is_shown

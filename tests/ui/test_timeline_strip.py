@@ -16,7 +16,7 @@ def finished(qtbot, dock, session):
     """The dock after a run that was held once."""
     dock.run.run.native.click()
     qtbot.waitUntil(lambda: session.state == "finished")
-    session.settings.strength = 900.0
+    session.settings.repulsion = 900.0
     qtbot.waitUntil(lambda: session.timeline.marks[-1].snapshot.iteration > 50)
     return dock
 
@@ -33,11 +33,11 @@ def test_a_click_on_a_mark_shows_its_map_and_continue_plays_on(
     timeline, strip = session.timeline, finished.run.timeline.strip
     first, end = timeline.marks[0], timeline.marks[-1]
     finished.game.show_settings()
-    assert finished.game.strength.value == 900
+    assert finished.game.repulsion.value == 900
     click(strip, first)
     assert session.snapshot is first.snapshot
-    assert session.settings.strength is None
-    assert finished.game.strength.value == 300  # that of the map on show
+    assert session.settings.repulsion is None
+    assert finished.game.repulsion.value == 300  # that of the map on show
     layer = finished.controller.layers.points
     assert finished.run.status.text().startswith("50 of")
     drawn, layer.data[:] = layer.data.copy(), 0.0

@@ -1,9 +1,11 @@
-"""What the engine says to its user: errors and a warning."""
+"""What the engine says to its user: errors, a warning, and why a value is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Collection, Mapping
+from numbers import Integral, Real
+from typing import Any, TypeVar
 
 
 class InputError(ValueError):
@@ -20,7 +22,7 @@ class DivergenceError(InputError):
     ----------
     message : str
     remedy : dict
-        Fields of :class:`types.GameSettings` that mend it, for a new run.
+        Fields of :class:`settings.Settings` that mend it, for a new run.
     """
 
     def __init__(self, message: str, remedy: Mapping[str, Any]) -> None:
@@ -33,3 +35,83 @@ class EmbeddingWarning(UserWarning):
 
     The points have collapsed onto a few spots, have run far off, or were still moving.
     """
+
+
+_T = TypeVar("_T")
+_LONGEST = 60
+"""Letters of a refused value that are shown."""
+
+
+def optional(
+    check: Callable[..., _T], name: str, value: Any, *limits: Any
+) -> _T | None:
+    """Return None for None, and for anything else what ``check`` says of it."""
+    return None if value is None else check(name, value, *limits)
+
+
+def whole(
+    name: str, value: Any, least: int | None = None, most: int | None = None
+) -> int:
+    """Return a whole number of any type as an int.
+
+    Raises
+    ------
+    InputError
+        It is none (nor is True, nor 2.0), or not from ``least`` to ``most``.
+    """
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    is_low = is_whole and least is not None and value < least
+    is_high = is_whole and most is not None and value > most
+    if is_whole and not is_low and not is_high:
+        return int(value)
+    allowed = "a whole number"
+    if least is not None:
+        allowed += f" at least {least}" if most is None else f" from {least} to {most}"
+    raise _refused(name, allowed, value)
+
+
+def number(
+    name: str, value: Any, allowed: str, least: float, below: float = math.inf
+) -> float:
+    """Return a finite number of any type as a float.
+
+    Raises
+    ------
+    InputError
+        It is none, or not from ``least`` up to below ``below``; ``allowed`` says so.
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if is_number and math.isfinite(value) and least <= value < below:
+        return float(value)
+    raise _refused(name, allowed, value)
+
+
+def one_of(name: str, value: Any, choices: Collection[str]) -> Any:
+    """Return a choice.
+
+    Raises
+    ------
+    InputError
+        It is none of ``choices``.
+    """
+    if isinstance(value, str) and value in choices:
+        return value
+    raise _refused(name, _listed(choices), value)
+
+
+def _listed(choices: Collection[str]) -> str:
+    *others, last = (f'"{choice}"' for choice in choices)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _refused(name: str, allowed: str, value: Any) -> InputError:
+    return InputError(f"{name} must be {allowed}, not {shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    """Return a refused value in a few words: an array by its shape."""
+    shape = getattr(value, "shape", None)
+    if shape:
+        return f"an array of {' x '.join(map(str, shape))} values"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

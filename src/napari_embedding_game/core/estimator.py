@@ -22,52 +22,41 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from napari_embedding_game.core.arguments import (
+from napari_embedding_game.core.energy.methods import (
+    APPROXIMATIONS,
+    METHODS,
+    OPTIMIZERS,
+    Approximation,
+)
+from napari_embedding_game.core.errors import (
+    EmbeddingWarning,
+    InputError,
     number,
     one_of,
     optional,
     shown,
     whole,
 )
-from napari_embedding_game.core.energy.methods import (
-    METHODS,
-    get_method,
-    n_searched,
-    per_point,
-    resolve,
-)
-from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
-from napari_embedding_game.core.energy.valid_combinations import settled
-from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.graph.row_affinities import affinity_names
 from napari_embedding_game.core.graph.starts import start_names
 from napari_embedding_game.core.interrupts import interrupt_waits
-from napari_embedding_game.core.names import (
-    APPROXIMATIONS,
+from napari_embedding_game.core.settings import (
     SCHEDULES,
-    Approximation,
+    STEERABLE,
     ScheduleName,
+    Settings,
+    n_searched,
+    repulsion_of,
+    resolve,
+    settled,
 )
-from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.core.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.new_rows.fitted_map import FittedMap
 
 Steering = Sequence[tuple[int, Mapping[str, Any]]]
 """Iterations, each with the parameters that change there."""
-STEERABLE = (
-    "repulsion",
-    "n_landmarks",
-    "learning_rate",
-    "landmark_learning_rate",
-    "momentum",
-    "schedule",
-    "max_iter",
-    "method",
-    "approximation",
-    "optimizer",
-)
-"""Parameters that can change while a run is under way."""
 _TINY = sys.float_info.min
 _MOST_SEED = 2**32 - 1
 """As numpy's RandomState, which libraries draw from, takes no larger one."""
@@ -97,10 +86,11 @@ class EmbeddingGame(
         K, neighbours that attract each point.
     n_landmarks : int, default=200
         L; more of them than rows are not used.
-    repulsion : float or "auto", default="auto"
-        The lambda of the method's energy; "auto" is the method's own, for the
-        game 300 / N.  Where the method has no lambda (s-SNE, t-SNE, two-kernel
-        PCA, UMAP), a factor on its repulsion.
+    repulsion : float, optional
+        How strongly points are kept apart: lambda x N of the method's energy, which
+        means the same for any number of rows, or a factor where the method has no
+        lambda (s-SNE, t-SNE, two-kernel PCA, UMAP).  None is the method's own, 300 for
+        the game.
     affinity : str, default="auto"
         Edge weights: all 1 as in the game's paper ("uniform"), UMAP's ("fuzzy"),
         a mixture of both ("mixed"), t-SNE's ("entropic") or signed ("lle"), or
@@ -188,7 +178,7 @@ class EmbeddingGame(
         it: well above 1 for stray rows, for which no place is right, see
         :func:`~napari_embedding_game.core.inspect.isolation.isolation`.
     repulsion_ : float
-        The value of ``repulsion`` that was used: given again, it stands for the same.
+        The value of ``repulsion`` that was used.
     affinity_ : str
         The edge weights that were used.
     n_iter_ : int
@@ -218,7 +208,7 @@ class EmbeddingGame(
         *,
         n_neighbors: int = 15,
         n_landmarks: int = 200,
-        repulsion: float | str = "auto",
+        repulsion: float | None = None,
         affinity: str = "auto",
         schedule: ScheduleName = "fast",
         max_iter: int | None = None,
@@ -275,8 +265,8 @@ class EmbeddingGame(
         y : ignored
         steering : sequence of (iteration, dict of parameters), optional
             What changes on the way, as with the sliders of the window:
-            ``[(120, {"repulsion": 0.4}), (300, {"n_landmarks": 80})]`` plays with
-            another lambda after 120 iterations and with fewer landmarks after 300.
+            ``[(120, {"repulsion": 700}), (300, {"n_landmarks": 80})]`` plays with
+            more repulsion after 120 iterations and with fewer landmarks after 300.
             Any of :data:`STEERABLE` can be changed, also after the schedule's end,
             which then comes later.
         stop_at : int, optional
@@ -410,7 +400,7 @@ class EmbeddingGame(
         graph = pipeline.neighbors(X, start)
         weighted, _ = pipeline.place(graph, X, start, points)
         self.random_state_ = start.random_state
-        self.repulsion_ = self._repulsion(n_rows)
+        self.repulsion_ = repulsion_of(settings)
         self.affinity_ = start.affinity
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
         self.isolation_ = weighted.isolation
@@ -473,7 +463,7 @@ class EmbeddingGame(
         pipeline.check(X, start, settings)
         start = replace(start, n_neighbors=self._n_neighbors(start, n_rows))
         self.random_state_ = start.random_state
-        self.repulsion_ = self._repulsion(n_rows)
+        self.repulsion_ = repulsion_of(settings)
         self.affinity_ = start.affinity
         graph = pipeline.neighbors(X, start)
         weighted, layout = pipeline.place(graph, X, start, layout)
@@ -493,9 +483,9 @@ class EmbeddingGame(
         )
         yield from _steered(playing, changes, stop_at)
 
-    def _changes(self, steering: Steering, n_rows: int) -> dict[int, GameSettings]:
+    def _changes(self, steering: Steering, n_rows: int) -> dict[int, Settings]:
         """Return all settings after each change, by the iteration it comes at."""
-        changes: dict[int, GameSettings] = {}
+        changes: dict[int, Settings] = {}
         played = clone(self) if steering else self
         for step in steering:
             iteration, changed = _as_step(step)
@@ -507,7 +497,7 @@ class EmbeddingGame(
             changes[iteration] = played.set_params(**changed)._settings(n_rows)
         return changes
 
-    def _start(self) -> StartSettings:
+    def _start(self) -> Settings:
         """Return what a run is built from, in the types that the engine takes."""
         if not (isinstance(self.metric, str) or callable(self.metric)):
             raise InputError(
@@ -519,7 +509,7 @@ class EmbeddingGame(
                 'device must be "auto", "cpu", "cuda" or "mps", '
                 f"not {shown(self.device)}."
             )
-        start = StartSettings(
+        start = Settings(
             n_components=whole("n_components", self.n_components, 1, 3),
             n_neighbors=whole("n_neighbors", self.n_neighbors, 1),
             metric=self.metric,
@@ -551,7 +541,7 @@ class EmbeddingGame(
             else _as_layout(self.init, (n_rows, self.n_components))
         )
 
-    def _n_neighbors(self, start: StartSettings, n_rows: int) -> int:
+    def _n_neighbors(self, start: Settings, n_rows: int) -> int:
         wanted = n_searched(start.affinity, start.n_neighbors, start.perplexity, n_rows)
         if wanted < n_rows:
             return start.n_neighbors
@@ -562,19 +552,19 @@ class EmbeddingGame(
         )
         return n_rows - 1
 
-    def _settings(self, n_rows: int) -> GameSettings:
+    def _settings(self, n_rows: int) -> Settings:
         """Return how the game is played, in the types that the engine takes."""
-        is_own = isinstance(self.repulsion, str)
-        strength = self._repulsion(n_rows) * self._unit(n_rows)
         approximation: Any = optional(
             one_of, "approximation", self.approximation, APPROXIMATIONS
         )
         share = "a number from 0 up to below 1"
-        settings = GameSettings(
+        settings = Settings(
             method=self.method,
             approximation=approximation,
             optimizer=one_of("optimizer", self.optimizer, OPTIMIZERS),
-            strength=None if is_own else strength,
+            repulsion=optional(
+                number, "repulsion", self.repulsion, "a number above 0", _TINY
+            ),
             n_landmarks=whole("n_landmarks", self.n_landmarks, 1),
             learning_rate=self._rate("learning_rate"),
             landmark_learning_rate=self._rate("landmark_learning_rate"),
@@ -586,16 +576,6 @@ class EmbeddingGame(
 
     def _rate(self, name: str) -> float | None:
         return optional(number, name, getattr(self, name), "a number at least 0", 0)
-
-    def _repulsion(self, n_rows: int) -> float:
-        given = self.repulsion
-        if isinstance(given, str) and given == "auto":
-            return get_method(self.method).strength / self._unit(n_rows)
-        return number("repulsion", given, 'a number above 0 or "auto"', _TINY)
-
-    def _unit(self, n_rows: int) -> int:
-        """Return the strength that a ``repulsion`` of 1 stands for."""
-        return n_rows if get_method(self.method).lambda_scale is per_point else 1
 
     def _fitted_map(self) -> FittedMap:
         """Return the map that new rows are placed on."""
@@ -685,7 +665,7 @@ def _as_step(step: Any) -> tuple[int, Mapping[str, Any]]:
     except (TypeError, ValueError) as error:
         raise InputError(
             "steering must be pairs of an iteration and a dict of parameters, such as "
-            f'(120, {{"repulsion": 0.4}}), not {shown(step)}.'
+            f'(120, {{"repulsion": 700}}), not {shown(step)}.'
         ) from error
     unknown = names - set(STEERABLE)
     if unknown:
@@ -703,7 +683,7 @@ def _until_next(stops: list[int], done: int) -> int:
 
 def _steered(
     playing: Generator[Snapshot, Any, None],
-    changes: Mapping[int, GameSettings],
+    changes: Mapping[int, Settings],
     stop_at: int | None,
 ) -> Iterator[Snapshot]:
     """Yield the snapshots of a game that is sent its changes, to its end."""

@@ -19,17 +19,6 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.driver import play, resolve_device
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
-from napari_embedding_game.core.energy.methods import (
-    check_numbers,
-    n_searched,
-    strength_of,
-)
-from napari_embedding_game.core.energy.valid_combinations import (
-    check_affinity,
-    check_goes_on,
-    check_size,
-    choose,
-)
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.given import check_given
@@ -43,16 +32,20 @@ from napari_embedding_game.core.graph.row_affinities import ROW_AFFINITIES
 from napari_embedding_game.core.graph.starts import STARTS, check_fits
 from napari_embedding_game.core.inspect.isolation import isolation_of
 from napari_embedding_game.core.new_rows.fitted_map import FittedMap, FittedRows
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    StartSettings,
-    Steer,
-    WarmStart,
+from napari_embedding_game.core.settings import (
+    Settings,
+    check_affinity,
+    check_goes_on,
+    check_numbers,
+    check_size,
+    choose,
+    n_searched,
+    repulsion_of,
 )
+from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
 
 
-def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
+def check(X: Any, start: Settings, settings: Settings) -> None:
     """Raise InputError for what can be refused before the neighbours are searched.
 
     Each question is the engine's own, which asks it again where the answer counts.
@@ -71,7 +64,7 @@ def check(X: Any, start: StartSettings, settings: GameSettings) -> None:
     check_size(settings, X.shape[0], start.n_components)
 
 
-def _check_without_rows(distances: Any, start: StartSettings) -> None:
+def _check_without_rows(distances: Any, start: Settings) -> None:
     check_given(distances)
     if start.affinity in ROW_AFFINITIES:
         raise InputError(
@@ -85,7 +78,7 @@ def _check_without_rows(distances: Any, start: StartSettings) -> None:
         )
 
 
-def neighbors(X: Any, start: StartSettings) -> NeighborGraph:
+def neighbors(X: Any, start: Settings) -> NeighborGraph:
     """Find the nearest neighbours of the rows of ``X`` (N, D), see :mod:`neighbors`."""
     wanted = n_searched(start.affinity, start.n_neighbors, start.perplexity, X.shape[0])
     return knn_graph(
@@ -109,7 +102,7 @@ def _row_by_row(X: Any) -> Any:
 def place(
     graph: NeighborGraph,
     X: Any,
-    start: StartSettings,
+    start: Settings,
     layout: NDArray[np.float32] | None = None,
     unplaced: NDArray[np.integer] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
@@ -141,14 +134,14 @@ def place(
 def begin(
     edges: Edges,
     layout: NDArray[np.floating],
-    start: StartSettings,
-    settings: GameSettings,
+    start: Settings,
+    settings: Settings,
     *,
     diagnose: bool = True,
     frame_iterations: int | Callable[[int], int] | None = None,
     warm_start: WarmStart | None = None,
     stop_at: int | None = None,
-) -> Generator[Snapshot, GameSettings | Steer | None, None]:
+) -> Generator[Snapshot, Settings | Steer | None, None]:
     """Begin the game; see :func:`~.driver.play` for what it takes and yields.
 
     Raises
@@ -178,8 +171,8 @@ def fitted(
     X: Any,
     graph: NeighborGraph,
     edges: Edges,
-    start: StartSettings,
-    settings: GameSettings,
+    start: Settings,
+    settings: Settings,
 ) -> FittedMap:
     """Return a map that new rows can be placed on once it has points and landmarks."""
     method, approximation = choose(
@@ -190,7 +183,7 @@ def fitted(
         rows=FittedRows(X, graph, start, edges.scale),
         method=settings.method,
         approximation=approximation,
-        repulsion=method.lambda_scale(edges) * strength_of(settings),
+        repulsion=method.lambda_scale(edges) * repulsion_of(settings),
         points=none,
         landmarks=none,
     )

@@ -33,11 +33,15 @@ from napari_embedding_game.core.dynamics.state import (
     in_the_plane,
 )
 from napari_embedding_game.core.energy.mesh import is_far_from_edge
-from napari_embedding_game.core.energy.methods import check_numbers, strength_of
 from napari_embedding_game.core.energy.objective import Objective, make_objective
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
-from napari_embedding_game.core.energy.valid_combinations import check_size, choose
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import (
+    Settings,
+    check_numbers,
+    check_size,
+    choose,
+    repulsion_of,
+)
 
 from .homotopy import N_STEPS, WEAKEST, homotopy
 from .minimizers import MAX_ITER, Points, Step, lbfgs, spectral_direction, start_of
@@ -45,7 +49,7 @@ from .pressured_points import pressured_points
 from .spectral_direction import SpectralDirection
 
 
-def layouts(problem: Problem, settings: GameSettings) -> Layouts:
+def layouts(problem: Problem, settings: Settings) -> Layouts:
     """Let the points go downhill as ``settings.optimizer`` says.
 
     Raises
@@ -64,7 +68,7 @@ def layouts(problem: Problem, settings: GameSettings) -> Layouts:
     objective = make_objective(
         found_by,
         forces,
-        method.lambda_scale(edges) * strength_of(settings),
+        method.lambda_scale(edges) * repulsion_of(settings),
         1,
         aggregate=method.aggregate,
     )

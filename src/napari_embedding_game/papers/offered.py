@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from napari_embedding_game.core.energy.methods import METHODS, Method, per_point
-from napari_embedding_game.core.energy.optimizers import OPTIMIZERS, Optimizer
+from napari_embedding_game.core.energy.methods import (
+    METHODS,
+    OPTIMIZERS,
+    Method,
+    Optimizer,
+    per_point,
+)
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.row_affinities import (
     ROW_AFFINITIES,
@@ -21,9 +26,9 @@ from napari_embedding_game.core.graph.row_affinities import (
 from napari_embedding_game.core.graph.starts import STARTS, Start
 
 if TYPE_CHECKING:
+    from napari_embedding_game.core.energy.methods import Approximation
     from napari_embedding_game.core.graph.affinities import Edges
-    from napari_embedding_game.core.names import Approximation
-    from napari_embedding_game.core.types import GameSettings
+    from napari_embedding_game.core.settings import Settings
 
 
 def _later(place: str) -> Callable[..., Any]:
@@ -83,9 +88,7 @@ class Minimizer(Optimizer):
             return "that needs edges that only pull, and some of lle push"
         return ""
 
-    def check_size(
-        self, settings: GameSettings, n_points: int, n_components: int
-    ) -> None:
+    def check_size(self, settings: Settings, n_points: int, n_components: int) -> None:
         """Raise InputError for more points than ``most_points``, or too flat a map."""
         if n_points > self.most_points and settings.approximation != "mesh":
             by_grid = "mesh" in self.approximations(METHODS[settings.method])
@@ -162,7 +165,7 @@ METHODS["umap_exact"] = Method(
     attraction="umap_exact",
     kernel="umap",
     lambda_scale=_unscaled,
-    strength=1.0,
+    repulsion=1.0,
     affinity="fuzzy",
     approximations=("exact",),
     source="paper 4, Eq. 4",
@@ -173,7 +176,7 @@ METHODS["two_kernel_lle"] = Method(
     attraction="kernel",
     kernel="cauchy",
     lambda_scale=per_point,
-    strength=1.0,
+    repulsion=1.0,
     affinity="lle",
     source="paper 3, Lemma 4",
     group=GROUP,
@@ -183,7 +186,7 @@ METHODS["two_kernel_pca"] = Method(
     attraction="kernel",
     kernel="squared_cauchy",
     lambda_scale=_squared_difference,
-    strength=1.0,
+    repulsion=1.0,
     affinity="fuzzy",
     approximations=("exact", "landmarks", "sampled_edges", "sampled_landmarks"),
     source="paper 3, Eq. 6",
@@ -195,7 +198,7 @@ METHODS["pca"] = Method(
     attraction="",
     kernel="",
     lambda_scale=_as_written,
-    strength=1.0,
+    repulsion=1.0,
     affinity="inner_products",
     approximations=("exact",),
     source="paper 3, Eq. 4",
@@ -207,7 +210,7 @@ METHODS["pca_low_rank"] = Method(
     attraction="",
     kernel="",
     lambda_scale=_as_written,
-    strength=1.0,
+    repulsion=1.0,
     affinity="inner_products",
     approximations=("exact",),
     source="paper 3, Lemma 3",

@@ -47,7 +47,7 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, check_varied
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 
 Layout = NDArray[np.float64]
 
@@ -222,7 +222,7 @@ def inner_products(graph: NeighborGraph, X: Any) -> RowEdges:
 
 
 def layouts(
-    problem: Problem, settings: GameSettings, low_rank: int | None = None
+    problem: Problem, settings: Settings, low_rank: int | None = None
 ) -> Layouts:
     """Let the points go to their principal components, or to those of a low rank.
 
@@ -250,7 +250,7 @@ def layouts(
     )
 
 
-def low_rank_layouts(problem: Problem, settings: GameSettings) -> Layouts:
+def low_rank_layouts(problem: Problem, settings: Settings) -> Layouts:
     """Let the points go to the components of ``LOW_RANK`` directions (Lemma 3)."""
     return layouts(problem, settings, LOW_RANK)
 

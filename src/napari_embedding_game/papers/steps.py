@@ -25,7 +25,7 @@ from torch import Tensor
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.optimizer import PlayerRMS, direction
 from napari_embedding_game.core.dynamics.state import Problem
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 
 REACH = 1.0
 """Longest step, root mean square per coordinate: what the kernels reach."""
@@ -89,7 +89,7 @@ class AdaptiveGame(Game):
     _given: tuple[float, float] | None = None
     _done = 0.0
 
-    def _apply(self, settings: GameSettings) -> None:
+    def _apply(self, settings: Settings) -> None:
         super()._apply(settings)
         given = super()._rates(0.0)
         if given != self._given:
@@ -121,11 +121,11 @@ class AdaptiveGame(Game):
             self._at_half = grown
 
 
-def optimistic(problem: Problem, settings: GameSettings) -> Game:
+def optimistic(problem: Problem, settings: Settings) -> Game:
     """Return a game of optimistic players."""
     return OptimisticGame(problem)
 
 
-def adaptive(problem: Problem, settings: GameSettings) -> Game:
+def adaptive(problem: Problem, settings: Settings) -> Game:
     """Return a game whose rates adapt."""
     return AdaptiveGame(problem)

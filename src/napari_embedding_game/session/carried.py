@@ -6,14 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    IntArray,
-    Snapshot,
-    StartSettings,
-    WarmStart,
-    undefined,
-)
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import IntArray, Snapshot, WarmStart, undefined
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.timeline import warm_start
 from napari_embedding_game.session.transfer_edits import places_in
@@ -31,8 +25,8 @@ class CarriedLayout:
     snapshot: Snapshot
     """The former map for the rows of the new one; nothing that was said of its
     neighbours in the data."""
-    start: StartSettings
-    game: GameSettings
+    start: Settings
+    game: Settings
     """Settings of the former map."""
     unplaced: IntArray
     """(m,) rows that are not on it: for the time being they lie in the middle."""
@@ -48,8 +42,8 @@ class CarriedLayout:
 def carried_layout(
     former: Dataset,
     snapshot: Snapshot,
-    start: StartSettings,
-    game: GameSettings,
+    start: Settings,
+    game: Settings,
     dataset: Dataset,
 ) -> CarriedLayout | None:
     """Return a map of some data for other rows or numbers of the same source.
@@ -62,7 +56,7 @@ def carried_layout(
         What the map is of.
     snapshot : Snapshot
         The map.
-    start, game : StartSettings, GameSettings
+    start, game : Settings, Settings
         Its settings.
     dataset : Dataset
         The same source, read in another way.

@@ -18,7 +18,7 @@ from napari_embedding_game.core.inspect.column_blocks import (
     is_read_by_column,
     iter_blocks,
 )
-from napari_embedding_game.core.types import (
+from napari_embedding_game.core.snapshot import (
     is_defined,
     stretched_share,
     unlike_count,

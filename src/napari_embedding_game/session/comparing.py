@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.panels import (
     GAP_OF_FIGURES,

@@ -14,12 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from napari_embedding_game.core.energy.valid_combinations import (
-    approximation_of,
-    check_hand,
-)
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import (
+from napari_embedding_game.core.settings import approximation_of, check_hand
+from napari_embedding_game.core.snapshot import (
     NO_FORCES,
     HandForces,
     Hold,

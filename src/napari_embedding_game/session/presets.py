@@ -6,12 +6,12 @@ ask for: distance, dimensions, seed, device.  What it does not name gets its def
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from napari_embedding_game.session.settings import Settings
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.session.settings import ChosenSettings
 
 LEFT_ALONE = frozenset({"n_components", "metric", "random_state", "device", "n_jobs"})
 """Settings that no preset changes."""
@@ -43,19 +43,19 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "Islands apart",
-        {"strength": 100.0},
+        {"repulsion": 100.0},
         "Less repulsion: each group is drawn together, with more room between groups. "
         "Inside of them fewer neighbours lie side by side.",
     ),
     Preset(
         "Fine detail",
-        {"strength": 1000.0},
+        {"repulsion": 1000.0},
         "More repulsion: small groups open up and more neighbours lie side by side. "
         "Groups come closer to one another.",
     ),
     Preset(
         "Continuity",
-        {"strength": 100.0, "n_neighbors": 50},
+        {"repulsion": 100.0, "n_neighbors": 50},
         "For development: many neighbours and little repulsion, so that transitions "
         "stay connected as lines and branches. Fine detail is lost.",
     ),
@@ -78,16 +78,12 @@ PRESETS: tuple[Preset, ...] = (
 )
 
 
-def apply(preset: Preset, settings: Settings) -> None:
+def apply(preset: Preset, settings: ChosenSettings) -> None:
     """Take up a preset; listeners hear of it when all settings are there."""
-    with contextlib.ExitStack() as stack:
-        for name in PRESET_FIELDS:
-            stack.enter_context(settings.events[name].paused())
-        for name, value in preset.complete().items():
-            setattr(settings, name, value)
+    settings.update(**preset.complete())
 
 
-def differing(settings: Settings) -> dict[str, Any]:
+def differing(settings: ChosenSettings) -> dict[str, Any]:
     """Return those settings a preset could hold that are not the defaults."""
     return {
         name: getattr(settings, name)
@@ -96,7 +92,7 @@ def differing(settings: Settings) -> dict[str, Any]:
     }
 
 
-def preset_of(settings: Settings) -> Preset | None:
+def preset_of(settings: ChosenSettings) -> Preset | None:
     """Return the preset that the settings are those of, or None."""
     chosen = differing(settings)
     return next((preset for preset in PRESETS if preset.values == chosen), None)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.energy.methods import n_searched
-from napari_embedding_game.core.types import StartSettings
+from napari_embedding_game.core.settings import Settings, n_searched
 from napari_embedding_game.data.column_names import names_kinds, names_samples
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ MOST_NEIGHBORS, MOST_PERPLEXITY = 200, 200.0
 """That are offered to mend a graph in parts, as the window offers them at all."""
 
 
-def more_neighbors(start: StartSettings, n_points: int) -> dict[str, Any]:
+def more_neighbors(start: Settings, n_points: int) -> dict[str, Any]:
     """Return the settings by which twice as many neighbours link the points.
 
     Empty where that is more than there are, or than is offered at all.

@@ -13,23 +13,22 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from psygnal import EmissionInfo, Signal
+from psygnal import Signal
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.energy.valid_combinations import (
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.settings import (
+    STEERABLE,
+    Settings,
     check_goes_on,
     check_hand,
     fits_exactly,
     is_played,
     settled,
+    starting,
+    steering,
 )
-from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    StartSettings,
-    WarmStart,
-)
+from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -51,7 +50,7 @@ from napari_embedding_game.session.run.engine import CoreEngine, Engine
 from napari_embedding_game.session.run.record import RunRecord, record
 from napari_embedding_game.session.run.run import Pace, Progress, Run
 from napari_embedding_game.session.selection import Selection
-from napari_embedding_game.session.settings import GAME_FIELDS, Settings
+from napari_embedding_game.session.settings import ChosenSettings
 from napari_embedding_game.session.shown_comparisons import ShownComparisons
 from napari_embedding_game.session.shown_figures import ShownFigures
 from napari_embedding_game.session.splitting import Splitting
@@ -105,7 +104,7 @@ class Session:
     """Panels in space stand in another plane."""
 
     def __init__(self, engine: Engine | None = None, pace: Pace | None = None) -> None:
-        self.settings = Settings()
+        self.settings = ChosenSettings()
         self.clusters = ClusterBook()
         self.selection = Selection()
         self.look = DisplaySettings()
@@ -117,12 +116,12 @@ class Session:
         """How the landmarks can be merged; None before the first frame."""
         self._played_by: Run | None = None
         """The run that ``snapshot`` is of: a new one has none at first."""
-        self._steered = GameSettings()
+        self._steered = Settings()
         """The settings that ``run`` was given last."""
         self._restored: SavedMap | None = None
         self.placed_on: PlacedOn | None = None
         """The map of a reference that the points were placed on."""
-        self._begun_with = StartSettings()
+        self._begun_with = Settings()
         """What ``run`` was begun with, as it was chosen."""
         self.facing: NDArray[np.floating] = STRAIGHT
         """(2, 3) steps of length 1 that go right and up on the canvas, in units of the
@@ -154,7 +153,7 @@ class Session:
         """Whether the run was built from other settings than now chosen."""
         self._engine = engine or CoreEngine()
         self._pace = pace or Pace()
-        self.settings.events.connect(self._on_setting)
+        self.settings.changed.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)
         self.selection.changed.connect(self.clusters.rest, max_args=0)
         self.clusters.announced.connect(self._tell_run)
@@ -499,7 +498,7 @@ class Session:
         return self._add_mark(label, kind, self.settings.chosen_start(), game)
 
     def _add_mark(
-        self, label: str, kind: Kind, start: StartSettings, game: GameSettings
+        self, label: str, kind: Kind, start: Settings, game: Settings
     ) -> Mark:
         assert self.snapshot is not None
         return self.timeline.add(
@@ -534,7 +533,7 @@ class Session:
         mark = self.timeline.show(number)
         self._shown, self._played_by = mark, None
         self.snapshot, self.merging = mark.snapshot, mark.merging
-        self._choose({**asdict(mark.start), **asdict(mark.game)}, self.look)
+        self._choose({**starting(mark.start), **steering(mark.game)}, self.look)
         self.hand.restore(mark.record)
         n_landmarks = len(mark.snapshot.landmarks)
         self.clusters.receive(mark.snapshot.labels, n_landmarks, self.merging)
@@ -602,7 +601,7 @@ class Session:
         return self._played_by is run
 
     @property
-    def steered(self) -> GameSettings:
+    def steered(self) -> Settings:
         """The settings that the run was given last."""
         return self._steered
 
@@ -777,7 +776,7 @@ class Session:
             looked at and its clusters edited.
         """
         before, trail = self.capture(), self.clusters.history.trail
-        chosen = asdict(self.settings), replace(self.look)
+        chosen = asdict(self.settings.value), replace(self.look)
         try:
             self._take_up(saved, dataset or saved.dataset)
         except Exception:
@@ -800,7 +799,7 @@ class Session:
     def _take_up(self, saved: SavedMap, dataset: Dataset) -> None:
         self.boxes = saved.boxes
         self.load(dataset)
-        self._choose({**asdict(saved.start), **asdict(saved.game)}, saved.look)
+        self._choose({**starting(saved.start), **steering(saved.game)}, saved.look)
         self._restored, self.snapshot = saved, saved.snapshot
         self.placed_on = saved.placed_on
         self.merging = saved.merging
@@ -871,19 +870,19 @@ class Session:
         if self.run is not None:
             self.run.wanted = self.clusters.wanted
 
-    def _on_setting(self, info: EmissionInfo) -> None:
+    def _on_setting(self, name: str) -> None:
         if self._is_by_hand:  # who set it tells the run, too
             return
-        if info.signal.name == "n_landmarks":
+        if name == "n_landmarks":
             self.hand.forget_landmarks()
-        steers = info.signal.name in GAME_FIELDS
+        steers = name in STEERABLE
         if self.run and self.state in ALIVE and steers and not self._needs_restart:
             self._steer(self.run, self.chosen_game())
         self._check_staleness()
         if self._is_stopped and steers and not self.stale:
             self.play_on_wanted.emit()
 
-    def set_n_landmarks(self, n_landmarks: int) -> GameSettings:
+    def set_n_landmarks(self, n_landmarks: int) -> Settings:
         """Set the number of landmarks to what a hand has made it; return the settings.
 
         The run is not told: whoever calls this does, with which landmarks it were.
@@ -896,7 +895,7 @@ class Session:
         self._steered = self.chosen_game()
         return self._steered
 
-    def _steer(self, run: Run, game: GameSettings) -> None:
+    def _steer(self, run: Run, game: Settings) -> None:
         if self._played_by is run and self.snapshot is not None:
             is_told = self.timeline.widen_change(self.snapshot, game)
             if not is_told and game != self._steered:
@@ -926,14 +925,14 @@ class Session:
             return True
         return not fits_exactly(self.settings.game(), self.run.X.shape[0])
 
-    def chosen_game(self) -> GameSettings:
+    def chosen_game(self) -> Settings:
         """Return how the data would be played now, with what is left to their size."""
         game = self.settings.game()
         if self.dataset is None:
             return game
         return settled(game, self.dataset.X.shape[0], self.settings.n_components)
 
-    def _start_settings(self) -> StartSettings:
+    def _start_settings(self) -> Settings:
         """Return what a run is built from now: data that are distances are given."""
         start = self.settings.start()
         if self.dataset is not None and self.dataset.is_distances:
@@ -969,7 +968,7 @@ class Session:
             self.message_changed.emit(message)
 
 
-def _same_edges(run: Run, start: StartSettings) -> bool:
+def _same_edges(run: Run, start: Settings) -> bool:
     """Return whether a run has the edges of these settings, in any dimensions."""
     return replace(run.start, n_components=start.n_components) == start
 

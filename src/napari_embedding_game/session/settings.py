@@ -1,79 +1,67 @@
-"""The settings a person edits, and the frozen settings the engine receives."""
+"""The settings a person edits, and who hears of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any
 
-from psygnal import SignalGroupDescriptor
+from psygnal import Signal
 
-from napari_embedding_game.core.energy.methods import (
-    get_method,
-    per_point,
-    resolve,
-    strength_of,
-)
-from napari_embedding_game.core.energy.valid_combinations import (
+from napari_embedding_game.core.energy.methods import get_method, per_point
+from napari_embedding_game.core.settings import (
+    STARTING,
+    STEERABLE,
+    Settings,
     affinities,
     approximations,
     choose,
     optimizers,
+    repulsion_of,
+    resolve,
 )
-from napari_embedding_game.core.names import (
-    Approximation,
-    ScheduleName,
-)
-from napari_embedding_game.core.types import GameSettings, StartSettings
 
 WEAKEST, STRONGEST = 1 / 30, 100 / 3
 """Repulsion that the slider offers, to the method's own: for the game 10 to 10,000."""
 
-START_FIELDS = frozenset(field.name for field in fields(StartSettings))
-GAME_FIELDS = frozenset(field.name for field in fields(GameSettings))
 
+class ChosenSettings:
+    """The fields of :class:`Settings` as a person edits them, one after another."""
 
-@dataclass
-class Settings:
-    """All settings in one place; ``events`` tells who changed what.
+    changed = Signal(str)
+    """The name of a field that has another value now."""
 
-    Every field carries the name and the default of :class:`StartSettings` or
-    :class:`GameSettings`; a test holds the two together.
-    """
+    value: Settings
 
-    events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+    def __init__(self) -> None:
+        object.__setattr__(self, "value", Settings())
 
-    n_components: int = 2
-    n_neighbors: int = 15
-    metric: str = "euclidean"
-    affinity: str = "auto"
-    perplexity: float = 30.0
-    init: str = "spectral"
-    random_state: int = 0
-    device: str = "auto"
-    n_jobs: int | None = None
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "value"), name)
 
-    method: str = "game"
-    approximation: Approximation | None = None
-    strength: float | None = None
-    n_landmarks: int = 200
-    learning_rate: float | None = None
-    landmark_learning_rate: float | None = None
-    momentum: float | None = None
-    schedule: ScheduleName = "fast"
-    max_iter: int | None = None
-    optimizer: str = "game"
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in (*STARTING, *STEERABLE):
+            self.update(**{name: value})
+        else:  # psygnal keeps its signals here
+            object.__setattr__(self, name, value)
 
-    def start(self) -> StartSettings:
+    def update(self, **values: Any) -> None:
+        """Take several values; listeners hear of each when all are there."""
+        new = {name: v for name, v in values.items() if v != getattr(self, name)}
+        object.__setattr__(self, "value", replace(self.value, **new))
+        for name in new:
+            self.changed.emit(name)
+
+    def start(self) -> Settings:
         """Return what a new run is built from, with the edges of the method."""
         return resolve(self.chosen_start(), self.method)
 
-    def chosen_start(self) -> StartSettings:
+    def chosen_start(self) -> Settings:
         """Return the same as it was chosen, with what is left to the method."""
-        return StartSettings(**{name: getattr(self, name) for name in START_FIELDS})
+        return Settings(**{name: getattr(self, name) for name in STARTING})
 
-    def game(self) -> GameSettings:
+    def game(self) -> Settings:
         """Return what may change while the game is played."""
-        return GameSettings(**{name: getattr(self, name) for name in GAME_FIELDS})
+        return Settings(**{name: getattr(self, name) for name in STEERABLE})
 
     def choose_method(self, method: str) -> None:
         """Take a method with its own repulsion, and its own way to find it.
@@ -81,46 +69,48 @@ class Settings:
         Edges that it cannot be played on are left to it as well.
         """
         offered = choose(method, None)[0].approximations
-        is_possible = self.affinity in ("auto", *affinities(method))
-        self._leave_optimizer(method, self.affinity if is_possible else "auto")
-        if self.approximation not in (None, *offered):
-            self.approximation = None
-        if not is_possible:
-            self.affinity = "auto"
-        self.strength = None
-        self.method = method
+        is_possible = self.value.affinity in ("auto", *affinities(method))
+        affinity = self.value.affinity if is_possible else "auto"
+        approximation = self.value.approximation
+        self.update(
+            optimizer=self._optimizer(method, affinity),
+            approximation=approximation if approximation in offered else None,
+            affinity=affinity,
+            repulsion=None,
+            method=method,
+        )
 
     def choose_affinity(self, affinity: str) -> None:
         """Take edges; an optimiser that cannot follow them is left for the game's own.
 
         Some push, and some minimisers need edges that only pull.
         """
-        self._leave_optimizer(self.method, affinity)
-        self.affinity = affinity
+        optimizer = self._optimizer(self.value.method, affinity)
+        self.update(optimizer=optimizer, affinity=affinity)
 
-    def _leave_optimizer(self, method: str, affinity: str) -> None:
-        if self.optimizer not in optimizers(method, affinity):
-            self.optimizer = "game"
+    def _optimizer(self, method: str, affinity: str) -> str:
+        chosen = self.value.optimizer
+        return chosen if chosen in optimizers(method, affinity) else "game"
 
     def choose_optimizer(self, optimizer: str) -> None:
         """Take an optimiser; a minimiser takes all pairs, or a grid that is chosen."""
-        self.optimizer = optimizer
-        is_kept = self.approximation == "mesh" and "mesh" in approximations(
-            self.method, optimizer
-        )
+        approximation = self.value.approximation
+        offered = approximations(self.value.method, optimizer)
+        is_kept = approximation == "mesh" and "mesh" in offered
         if optimizer != "game" and not is_kept:
-            self.approximation = None
+            approximation = None
+        self.update(optimizer=optimizer, approximation=approximation)
 
 
-def strength_range(method: str) -> tuple[float, float]:
+def repulsion_range(method: str) -> tuple[float, float]:
     """Return the weakest and the strongest repulsion that are offered."""
-    default = get_method(method).strength
+    default = get_method(method).repulsion
     return default * WEAKEST, default * STRONGEST
 
 
-def paper_lambda(game: GameSettings, n_points: int) -> float:
+def paper_lambda(game: Settings, n_points: int) -> float:
     """Return the paper's lambda for N points; where there is none, the factor."""
-    return strength_of(game) / (max(n_points, 1) if has_lambda(game.method) else 1)
+    return repulsion_of(game) / (max(n_points, 1) if has_lambda(game.method) else 1)
 
 
 def has_lambda(method: str) -> bool:

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.panels import STRAIGHT, Panels, Room, lay_out
 

@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    StartSettings,
-    WarmStart,
-)
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.quality import GIVEN
@@ -52,8 +48,8 @@ class OtherSeed:
     """A finished map of another seed, laid on the one that it is compared with."""
 
     snapshot: Snapshot
-    start: StartSettings
-    game: GameSettings
+    start: Settings
+    game: Settings
     merging: Merging | None
     quality: MapQuality | None
     """None where the data cannot be compared with a map."""
@@ -120,8 +116,8 @@ def stability_job(
 def _stages(
     engine: Engine,
     X: Any,
-    start: StartSettings,
-    game: GameSettings,
+    start: Settings,
+    game: Settings,
     snapshot: Snapshot,
     n_seeds: int,
 ) -> Stages:

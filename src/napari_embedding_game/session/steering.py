@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import Snapshot, WarmStart
+from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 
 NOISE = 0.01
 """Of a new coordinate where no neighbours are known, as a share of the map's radius:

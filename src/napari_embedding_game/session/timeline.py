@@ -17,13 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from napari_embedding_game.core.energy.methods import get_method, strength_of
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    StartSettings,
-    WarmStart,
-)
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.settings import Settings, repulsion_of
+from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.record import RunRecord
@@ -41,7 +37,7 @@ TOGETHER_SECONDS = 1.0
 
 UNCHANGED = "Settings as before"
 _WORDS = {
-    "strength": "Repulsion",
+    "repulsion": "Repulsion",
     "n_landmarks": "Landmarks",
     "learning_rate": "Learning rate of points",
     "landmark_learning_rate": "Learning rate of landmarks",
@@ -69,8 +65,8 @@ class Mark:
     kind: Kind
     snapshot: Snapshot
     """The layout at that moment, before what the label tells took effect."""
-    start: StartSettings
-    game: GameSettings
+    start: Settings
+    game: Settings
     """The settings as they stood in the window."""
     record: RunRecord | None
     """What was played up to here; None where nobody knows."""
@@ -223,8 +219,8 @@ class Timeline:
         label: str,
         kind: Kind,
         snapshot: Snapshot,
-        start: StartSettings,
-        game: GameSettings,
+        start: Settings,
+        game: Settings,
         *,
         record: RunRecord | None = None,
         energies: tuple[tuple[int, float], ...] = (),
@@ -239,7 +235,7 @@ class Timeline:
             What happened here, in a person's words.
         kind : str
         snapshot : Snapshot
-        start, game : StartSettings, GameSettings
+        start, game : Settings, Settings
             As they stood in the window.
         record : RunRecord, optional
             What was played up to here.
@@ -271,7 +267,7 @@ class Timeline:
         self._set(marks=marks, head=head, n_made=head, shown=shown)
         return mark
 
-    def widen_change(self, snapshot: Snapshot, game: GameSettings) -> bool:
+    def widen_change(self, snapshot: Snapshot, game: Settings) -> bool:
         """Let the newest mark tell these settings too; return whether it is of them.
 
         It is where it is of a change a moment ago, or of a change of the same layout.
@@ -458,7 +454,7 @@ def _arrays(value: object) -> Iterator[NDArray[np.generic]]:
             yield from _arrays(getattr(value, field.name))
 
 
-def told_change(before: GameSettings, after: GameSettings) -> str:
+def told_change(before: Settings, after: Settings) -> str:
     """Return in words which settings differ; "" where none does.
 
     A method comes with settings of its own, so it is told alone.
@@ -468,17 +464,17 @@ def told_change(before: GameSettings, after: GameSettings) -> str:
     words = []
     for name in changed_fields(before, after):
         old, new = getattr(before, name), getattr(after, name)
-        if name == "strength":
-            old, new = strength_of(before), strength_of(after)
+        if name == "repulsion":
+            old, new = repulsion_of(before), repulsion_of(after)
         called = _WORDS.get(name, name.replace("_", " ").capitalize())
         words.append(f"{called} {_said(old)} to {_said(new)}")
     return ", ".join(words)
 
 
-def told_start(before: StartSettings, after: StartSettings) -> str:
+def told_start(before: Settings, after: Settings) -> str:
     """Return in words which settings of the start differ; "" where none does."""
     words = []
-    for field in fields(StartSettings):
+    for field in fields(Settings):
         old, new = getattr(before, field.name), getattr(after, field.name)
         if old != new:
             called = _WORDS.get(field.name, field.name.replace("_", " ").capitalize())
@@ -486,9 +482,9 @@ def told_start(before: StartSettings, after: StartSettings) -> str:
     return ", ".join(words)
 
 
-def changed_fields(before: GameSettings, after: GameSettings) -> tuple[str, ...]:
+def changed_fields(before: Settings, after: Settings) -> tuple[str, ...]:
     """Return the names of the settings that differ."""
-    names = (field.name for field in fields(GameSettings))
+    names = (field.name for field in fields(Settings))
     return tuple(n for n in names if getattr(before, n) != getattr(after, n))
 
 

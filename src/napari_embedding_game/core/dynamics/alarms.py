@@ -16,16 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
-from napari_embedding_game.core.energy.methods import get_method, strength_of
-from napari_embedding_game.core.energy.valid_combinations import (
-    approximation_of,
-    is_played,
-)
+from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.inspect.landmark_cover import (
     bound_share,
     outside_share,
 )
-from napari_embedding_game.core.types import Alarm, GameSettings
+from napari_embedding_game.core.settings import (
+    Settings,
+    approximation_of,
+    is_played,
+    repulsion_of,
+)
+from napari_embedding_game.core.snapshot import Alarm
 
 CELLS = 64
 LEAST_OCCUPANCY = 0.08
@@ -42,14 +44,14 @@ _LEAST_TRAVEL = 5.0
 _MOST_OUTSIDE, _LEAST_BOUND = 0.15, 0.4
 """Share of landmarks outside of the points, at most 0.09 on good maps of six data sets;
 the bound as a share of the sum over all pairs, there above 0.77."""
-_DEFAULT = GameSettings()
+_DEFAULT = Settings()
 _WORDS = {
     "optimizer": "the optimizer",
     "approximation": "the approximation",
     "learning_rate": "the points' learning rate",
     "landmark_learning_rate": "the landmarks' learning rate",
     "n_landmarks": "the number of landmarks",
-    "strength": "the repulsion (lambda x N)",
+    "repulsion": "the repulsion (lambda x N)",
 }
 
 
@@ -84,13 +86,13 @@ def far_alarm(embedding: NDArray[np.floating]) -> Alarm:
     return Alarm(
         f"The points have run far apart, up to {farthest:.0e} from the middle of the "
         "map: lower the learning rates or the repulsion.",
-        {"learning_rate": None, "landmark_learning_rate": None, "strength": None},
+        {"learning_rate": None, "landmark_learning_rate": None, "repulsion": None},
     )
 
 
 def alarm(
     embedding: NDArray[np.floating],
-    settings: GameSettings,
+    settings: Settings,
     landmarks: NDArray[np.floating] | None = None,
 ) -> Alarm:
     """Return what is wrong with a map late in its schedule; falsy if nothing.
@@ -98,7 +100,7 @@ def alarm(
     Parameters
     ----------
     embedding : (N, d) float
-    settings : GameSettings
+    settings : Settings
         With which it was made.
     landmarks : (L, d) float, optional
         Those of a finished game, to ask whether they stand for the points.
@@ -108,7 +110,7 @@ def alarm(
         return far
     told = _crowding(embedding, settings)
     if told:
-        return _with_way_out(told, settings, {"strength": 3 * strength_of(settings)})
+        return _with_way_out(told, settings, {"repulsion": 3 * repulsion_of(settings)})
     pushes = approximation_of(settings) == "landmarks" and is_played(settings)
     told = (
         ""
@@ -121,7 +123,7 @@ def alarm(
     return _with_way_out(told, settings, {"n_landmarks": more})
 
 
-def _crowding(embedding: NDArray[np.floating], settings: GameSettings) -> str:
+def _crowding(embedding: NDArray[np.floating], settings: Settings) -> str:
     if _is_slow(settings):
         return "The points are too slow to get to their places"
     if occupancy(embedding) < LEAST_OCCUPANCY:
@@ -132,7 +134,7 @@ def _crowding(embedding: NDArray[np.floating], settings: GameSettings) -> str:
     return ""
 
 
-def _is_slow(settings: GameSettings) -> bool:
+def _is_slow(settings: Settings) -> bool:
     """Return whether the points cannot get far with the learning rate they were given.
 
     No step is longer than it, on the average over the points.
@@ -149,7 +151,7 @@ def _is_slow(settings: GameSettings) -> bool:
 def _cover(
     embedding: NDArray[np.floating],
     landmarks: NDArray[np.floating],
-    settings: GameSettings,
+    settings: Settings,
 ) -> str:
     """Return that landmarks do not stand for the points, or ""."""
     n, outside = len(landmarks), outside_share(embedding, landmarks)
@@ -168,14 +170,14 @@ def _cover(
 
 
 def _with_way_out(
-    sentence: str, settings: GameSettings, last_resort: Mapping[str, Any]
+    sentence: str, settings: Settings, last_resort: Mapping[str, Any]
 ) -> Alarm:
     """Return an alarm whose remedy is the default of what was changed for the worse."""
-    is_strong = strength_of(settings) >= get_method(settings.method).strength
+    is_strong = repulsion_of(settings) >= get_method(settings.method).repulsion
     not_blamed = {
         "approximation": settings.approximation != "sampled_landmarks",
         "n_landmarks": settings.n_landmarks > _DEFAULT.n_landmarks,
-        "strength": is_strong,
+        "repulsion": is_strong,
     }
     remedy = {
         name: getattr(_DEFAULT, name)

@@ -4,7 +4,7 @@ It alone keeps the clock, makes the snapshots, looks for a collapse, and fits
 landmarks to maps of layouts, which have none.  Whoever iterates decides what to show,
 and steers by sending new settings in.
 
-    playing = play(edges, layout, GameSettings())
+    playing = play(edges, layout, Settings())
     snapshot = next(playing)                          # the start layout
     while not snapshot.finished:
         snapshot = playing.send(changed or None)      # up to 40 ms of iterations
@@ -37,27 +37,22 @@ from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import AllPairs, MeshSum
 from napari_embedding_game.core.energy.pressure import nearest_landmark, pressure
-from napari_embedding_game.core.energy.valid_combinations import (
-    NO_CHANGE,
-    NO_HAND,
-    maker,
-)
 from napari_embedding_game.core.errors import DivergenceError, InputError
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.inspect.stretch import nearest_neighbors, stretch
-from napari_embedding_game.core.threads import Loops, one_torch_thread
-from napari_embedding_game.core.types import (
+from napari_embedding_game.core.settings import NO_CHANGE, NO_HAND, Settings, maker
+from napari_embedding_game.core.snapshot import (
     Alarm,
-    GameSettings,
     HandForces,
     Snapshot,
     Steer,
     WarmStart,
     undefined,
 )
+from napari_embedding_game.core.threads import Loops, one_torch_thread
 
 FrameIterations = int | Callable[[int], int] | None
-Playing = Generator[Snapshot, GameSettings | Steer | None, None]
+Playing = Generator[Snapshot, Settings | Steer | None, None]
 
 _T = TypeVar("_T")
 
@@ -82,7 +77,7 @@ GPU_IS_FULL = "The graphics card has too little memory: the processor goes on."
 def play(
     edges: Edges,
     layout: NDArray[np.floating],
-    settings: GameSettings | None = None,
+    settings: Settings | None = None,
     *,
     random_state: int = 0,
     device: str = "auto",
@@ -109,7 +104,7 @@ def play(
         Who attracts whom.
     layout : (N, d) array
         Start positions, d = 1, 2 or 3.
-    settings : GameSettings, optional
+    settings : Settings, optional
     random_state : int
         Seed of everything drawn at random.
     device : str
@@ -139,7 +134,7 @@ def play(
         A setting is out of range, the points are too many for the optimiser, or they
         left every finite position.  Or forces were sent to what is no game.
     """
-    settings = settings or GameSettings()
+    settings = settings or Settings()
     problem = Problem(
         edges=edges,
         layout=layout,
@@ -158,7 +153,7 @@ def play(
             return
 
 
-def make_dynamic(problem: Problem, settings: GameSettings) -> Game | Layouts:
+def make_dynamic(problem: Problem, settings: Settings) -> Game | Layouts:
     """Return what moves the points under these settings.
 
     Raises
@@ -230,7 +225,7 @@ class _Driver:
     def __init__(
         self,
         problem: Problem,
-        settings: GameSettings,
+        settings: Settings,
         diagnose: bool,
         frame_iterations: FrameIterations,
         stop_at: int | None,
@@ -278,7 +273,7 @@ class _Driver:
             return work()
 
     def _begin_on_cpu(
-        self, problem: Problem, settings: GameSettings, iteration: int
+        self, problem: Problem, settings: Settings, iteration: int
     ) -> None:
         self._note = GPU_IS_FULL
         self._problem = replace(problem, device=torch.device("cpu"))
@@ -319,7 +314,7 @@ class _Driver:
         self._fit_landmarks()
         return self._walk()
 
-    def _take_up(self, settings: GameSettings, iteration: int) -> None:
+    def _take_up(self, settings: Settings, iteration: int) -> None:
         self._settings = settings
         self._method = get_method(settings.method)
         self._begin(self._dynamic, settings, iteration)
@@ -334,7 +329,7 @@ class _Driver:
         self._dynamic.take_forces(forces)
 
     def _begin(
-        self, dynamic: Game | Layouts, settings: GameSettings, iteration: int
+        self, dynamic: Game | Layouts, settings: Settings, iteration: int
     ) -> None:
         """Let a dynamic move the points from this iteration on."""
         self._moving = dynamic
@@ -374,7 +369,7 @@ class _Driver:
         self._measured = math.nan
         game = Game(replace(self._problem, layout=positions, warm_start=None))
         # By the game's own settings, whatever the method.
-        still = GameSettings(
+        still = Settings(
             n_landmarks=self._settings.n_landmarks, learning_rate=0.0, max_iter=FITTING
         )
         self._begin(game, still, self.iteration)

@@ -19,17 +19,23 @@ from napari_embedding_game.core.dynamics.optimizer import (
     resolve_schedule,
 )
 from napari_embedding_game.core.dynamics.state import Problem, State, in_the_plane
-from napari_embedding_game.core.energy.methods import Method, check_numbers, strength_of
+from napari_embedding_game.core.energy.methods import Method
 from napari_embedding_game.core.energy.objective import (
     Objective,
     Sums,
     make_objective,
 )
 from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
-from napari_embedding_game.core.energy.valid_combinations import check_size, choose
 from napari_embedding_game.core.graph.affinities import Edges
+from napari_embedding_game.core.settings import (
+    Settings,
+    check_numbers,
+    check_size,
+    choose,
+    repulsion_of,
+)
+from napari_embedding_game.core.snapshot import HandForces, LandmarkEdit
 from napari_embedding_game.core.threads import Loops
-from napari_embedding_game.core.types import GameSettings, HandForces, LandmarkEdit
 
 _FIRM = 0.3
 """What every point has of the mean stiffness, besides its own."""
@@ -113,7 +119,7 @@ class Game:
         for edit in forces.edits:
             self._edit_landmarks(edit)
 
-    def steps(self, settings: GameSettings) -> Iterator[State]:
+    def steps(self, settings: Settings) -> Iterator[State]:
         """Take over settings, and enough of the schedule to act on them; play it."""
         self._apply(settings)
         if self._iterations_left is not None:
@@ -132,7 +138,7 @@ class Game:
         left = self._schedule.n_iter - self._position
         return State(self._iteration, self._iteration + left, self._y, self._z)
 
-    def _apply(self, settings: GameSettings) -> None:
+    def _apply(self, settings: Settings) -> None:
         schedule = resolve_schedule(settings)
         check_numbers(settings)
         check_size(settings, *self._y.shape)
@@ -146,7 +152,7 @@ class Game:
     def _choose_objective(self, n_landmarks: int) -> None:
         settings = self._settings
         method, approximation = choose(settings.method, settings.approximation)
-        self._repulsion = method.lambda_scale(self._edges) * strength_of(settings)
+        self._repulsion = method.lambda_scale(self._edges) * repulsion_of(settings)
         # Drawing samples for large data takes half a second: not at every steer.
         if (settings.method, approximation, n_landmarks) != self._drawn_for:
             self._drawn_for = settings.method, approximation, n_landmarks

@@ -20,11 +20,7 @@ from torch import Tensor
 
 from napari_embedding_game.core.energy.torch_mesh import finest_type
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.types import (
-    HandForces,
-    LandmarkEdit,
-    Spring,
-)
+from napari_embedding_game.core.snapshot import HandForces, LandmarkEdit, Spring
 
 STIFFNESS = 0.1
 """Share of the way to its place that a spring takes its points in an iteration."""

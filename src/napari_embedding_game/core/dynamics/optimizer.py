@@ -15,11 +15,14 @@ from torch import Tensor
 from napari_embedding_game.core.dynamics import update_loops
 from napari_embedding_game.core.elementary import cos, exp
 from napari_embedding_game.core.energy import pair_loops
-from napari_embedding_game.core.energy.valid_combinations import choose
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.names import SCHEDULES, ScheduleName
+from napari_embedding_game.core.settings import (
+    SCHEDULES,
+    ScheduleName,
+    Settings,
+    choose,
+)
 from napari_embedding_game.core.threads import Loops
-from napari_embedding_game.core.types import GameSettings
 
 _MOST_RATE = 1e30
 """Far beyond use, but a number that single precision can hold."""
@@ -197,7 +200,7 @@ _NAMED: dict[ScheduleName, Schedule] = {
 }
 
 
-def resolve_schedule(settings: GameSettings) -> Schedule:
+def resolve_schedule(settings: Settings) -> Schedule:
     """Return the schedule that ``settings`` names, with its own numbers replaced.
 
     Raises
@@ -223,7 +226,7 @@ def resolve_schedule(settings: GameSettings) -> Schedule:
     return schedule
 
 
-def _suited(schedule: Schedule, settings: GameSettings) -> Schedule:
+def _suited(schedule: Schedule, settings: Settings) -> Schedule:
     """Return the schedule with the numbers that suit method and approximation."""
     spec, found_by = choose(settings.method, settings.approximation, settings.optimizer)
     steps = spec.on_grid

@@ -17,7 +17,8 @@ from torch import Tensor
 
 from napari_embedding_game.core.energy.objective import Objective
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.types import GameSettings, WarmStart
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import WarmStart
 
 ANYWHERE = float(np.finfo(np.float32).max)
 """Largest coordinate of layouts, which set no limit to the map."""
@@ -81,7 +82,7 @@ class Layouts:
     farthest: ClassVar[float] = ANYWHERE
     places: ClassVar[None] = None
 
-    def steps(self, settings: GameSettings) -> Iterator[State]:
+    def steps(self, settings: Settings) -> Iterator[State]:
         """Return the states."""
         return self.states
 

@@ -16,7 +16,7 @@ A method of one's own is a declaration and a line:
         attraction="log1p",
         kernel="gaussian",
         lambda_scale=per_point,
-        strength=300,
+        repulsion=300,
         source="an example",
     )
     METHODS["gaussian_game"] = GAUSSIAN_GAME
@@ -36,25 +36,24 @@ to its finished map.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.names import (
-    APPROXIMATIONS,
-    DEFAULT_AFFINITY,
-    Approximation,
-)
-from napari_embedding_game.core.types import GameSettings, StartSettings
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.energy.optimizers import Make
     from napari_embedding_game.core.graph.affinities import Edges
 
 Aggregate = Literal["sum", "log"]
+Approximation = Literal[
+    "landmarks", "mesh", "sampled_edges", "sampled_landmarks", "exact"
+]
+APPROXIMATIONS: tuple[Approximation, ...] = get_args(Approximation)
+DEFAULT_AFFINITY = "mixed"
+"""Between uniform and fuzzy: see :mod:`affinities` and ``benchmarks/quality.py``."""
+Make = Callable[[Any, Any], Any]
+"""(state.Problem, settings) -> state.Layouts: begins to make the layouts of a map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +82,9 @@ class Method:
         Keys of ``pair_functions.ATTRACTIONS`` and ``pair_functions.KERNELS``; "" for a
         method whose forces are no function of distances.
     lambda_scale : callable
-        Takes the edges and returns the lambda that a strength of 1 stands for.
-    strength : float
-        Its default strength, in that unit.
+        Takes the edges and returns the lambda that a repulsion of 1 stands for.
+    repulsion : float
+        Its default repulsion, in that unit.
     source : str
         Where the formula stands.
     aggregate : {"sum", "log"}
@@ -105,7 +104,7 @@ class Method:
     attraction: str
     kernel: str
     lambda_scale: Callable[[Edges], float]
-    strength: float
+    repulsion: float
     source: str
     aggregate: Aggregate = "sum"
     affinity: str = DEFAULT_AFFINITY
@@ -123,11 +122,11 @@ class Method:
         return bool(self.kernel)
 
 
-# --- What a strength of 1 means ---------------------------------------------------
+# --- What a repulsion of 1 means ---------------------------------------------------
 
 
 def per_point(edges: Edges) -> float:
-    """Return 1 / N: the strength is lambda N, and means the same for every N."""
+    """Return 1 / N: the repulsion is lambda N, and means the same for every N."""
     return 1 / edges.n_points
 
 
@@ -156,7 +155,7 @@ METHODS: dict[str, Method] = {
         attraction="log1p",
         kernel="cauchy",
         lambda_scale=per_point,
-        strength=300.0,
+        repulsion=300.0,
         on_grid=GridSteps(160, 2.0, 0.5, 0.95),
         source="paper 1, Eq. 1 and 3",
     ),
@@ -165,7 +164,7 @@ METHODS: dict[str, Method] = {
         attraction="quadratic",
         kernel="gaussian",
         lambda_scale=per_point,
-        strength=300.0,
+        repulsion=300.0,
         affinity="entropic",
         source="paper 4, Eq. 1",
     ),
@@ -175,7 +174,7 @@ METHODS: dict[str, Method] = {
         kernel="gaussian",
         aggregate="log",
         lambda_scale=all_attraction,
-        strength=1.0,
+        repulsion=1.0,
         affinity="entropic",
         source="paper 4, Eq. 2",
     ),
@@ -185,7 +184,7 @@ METHODS: dict[str, Method] = {
         kernel="cauchy",
         aggregate="log",
         lambda_scale=all_attraction,
-        strength=1.0,
+        repulsion=1.0,
         affinity="entropic",
         approximations=(
             "mesh",
@@ -203,7 +202,7 @@ METHODS: dict[str, Method] = {
         attraction="umap",
         kernel="umap",
         lambda_scale=negative_samples,
-        strength=5.0,
+        repulsion=5.0,
         affinity="fuzzy",
         approximations=("sampled_edges", "sampled_landmarks"),
         source="paper 3, section 3.3.2",
@@ -224,50 +223,34 @@ def get_method(method: str) -> Method:
     return METHODS[method]
 
 
-def strength_of(settings: GameSettings) -> float:
-    """Return the strength that the settings or else their method asks for."""
-    default = get_method(settings.method).strength
-    return default if settings.strength is None else settings.strength
+# --- What moves the points: the game's own steps, and what registers here ----------
 
 
-def check_numbers(settings: GameSettings) -> None:
-    """Raise InputError unless repulsion and number of landmarks are in their range."""
-    strength = strength_of(settings)
-    if not (math.isfinite(strength) and strength > 0):
-        raise InputError(
-            f"The repulsion (lambda x N) must be a number above 0, not {strength}."
-        )
-    spec = get_method(settings.method)
-    if spec.moved_by and strength != spec.strength:
-        raise InputError(
-            f"{spec.title} cannot be steered: leave the repulsion at its own, "
-            f"{spec.strength:g}."
-        )
-    n_landmarks = settings.n_landmarks
-    if not (isinstance(n_landmarks, Integral) and n_landmarks >= 1):
-        raise InputError(
-            "The number of landmarks must be a whole number, at least 1, "
-            f"not {n_landmarks}."
-        )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimizer:
+    """What moves the points, and what it takes; by default all, as the game does.
 
-
-def n_searched(affinity: str, n_neighbors: int, perplexity: float, n_rows: int) -> int:
-    """Return how many neighbours to search for: the entropic take 3 perplexities.
-
-    Raises
-    ------
-    InputError
-        The perplexity is not a number of at least 1.
+    Attributes
+    ----------
+    title : str
+        As a window names it.
+    layouts : callable, optional
+        What moves the points in place of the game's own steps.
     """
-    if affinity != "entropic":
-        return n_neighbors
-    if not (math.isfinite(perplexity) and perplexity >= 1):
-        raise InputError(f"The perplexity must be at least 1, not {perplexity}.")
-    return max(1, min(round(3 * perplexity), n_rows - 1))
+
+    title: str
+    layouts: Make | None = None
+
+    def approximations(self, method: Method) -> tuple[Approximation, ...]:
+        """Return how the repulsion of a method can be found; its own comes first."""
+        return method.approximations
+
+    def objection(self, method: Method, affinity: str = "") -> str:
+        """Return why it cannot move a method's points on such edges, or ""."""
+        return ""
+
+    def check_size(self, settings: Any, n_points: int, n_components: int) -> None:
+        """Raise InputError for a map that is too large or too flat for it."""
 
 
-def resolve(start: StartSettings, method: str) -> StartSettings:
-    """Return ``start`` with the method's own edges where it leaves them open."""
-    if start.affinity != "auto":
-        return start
-    return replace(start, affinity=get_method(method).affinity)
+OPTIMIZERS: dict[str, Optimizer] = {"game": Optimizer(title="The game's own")}

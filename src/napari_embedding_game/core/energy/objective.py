@@ -38,7 +38,11 @@ import torch
 from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.energy.methods import Aggregate
+from napari_embedding_game.core.energy.methods import (
+    APPROXIMATIONS,
+    Aggregate,
+    Approximation,
+)
 from napari_embedding_game.core.energy.pair_functions import KERNELS, PairFunction
 from napari_embedding_game.core.energy.pair_sums import (
     Forces,
@@ -49,7 +53,6 @@ from napari_embedding_game.core.energy.pair_sums import (
 from napari_embedding_game.core.energy.sampled_pairs import SampledPairs
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.names import APPROXIMATIONS, Approximation
 
 FEWEST_SEEN, SEEN_BY_EACH = 4_096, 16
 """Points that landmarks beside a grid look at in a step, and those for each of them."""

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from napari_embedding_game.core.names import AFFINITIES
+AFFINITIES = ("mixed", "uniform", "fuzzy", "entropic")
+"""Those that need the neighbours alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.energy.mesh import Mesh
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.pair_functions import KERNELS, PairFunction
-from napari_embedding_game.core.energy.valid_combinations import is_pushed_by
+from napari_embedding_game.core.settings import Settings, is_pushed_by
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.core.threads import Loops
-from napari_embedding_game.core.types import GameSettings, Snapshot
 
 N_SAMPLED = 200
 _AT_ONCE = 4_000_000
@@ -59,13 +59,13 @@ def grid_error(
     return off / size if size > 0 else math.nan
 
 
-def grid_error_of(snapshot: Snapshot, settings: GameSettings) -> float:
+def grid_error_of(snapshot: Snapshot, settings: Settings) -> float:
     """Return :func:`grid_error` of a map; NaN where no grid has pushed its points.
 
     Parameters
     ----------
     snapshot : Snapshot
-    settings : GameSettings
+    settings : Settings
         With which it was played.
     """
     method = get_method(settings.method)

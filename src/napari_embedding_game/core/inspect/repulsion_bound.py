@@ -15,15 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from napari_embedding_game.core.energy.methods import (
-    get_method,
-    per_point,
-    strength_of,
-)
+from napari_embedding_game.core.energy.methods import get_method, per_point
 from napari_embedding_game.core.energy.objective import Landmarks, without_edges
-from napari_embedding_game.core.energy.valid_combinations import is_pushed_by
 from napari_embedding_game.core.inspect.landmark_cover import kernel_sum
-from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.core.settings import Settings, is_pushed_by, repulsion_of
+from napari_embedding_game.core.snapshot import Snapshot
 
 MOST_ONE_BY_ONE = 5_000
 """Points up to which all pairs are summed without a grid."""
@@ -55,15 +51,13 @@ class RepulsionBound:
         return energy + self.repulsion * (among - self.bound)
 
 
-def repulsion_bound(
-    snapshot: Snapshot, settings: GameSettings
-) -> RepulsionBound | None:
+def repulsion_bound(snapshot: Snapshot, settings: Settings) -> RepulsionBound | None:
     """Return how near the landmarks of a map bring the bound to the sum.
 
     Parameters
     ----------
     snapshot : Snapshot
-    settings : GameSettings
+    settings : Settings
         With which it was played.
 
     Returns
@@ -85,5 +79,5 @@ def repulsion_bound(
     else:
         total = float(forces.mesh(y)[0]) + n_points
     is_known = method.lambda_scale is per_point
-    repulsion = strength_of(settings) / n_points if is_known else math.nan
+    repulsion = repulsion_of(settings) / n_points if is_known else math.nan
     return RepulsionBound(bound, total, n_points, repulsion)

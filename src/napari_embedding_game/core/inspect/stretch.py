@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph.affinities import N_NEAREST, Edges
 from napari_embedding_game.core.inspect import stretch_loops
+from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.core.threads import Loops
-from napari_embedding_game.core.types import FAR
 
 _LOGARITHM = 8
 """What a logarithm costs, in steps of simpler loops."""

@@ -17,20 +17,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.energy import pair_loops
-from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
-from napari_embedding_game.core.names import Approximation
 from napari_embedding_game.core.new_rows import placement_loops
 from napari_embedding_game.core.new_rows.fitted_search import FittedSearch, check_metric
 from napari_embedding_game.core.new_rows.frozen_field import FrozenField, frozen_field
 from napari_embedding_game.core.new_rows.new_edges import NewEdges
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.threads import (
     PARALLEL,
     numba_threads,
     resolve_n_jobs,
 )
-from napari_embedding_game.core.types import StartSettings
 
 _ROWS_AT_ONCE = 16_384
 
@@ -53,7 +52,7 @@ class FittedRows(_Remembering):
     ----------
     X : (N, D) array or csr matrix
     graph : NeighborGraph
-    start : StartSettings
+    start : Settings
         Of the fit.
     scale : float
         Of the fitted edges, see :class:`affinities.Edges`.
@@ -61,7 +60,7 @@ class FittedRows(_Remembering):
 
     X: Any
     graph: NeighborGraph
-    start: StartSettings
+    start: Settings
     scale: float
 
     @cached_property

@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy import fourier, mesh_loops, pair_loops
 from napari_embedding_game.core.energy.mesh import AXES, Mesh
-from napari_embedding_game.core.energy.methods import Method
+from napari_embedding_game.core.energy.methods import Approximation, Method
 from napari_embedding_game.core.energy.objective import own_sum, without_own
 from napari_embedding_game.core.energy.pair_functions import KERNELS, PairFunction
-from napari_embedding_game.core.names import Approximation
 from napari_embedding_game.core.threads import Loops
 
 MOST_SOURCES = 2_000

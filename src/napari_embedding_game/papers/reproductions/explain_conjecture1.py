@@ -18,7 +18,7 @@ from napari_embedding_game.core.energy.pair_sums import Forces, make_forces
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.initialization import start_layout
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 
 from .fenchel_roll import roll
 from .frame import Check, Inputs, Parts, Result, Table
@@ -107,7 +107,7 @@ def along(
     own = weighted[get_method(method).affinity]
     layout = start_layout(own, X, 2, "random", inputs.random_state)
     placed = Placed(X, np.zeros(len(X)), own, layout)
-    settings = GameSettings(method=method, max_iter=at[-1])
+    settings = Settings(method=method, max_iter=at[-1])
     found = [
         pair.cosine(snapshot.embedding)
         for snapshot in looks(placed, settings, at, inputs.random_state)

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from napari_embedding_game.core.dynamics.alarms import occupancy
-from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.metrics import knn_accuracy, neighbor_recall
-from napari_embedding_game.core.names import Approximation
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.settings import Settings
 
 from .frame import Check, Inputs, Parts, Result, Table
 from .runs import draw_map, draw_rows, labels_of, looks, place
@@ -46,14 +45,14 @@ def embed(
     digits = inputs.load("mnist")
     rows = draw_rows(len(digits.X), n_points, inputs.random_state)
     X, labels = digits.X[rows], labels_of(digits)[rows]
-    start = StartSettings(
+    start = Settings(
         affinity=get_method(method).affinity,
         n_neighbors=N_NEIGHBORS,
         init=begin,
         random_state=inputs.random_state,
     )
     placed = place(X, labels, start)
-    settings = GameSettings(
+    settings = Settings(
         method=method, approximation=APPROXIMATIONS[method], max_iter=n_iter
     )
     (end,) = looks(placed, settings, [n_iter], inputs.random_state)

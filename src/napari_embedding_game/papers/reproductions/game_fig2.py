@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.metrics import knn_accuracy
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 
@@ -125,17 +125,17 @@ def majority_shares(labels: NDArray[Any], nearest: NDArray[np.integer]) -> list[
     return shares
 
 
-def fit(inputs: Inputs, setting: Setting, strength: float | None) -> dict[str, Any]:
+def fit(inputs: Inputs, setting: Setting, repulsion: float | None) -> dict[str, Any]:
     """Play by the paper's schedule, with its lambda or with a lambda N."""
     dataset = load(inputs, setting)
     labels = labels_of(dataset, setting)
     n_points = len(labels)
     seed = inputs.random_state
-    start = StartSettings(affinity="uniform", n_neighbors=15, random_state=seed)
+    start = Settings(affinity="uniform", n_neighbors=15, random_state=seed)
     placed = place(dataset.X, labels, start)
-    used = setting.repulsion * n_points if strength is None else strength
-    settings = GameSettings(
-        strength=used,
+    used = setting.repulsion * n_points if repulsion is None else repulsion
+    settings = Settings(
+        repulsion=used,
         n_landmarks=setting.n_landmarks,
         schedule="paper",
         max_iter=setting.n_iter,
@@ -145,7 +145,7 @@ def fit(inputs: Inputs, setting: Setting, strength: float | None) -> dict[str, A
     kept = draw_rows(n_points, 10_000, seed)
     return {
         "n_points": n_points,
-        "strength": used,
+        "repulsion": used,
         **tiling(end.embedding, end.landmarks)._asdict(),
         "majority": float(np.median(shares)),
         "majority_quarter": float(np.percentile(shares, 25)),
@@ -173,10 +173,10 @@ def run(inputs: Inputs, parts: Parts) -> Result:
     parts.expect(2 * len(settings) - 1)
     found = []
     for setting in settings:
-        for strength in _strengths(setting):
-            name = f"{setting.data} {'lambda' if strength is None else 'lambda N'}"
-            each = parts(name, partial(fit, inputs, setting, strength))
-            found.append((setting, strength, each))
+        for repulsion in _strengths(setting):
+            name = f"{setting.data} {'lambda' if repulsion is None else 'lambda N'}"
+            each = parts(name, partial(fit, inputs, setting, repulsion))
+            found.append((setting, repulsion, each))
     return Result(
         tables=[Table(_title(settings[0].n_iter), [_row(*each) for each in found])],
         checks=_checks(found),
@@ -210,14 +210,14 @@ _NOTES = [
 
 
 def _row(
-    setting: Setting, strength: float | None, each: dict[str, Any]
+    setting: Setting, repulsion: float | None, each: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "data": setting.title,
         "N": each["n_points"],
         "L": setting.n_landmarks,
-        "lambda": round(each["strength"] / each["n_points"], 4),
-        "lambda N": round(each["strength"]),
+        "lambda": round(each["repulsion"] / each["n_points"], 4),
+        "lambda N": round(each["repulsion"]),
         "empty": round(each["empty"], 3),
         "far": round(each["far"], 4),
         "evenness": round(each["evenness"], 3),
@@ -229,8 +229,8 @@ def _row(
 
 def _checks(found: list[tuple[Setting, float | None, dict[str, Any]]]) -> list[Check]:
     checks = []
-    for setting, strength, each in found:
-        how = "the paper's lambda" if strength is None else "the paper's lambda N"
+    for setting, repulsion, each in found:
+        how = "the paper's lambda" if repulsion is None else "the paper's lambda N"
         checks.append(
             Check(
                 f"{setting.title}, {how}: landmarks tile the data (at most "
@@ -259,8 +259,8 @@ def _draw(
     grid = figure.subplots(2, len(columns), squeeze=False)
     for axes in grid.ravel():
         axes.set_axis_off()
-    for setting, strength, each in found:
-        axes = grid[1 if strength is None else 0, columns.index(setting.data)]
+    for setting, repulsion, each in found:
+        axes = grid[1 if repulsion is None else 0, columns.index(setting.data)]
         axes.set_axis_on()
-        title = f"{setting.title}, lambda N = {each['strength']:.0f}"
+        title = f"{setting.title}, lambda N = {each['repulsion']:.0f}"
         draw_map(axes, each["layout"], each["labels"], each["landmarks"], title)

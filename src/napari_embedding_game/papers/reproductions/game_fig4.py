@@ -9,7 +9,7 @@ import numpy as np
 
 from napari_embedding_game.core.dynamics.alarms import LEAST_OCCUPANCY, occupancy
 from napari_embedding_game.core.inspect.metrics import knn_accuracy, true_energy
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings
 
 from .frame import Check, Inputs, Parts, Result, Table
 from .runs import MNIST_STRENGTH, Map, draw_map, draw_rows, looks, placed_digits
@@ -52,8 +52,8 @@ def span(layout: Map) -> float:
 def sweep(inputs: Inputs, wanted: int, n_iter: int, rate: float) -> dict[str, Any]:
     """Play with one landmark learning rate and return the map and its measures."""
     placed = placed_digits(inputs, wanted)
-    settings = GameSettings(
-        strength=MNIST_STRENGTH,
+    settings = Settings(
+        repulsion=MNIST_STRENGTH,
         n_landmarks=N_LANDMARKS,
         learning_rate=POINT_RATE,
         landmark_learning_rate=rate,

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.driver import play
-from napari_embedding_game.core.energy.methods import n_searched
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import Settings, n_searched
 
 from .frame import Inputs, Parts, Result, Table
 from .pressure_fig3 import better_than_chance
@@ -32,7 +31,7 @@ def tsne(X: NDArray[Any], seed: int) -> dict[str, Any]:
     graph = knn_graph(X, n_searched("entropic", 0, PERPLEXITY, len(X)))
     perplexity = min(PERPLEXITY, graph.n_neighbors / 3)
     found = edges(graph, "entropic", perplexity=perplexity)
-    settings = GameSettings(
+    settings = Settings(
         method="tsne", approximation="exact", n_landmarks=1, max_iter=N_ITER
     )
     start = random_start(len(X), seed)

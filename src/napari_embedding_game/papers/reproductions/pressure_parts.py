@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
-from napari_embedding_game.core.energy.methods import n_searched
 from napari_embedding_game.core.energy.objective import AllPairs, Objective
 from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.graph.affinities import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.settings import n_searched
 from napari_embedding_game.papers.homotopy import HomotopyStep
 from napari_embedding_game.papers.minimizers import Step, spectral_direction
 from napari_embedding_game.papers.pressured_points import (

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.driver import play
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot
 
 from .frame import Inputs
 
@@ -49,13 +50,13 @@ def placed_digits(inputs: Inputs, wanted: int | None, n_neighbors: int = 15) -> 
     """
     digits = inputs.load("mnist")
     rows = draw_rows(len(digits.X), wanted, inputs.random_state)
-    start = StartSettings(
+    start = Settings(
         affinity="uniform", n_neighbors=n_neighbors, random_state=inputs.random_state
     )
     return place(digits.X[rows], labels_of(digits)[rows], start)
 
 
-def place(X: Any, labels: NDArray[Any], start: StartSettings) -> Placed:
+def place(X: Any, labels: NDArray[Any], start: Settings) -> Placed:
     """Find the edges of the rows and put the points where ``start`` says."""
     edges, layout = pipeline.place(pipeline.neighbors(X, start), X, start)
     return Placed(X, labels, edges, layout)
@@ -67,7 +68,7 @@ def labels_of(dataset: Any, column: str | None = None) -> NDArray[Any]:
 
 
 def looks(
-    placed: Placed, settings: GameSettings, at: Sequence[int], random_state: int
+    placed: Placed, settings: Settings, at: Sequence[int], random_state: int
 ) -> Iterator[Snapshot]:
     """Play, and yield the snapshot at each of the iterations ``at``, which rise.
 

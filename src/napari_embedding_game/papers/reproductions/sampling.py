@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.dynamics.alarms import occupancy
 from napari_embedding_game.core.dynamics.memory_order import memory_order
-from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.energy.objective import Objective, make_objective
 from napari_embedding_game.core.energy.pair_sums import make_forces
 from napari_embedding_game.core.inspect.metrics import knn_accuracy
-from napari_embedding_game.core.names import Approximation
-from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot
 
 from .frame import Inputs
 from .game_fig4 import distinct_share
@@ -55,9 +55,9 @@ def follow(
     """
     placed = placed_digits(inputs, n_points)
     meter = _Meter(placed, way, n_samples, inputs.random_state)
-    settings = GameSettings(
+    settings = Settings(
         approximation=way,
-        strength=MNIST_STRENGTH,
+        repulsion=MNIST_STRENGTH,
         n_landmarks=n_samples,
         schedule="paper",
         max_iter=at[-1],

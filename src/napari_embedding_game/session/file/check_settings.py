@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from napari_embedding_game.core.energy.methods import (
-    METHODS,
-    check_numbers,
-    n_searched,
-    resolve,
-)
-from napari_embedding_game.core.energy.optimizers import OPTIMIZERS
-from napari_embedding_game.core.energy.valid_combinations import check_affinity, choose
+from napari_embedding_game.core.energy.methods import METHODS, OPTIMIZERS
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.row_affinities import affinity_names
 from napari_embedding_game.core.graph.starts import start_names
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.settings import (
+    Settings,
+    check_affinity,
+    check_numbers,
+    choose,
+    n_searched,
+    resolve,
+)
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.json_codec import unknown
 from napari_embedding_game.session.run.record import RunRecord
 
 
-def check_settings(start: StartSettings, game: GameSettings, where: str) -> None:
+def check_settings(start: Settings, game: Settings, where: str) -> None:
     """Raise DataError unless a run of enough rows can be begun with these settings.
 
     How many rows there are is not asked: the window lets a person choose more
@@ -53,7 +53,7 @@ def check_record(record: RunRecord, where: str) -> None:
         check_settings(record.start, game, where)
 
 
-def _ask_engine(start: StartSettings, game: GameSettings) -> None:
+def _ask_engine(start: Settings, game: Settings) -> None:
     from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
     from napari_embedding_game.core.graph.initialization import check_dimensions
     from napari_embedding_game.core.graph.neighbors import check_rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import (
+from napari_embedding_game.core.snapshot import (
     HandForces,
     Hold,
     LandmarkEdit,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from napari_embedding_game.core.inspect.markers import MarkerMethod
-from napari_embedding_game.core.types import GameSettings, StartSettings
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.session.clusters.clustering import (
     ClusterAnnotation,
     Grouping,
@@ -54,8 +54,8 @@ class ShotText:
 class MomentText:
     """What a map was like at one moment, without its arrays."""
 
-    start: StartSettings
-    game: GameSettings
+    start: Settings
+    game: Settings
     record: RunRecord | None
     shot: ShotText | None
     is_merged: bool

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Examples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.label_objects import Objects

@@ -11,12 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    WarmStart,
-    undefined,
-)
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot, WarmStart, undefined
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.file.check_settings import (
     check_record,
@@ -136,10 +132,10 @@ class MomentReader:
 
     def _remedy(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the settings that mend a warning, if a run can have them."""
-        names = {field.name for field in fields(GameSettings)}
+        names = {field.name for field in fields(Settings)}
         self._expect(names.issuperset(values), "its remedy")
         game = encode(self._text.game) | dict(values)
-        mended: GameSettings = decode(GameSettings, game, self._where)
+        mended: Settings = decode(Settings, game, self._where)
         check_settings(self._text.start, mended, self._where)
         return {name: getattr(mended, name) for name in values}
 

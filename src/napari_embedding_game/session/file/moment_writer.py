@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.file.forces_text import ForcesWriter
 from napari_embedding_game.session.file.json_schema import ShotText
@@ -24,11 +25,11 @@ class Moment(Protocol):
     """A saved map, or a mark of its timeline."""
 
     @property
-    def start(self) -> StartSettings:
+    def start(self) -> Settings:
         """Settings of a start, as they stood in the window."""
 
     @property
-    def game(self) -> GameSettings:
+    def game(self) -> Settings:
         """Settings of the game, as they stood in the window."""
 
     @property

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import GameSettings, Snapshot, StartSettings
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset, Examples
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.predicted import PredictedLabels
@@ -43,8 +44,8 @@ class SavedMap:
     """Where the data came from; None while nobody has looked."""
     reading: ReadResult | None = None
     """What came of reading the data again; it is not saved."""
-    start: StartSettings
-    game: GameSettings
+    start: Settings
+    game: Settings
     """The settings as they stood in the window, which the run may not have had."""
     record: RunRecord | None
     snapshot: Snapshot | None

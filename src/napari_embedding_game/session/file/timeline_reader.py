@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import Snapshot, WarmStart
+from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.session.file.array_pool import PoolReader
 from napari_embedding_game.session.file.json_schema import MarkText, TimelineText
 from napari_embedding_game.session.file.moment_reader import MomentReader

@@ -7,11 +7,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from napari_embedding_game.core.energy.methods import (
-    get_method,
-    n_searched,
-    strength_of,
-)
+from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.settings import n_searched, repulsion_of
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file.saved_map import SavedMap
@@ -232,12 +229,12 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
         settings.append(f"perplexity {start.perplexity:g}")
     if not method.moved_by:
         settings.append(f"{len(snapshot.landmarks)} landmarks")
-        strength = strength_of(game)
+        repulsion = repulsion_of(game)
         is_lambda = has_lambda(game.method)
         settings.append(
-            f"lambda {strength / n:.3g} (lambda x N = {strength:,.5g})"
+            f"lambda {repulsion / n:.3g} (lambda x N = {repulsion:,.5g})"
             if is_lambda
-            else f"repulsion x {strength:g}"
+            else f"repulsion x {repulsion:g}"
         )
     settings.append(_start_told(start.init, paper))
     settings.append(f"seed {start.random_state}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.types import GameSettings
+from napari_embedding_game.core.settings import starting, steering
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
@@ -22,9 +21,9 @@ from napari_embedding_game.session.notebook.draft import (
     code_of,
     times,
 )
+from napari_embedding_game.session.run.provenance import steps
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import check
-from napari_embedding_game.session.settings import has_lambda
 
 TL = "from napari_embedding_game import tl"
 MOST_STEPS = 40
@@ -60,7 +59,6 @@ def run_cells(
     if record.is_branch and record.warm_start is None:
         raise DataError(OF_A_LOST_MAP)
     check(record)
-    n_points = len(snapshot.embedding)
     merged = {} if n_clusters is None else {"n_clusters": n_clusters}
     if saved.behind is not None:
         name = Path(saved.behind.reference).name
@@ -69,7 +67,7 @@ def run_cells(
     else:
         title = get_method(record.game.method).title
         draft.text(f"## Map: {title}", *_told(record, snapshot.finished, loaded))
-    if record.is_branch or record.forced or not _is_exact(record, n_points):
+    if record.is_branch or record.forced:
         name = draft.beside("run.zip", _writer_of_session(saved))
         what = "What was done by hand, or from an earlier map on, is"
         if saved.behind is not None:
@@ -80,10 +78,10 @@ def run_cells(
             call("tl.replay", "adata", code_of(name), **where, **merged), imports=[TL]
         )
         return
-    steps = steering(record, n_points)
+    changes = steps(record)
     way: dict[str, Any] = {}
-    if len(steps) > MOST_STEPS:
-        name = draft.beside("steering.json", _writer_of_steps(record, n_points))
+    if len(changes) > MOST_STEPS:
+        name = draft.beside("steering.json", _writer_of_steps(record))
         steered = [
             f"with open({code_of(name)}) as file:",
             "    steering = json.load(file)",
@@ -91,8 +89,8 @@ def run_cells(
         ]
         draft.code(*steered, imports=["import json"])
         way["steering"] = Code("steering")
-    elif steps:
-        draft.code("steering = [", *(f"    {code_of(step)}," for step in steps), "]")
+    elif changes:
+        draft.code("steering = [", *(f"    {code_of(step)}," for step in changes), "]")
         way["steering"] = Code("steering")
     if not snapshot.finished:
         way["stop_at"] = record.n_iter
@@ -101,7 +99,7 @@ def run_cells(
             "tl.embedding_game",
             "adata",
             **_with_quotes(loaded.where),
-            **parameters(record, n_points, n_neighbors="neighbors_key" in loaded.where),
+            **parameters(record, n_neighbors="neighbors_key" in loaded.where),
             **way,
             **merged,
             random_state=record.start.random_state,
@@ -110,9 +108,7 @@ def run_cells(
     )
 
 
-def parameters(
-    record: RunRecord, n_points: int, *, n_neighbors: bool = False
-) -> dict[str, Any]:
+def parameters(record: RunRecord, *, n_neighbors: bool = False) -> dict[str, Any]:
     """Return the parameters of the estimator that are not its own, as code.
 
     Parameters
@@ -120,13 +116,13 @@ def parameters(
     n_neighbors : bool
         Whether the number of neighbours is told in any case.
     """
-    start = asdict(record.start)
+    start = starting(record.start)
     del start["random_state"]
     if start["metric"] == "precomputed":
         del start["metric"]
     if start["affinity"] == get_method(record.game.method).affinity:
         start["affinity"] = "auto"
-    told = {**start, **_named(record.game, n_points)}
+    told = {**start, **steering(record.game)}
     own = own_parameters()
     told = {name: value for name, value in told.items() if value != own[name]}
     if n_neighbors:
@@ -142,72 +138,13 @@ def own_parameters() -> dict[str, Any]:
     return {name: one.default for name, one in signature.parameters.items()}
 
 
-def steering(record: RunRecord, n_points: int) -> list[tuple[int, dict[str, Any]]]:
-    """Return what changed at which iteration, in the estimator's names, as code."""
-    before, steps = record.game, []
-    for step in record.steered:
-        old, new = _named(before, n_points), _named(step.game, n_points)
-        changed = {name: value for name, value in new.items() if value != old[name]}
-        steps.append((step.iteration, changed))
-        before = step.game
-    return steps
-
-
-def _named(game: GameSettings, n_points: int) -> dict[str, Any]:
-    """Return settings by the estimator's names; lambda as it is usually told."""
-    settings = asdict(game)
-    strength = settings.pop("strength")
-    return {**settings, "repulsion": _repulsion(strength, game.method, n_points)}
-
-
-def _repulsion(strength: float | None, method: str, n_points: int) -> Any:
-    if strength is None:
-        return "auto"
-    if not has_lambda(method):
-        return strength
-    exact = _exact_lambda(strength, n_points)
-    if exact is None or exact == strength / n_points:
-        return Code(f"{strength:.17g} / adata.n_obs")
-    return exact
-
-
-def _exact_lambda(strength: float, n_points: int) -> float | None:
-    """Return a lambda that is the strength again, times N; None if there is none."""
-    middle = strength / n_points
-    below, above = math.nextafter(middle, 0), math.nextafter(middle, math.inf)
-    exact = (x for x in (middle, below, above) if x * n_points == strength)
-    return next(exact, None)
-
-
-def _is_exact(record: RunRecord, n_points: int) -> bool:
-    """Return whether every repulsion of the run can be told as a lambda."""
-    games = [record.game, *(step.game for step in record.steered)]
-    return all(
-        game.strength is None
-        or not has_lambda(game.method)
-        or _exact_lambda(game.strength, n_points) is not None
-        for game in games
-    )
-
-
-def _writer_of_steps(record: RunRecord, n_points: int) -> Any:
+def _writer_of_steps(record: RunRecord) -> Any:
     def write(path: Path) -> None:
         import json
 
-        steps = [
-            (at, {name: _number(value, n_points) for name, value in changed.items()})
-            for at, changed in steering(record, n_points)
-        ]
-        path.write_text(json.dumps(steps, indent=1), encoding="utf-8")
+        path.write_text(json.dumps(steps(record), indent=1), encoding="utf-8")
 
     return write
-
-
-def _number(value: Any, n_points: int) -> Any:
-    """Return a value of the code as one that JSON can hold."""
-    if isinstance(value, Code):
-        return float(value.partition(" ")[0]) / n_points
-    return value
 
 
 def _writer_of_session(saved: SavedMap) -> Any:

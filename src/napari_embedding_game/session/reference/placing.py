@@ -13,12 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    WarmStart,
-    undefined,
-)
+from napari_embedding_game.core.settings import Settings, resolve
+from napari_embedding_game.core.snapshot import Snapshot, WarmStart, undefined
 from napari_embedding_game.data.as_anndata import as_anndata
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.predicted import PredictedLabels
@@ -33,7 +29,6 @@ from napari_embedding_game.session.reference.predicting import labels_of
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
 from napari_embedding_game.session.run import replay
 from napari_embedding_game.session.run.record import RunRecord
-from napari_embedding_game.session.settings import Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,14 +116,14 @@ def _record(dataset: Dataset, warm: WarmStart) -> RunRecord:
     """Return the record of a run that began there and played nothing."""
     n_points, n_components = warm.embedding.shape
     start = replace(
-        Settings().start(),
+        resolve(Settings(), "game"),
         n_components=n_components,
         n_neighbors=min(Settings().n_neighbors, n_points - 1),
         metric="precomputed" if dataset.is_distances else "euclidean",
     )
     return RunRecord(
         start=start,
-        game=GameSettings(n_landmarks=len(warm.landmarks)),
+        game=Settings(n_landmarks=len(warm.landmarks)),
         n_iter=0,
         is_branch=True,
         warm_start=warm,

@@ -14,18 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.energy.methods import resolve
+from napari_embedding_game.core.settings import Settings, resolve
+from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.core.types import (
-    GameSettings,
-    Snapshot,
-    StartSettings,
-    Steer,
-    WarmStart,
-)
 from napari_embedding_game.session.clusters.merging import Merging
 
-Game = Generator[Snapshot, GameSettings | Steer | None, None]
+Game = Generator[Snapshot, Settings | Steer | None, None]
 
 FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 """Most iterations in a frame, so that a small game too is seen to move."""
@@ -34,11 +28,11 @@ FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 class Engine(Protocol):
     """What a run needs: three steps, each from the result of the one before."""
 
-    def check(self, X: Any, start: StartSettings, game: GameSettings) -> None:
+    def check(self, X: Any, start: Settings, game: Settings) -> None:
         """Raise InputError for what the later steps would refuse."""
         ...
 
-    def neighbors(self, X: Any, start: StartSettings) -> Any:
+    def neighbors(self, X: Any, start: Settings) -> Any:
         """Return the nearest neighbours of every row of ``X`` (n, D)."""
         ...
 
@@ -46,7 +40,7 @@ class Engine(Protocol):
         self,
         graph: Any,
         X: Any,
-        start: StartSettings,
+        start: Settings,
         warm_start: WarmStart | None = None,
     ) -> tuple[Any, Any]:
         """Return the weighted edges and the start layout (n, d)."""
@@ -56,8 +50,8 @@ class Engine(Protocol):
         self,
         edges: Any,
         layout: Any,
-        start: StartSettings,
-        game: GameSettings,
+        start: Settings,
+        game: Settings,
         warm_start: WarmStart | None = None,
     ) -> Game:
         """Return the game, which yields snapshots and takes new settings.
@@ -80,13 +74,13 @@ class Engine(Protocol):
 class CoreEngine:
     """The real engine."""
 
-    def check(self, X: Any, start: StartSettings, game: GameSettings) -> None:
+    def check(self, X: Any, start: Settings, game: Settings) -> None:
         """Ask what can be asked before the search."""
         from napari_embedding_game.core import pipeline
 
         pipeline.check(X, start, game)
 
-    def neighbors(self, X: Any, start: StartSettings) -> Any:
+    def neighbors(self, X: Any, start: Settings) -> Any:
         """Search with the index that suits the data."""
         from napari_embedding_game.core import pipeline
 
@@ -96,7 +90,7 @@ class CoreEngine:
         self,
         graph: Any,
         X: Any,
-        start: StartSettings,
+        start: Settings,
         warm_start: WarmStart | None = None,
     ) -> tuple[Any, NDArray[np.float32]]:
         """Weight the edges, then place the points."""
@@ -112,8 +106,8 @@ class CoreEngine:
         self,
         edges: Any,
         layout: Any,
-        start: StartSettings,
-        game: GameSettings,
+        start: Settings,
+        game: Settings,
         warm_start: WarmStart | None = None,
     ) -> Game:
         """Play with frames short enough to be seen."""
@@ -158,8 +152,8 @@ def warm_up() -> None:
 
 def _play_on_noise() -> None:
     """Load what the neighbour search, the start and torch load at their first use."""
-    engine, game = CoreEngine(), GameSettings(n_landmarks=8)
-    start = resolve(StartSettings(), game.method)
+    engine, game = CoreEngine(), Settings(n_landmarks=8)
+    start = resolve(Settings(), game.method)
     X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
     graph = engine.neighbors(X, start)
     playing = engine.play(*engine.layout(graph, X, start), start, game)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
-from napari_embedding_game.core.types import GameSettings, Snapshot
+from napari_embedding_game.core.settings import Settings, starting, steering
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.clustering import Clustering
 from napari_embedding_game.session.json_codec import dumps
 from napari_embedding_game.session.run.record import RunRecord
-from napari_embedding_game.session.settings import paper_lambda
 
 
-def changed(before: GameSettings, after: GameSettings, n_points: int) -> dict[str, Any]:
+def changed(before: Settings, after: Settings) -> dict[str, Any]:
     """Return the settings that differ, with their new values, by their names."""
-    old, new = _named(before, n_points), _named(after, n_points)
+    old, new = steering(before), steering(after)
     return {name: value for name, value in new.items() if value != old[name]}
 
 
@@ -33,11 +32,10 @@ def parameters(
     that did not go on from another map and was not steered by hand.
     """
     game = played.steered[-1].game if played.steered else played.game
-    n_points = len(snapshot.embedding)
     return {
-        **asdict(played.start),
-        **_named(game, n_points),
-        "steering": json.dumps(_steering(played, n_points)),
+        **starting(played.start),
+        **steering(game),
+        "steering": json.dumps(steps(played)),
         "record": dumps(played.as_text()).decode(),
         "steered_by_hand": bool(played.forced),
         "n_iter": snapshot.iteration,
@@ -46,19 +44,13 @@ def parameters(
     }
 
 
-def _named(game: GameSettings, n_points: int) -> dict[str, Any]:
-    """Settings as the estimator has them: with lambda instead of lambda x N."""
-    settings = asdict(game)
-    del settings["strength"]
-    return {**settings, "repulsion": paper_lambda(game, n_points)}
-
-
-def _steering(played: RunRecord, n_points: int) -> list[tuple[int, dict[str, Any]]]:
-    before, steering = played.game, []
+def steps(played: RunRecord) -> list[tuple[int, dict[str, Any]]]:
+    """Return what changed at which iteration."""
+    before, found = played.game, []
     for step in played.steered:
-        steering.append((step.iteration, changed(before, step.game, n_points)))
+        found.append((step.iteration, changed(before, step.game)))
         before = step.game
-    return steering
+    return found
 
 
 def result(

@@ -9,13 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from napari_embedding_game.core.types import (
-    GameSettings,
-    HandForces,
-    Snapshot,
-    StartSettings,
-    WarmStart,
-)
+from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
 from napari_embedding_game.session.run.run import Run
 
 
@@ -24,7 +19,7 @@ class Steering:
     """New settings, and the iteration after which they were taken up."""
 
     iteration: int
-    game: GameSettings
+    game: Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,8 +34,8 @@ class Forced:
 class RunRecord:
     """What was played up to one snapshot."""
 
-    start: StartSettings
-    game: GameSettings
+    start: Settings
+    game: Settings
     """Settings that the game began with."""
     steered: tuple[Steering, ...] = ()
     """In the order of their iterations."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.core.types import Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.merging import Merging

@@ -14,16 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from napari_embedding_game.core.energy.valid_combinations import is_played
+from napari_embedding_game.core.settings import Settings, is_played
+from napari_embedding_game.core.snapshot import HandForces, Snapshot, Steer, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
-from napari_embedding_game.core.types import (
-    GameSettings,
-    HandForces,
-    Snapshot,
-    StartSettings,
-    Steer,
-    WarmStart,
-)
 from napari_embedding_game.session.clusters.clustering import Grouping
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.engine import CoreEngine, Engine, Game
@@ -75,8 +68,8 @@ class Run:
     """The run of one game on the rows of ``X`` (n, D); iterate ``frames`` once."""
 
     X: Any
-    start: StartSettings
-    game: GameSettings
+    start: Settings
+    game: Settings
     engine: Engine = field(default_factory=CoreEngine)
     pace: Pace = field(default_factory=Pace)
     warm_start: WarmStart | None = None
@@ -86,14 +79,14 @@ class Run:
     those of this run."""
     energies: list[tuple[int, float]] = field(default_factory=list, init=False)
     """(iteration, energy) of every frame so far; grows while the run is on."""
-    steered: list[tuple[int, GameSettings]] = field(default_factory=list, init=False)
+    steered: list[tuple[int, Settings]] = field(default_factory=list, init=False)
     """(iteration, settings) of every change that the game has taken up."""
     forced: list[tuple[int, HandForces]] = field(default_factory=list, init=False)
     """(iteration, forces of a hand) of every change that the game has taken up."""
 
     def __post_init__(self) -> None:
         self._turn = threading.Condition()
-        self._next_settings: GameSettings | None = None
+        self._next_settings: Settings | None = None
         self._next_forces: HandForces | None = None
         self._paused = False
         self._steps = 0
@@ -122,11 +115,11 @@ class Run:
         """End ``frames`` after the piece of work now being done."""
         self._control(_stopped=True)
 
-    def steer(self, game: GameSettings) -> None:
+    def steer(self, game: Settings) -> None:
         """Play on with these settings from the next frame; the newest wins."""
         self._control(_next_settings=game)
 
-    def force(self, forces: HandForces, game: GameSettings | None = None) -> None:
+    def force(self, forces: HandForces, game: Settings | None = None) -> None:
         """Play on under these forces of a hand from the next frame; the newest win.
 
         Edits that were not taken up yet are not lost.
@@ -134,7 +127,7 @@ class Run:
         Parameters
         ----------
         forces : HandForces
-        game : GameSettings, optional
+        game : Settings, optional
             Settings that are taken up together with them.
         """
         with self._turn:
@@ -240,9 +233,7 @@ class Run:
                 self.forced.append((snapshot.iteration, forces))
             snapshot = self._advance(game, steer_of(settings, forces))
 
-    def _advance(
-        self, game: Game, steer: GameSettings | Steer | None
-    ) -> Snapshot | None:
+    def _advance(self, game: Game, steer: Settings | Steer | None) -> Snapshot | None:
         if self._stopped:
             return None
         with COMPUTING:
@@ -251,12 +242,12 @@ class Run:
             except StopIteration:
                 return None
 
-    def _take_settings(self) -> GameSettings | None:
+    def _take_settings(self) -> Settings | None:
         with self._turn:
             new_settings, self._next_settings = self._next_settings, None
             return new_settings
 
-    def _take_both(self) -> tuple[GameSettings | None, HandForces | None]:
+    def _take_both(self) -> tuple[Settings | None, HandForces | None]:
         """Return what was wished, at one time: some settings go with their forces."""
         with self._turn:
             settings, self._next_settings = self._next_settings, None
@@ -288,8 +279,8 @@ class Run:
 
 
 def steer_of(
-    settings: GameSettings | None, forces: HandForces | None
-) -> GameSettings | Steer | None:
+    settings: Settings | None, forces: HandForces | None
+) -> Settings | Steer | None:
     """Return what a game is sent for these; None where there is nothing to be told."""
     return settings if forces is None else Steer(game=settings, forces=forces)
 

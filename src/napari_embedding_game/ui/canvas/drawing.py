@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, QTimer, Signal
 
-from napari_embedding_game.core.types import FAR, UNLIKE, Snapshot
+from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.figure import Levels
 from napari_embedding_game.data.predicted import OR_UNLIKE

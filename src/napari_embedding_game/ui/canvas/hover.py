@@ -9,7 +9,7 @@ import numpy as np
 from qtpy.QtCore import QEvent, QObject, QPoint, Signal
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.core.types import UNLIKE
+from napari_embedding_game.core.snapshot import UNLIKE
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.row_details import row_details
 from napari_embedding_game.ui.canvas.hover_card import HoverCard

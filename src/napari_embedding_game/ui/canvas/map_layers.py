@@ -21,7 +21,7 @@ import numpy as np
 from napari.layers import Layer, Points
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.ui.canvas.beside_layer import BEHIND, BesideLayer
 from napari_embedding_game.ui.canvas.map_picture import MapPicture
 from napari_embedding_game.ui.canvas.overlays.lasso_overlay import inside

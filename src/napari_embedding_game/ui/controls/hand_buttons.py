@@ -8,7 +8,7 @@ from magicgui.widgets import PushButton
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from napari_embedding_game.core.energy.valid_combinations import NO_HAND, is_played
+from napari_embedding_game.core.settings import NO_HAND, is_played
 from napari_embedding_game.session.hand import HandAction
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
@@ -76,8 +76,7 @@ class HandButtons(QWidget):
             session.hand.changed,
             session.selection.changed,
             session.state_changed,
-            session.settings.events.method,
-            session.settings.events.optimizer,
+            session.settings.changed,
         )
         self._connections.connect_all(changes, self.refresh)
         self.refresh()

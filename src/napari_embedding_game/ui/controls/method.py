@@ -11,20 +11,16 @@ from magicgui.widgets.bases import ValueWidget
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QWidget
 
-from napari_embedding_game.core.energy.methods import get_method, strength_of
-from napari_embedding_game.core.energy.valid_combinations import (
-    NO_BOUND,
-    approximation_of,
-)
+from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.names import Approximation
+from napari_embedding_game.core.settings import NO_BOUND, approximation_of, repulsion_of
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import (
-    Settings,
+    ChosenSettings,
     has_lambda,
     paper_lambda,
-    strength_range,
+    repulsion_range,
 )
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.method_choices import (
@@ -71,10 +67,10 @@ MAIN = (
 )
 MORE = [name for name in LABELS if name not in MAIN]
 """The fine print, from top to bottom."""
-CHOOSERS: Mapping[str, Callable[[Settings, Any], None]] = {
-    "method": Settings.choose_method,
-    "optimizer": Settings.choose_optimizer,
-    "affinity": Settings.choose_affinity,
+CHOOSERS: Mapping[str, Callable[[ChosenSettings, Any], None]] = {
+    "method": ChosenSettings.choose_method,
+    "optimizer": ChosenSettings.choose_optimizer,
+    "affinity": ChosenSettings.choose_affinity,
 }
 """Settings that others depend on."""
 NUMBER_WIDTH = 104
@@ -116,9 +112,9 @@ class MethodControls(ControlsSection):
             "high values open it up and show finer clusters. In the papers λ × N: "
             "lambda times the number of rows."
         )
-        self.strength_slider = FloatSlider(step=0.01, readout=False, tooltip=tip)
-        self.strength = FloatSpinBox(step=10, tooltip=tip)
-        self.strength.native.setDecimals(0)
+        self.repulsion_slider = FloatSlider(step=0.01, readout=False, tooltip=tip)
+        self.repulsion = FloatSpinBox(step=10, tooltip=tip)
+        self.repulsion.native.setDecimals(0)
         self.paper_lambda = text_label(wraps=False)
         self.paper_lambda.setToolTip(
             "The repulsion that the chosen method has by default, and lambda as the "
@@ -129,7 +125,7 @@ class MethodControls(ControlsSection):
         main = self._main = form()
         add_row(main, "Preset", self.presets)
         self._add_rows(main, MAIN[:2])
-        add_row(main, "Repulsion", self._strength_row())
+        add_row(main, "Repulsion", self._repulsion_row())
         main.addRow("", self.paper_lambda)
         self._add_rows(main, MAIN[2:3])
         self.in_space = text_label(IN_SPACE)
@@ -154,21 +150,21 @@ class MethodControls(ControlsSection):
         for name in names:
             add_row(rows, self.controls[name].label, self.controls[name])
 
-    def _strength_row(self) -> QWidget:
+    def _repulsion_row(self) -> QWidget:
         row = QWidget()
-        row.setToolTip(self.strength.tooltip)
+        row.setToolTip(self.repulsion.tooltip)
         layout = QHBoxLayout(row)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.strength_slider.native, 1)
-        self.strength.native.setFixedWidth(NUMBER_WIDTH)
-        layout.addWidget(self.strength.native)
+        layout.addWidget(self.repulsion_slider.native, 1)
+        self.repulsion.native.setFixedWidth(NUMBER_WIDTH)
+        layout.addWidget(self.repulsion.native)
         return row
 
     def _connect(self) -> None:
         self.presets.applied.connect(self.show_settings)
         self._connections.add(self.presets)
-        self.strength_slider.changed.connect(self._on_slider)
-        self.strength.changed.connect(self._on_strength)
+        self.repulsion_slider.changed.connect(self._on_slider)
+        self.repulsion.changed.connect(self._on_repulsion)
         for widget in self.controls:
             widget.changed.connect(
                 lambda value, widget=widget: self._set(widget, value)
@@ -177,7 +173,7 @@ class MethodControls(ControlsSection):
         for signal, slot in (
             (self._session.staleness_changed, self._show_staleness),
             (self._session.state_changed, self._show_staleness),
-            (self._settings.events.method, self._show_staleness),
+            (self._settings.changed, self._show_staleness),
             (self._session.dataset_changed, self._on_dataset),
             (self._session.restored, self.show_settings),
             (self._session.looked_back, self.show_settings),
@@ -207,7 +203,7 @@ class MethodControls(ControlsSection):
             is_repelled = name == "approximation"
             value = self._approximation if is_repelled else getattr(settings, name)
             show_value(widget, value)
-        self._show_strength()
+        self._show_repulsion()
         self._enable()
         self._show_reach()
         self._tell_lambda()
@@ -221,14 +217,14 @@ class MethodControls(ControlsSection):
         show_value(widget, chosen)
         self.in_space.setVisible(chosen == 3)
 
-    def _show_strength(self) -> None:
-        low, high = strength_range(self._settings.method)
-        with self.strength.changed.blocked(), self.strength_slider.changed.blocked():
-            self.strength.native.setDecimals(max(0, -math.floor(math.log10(low))))
-            self.strength.range = low, high
-            self.strength_slider.range = math.log10(low), math.log10(high)
-        show_value(self.strength, self._strength)
-        show_value(self.strength_slider, math.log10(self._strength))
+    def _show_repulsion(self) -> None:
+        low, high = repulsion_range(self._settings.method)
+        with self.repulsion.changed.blocked(), self.repulsion_slider.changed.blocked():
+            self.repulsion.native.setDecimals(max(0, -math.floor(math.log10(low))))
+            self.repulsion.range = low, high
+            self.repulsion_slider.range = math.log10(low), math.log10(high)
+        show_value(self.repulsion, self._repulsion)
+        show_value(self.repulsion_slider, math.log10(self._repulsion))
 
     def _enable(self) -> None:
         """Let only what acts be changed."""
@@ -237,7 +233,7 @@ class MethodControls(ControlsSection):
         by_game = self._settings.optimizer == "game"
         # What moves by itself is not steered, and a minimiser needs all pairs.
         controls = self.controls
-        for widget in (self.strength, self.strength_slider, controls["optimizer"]):
+        for widget in (self.repulsion, self.repulsion_slider, controls["optimizer"]):
             widget.enabled = is_steered
         approximation = controls["approximation"]
         approximation.enabled = is_steered and (
@@ -269,8 +265,8 @@ class MethodControls(ControlsSection):
             return self._settings.approximation
 
     @property
-    def _strength(self) -> float:
-        return strength_of(self._settings.game())
+    def _repulsion(self) -> float:
+        return repulsion_of(self._settings.game())
 
     def _set(self, widget: ValueWidget, value: Any) -> None:
         settings, name = self._settings, widget.name
@@ -288,18 +284,18 @@ class MethodControls(ControlsSection):
         setattr(settings, name, None if is_left else chosen)
 
     def _on_slider(self, exponent: float) -> None:
-        self._set_strength(round_to(10**exponent, 2))
-        with self.strength.changed.blocked():
-            self.strength.value = self._strength
+        self._set_repulsion(round_to(10**exponent, 2))
+        with self.repulsion.changed.blocked():
+            self.repulsion.value = self._repulsion
 
-    def _on_strength(self, strength: float) -> None:
-        self._set_strength(strength)
-        with self.strength_slider.changed.blocked():
-            self.strength_slider.value = math.log10(strength)
+    def _on_repulsion(self, repulsion: float) -> None:
+        self._set_repulsion(repulsion)
+        with self.repulsion_slider.changed.blocked():
+            self.repulsion_slider.value = math.log10(repulsion)
 
-    def _set_strength(self, strength: float) -> None:
-        low, high = strength_range(self._settings.method)
-        self._settings.strength = min(max(strength, low), high)
+    def _set_repulsion(self, repulsion: float) -> None:
+        low, high = repulsion_range(self._settings.method)
+        self._settings.repulsion = min(max(repulsion, low), high)
         self._tell_lambda()
 
     def _show_staleness(self, *event: object) -> None:
@@ -321,7 +317,7 @@ class MethodControls(ControlsSection):
         if get_method(method).moved_by:
             show_text(self.paper_lambda, "cannot be steered")
             return
-        hint = f"default {get_method(method).strength:g}"
+        hint = f"default {get_method(method).repulsion:g}"
         if has_lambda(method) and dataset is not None:
             value = paper_lambda(self._settings.game(), dataset.X.shape[0])
             hint += f"  ·  λ = {value:.3g}"

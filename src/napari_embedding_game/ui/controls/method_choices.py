@@ -10,15 +10,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from magicgui.widgets import Container, create_widget
 from magicgui.widgets.bases import ValueWidget
 
-from napari_embedding_game.core.energy import optimizers, valid_combinations
+from napari_embedding_game.core import settings as engine
 from napari_embedding_game.core.energy.methods import METHODS
-from napari_embedding_game.core.energy.valid_combinations import (
-    affinities,
-    approximations,
-)
 from napari_embedding_game.core.graph.row_affinities import ROW_AFFINITIES
 from napari_embedding_game.core.graph.starts import STARTS
-from napari_embedding_game.session.settings import Settings
+from napari_embedding_game.core.settings import Settings, affinities, approximations
+from napari_embedding_game.session.settings import ChosenSettings
 
 APPROXIMATIONS = [
     ("Landmarks that move", "landmarks"),
@@ -40,7 +37,7 @@ INITS = [
     ("At random", "random"),
     *((method.title, name) for name, method in STARTS.items()),
 ]
-OPTIMIZERS = [(each.title, name) for name, each in optimizers.OPTIMIZERS.items()]
+OPTIMIZERS = [(each.title, name) for name, each in engine.OPTIMIZERS.items()]
 SCHEDULES = [("Fast", "fast"), ("As in the paper (slow)", "paper")]
 METRICS = ["euclidean", "cosine", "correlation", "manhattan"]
 DEVICES = [
@@ -82,7 +79,7 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     """Return settings in the words of the dock, such as "Repulsion 100"."""
     parts = []
     for name, value in settings.items():
-        label = "Repulsion" if name == "strength" else LABELS.get(name, name)
+        label = "Repulsion" if name == "repulsion" else LABELS.get(name, name)
         parts.append(f"{label} {_value_text(name, value)}")
     return ", ".join(parts)
 
@@ -99,7 +96,7 @@ _CHOICES = {
 def _value_text(name: str, value: Any) -> str:
     if value is None:
         return (
-            "the method's own" if name in ("strength", "approximation") else AUTOMATIC
+            "the method's own" if name in ("repulsion", "approximation") else AUTOMATIC
         )
     if name == "method":
         return METHODS[value].title
@@ -128,11 +125,11 @@ def affinities_of(method: str) -> list[tuple[str, str]]:
 
 def optimizers_of(method: str, affinity: str) -> list[tuple[str, str]]:
     """Return what can move the points of a method that is played on such edges."""
-    offered = valid_combinations.optimizers(method, affinity)
+    offered = engine.optimizers(method, affinity)
     return [choice for choice in OPTIMIZERS if choice[1] in offered]
 
 
-def make_controls(settings: Settings) -> Container[ValueWidget]:
+def make_controls(settings: ChosenSettings) -> Container[ValueWidget]:
     """Return a control for each of ``LABELS``, by the type of its field.
 
     A number that may be None is chosen automatically at its lowest value.
@@ -165,7 +162,7 @@ def _without_none(kind: Any) -> tuple[Any, bool]:
     return others[0], len(others) < len(get_args(kind))
 
 
-def _options(settings: Settings) -> dict[str, dict[str, Any]]:
+def _options(settings: ChosenSettings) -> dict[str, dict[str, Any]]:
     """Return what magicgui is told of each control."""
     return {
         "method": {

@@ -6,7 +6,7 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QComboBox
 
 from napari_embedding_game.session.presets import PRESETS, Preset, apply, preset_of
-from napari_embedding_game.session.settings import Settings
+from napari_embedding_game.session.settings import ChosenSettings
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.method_choices import settings_text
 from napari_embedding_game.ui.tasks.throttle import throttled
@@ -24,13 +24,13 @@ class PresetBox(QComboBox):
 
     Parameters
     ----------
-    settings : Settings
+    settings : ChosenSettings
     """
 
     applied = Signal()
     """Settings were changed, all at once."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ChosenSettings) -> None:
         super().__init__()
         self._settings = settings
         self.setToolTip(TIP)
@@ -43,7 +43,7 @@ class PresetBox(QComboBox):
         self._soon = throttled(SOON_MS, self.show_current, self)
         self._connections = Connections()
         self._connections.call(self._soon.cancel)
-        self._connections.connect(settings.events, self._later)
+        self._connections.connect(settings.changed, self._later)
         self.show_current()
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from napari_embedding_game.core.inspect.map_quality import (
     ColumnAgreement,
     MapQuality,
 )
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import (
     followed_samples,

@@ -9,7 +9,7 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.run.run import Progress
 from napari_embedding_game.session.session import ALIVE, Session, State

@@ -49,7 +49,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.timeline import Mark

@@ -7,7 +7,7 @@ import operator
 import pandas as pd
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import FAR
+from napari_embedding_game.core.snapshot import FAR
 from napari_embedding_game.session.clusters.clustering import Cluster
 from napari_embedding_game.ui.style.cluster_colors import places
 from napari_embedding_game.ui.style.colors import Colors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.session.clusters.automatic import FIRST_ID
 from napari_embedding_game.session.clusters.cluster_book import ClusterBook
 from napari_embedding_game.session.clusters.clustering import Cluster

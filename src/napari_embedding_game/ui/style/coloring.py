@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.types import FAR, UNLIKE, Snapshot
+from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.figure import Levels, PointColors
 from napari_embedding_game.data.images.label_column import label_column

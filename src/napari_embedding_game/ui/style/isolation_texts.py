@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from napari_embedding_game.core.types import UNLIKE, Snapshot
+from napari_embedding_game.core.snapshot import UNLIKE, Snapshot
 from napari_embedding_game.ui.style.stretch_texts import share_text
 
 ISOLATION_CHOICE = "Unlike others (isolation)"

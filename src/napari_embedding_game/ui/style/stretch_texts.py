@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from napari_embedding_game.core.types import FAR, Snapshot
+from napari_embedding_game.core.snapshot import FAR, Snapshot
 
 STRETCH_CHOICE = "Stretched (far from similar)"
 STRETCH_MEANS = (

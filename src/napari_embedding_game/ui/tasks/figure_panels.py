@@ -30,7 +30,7 @@ from napari_embedding_game.ui.style.coloring import (
 )
 
 if TYPE_CHECKING:
-    from napari_embedding_game.core.types import Snapshot
+    from napari_embedding_game.core.snapshot import Snapshot
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.ui.workspace import Workspace
 

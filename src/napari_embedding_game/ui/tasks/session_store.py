@@ -216,7 +216,7 @@ class SessionStore(QObject):
             session.state_changed,
             session.clusters.changed,
             session.selection.changed,
-            session.settings.events,
+            session.settings.changed,
             session.look.events,
             self.maps.changed,
             self._teaching.changed,

@@ -10,7 +10,7 @@ from qtpy.QtCore import QObject, QPointF, QRectF, Qt
 from qtpy.QtGui import QColor, QPainter, QPen
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.core.types import Snapshot
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.ui.canvas.map_layers import MapLayers
 from napari_embedding_game.ui.canvas.overlays.map_overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection

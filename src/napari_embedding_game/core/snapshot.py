@@ -1,25 +1,17 @@
-"""The values that pass between the engine and whoever drives it.
-
-Nothing here computes.  A driver hands over a :class:`StartSettings` (what a
-run is built from; changing it needs a restart) and a :class:`GameSettings`
-(what may change while the game is played), and receives :class:`Snapshot`
-objects.
-"""
+"""What passes between the engine and whoever drives it.  Nothing here computes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.names import (
-    Approximation,
-    ScheduleName,
-)
+if TYPE_CHECKING:
+    from napari_embedding_game.core.settings import Settings
 
 FloatArray = NDArray[np.floating]
 IntArray = NDArray[np.integer]
@@ -32,61 +24,13 @@ UNLIKE = 2.5
 times as far from those most like it as is usual around it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartSettings:
-    """What a run is built from.  Changing any of it needs a new run.
-
-    An ``affinity`` of "auto" is the method's own; ``perplexity`` is for the
-    entropic one, which looks at three times as many neighbours instead of
-    ``n_neighbors``.
-    """
-
-    n_components: int = 2
-    n_neighbors: int = 15
-    metric: str = "euclidean"
-    affinity: str = "auto"
-    perplexity: float = 30.0
-    init: str = "spectral"
-    random_state: int = 0
-    device: str = "auto"
-    n_jobs: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GameSettings:
-    """What may change while the game is played.  Always complete, never edited.
-
-    ``method`` is a key of ``methods.METHODS``.  ``strength`` is the repulsion in
-    the method's own unit: for the game lambda x N, the scale on which repulsion
-    compares with attraction whatever the number of points, so that the paper's
-    lambda is ``strength / N``.  An approximation or strength of ``None`` means
-    the method's own; a learning rate, momentum or ``max_iter`` the schedule's.
-
-    ``optimizer`` says who moves the points, by a name of ``optimizers.OPTIMIZERS``:
-    "game" their own steps against the landmarks'.  Under another one the learning
-    rates, momentum and schedule have no say, ``max_iter`` is the most steps,
-    and an approximation of ``None`` is the optimiser's own.
-    """
-
-    method: str = "game"
-    approximation: Approximation | None = None
-    strength: float | None = None
-    n_landmarks: int = 200
-    learning_rate: float | None = None
-    landmark_learning_rate: float | None = None
-    momentum: float | None = None
-    schedule: ScheduleName = "fast"
-    max_iter: int | None = None
-    optimizer: str = "game"
-
-
 @dataclass(frozen=True, slots=True)
 class Alarm:
     """What is wrong with a map; false where nothing is."""
 
     sentence: str = ""
     remedy: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of :class:`GameSettings` that mend it, for a new run."""
+    """Fields of :class:`Settings` that mend it, for a new run."""
 
     def __bool__(self) -> bool:
         return bool(self.sentence)
@@ -181,7 +125,7 @@ NO_FORCES = HandForces()
 class Steer:
     """What a game is told on its way; None: as before."""
 
-    game: GameSettings | None = None
+    game: Settings | None = None
     forces: HandForces | None = None
 
 
@@ -220,7 +164,7 @@ class Snapshot:
     """A sentence when the picture cannot be trusted (the points collapse, or are
     still on their way)."""
     remedy: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of :class:`GameSettings` that mend what ``warning`` says, if any do."""
+    """Fields of :class:`Settings` that mend what ``warning`` says, if any do."""
     finished: bool = False
     """True on the last snapshot of a schedule."""
 

@@ -1,0 +1,531 @@
+"""All that can be chosen for a map, what goes with what, and what cannot be used.
+
+Window, command line, estimator and session file are made from the fields of
+:class:`Settings`: each has its title, its words and its range in its metadata.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, replace
+from numbers import Integral
+from typing import Any, Literal, get_args
+
+from napari_embedding_game.core.energy.methods import (
+    APPROXIMATIONS,
+    METHODS,
+    OPTIMIZERS,
+    Approximation,
+    Make,
+    Method,
+    get_method,
+)
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph.row_affinities import (
+    ROW_AFFINITIES,
+    affinity_names,
+)
+from napari_embedding_game.core.graph.starts import STARTS
+
+ScheduleName = Literal["fast", "paper"]
+SCHEDULES: tuple[ScheduleName, ...] = get_args(ScheduleName)
+
+
+_MOST_RATE = 1e30
+"""Far beyond use, but a number that single precision can hold."""
+_MOST_SEED = 2**32 - 1
+"""As numpy's RandomState, which libraries draw from, takes no larger one."""
+
+
+def _setting(default: Any, title: str, words: str, **more: Any) -> Any:
+    """Return a field with what a window and a command line say of it.
+
+    ``least``, ``most``, ``below`` and ``above`` bound a number; ``choices`` returns
+    names and what a window calls them; ``shown`` are the limits and the step of a
+    window's control, where these are narrower; ``steerable`` says whether it may
+    change while the game is played.
+    """
+    told = {"title": title, "words": words, "steerable": False, **more}
+    return field(default=default, metadata=told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a map is made with.  Always complete, never edited.
+
+    A number of None is the method's or the schedule's, "auto" the method's edges or a
+    device by the size of the data.
+
+    ``repulsion`` is in the method's unit: for the game lambda x N, the scale on which
+    repulsion compares with attraction whatever the number of points, so that the
+    paper's lambda is ``repulsion / N``; a factor where the method has no lambda.
+
+    ``optimizer`` says who moves the points, by a name of ``methods.OPTIMIZERS``: "game"
+    their own steps against the landmarks'.  Under another one the learning rates,
+    momentum and schedule have no say, ``max_iter`` is the most steps, and an
+    approximation of None is the optimiser's own.
+    """
+
+    method: str = _setting(
+        "game",
+        "Method",
+        "The forces between points: the embedding game is quick and suits most data, "
+        "the others are known methods to compare it with.",
+        choices=lambda: {name: _titled(each) for name, each in METHODS.items()},
+        steerable=True,
+    )
+    approximation: Approximation | None = _setting(
+        None,
+        "Repelled by",
+        "What keeps points apart: landmarks that fit themselves to the map (the game), "
+        "all other points, added up on a grid, pairs drawn at random, points drawn at "
+        "random, or all pairs of points one by one, for a few thousand at most.",
+        choices=lambda: {
+            "landmarks": "Landmarks that move",
+            "mesh": "All pairs, by a grid",
+            "sampled_edges": "Random pairs",
+            "sampled_landmarks": "Random landmarks",
+            "exact": "All pairs (slow)",
+        },
+        steerable=True,
+    )
+    repulsion: float | None = _setting(
+        None,
+        "Repulsion",
+        "Repulsion: low values draw the map together into lines and branches, high "
+        "values open it up and show finer clusters. In the papers λ × N: lambda times "
+        "the number of rows.",
+        above=0.0,
+        steerable=True,
+    )
+    n_components: int = _setting(
+        2,
+        "Dimensions",
+        "2: a flat map. 3: a map in space, which you turn with the mouse; crowded "
+        "groups find more room. The points go on from where they are: to 3 along a new "
+        "axis, and the map stays rather flat until Restart lays it out anew; to 2 on "
+        "the plane in which they spread most. The mark in the timeline brings the "
+        "former map back.",
+        least=1,
+        most=3,
+    )
+    n_landmarks: int = _setting(
+        200,
+        "Landmarks",
+        "Number of landmarks, which push the points apart and are merged into the "
+        "clusters: more give finer ones and a more exact repulsion (L in the paper).",
+        least=1,
+        shown=(10, 1000, 10),
+        steerable=True,
+    )
+    n_neighbors: int = _setting(
+        15,
+        "Neighbours",
+        "How many most similar rows attract each point: more keep the large picture "
+        "together, fewer show fine detail (K in the paper).",
+        least=1,
+        shown=(2, 200, 1),
+    )
+    perplexity: float = _setting(
+        30.0,
+        "Perplexity",
+        "How many similar rows attract each point under entropic edges, counting those "
+        "further away for less; three times as many are looked at.",
+        least=1,
+        shown=(2, 200, 5),
+    )
+    optimizer: str = _setting(
+        "game",
+        "Optimiser",
+        "How the points find their places. The game's own steps are quick and suit all "
+        "data; the others go downhill over all pairs of points. Pressured points lets "
+        "those under pressure out of the plane for a while, homotopy lets repulsion "
+        "grow from next to nothing. For more than 10,000 rows choose Repelled by: All "
+        "pairs, by a grid, as well.",
+        choices=lambda: {name: each.title for name, each in OPTIMIZERS.items()},
+        steerable=True,
+    )
+    learning_rate: float | None = _setting(
+        None,
+        "Learning rate",
+        "Step length of the points in each iteration. Acts at once.",
+        least=0,
+        most=_MOST_RATE,
+        shown=(0.0, 10.0, 0.01),
+        steerable=True,
+    )
+    landmark_learning_rate: float | None = _setting(
+        None,
+        "Landmarks' rate",
+        "Step length of the landmarks; far too long a step makes the points collapse. "
+        "Acts at once.",
+        least=0,
+        most=_MOST_RATE,
+        shown=(0.0, 10.0, 0.01),
+        steerable=True,
+    )
+    momentum: float | None = _setting(
+        None,
+        "Momentum",
+        "How much of the last step is carried on into the next. Acts at once.",
+        least=0,
+        below=1,
+        shown=(-0.05, 0.99, 0.05),
+        steerable=True,
+    )
+    schedule: ScheduleName = _setting(
+        "fast",
+        "Schedule",
+        "How step lengths go down during the game: 500 quick iterations, or the "
+        "paper's 6,000.",
+        choices=lambda: {"fast": "Fast", "paper": "As in the paper (slow)"},
+        steerable=True,
+    )
+    max_iter: int | None = _setting(
+        None,
+        "Iterations",
+        "Iterations of the game, or the most that an optimiser takes. Acts at once.",
+        least=1,
+        shown=(0, 20_000, 100),
+        steerable=True,
+    )
+    affinity: str = _setting(
+        "auto",
+        "Attraction",
+        "Whether nearer neighbours attract more strongly, or all of them the same, as "
+        "in the paper.",
+        choices=lambda: {
+            "auto": "The method's own",
+            "mixed": "Partly by closeness",
+            "fuzzy": "By closeness (fuzzy)",
+            "uniform": "All the same",
+            "entropic": "By chance (entropic)",
+            **{name: each.title for name, each in ROW_AFFINITIES.items()},
+        },
+    )
+    metric: str = _setting(
+        "euclidean", "Distance", "How the distance between two rows is measured."
+    )
+    init: str = _setting(
+        "spectral",
+        "Start",
+        "Where the points stand before the game begins; spectral keeps the large "
+        "picture best.",
+        choices=lambda: {
+            "spectral": "Spectral",
+            "random": "At random",
+            **{name: each.title for name, each in STARTS.items()},
+        },
+    )
+    random_state: int = _setting(
+        0,
+        "Seed",
+        "Starts the random numbers: the same seed gives the same map.",
+        least=0,
+        most=_MOST_SEED,
+        shown=(0, 2**31 - 1, 1),
+    )
+    device: str = _setting(
+        "auto",
+        "Computed by",
+        "What computes the game; automatic takes an NVIDIA card if there is one.",
+    )
+    n_jobs: int | None = _setting(
+        None,
+        "Threads",
+        "Threads; by the size of the data. The map does not depend on it.",
+    )
+
+
+def _titled(method: Method) -> str:
+    return f"{method.group} > {method.title}" if method.group else method.title
+
+
+STEERABLE = tuple(f.name for f in fields(Settings) if f.metadata["steerable"])
+"""Settings that may change while the game is played; others need a new run."""
+STARTING = tuple(f.name for f in fields(Settings) if not f.metadata["steerable"])
+
+
+def starting(settings: Settings) -> dict[str, Any]:
+    """Return what a run is built from."""
+    return {name: getattr(settings, name) for name in STARTING}
+
+
+def steering(settings: Settings) -> dict[str, Any]:
+    """Return what may change while the game is played."""
+    return {name: getattr(settings, name) for name in STEERABLE}
+
+
+NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
+"""Kernels for which landmarks (Eq. 3) bound nothing, and why."""
+MOST_EXACT = 50_000
+"""Points up to which the game's own steps go through all pairs.
+
+So many take 0.2 to 1.5 s a step on one core, by the kernel
+(``python benchmarks/pair_loops.py``).
+"""
+MANY_POINTS = 50_000
+"""Points from which a flat map of the game is played on a grid, unless told otherwise.
+
+So many crowd between the landmarks: on maps of 70,000 and 150,000 points a landmark has
+0.67 and 0.27 of the points around it that lie around a point; on a grid 0.98 and 0.90,
+at a lower energy in 0.7 of the time (``docs/methods.md``).
+"""
+NO_CHANGE = (
+    "The game cannot take turns with what moves the points by itself: begin a new run "
+    "to use another method or optimizer."
+)
+
+NO_HAND = (
+    "Only a game takes up what a hand does to its points: choose a method that is "
+    "played as a game, and the optimizer game."
+)
+
+
+def check_hand(settings: Settings) -> None:
+    """Raise InputError where nothing takes up what a hand does to the points."""
+    if not is_played(settings):
+        raise InputError(NO_HAND)
+
+
+def choose(
+    method: str, approximation: Approximation | None, optimizer: str = "game"
+) -> tuple[Method, Approximation]:
+    """Return a method and how its repulsion is found; None is the method's own.
+
+    An optimiser other than the game's own steps needs all pairs: under it, None is
+    "exact", and most take a "mesh" too.
+
+    Raises
+    ------
+    InputError
+        There is no such method, approximation or optimiser, or they do not go
+        together.
+    """
+    spec = get_method(method)
+    check_optimizer(spec, optimizer)
+    offered = approximations(method, optimizer)
+    if approximation is None:
+        return spec, offered[0]
+    if optimizer != "game":
+        if approximation not in offered:
+            raise InputError(
+                f"{spec.title} under the optimizer {optimizer} needs all pairs of "
+                f"points, and does not take {approximation}: choose the approximation "
+                f"{_or(offered)}, or the optimizer game."
+            )
+        return spec, approximation
+    if approximation not in APPROXIMATIONS:
+        raise InputError(
+            f"The approximation must be one of {APPROXIMATIONS}, not {approximation!r}."
+        )
+    if approximation == "landmarks" and spec.kernel in NO_BOUND:
+        raise InputError(
+            f"{spec.title} cannot be played with landmarks, as they would bound "
+            f"nothing: {NO_BOUND[spec.kernel]}. Choose {_or(spec.approximations)}."
+        )
+    if approximation not in spec.approximations:
+        others = "".join(f", or the method {x}" for x in _with(spec, approximation))
+        raise InputError(
+            f"{spec.title} is not defined for {approximation}: "
+            f"choose {_or(spec.approximations)}{others}."
+        )
+    return spec, approximation
+
+
+def approximations(method: str, optimizer: str = "game") -> tuple[Approximation, ...]:
+    """Return how the repulsion of a method can be found under an optimiser."""
+    return OPTIMIZERS[optimizer].approximations(get_method(method))
+
+
+def _with(spec: Method, approximation: Approximation) -> list[str]:
+    """Return the methods of the same repulsion that have the approximation."""
+    return [
+        name
+        for name, other in METHODS.items()
+        if (other.kernel, other.moved_by) == (spec.kernel, None)
+        and approximation in other.approximations
+    ]
+
+
+def approximation_of(settings: Settings) -> Approximation:
+    """Return how the settings, or else their method, find the repulsion."""
+    return choose(settings.method, settings.approximation, settings.optimizer)[1]
+
+
+def settled(settings: Settings, n_points: int, n_components: int) -> Settings:
+    """Return settings in which the approximation suits the number of points.
+
+    One that is chosen stays.  For the game of ``MANY_POINTS`` or more in the plane it
+    is "mesh" otherwise; in space grids are coarse, and there the landmarks stay.
+    """
+    is_left = settings.approximation is None and settings.optimizer == "game"
+    is_many = n_points >= MANY_POINTS and n_components == 2
+    if settings.method == "game" and is_left and is_many:
+        return replace(settings, approximation="mesh")
+    return settings
+
+
+def maker(settings: Settings) -> Make | None:
+    """Return what makes the layouts; None where points and landmarks play.
+
+    Raises
+    ------
+    InputError
+        The method does not take the optimiser.
+    """
+    method = get_method(settings.method)
+    check_optimizer(method, settings.optimizer)
+    return method.moved_by or OPTIMIZERS[settings.optimizer].layouts
+
+
+def is_played(settings: Settings) -> bool:
+    """Return whether points and landmarks play, rather than the points be moved."""
+    return maker(settings) is None
+
+
+def is_pushed_by(settings: Settings, approximation: Approximation) -> bool:
+    """Return whether the game's own steps find the repulsion in this way.
+
+    False of settings that do not go together, as those of a window may not yet.
+    """
+    try:
+        return is_played(settings) and approximation_of(settings) == approximation
+    except InputError:
+        return False
+
+
+def optimizers(method: str, affinity: str = "auto") -> tuple[str, ...]:
+    """Return what can move the points of a method on such edges, the game first."""
+    spec = get_method(method)
+    return _takers(spec, spec.affinity if affinity == "auto" else affinity)
+
+
+def _takers(spec: Method, affinity: str = "") -> tuple[str, ...]:
+    return tuple(
+        name for name, each in OPTIMIZERS.items() if not each.objection(spec, affinity)
+    )
+
+
+def check_optimizer(spec: Method, optimizer: str, affinity: str = "") -> None:
+    """Raise InputError unless the optimiser exists and can move the points.
+
+    Whether it can do so on the edges is asked where an affinity is given.
+    """
+    if optimizer not in OPTIMIZERS:
+        raise InputError(
+            f"The optimizer must be one of {tuple(OPTIMIZERS)}, not {optimizer!r}."
+        )
+    objection = OPTIMIZERS[optimizer].objection(spec, affinity)
+    if objection:
+        raise InputError(
+            f"{spec.title} does not take the optimizer {optimizer}: {objection}. "
+            f"Choose {_or(_takers(spec, affinity))}."
+        )
+
+
+def check_size(settings: Settings, n_points: int, n_components: int) -> None:
+    """Raise InputError for a map too large or too flat for what optimises it."""
+    OPTIMIZERS[settings.optimizer].check_size(settings, n_points, n_components)
+    if not fits_exactly(settings, n_points):
+        method = get_method(settings.method)
+        others = tuple(x for x in method.approximations if x != "exact")
+        way = f"the approximation {_or(others)}" if others else "another method"
+        raise InputError(
+            "The approximation exact goes through all pairs of points, which takes "
+            f"too long for {n_points:,} of them: choose {way}, or embed at most "
+            f"{MOST_EXACT:,} rows."
+        )
+
+
+def fits_exactly(settings: Settings, n_points: int) -> bool:
+    """Return False if the sum is over all pairs of too many points to wait for."""
+    is_exact = is_played(settings) and approximation_of(settings) == "exact"
+    return not is_exact or n_points <= MOST_EXACT
+
+
+def _or(names: tuple[str, ...]) -> str:
+    return " or ".join(names)
+
+
+def affinities(method: str) -> tuple[str, ...]:
+    """Return the edges that a method can be played on."""
+    own = get_method(method).affinity
+    apart = [name for name, each in ROW_AFFINITIES.items() if not each.new_weights]
+    if own in apart:
+        return (own,)
+    return tuple(name for name in affinity_names() if name not in apart)
+
+
+def check_affinity(method: str, affinity: str, optimizer: str = "game") -> None:
+    """Raise :class:`InputError` for edges that the method cannot be played on.
+
+    Or that the optimiser cannot follow.  The affinity is the one that is played, not
+    "auto".
+    """
+    offered = affinities(method)
+    if affinity in affinity_names() and affinity not in offered:
+        raise InputError(
+            f"{get_method(method).title} cannot be played with the affinity "
+            f"{affinity!r}: choose auto or {_or(offered)}."
+        )
+    check_optimizer(get_method(method), optimizer, affinity)
+
+
+def check_goes_on(settings: Settings) -> None:
+    """Raise InputError where the method cannot go on from a map."""
+    method = get_method(settings.method)
+    if method.moved_by:
+        raise InputError(
+            f"{method.title} always begins anew and cannot continue from a map: "
+            "press Restart, or choose another method."
+        )
+
+
+def repulsion_of(settings: Settings) -> float:
+    """Return the repulsion that the settings or else their method asks for."""
+    default = get_method(settings.method).repulsion
+    return default if settings.repulsion is None else settings.repulsion
+
+
+def check_numbers(settings: Settings) -> None:
+    """Raise InputError unless repulsion and number of landmarks are in their range."""
+    repulsion = repulsion_of(settings)
+    if not (math.isfinite(repulsion) and repulsion > 0):
+        raise InputError(
+            f"The repulsion (lambda x N) must be a number above 0, not {repulsion}."
+        )
+    spec = get_method(settings.method)
+    if spec.moved_by and repulsion != spec.repulsion:
+        raise InputError(
+            f"{spec.title} cannot be steered: leave the repulsion at its own, "
+            f"{spec.repulsion:g}."
+        )
+    n_landmarks = settings.n_landmarks
+    if not (isinstance(n_landmarks, Integral) and n_landmarks >= 1):
+        raise InputError(
+            "The number of landmarks must be a whole number, at least 1, "
+            f"not {n_landmarks}."
+        )
+
+
+def n_searched(affinity: str, n_neighbors: int, perplexity: float, n_rows: int) -> int:
+    """Return how many neighbours to search for: the entropic take 3 perplexities.
+
+    Raises
+    ------
+    InputError
+        The perplexity is not a number of at least 1.
+    """
+    if affinity != "entropic":
+        return n_neighbors
+    if not (math.isfinite(perplexity) and perplexity >= 1):
+        raise InputError(f"The perplexity must be at least 1, not {perplexity}.")
+    return max(1, min(round(3 * perplexity), n_rows - 1))
+
+
+def resolve(start: Settings, method: str) -> Settings:
+    """Return ``start`` with the method's own edges where it leaves them open."""
+    if start.affinity != "auto":
+        return start
+    return replace(start, affinity=get_method(method).affinity)
