@@ -15,6 +15,7 @@ the cuts with Leiden's clusters of the points.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,13 +25,10 @@ from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges
-from napari_embedding_game.core.inspect import cluster_kernels as kernels
+from napari_embedding_game.core.inspect import cluster_loops as loops
 
 RESOLUTIONS = (1.0, 0.5, 0.25, 0.125)
 """1 is modularity as it was defined; each further one expects half the weight."""
-_POWERS = np.array([0.5] + len(RESOLUTIONS) * [1.0])
-"""Of the expected weight, on the way to each partition: a half-way power first
-keeps single stray landmarks from standing alone while real clusters merge."""
 _TRIES = 10
 _TRIES_WITH_START = 2
 _MOST_ROUNDS = 10
@@ -76,7 +74,7 @@ def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr
             f"from 0 to {n_landmarks - 1}: give the number of landmarks of this map."
         )
     groups = np.ascontiguousarray(labels, dtype=np.int32)
-    indptr, indices, weights = kernels.group_graph(
+    indptr, indices, weights = loops.group_graph(
         edges.indptr, edges.indices, edges.weights, groups, n_landmarks
     )
     shape = (n_landmarks, n_landmarks)
@@ -171,9 +169,11 @@ def merge_tree(
     if previous is not None and len(previous.born) != len(sizes):
         previous = None
     levels = _levels(sparse.csr_matrix(graph), previous, random_state)
-    dense = np.ascontiguousarray(graph.toarray(), dtype=np.float64)
+    rows = sparse.csr_matrix(graph, dtype=np.float64, copy=True)
     points = np.asarray(sizes, np.float64)
-    born, leader = kernels.agglomerate(dense, points, levels, _POWERS)
+    born, leader = loops.agglomerate(
+        rows.indptr, rows.indices, rows.data, points, levels
+    )
     return MergeTree(born, leader, levels)
 
 
@@ -190,8 +190,8 @@ def _levels(
     rng = np.random.default_rng(random_state)
     for number, resolution in enumerate(RESOLUTIONS):
         start = None if previous is None else _start(previous.levels[number], groups)
-        joined, n_groups = _best_partition(parts, resolution, start, rng)
-        parts = kernels.group_graph(*parts, joined, n_groups)
+        joined = _best_partition(parts, resolution, start, rng)
+        parts = loops.group_graph(*parts, joined, int(joined.max()) + 1)
         groups = joined[groups]
         levels[number] = groups
     return levels
@@ -202,21 +202,20 @@ def _best_partition(
     resolution: float,
     start: NDArray[np.int64] | None,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.int64], int]:
-    """Return the best of several partitions, numbered from 0, and its clusters.
+) -> NDArray[np.int64]:
+    """Return the best of several partitions, numbered from 0.
 
     ``start`` is improved as well, and a fresh partition must beat it clearly:
     between equals the one that is known stays.
     """
-    n_nodes = len(graph[0]) - 1
     tries = [] if start is None else [_louvain(graph, resolution, start, rng)]
     for _ in range(_TRIES if start is None else _TRIES_WITH_START):
-        tries.append(_louvain(graph, resolution, np.arange(n_nodes), rng))
-    qualities = np.array([_modularity(graph, resolution, labels) for labels in tries])
+        alone = np.arange(len(graph[0]) - 1)
+        tries.append(_louvain(graph, resolution, alone, rng))
+    qualities = [loops.modularity(*graph, resolution, labels) for labels in tries]
     if start is not None:
         qualities[0] += _CLEARLY
-    best = tries[int(qualities.argmax())]
-    return best, int(best.max()) + 1
+    return tries[int(np.argmax(qualities))]
 
 
 def _louvain(
@@ -229,28 +228,18 @@ def _louvain(
     labels = labels.copy()
     for _ in range(_MOST_ROUNDS):
         before = labels.copy()
-        kernels.move_nodes(*graph, resolution, rng.permutation(len(labels)), labels)
-        n_groups, n_nodes = kernels.compact(labels), len(labels) + 1
+        loops.move_nodes(*graph, resolution, rng.permutation(len(labels)), labels)
+        n_groups, n_nodes = loops.compact(labels), len(labels) + 1
         while n_groups < n_nodes:
             n_nodes = n_groups
-            coarse = kernels.group_graph(*graph, labels, n_groups)
+            coarse = loops.group_graph(*graph, labels, n_groups)
             joined = np.arange(n_groups)
-            kernels.move_nodes(*coarse, resolution, rng.permutation(n_groups), joined)
-            n_groups = kernels.compact(joined)
+            loops.move_nodes(*coarse, resolution, rng.permutation(n_groups), joined)
+            n_groups = loops.compact(joined)
             labels = joined[labels]
         if np.array_equal(labels, before):
             break
     return labels
-
-
-def _modularity(graph: _Graph, resolution: float, labels: NDArray[np.int64]) -> float:
-    """Return the share of weight inside minus ``resolution`` times the expected."""
-    indptr, indices, weights = graph
-    row_labels = np.repeat(labels, np.diff(indptr))
-    volume = np.bincount(row_labels, weights)
-    total = volume.sum()
-    inside = weights[row_labels == labels[indices]].sum()
-    return float(inside / total - resolution * (volume**2).sum() / total**2)
 
 
 def _start(known: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -287,13 +276,10 @@ def split(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.int32]:
     members = np.asarray(members)
     n_most = int(np.count_nonzero(tree.born[members]))
     if not 2 <= n_parts <= n_most:
+        choice = f"choose a number of parts from 2 to {n_most}, or "
         raise InputError(
-            f"This cluster has {n_most} landmark{'s' if n_most != 1 else ''} with "
-            f"points, so it cannot be split into {n_parts}: choose a number of parts "
-            f"from 2 to {n_most}, or play with more landmarks."
-            if n_most >= 2
-            else f"This cluster has {n_most} landmark{'s' if n_most != 1 else ''} with "
-            "points, so it cannot be split: play with more landmarks."
+            f"Landmarks with points in this cluster: {n_most}. It cannot be split "
+            f"into {n_parts}: {choice if n_most >= 2 else ''}play with more landmarks."
         )
     low, high = 1, tree.n_leaves
     while low < high:  # the number of parts only grows with the number of clusters
@@ -336,25 +322,27 @@ def leiden_clusters(
     InputError
         leidenalg is not installed, or the number or resolution is too small.
     """
-    partition = _leiden(graph, random_state)
+    if n_clusters is not None and n_clusters < 1:
+        raise InputError(
+            f"The number of clusters must be at least 1, not {n_clusters}."
+        )
+    if resolution <= 0:
+        raise InputError(f"The resolution must be above 0, not {resolution}.")
     used = np.flatnonzero(graph.getnnz(axis=1))
-    if n_clusters is None:
-        if resolution <= 0:
-            raise InputError(f"The resolution must be above 0, not {resolution}.")
-        labels = partition(resolution)
-    else:
-        if n_clusters < 1:
-            raise InputError(
-                f"The number of clusters must be at least 1, not {n_clusters}."
-            )
-        labels = _bisect(partition, n_clusters)
+    partition = _leiden(sparse.csr_matrix(graph)[used][:, used], random_state)
     clusters = np.full(graph.shape[0], -1, np.int32)
-    clusters[used] = labels
+    if n_clusters is None:
+        clusters[used] = partition(resolution)
+    else:
+        clusters[used] = _bisect(partition, n_clusters)
     return clusters
 
 
-def _leiden(graph: sparse.csr_matrix, random_state: int) -> Any:
-    """Return a function from a resolution to Leiden's partition of the used nodes."""
+_Partition = Callable[[float], NDArray[np.int32]]
+
+
+def _leiden(graph: sparse.csr_matrix, random_state: int) -> _Partition:
+    """Return a function from a resolution to Leiden's partition."""
     try:
         import igraph
         import leidenalg
@@ -363,9 +351,9 @@ def _leiden(graph: sparse.csr_matrix, random_state: int) -> Any:
             "Leiden clusters need the packages leidenalg and igraph: "
             'pip install "napari-embedding-game[leiden]".'
         ) from error
-    used = np.flatnonzero(graph.getnnz(axis=1))
-    upper = sparse.triu(sparse.csr_matrix(graph)[used][:, used]).tocoo()
-    network = igraph.Graph(n=len(used), edges=np.column_stack([upper.row, upper.col]))
+    upper = sparse.triu(graph).tocoo()
+    ends = np.column_stack([upper.row, upper.col])
+    network = igraph.Graph(n=graph.shape[0], edges=ends)
     # A loop counts from both its ends in igraph, as the diagonal does already.
     weights = np.where(upper.row == upper.col, upper.data / 2, upper.data)
 
@@ -383,19 +371,17 @@ def _leiden(graph: sparse.csr_matrix, random_state: int) -> Any:
     return partition
 
 
-def _bisect(partition: Any, n_clusters: int) -> NDArray[np.int32]:
+def _bisect(partition: _Partition, n_clusters: int) -> NDArray[np.int32]:
+    """Return the partition whose number of clusters comes nearest."""
     low, high = 1e-4, 1e3
-    nearest: NDArray[np.int32] | None = None
+    nearest, away = np.empty(0, np.int32), np.inf
     for _ in range(_BISECTIONS):
         resolution = float(np.sqrt(low * high))
-        labels: NDArray[np.int32] = partition(resolution)
+        labels = partition(resolution)
         n = int(labels.max()) + 1
-        if nearest is None or abs(n - n_clusters) < abs(
-            int(nearest.max()) + 1 - n_clusters
-        ):
-            nearest = labels
+        if abs(n - n_clusters) < away:
+            nearest, away = labels, abs(n - n_clusters)
         if n == n_clusters:
             break
         low, high = (resolution, high) if n < n_clusters else (low, resolution)
-    assert nearest is not None
     return nearest

@@ -83,6 +83,24 @@ def group_graph(indptr, indices, weights, groups, n_groups):
 
 
 @njit(**_OPTIONS)
+def modularity(indptr, indices, weights, resolution, labels):
+    """Return the share of weight inside minus ``resolution`` times the expected."""
+    volume = np.zeros(labels.shape[0])
+    inside = 0.0
+    for node in range(labels.shape[0]):
+        for e in range(indptr[node], indptr[node + 1]):
+            volume[labels[node]] += weights[e]
+            if labels[indices[e]] == labels[node]:
+                inside += weights[e]
+    total = 0.0
+    squared = 0.0
+    for one in volume:
+        total += one
+        squared += one * one
+    return inside / total - resolution * squared / (total * total)
+
+
+@njit(**_OPTIONS)
 def move_nodes(indptr, indices, weights, resolution, order, labels):
     """Move nodes to the best neighbouring community until no move gains.
 
@@ -150,47 +168,102 @@ def compact(labels):
 
 
 # --- Merging two clusters at a time ----------------------------------------------
+#
+# The edges of a cluster are a linked list through the arrays of the graph, so that
+# two clusters are joined by tying two lists.  What an edge leads to is looked up in
+# `root` when it is next read.
 
 
 @njit(**_OPTIONS)
-def _score(a, b, dense, degree, size, power):
-    """Return how much two clusters belong together.
-
-    The weight between them over the weight expected of their degrees, or its root;
-    without any weight it is negative, and highest for the smallest two.
-    """
-    if dense[a, b] > 0.0:
-        expected = degree[a] * degree[b]
-        return dense[a, b] / (np.sqrt(expected) if power == 0.5 else expected)
-    return -(size[a] + size[b])
+def _sum_edges(a, edges, root, entry):
+    """Leave one edge from ``a`` to each other cluster, with the sum of the weights."""
+    first, following, indices, weights = edges
+    last, e = -1, first[a]
+    first[a] = -1
+    while e >= 0:
+        c = indices[e]
+        while root[c] != c:
+            root[c] = root[root[c]]
+            c = root[c]
+        if c != a and entry[c] >= 0:
+            weights[entry[c]] += weights[e]
+        elif c != a:
+            indices[e] = c
+            entry[c] = e
+            if last < 0:
+                first[a] = e
+            else:
+                following[last] = e
+            last = e
+        e = following[e]
+    if last >= 0:
+        following[last] = -1
+    e = first[a]
+    while e >= 0:
+        entry[indices[e]] = -1
+        e = following[e]
+    return last
 
 
 @njit(**_OPTIONS)
-def _find_best(a, alive, level, dense, degree, size, power, best, most):
-    """Write the cluster of the same level group that ``a`` belongs with most."""
-    best[a] = -1
-    most[a] = -np.inf
-    for b in alive:
-        if b != a and level[b] == level[a]:
-            score = _score(a, b, dense, degree, size, power)
-            if score > most[a]:
-                best[a], most[a] = b, score
+def _score(a, b, weight, degree, is_rooted):
+    """Return the weight between two clusters over that expected, or over its root."""
+    expected = degree[a] * degree[b]
+    return weight / (np.sqrt(expected) if is_rooted else expected)
 
 
 @njit(**_OPTIONS)
-def agglomerate(dense, sizes, levels, powers):
+def _find_best(a, edges, level, degree, is_rooted, best, most):
+    """Write the linked cluster of the same level that ``a`` belongs with most."""
+    first, following, indices, weights = edges
+    best[a], most[a] = -1, 0.0
+    e = first[a]
+    while e >= 0:
+        c = indices[e]
+        if level[c] == level[a]:
+            score = _score(a, c, weights[e], degree, is_rooted)
+            if score > most[a] or (score == most[a] and c < best[a]):
+                best[a], most[a] = c, score
+        e = following[e]
+
+
+@njit(**_OPTIONS)
+def _smallest_pair(standing, level, size):
+    """Return two clusters of one level with the fewest points; -1 if all are alone."""
+    smallest = np.full((2, size.shape[0]), -1, np.int64)
+    a, b = -1, -1
+    for c in standing:
+        one, two = smallest[:, level[c]]
+        if one < 0 or size[c] < size[one]:
+            one, two = c, one
+        elif two < 0 or size[c] < size[two]:
+            two = c
+        smallest[0, level[c]], smallest[1, level[c]] = one, two
+    for group in range(size.shape[0]):
+        one, two = smallest[0, group], smallest[1, group]
+        if two >= 0 and (b < 0 or size[one] + size[two] < size[a] + size[b]):
+            a, b = one, two
+    return a, b
+
+
+@njit(**_OPTIONS)
+def agglomerate(indptr, indices, weights, sizes, levels):
     """Merge pair after pair, best first, inside the groups of one level and the next.
+
+    Those go first that have the most weight between them, over the weight expected of
+    their degrees; on the way to the first level over the root of that, which keeps
+    single stray landmarks from standing alone while real clusters merge.  Those
+    without any weight between them go last, the smallest first; between equals the
+    lowest numbers.
 
     Parameters
     ----------
-    dense : (L, L) float64
-        Weights between landmarks; overwritten.
+    indptr, indices, weights
+        The graph of L landmarks; indices and float64 weights are overwritten.
     sizes : (L,) float64
         Points of each; those with none take no part.
     levels : (n_levels, L) int64
-        Nested partitions, finest first; the last is a single group.
-    powers : (n_levels,) float64
-        1 or 0.5, see :func:`_score`.
+        Nested partitions, finest first, of numbers below L; the last is one group.
 
     Returns
     -------
@@ -199,65 +272,64 @@ def agglomerate(dense, sizes, levels, powers):
     leader : (L,) int64
         Who leads it below that number.
     """
-    n_landmarks = dense.shape[0]
+    n_landmarks = sizes.shape[0]
     size = sizes.copy()
     degree = np.zeros(n_landmarks)
     born = np.zeros(n_landmarks, np.int64)
     leader = np.arange(n_landmarks)
+    root = np.arange(n_landmarks)
+    entry = np.full(n_landmarks, -1, np.int64)
+    first = np.full(n_landmarks, -1, np.int64)
+    last = np.full(n_landmarks, -1, np.int64)
+    following = np.arange(1, indices.shape[0] + 1)
+    edges = first, following, indices, weights
     best = np.full(n_landmarks, -1, np.int64)
-    most = np.full(n_landmarks, -np.inf)
-    standing = np.empty(n_landmarks, np.int64)
-    n = 0
+    most = np.zeros(n_landmarks)
     for a in range(n_landmarks):
-        for b in range(n_landmarks):
-            degree[a] += dense[a, b]
-        if size[a] > 0:
-            standing[n] = a
-            n += 1
+        if indptr[a] < indptr[a + 1]:
+            first[a] = indptr[a]
+            following[indptr[a + 1] - 1] = -1
+        for e in range(indptr[a], indptr[a + 1]):
+            degree[a] += weights[e]
+    standing = np.flatnonzero(size > 0)
     for step in range(levels.shape[0]):
-        level, power = levels[step], powers[step]
-        for a in standing[:n]:
-            _find_best(a, standing[:n], level, dense, degree, size, power, best, most)
-        while n > 1:
+        level, is_rooted = levels[step], step == 0
+        for a in standing:
+            last[a] = _sum_edges(a, edges, root, entry)
+            _find_best(a, edges, level, degree, is_rooted, best, most)
+        while standing.shape[0] > 1:
             a = standing[0]
-            for c in standing[:n]:
+            for c in standing:
                 if most[c] > most[a]:
                     a = c
             b = best[a]
             if b < 0:
-                break
+                a, b = _smallest_pair(standing, level, size)
+                if b < 0:
+                    break
             if size[b] > size[a] or (size[b] == size[a] and b < a):
                 a, b = b, a
-            born[b] = n
-            leader[b] = a
-            n = _join(a, b, standing, n, dense, degree, size)
-            alive = standing[:n]
-            _find_best(a, alive, level, dense, degree, size, power, best, most)
-            for c in alive:
-                if c == a or level[c] != level[a]:
-                    continue
-                if best[c] == a or best[c] == b:
-                    _find_best(c, alive, level, dense, degree, size, power, best, most)
-                    continue
-                score = _score(c, a, dense, degree, size, power)
-                if score > most[c]:
-                    best[c], most[c] = a, score
-    if n > 0:
-        born[standing[0]] = 1
+            born[b] = standing.shape[0]
+            leader[b] = root[b] = a
+            degree[a] += degree[b]
+            size[a] += size[b]
+            if last[a] < 0:
+                first[a] = first[b]
+            else:
+                following[last[a]] = first[b]
+            last[a] = _sum_edges(a, edges, root, entry)
+            standing = standing[standing != b]
+            _find_best(a, edges, level, degree, is_rooted, best, most)
+            e = first[a]
+            while e >= 0:
+                c = indices[e]
+                if level[c] == level[a] and (best[c] == a or best[c] == b):
+                    last[c] = _sum_edges(c, edges, root, entry)
+                    _find_best(c, edges, level, degree, is_rooted, best, most)
+                elif level[c] == level[a]:
+                    score = _score(a, c, weights[e], degree, is_rooted)
+                    if score > most[c] or (score == most[c] and a < best[c]):
+                        best[c], most[c] = a, score
+                e = following[e]
+    born[standing[:1]] = 1
     return born, leader
-
-
-@njit(**_OPTIONS)
-def _join(a, b, standing, n, dense, degree, size):
-    """Give all of ``b`` to ``a``, strike it off the list, return the list's length."""
-    kept = 0
-    for at in range(n):
-        c = standing[at]
-        if c != b:
-            dense[a, c] += dense[b, c]
-            dense[c, a] = dense[a, c]
-            standing[kept] = c
-            kept += 1
-    degree[a] += degree[b]
-    size[a] += size[b]
-    return kept
