@@ -39,6 +39,8 @@ _ALL = ("generic", "torch", "numpy", "blas1", "libm", "1 thread")
 SETTINGS["all at once"] = {k: v for name in _ALL for k, v in SETTINGS[name].items()}
 STAGES = ("neighbours", "weights", "start", "layout", "labels", "new rows")
 NEW_ROWS = 60
+_WHOLE = ("digits/game", "digits/tsne", "large/game")
+"""Cases that are played to their end."""
 
 
 def _blobs(n: int, d: int, seed: int = 0) -> np.ndarray:
@@ -82,7 +84,7 @@ def cases() -> dict[str, dict[str, Any]]:
     for init in ("random", "pca", "isomap", "le", "lle", "gradient_pca"):
         found[f"digits/{init}"] = {"init": init}
     for optimizer in ("spectral_direction", "lbfgs"):
-        chosen = {"optimizer": optimizer, "method": "ee", "max_iter": 20}
+        chosen = {"optimizer": optimizer, "method": "ee", "max_iter": 10}
         found[f"digits/{optimizer}"] = chosen
     found |= {
         "digits/3 dimensions": {"n_components": 3},
@@ -93,9 +95,12 @@ def cases() -> dict[str, dict[str, Any]]:
         "sparse/cosine": {"metric": "cosine"},
         "given/game": {"metric": "precomputed"},
         "wide/game": {},
-        "wide/tsne": {"method": "tsne", "max_iter": 100},
+        "wide/tsne": {"method": "tsne"},
         "large/game": {},
     }
+    for name, chosen in found.items():
+        if name not in _WHOLE:
+            found[name] = {"max_iter": 30, **chosen}
     return found
 
 

@@ -476,6 +476,7 @@ def _fit_large(
             "reference": len(drawn),
             "n_iter": snapshot.iteration,
             "energy": snapshot.energy,
+            "map_hash": snapshot.map_hash,
             "warning": snapshot.warning,
         }
         numbers = None if made is None else made.rows
@@ -579,7 +580,7 @@ def _play(
 def _state(snapshot: Snapshot) -> str:
     of_all = f" of {snapshot.n_iter}" if snapshot.n_iter else ""
     done = f"iteration {snapshot.iteration}{of_all}"
-    return f"{done}, energy {snapshot.energy:.4g}"
+    return f"{done}, energy {snapshot.energy:.4g}, map {snapshot.map_hash}"
 
 
 def _result(
@@ -642,6 +643,7 @@ def _summary(
         "n_iter": snapshot.iteration,
         "finished": snapshot.finished,
         "energy": snapshot.energy,
+        "map_hash": snapshot.map_hash,
         "stretched_share": snapshot.stretched_share,
         "unlike_count": snapshot.unlike_count,
         "pressured_share": snapshot.pressured_share,
@@ -728,6 +730,7 @@ def replay(
                 "map": saved.title,
                 "n_iter": snapshot.iteration,
                 "energy": snapshot.energy,
+                "map_hash": snapshot.map_hash,
                 "steered": steered,
                 "same": is_same,
                 "out": None if out is None else str(out),

@@ -95,7 +95,7 @@ def embedding_game(
             See ``isolation_`` of the estimator.
         ``uns["embedding_game"]`` : dict
             "parameters", with the space or the graph used and the seed; "landmarks",
-            "energy" and "versions".
+            "energy", "map_hash" and "versions".
 
     Raises
     ------
@@ -539,6 +539,7 @@ def _result(
         stretch=model.stretch_,
         isolation=model.isolation_,
         energy=model.energy_,
+        map_hash=model.map_hash_,
         parameters={
             **model.get_params(),
             **where,
@@ -575,5 +576,6 @@ def _write(adata: AnnData, result: EmbeddingResult, key_added: str | None) -> No
         "parameters": storable(result.parameters),
         "landmarks": result.landmarks,
         "energy": float(result.energy),
+        "map_hash": result.map_hash,
         "versions": versions(),
     }

@@ -167,6 +167,9 @@ class EmbeddingGame(
         :func:`~napari_embedding_game.core.inspect.stretch.stretch`.
     energy_ : float
         The energy that the method minimises; for the game the bound of Eq. 3.
+    map_hash_ : str
+        16 hexadecimal digits by which the map is recognised elsewhere, see
+        :func:`~napari_embedding_game.core.types.map_hash`.
     affinity_matrix_ : (N, N) sparse matrix, float32
         The weights of the attraction, symmetric, as ``affinity`` asks for.
     knn_indices_ : (N, K) int32
@@ -624,6 +627,7 @@ class EmbeddingGame(
         self.pressure_ = snapshot.pressure
         self.stretch_ = snapshot.stretch
         self.energy_ = snapshot.energy
+        self.map_hash_ = snapshot.map_hash
         self.n_iter_ = snapshot.iteration
         self._fitted = replace(
             self._fitted, points=snapshot.embedding, landmarks=snapshot.landmarks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -169,6 +170,11 @@ class Snapshot:
     """True on the last snapshot of a schedule."""
 
     @property
+    def map_hash(self) -> str:
+        """What this map is recognised by, see :func:`map_hash`."""
+        return map_hash(self.embedding, self.labels)
+
+    @property
     def has_pressure(self) -> bool:
         """Whether pressure is defined, and known."""
         return is_defined(self.pressure)
@@ -189,6 +195,17 @@ class Snapshot:
     def unlike_count(self) -> int:
         """Number of points that are unlike anything in the data; 0 if not known."""
         return 0 if self.isolation is None else unlike_count(self.isolation)
+
+
+def map_hash(embedding: NDArray[np.floating], labels: NDArray[np.integer]) -> str:
+    """Return 16 hexadecimal digits by which a map is recognised on another machine.
+
+    The first of the SHA-256 of the places, (N, d) float32, and then of each point's
+    nearest landmark, (N,) int32, all little-endian.
+    """
+    places = np.ascontiguousarray(embedding, "<f4").tobytes()
+    nearest = np.ascontiguousarray(labels, "<i4").tobytes()
+    return hashlib.sha256(places + nearest).hexdigest()[:16]
 
 
 def stretched_share(stretch: NDArray[np.floating] | None) -> float:

@@ -174,6 +174,7 @@ def _record(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
         "landmarks": result.landmarks,
         "clusters": _cluster_record(result),
         "energy": float(result.energy),
+        "map_hash": result.map_hash,
         "input": {
             "name": dataset.name,
             "space": dataset.space,

@@ -44,6 +44,8 @@ class EmbeddingResult:
     isolation: NDArray[np.float32] | None = None
     """(n,) how far each row is from those most like it in the data, 1 as usual; None
     where it is not known."""
+    map_hash: str = ""
+    """Digits by which the map is recognised on another machine."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Everything the run was started with and steered by."""
     clusters: NDArray[np.int32] | None = None

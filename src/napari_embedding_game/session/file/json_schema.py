@@ -48,6 +48,8 @@ class ShotText:
     finished: bool
     remedy: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the game's settings that mend what the warning says."""
+    map_hash: str = ""
+    """For who reads the file; the map itself tells it anew."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,6 +68,7 @@ def moment_values(moment: Moment) -> dict[str, Any]:
             warning=shot.warning,
             finished=shot.finished,
             remedy=shot.remedy,
+            map_hash=shot.map_hash,
         ),
         "is_merged": moment.merging is not None,
     }

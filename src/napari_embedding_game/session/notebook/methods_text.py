@@ -243,7 +243,8 @@ def _of_run(saved: SavedMap, record: RunRecord, paper: _Paper) -> list[str]:
         f"A {d[start.n_components]} map was made by {by} with napari-embedding-game "
         f"{metadata.version('napari-embedding-game')} in napari "
         f"{metadata.version('napari')} ({', '.join(settings)}; {record.n_iter} "
-        f"iterations{'' if snapshot.finished else ', then stopped'})."
+        f"iterations{'' if snapshot.finished else ', then stopped'}; "
+        f"map {snapshot.map_hash[:4]})."
     ]
     if game.optimizer != "game" and not method.moved_by:
         is_papers = game.optimizer == "pressured_points"

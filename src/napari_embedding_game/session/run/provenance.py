@@ -74,6 +74,7 @@ def result_of(
         stretch=snapshot.stretch,
         isolation=snapshot.isolation,
         energy=snapshot.energy,
+        map_hash=snapshot.map_hash,
         parameters=parameters,
         clusters=clustering.labels,
         cluster_names={c.id: c.name for c in clusters},

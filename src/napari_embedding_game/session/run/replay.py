@@ -161,6 +161,7 @@ def replayed_result(
         stretch=last.stretch,
         isolation=last.isolation,
         energy=last.energy,
+        map_hash=last.map_hash,
         parameters={
             **where,
             "record": dumps(record.as_text()).decode(),

@@ -53,6 +53,10 @@ STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run, and watch the map form."
 PREPARE_FIRST = "Prepare the data first, above."
 WARMING = "Loading the engine in the background …"
+HASH_TIP = (
+    "Map {}: who has the same digits has the same map, to the last bit. The same data, "
+    "settings and seed give them on another computer, too."
+)
 READING = "Other data are being read: Run waits for them."
 
 
@@ -358,7 +362,9 @@ class RunControls(ControlsSection):
 
     def _tell_snapshot(self, snapshot: Snapshot) -> None:
         self._move_bar(snapshot)
-        self.status.setText(_status_text(snapshot))
+        is_moving = self._session.state == "running"
+        self.status.setText(_status_text(snapshot, is_moving))
+        self.status.setToolTip("" if is_moving else HASH_TIP.format(snapshot.map_hash))
         self.far.setText(far_text(snapshot.stretched_share))
         self._tell_unlike(unlike_text(snapshot))
         self.squeezed.setText(_squeezed_text(snapshot))
@@ -399,9 +405,10 @@ def _finished_text(method: str) -> str:
     return AT_REST if get_method(method).moved_by else FINISHED
 
 
-def _status_text(snapshot: Snapshot) -> str:
+def _status_text(snapshot: Snapshot, is_moving: bool) -> str:
     of_all = f" of {snapshot.n_iter:,}" if snapshot.n_iter else ""
-    return f"{snapshot.iteration:,}{of_all} iterations"
+    told = f"{snapshot.iteration:,}{of_all} iterations"
+    return told if is_moving else f"{told}, map {snapshot.map_hash[:4]}"
 
 
 def _squeezed_text(snapshot: Snapshot) -> str:
