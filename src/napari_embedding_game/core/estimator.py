@@ -169,7 +169,7 @@ class EmbeddingGame(
         The energy that the method minimises; for the game the bound of Eq. 3.
     map_hash_ : str
         16 hexadecimal digits by which the map is recognised elsewhere, see
-        :func:`~napari_embedding_game.core.types.map_hash`.
+        :func:`~napari_embedding_game.core.snapshot.map_hash`.
     affinity_matrix_ : (N, N) sparse matrix, float32
         The weights of the attraction, symmetric, as ``affinity`` asks for.
     knn_indices_ : (N, K) int32
