@@ -1,5 +1,3 @@
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 import torch
@@ -8,7 +6,7 @@ from scipy.spatial.distance import cdist
 
 from napari_embedding_game.core import warm_up
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import block_search, leaf_search, neighbor_loops
+from napari_embedding_game.core.graph import exact, leaves, loops
 from napari_embedding_game.core.graph.neighbors import choose_search, knn_graph
 
 K = 8
@@ -102,7 +100,7 @@ def test_the_unit_of_the_data_does_not_matter(cloud, scale, metric):
     np.testing.assert_allclose(scaled.distances, wanted, rtol=1e-3, atol=1e-6 * unit)
 
 
-@pytest.mark.parametrize("search", ["exact", "brute", "blocks"])
+@pytest.mark.parametrize("search", ["exact", "blocks"])
 def test_points_far_from_the_origin_have_the_same_neighbours(cloud, search):
     plain = knn_graph(cloud[:200], K, search=search, n_jobs=1)
     far = knn_graph(cloud[:200] + 1e8, K, search=search, n_jobs=1)
@@ -140,7 +138,7 @@ def test_sparse_rows_have_the_neighbours_of_the_dense_ones(metric):
     found = knn_graph(X, K, metric=metric, n_jobs=1)
     wanted, _ = neighbours(X.toarray(), metric)
     assert recall(found.indices, wanted) > 0.999
-    assert found.search == "brute"
+    assert found.search == ("brute" if metric == "manhattan" else "exact")
 
 
 def test_neighbours_that_descent_does_not_find_are_told(monkeypatch):
@@ -169,10 +167,11 @@ def test_as_many_neighbours_as_there_are_other_rows():
         (1_000_000, 101, "euclidean", False, "projected"),
         (5_000, 50, "manhattan", False, "brute"),
         (5_001, 50, "manhattan", False, "descent"),
-        (5_000, 2_000, "euclidean", True, "brute"),
+        (5_000, 2_000, "euclidean", True, "exact"),  # on dense rows, which are few
+        (5_000, 2_001, "euclidean", True, "brute"),
         (5_001, 2_000, "cosine", True, "descent"),
-        (300, 40, "correlation", False, "brute"),
-        (300, 40, "correlation", True, "brute"),  # on dense rows, which are few
+        (300, 40, "correlation", False, "exact"),
+        (70_000, 50, "correlation", False, "leaves"),
         (5_000, 30_000, "correlation", True, "descent"),
         (300, 40, "hellinger", False, "descent"),  # pynndescent only
         (5_001, 50, "nan_euclidean", False, "brute"),  # scikit-learn only
@@ -310,16 +309,18 @@ def test_the_order_of_the_rows_changes_no_more_than_the_luck_of_a_search(long_ro
 
 def test_warm_up_compiles_what_a_search_by_lists_runs(long_rows):
     warm_up.compile_searches()
-    loops = (
-        neighbor_loops.nearest_candidates,
-        neighbor_loops.reverse_neighbors,
-        neighbor_loops.neighbors_of_neighbors,
-        neighbor_loops.rank,
+    compiled = (
+        loops.scan,
+        loops.halve,
+        loops.choose,
+        loops.compare,
+        loops.neighbors_of_neighbors,
+        loops.project,
     )
-    before = [len(loop.signatures) for loop in loops]
+    before = [len(loop.signatures) for loop in compiled]
     assert min(before) > 0
     knn_graph(long_rows, 15, search="projected")
-    assert [len(loop.signatures) for loop in loops] == before
+    assert [len(loop.signatures) for loop in compiled] == before
 
 
 def test_many_neighbours_are_found_by_lists_as_well(long_rows):
@@ -329,8 +330,8 @@ def test_many_neighbours_are_found_by_lists_as_well(long_rows):
 
 
 def test_very_many_lists_are_compared_by_lists_of_them(long_rows, monkeypatch):
-    monkeypatch.setattr(leaf_search, "_MOST_LISTS", 40)
-    monkeypatch.setattr(leaf_search, "_LONGEST", 64)
+    monkeypatch.setattr(leaves, "_MOST_LISTS", 40)
+    monkeypatch.setattr(leaves, "_LONGEST", 64)
     graph = knn_graph(long_rows, 15, search="leaves")
     assert graph.search == "leaves"
     assert true_recall(long_rows, graph) > 0.97
@@ -350,45 +351,3 @@ def test_rows_of_zeros_and_ones_are_searched_honestly():
     assert true_recall(X, graph) > 0.9
 
 
-def test_blocks_become_smaller_where_a_device_has_too_little_memory(monkeypatch):
-    rows = np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32)
-    nearest, sizes = block_search._nearest, []
-
-    def with_little_memory(queries, *others):
-        sizes.append(len(queries))
-        if len(queries) > 40:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return nearest(queries, *others)
-
-    monkeypatch.setattr(block_search, "_nearest", with_little_memory)
-    cpu = torch.device("cpu")
-    squared, indices = block_search.block_search(rows, 4, cpu)
-    wanted = cdist(rows, rows, "sqeuclidean")
-    np.testing.assert_array_equal(indices, wanted.argsort(axis=1)[:, :4])
-    np.testing.assert_allclose(squared, np.sort(wanted)[:, :4], rtol=1e-4, atol=1e-5)
-    assert sizes[:4] == [300, 150, 75, 37]
-    assert sum(sizes[3:]) == 300
-
-
-def test_a_device_without_any_memory_leaves_the_search_to_the_processor(
-    cloud, monkeypatch
-):
-    def without_memory(*_):
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(block_search, "block_search", without_memory)
-    found = knn_graph(cloud, 5, device="cuda")
-    wanted = knn_graph(cloud, 5)
-    assert found.search == wanted.search != "blocks"
-    np.testing.assert_array_equal(found.indices, wanted.indices)
-
-
-@pytest.mark.parametrize("n", [9, 2 * leaf_search._BLOCK + 7])
-def test_the_nearest_of_some_rows_are_those_of_all_distances(n):
-    X = np.random.default_rng(0).normal(size=(n, 6)).astype(np.float32)
-    rows = np.array([0, 3, n - 1])
-    with ThreadPoolExecutor(2) as pool:
-        found = leaf_search.nearest_by_product(leaf_search._Given(X), rows, 8, pool)
-    squared = ((X[rows, None].astype(float) - X) ** 2).sum(axis=2)
-    squared[np.arange(3), rows] = np.inf
-    np.testing.assert_array_equal(found, squared.argsort(axis=1)[:, :8])

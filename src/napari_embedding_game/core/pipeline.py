@@ -21,7 +21,7 @@ from napari_embedding_game.core.dynamics.driver import play, resolve_device
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
-from napari_embedding_game.core.graph.given import check_given
+from napari_embedding_game.core.graph.precomputed import check_given
 from napari_embedding_game.core.graph.initialization import (
     among_neighbors,
     check_dimensions,

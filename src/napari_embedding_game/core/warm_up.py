@@ -19,9 +19,10 @@ from napari_embedding_game.core.energy.objective import (
 from napari_embedding_game.core.energy.pair_functions import Cauchy
 from napari_embedding_game.core.energy.pair_sums import CompiledForces
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.graph import affinity_kernels, neighbor_loops
+from napari_embedding_game.core.graph import affinity_kernels
 from napari_embedding_game.core.graph.affinities import Edges
 from napari_embedding_game.core.graph.initialization import start_layout
+from napari_embedding_game.core.graph.neighbors import SHORT_ROWS, knn_graph
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.density import (
     PointPart,
@@ -53,20 +54,9 @@ def compile_kernels() -> None:
 
 def compile_searches() -> None:
     """Compile what neighbours of many or of long rows are found by."""
-    rows = np.array([[0.0], [1.0]], np.float32)
-    order, scale = np.arange(2, dtype=np.int32), np.ones(2, np.float32)
-    indices, squared = np.array([[1], [0]], np.int32), np.ones((2, 1), np.float32)
-    is_new, seen = np.ones((2, 1), np.uint8), np.full(2, -1, np.int32)
-    scores, own = rows @ rows.T, np.arange(2)
-    neighbor_loops.smallest(scores, own, 0, indices.copy(), squared.copy())
-    neighbor_loops.rank_rows(rows, 0, indices.copy(), indices.copy(), squared.copy())
-    neighbor_loops.nearest_candidates(scores, order, rows, 0, indices, squared)
-    reverse = neighbor_loops.reverse_neighbors(indices, squared, is_new, 1)
-    found = indices.copy(), squared.copy(), is_new.copy()
-    neighbor_loops.neighbors_of_neighbors(
-        rows, indices, squared, is_new, reverse, 0, 2, seen, *found
-    )
-    neighbor_loops.rank(rows, scale, order, 0, 2, indices, *found[:2])
+    rows = np.zeros((800, SHORT_ROWS + 1), np.float32)
+    rows[:, 0] = np.arange(800)
+    knn_graph(rows, 1, search="projected", n_jobs=1)
 
 
 def compile_inspection() -> None:

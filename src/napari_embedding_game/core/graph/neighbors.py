@@ -6,12 +6,13 @@ Which search runs is decided by :func:`choose_search`, from this table
 ===========  ============================================  =========================
 search       used for                                      what it is
 ===========  ============================================  =========================
-exact        dense, euclidean or cosine, n^2 D <= 5e10     :mod:`exact_search`
-leaves       the same, larger                              :mod:`leaf_search`
-projected    the same, n^2 D > 5e10, D > 100               :mod:`projected_search`
+exact        dense, a metric of ``SEARCHED``, n^2 D <=     :mod:`exact`
+             5e10, and sparse that is no more written out
+leaves       the same, dense and larger                    :mod:`leaves`
+projected    the same, n^2 D > 5e10, D > 100               :mod:`components`
 brute        any other metric, or sparse, n <= 5,000       scikit-learn
 descent      any other metric, or sparse, larger           pynndescent
-blocks       dense, euclidean or cosine, on a GPU          :mod:`block_search`
+blocks       dense, a metric of ``SEARCHED``, on a GPU     :mod:`exact`
 ===========  ============================================  =========================
 
 "leaves" and "projected" compare what they find with the true neighbours of some rows.
@@ -21,17 +22,15 @@ way to "leaves", and that to "exact" up to n^2 D of 2e12, and to "descent" beyon
 Distances that are given ("precomputed") are taken as they are ("given").
 Of a metric that only one of pynndescent and scikit-learn knows, for dense or for sparse
 rows, it searches any number of rows: pynndescent few too, scikit-learn many, which is
-slow.  Every search is deterministic.
+slow.  Every search is deterministic.  Our own have the same bits on any processor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
-from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -39,8 +38,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.given import given_neighbors
-from napari_embedding_game.core.graph.rows import TOO_LARGE, Rows, without_sparsity
+from napari_embedding_game.core.graph.precomputed import given_neighbors
+from napari_embedding_game.core.graph.rows import (
+    SEARCHED,
+    TOO_LARGE,
+    Rows,
+    without_sparsity,
+)
 from napari_embedding_game.core.threads import (
     PARALLEL,
     at_most_numba,
@@ -48,13 +52,7 @@ from napari_embedding_game.core.threads import (
 )
 
 Search = Literal[
-    "given",
-    "exact",
-    "leaves",
-    "projected",
-    "brute",
-    "descent",
-    "blocks",
+    "given", "exact", "leaves", "projected", "brute", "descent", "blocks"
 ]
 
 EXACT_WORK = 5e10
@@ -66,12 +64,11 @@ SHORT_ROWS = 100
 LEAST_RECALL = 0.9
 """Share of the true neighbours that a search by lists must find, of some rows."""
 BRUTE_ROWS = 5_000
-"""Most rows that are searched exactly under a metric without an index."""
+"""Most rows that are searched exactly under a metric of a library."""
 MOST_DENSE = 2**27
 """Numbers of sparse rows that are written out where a search cannot do without."""
 
-_INDEXED_METRICS = ("euclidean", "cosine")
-_OF_DIFFERENCES = ("manhattan", "l1", "cityblock", "chebyshev", "minkowski", "l2")
+_OF_DIFFERENCES = ("manhattan", "l1", "cityblock", "chebyshev", "minkowski")
 """Other metrics in which centred rows are as far apart, and halved ones by half."""
 _SQUARED = 1e9
 """Values of which squares, and squares of these, are no infinity in float32."""
@@ -79,10 +76,6 @@ _SAME = 1e-6
 """Difference to the largest number of a row up to which two rows are the same."""
 _COMPARED = 100
 """Pairs of rows that tell whether distances of 0 are true."""
-_Back = Callable[[NDArray[Any]], NDArray[Any]]
-"""Turns the distances of a library into those that were asked for."""
-_BLAS = Lock()
-"""Held while the number of BLAS's threads, which all of the process has, is changed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,21 +157,24 @@ def knn_graph(
         return NeighborGraph(indices, distances.astype(np.float32), "given")
     check_varied(X)
     X = without_sparsity(X)
-    is_indexed = metric in _INDEXED_METRICS and not sparse.issparse(X)
-    if search == "blocks" or (search is None and device != "cpu" and is_indexed):
-        graph = _search_device(X, n_neighbors, metric, device)
-        if graph is not None:
-            return graph
-        search = None
-    if search is None:
-        search = choose_search(n_points, n_dims, metric, sparse.issparse(X))
-    n_threads = resolve_n_jobs(n_jobs)
-    for tried in _in_turn(search, n_points, n_dims):
-        look = _SEARCHES.get(tried, partial(_search_own, search=tried))
-        graph = look(X, n_neighbors, metric, random_state, n_threads)
-        if graph is not None:
-            return graph
-    raise AssertionError(f"{tried} always finds neighbours")
+    is_small = n_points**2 * n_dims <= EXACT_WORK
+    if metric in SEARCHED and is_small and sparse.issparse(X):
+        X = X.toarray()
+    chosen = search or choose_search(n_points, n_dims, metric, sparse.issparse(X))
+    if search is None and device != "cpu" and chosen not in _OF_LIBRARIES:
+        tried: tuple[Search, ...] = ("blocks", *_in_turn(chosen, n_points, n_dims))
+    else:
+        tried = _in_turn(chosen, n_points, n_dims)
+    for each in tried:
+        find = _OF_LIBRARIES.get(each, _search_own)
+        found = find(X, n_neighbors, metric, random_state, n_jobs, each, device)
+        if found is None:
+            continue
+        indices, distances, recall = found
+        _check_reach(distances, X, metric)
+        _check_kept(X, metric, indices, distances)
+        return NeighborGraph(indices, distances.astype(np.float32), each, recall)
+    raise AssertionError(f"{tried} always find neighbours")
 
 
 def check_rows(n_points: int, n_neighbors: int) -> None:
@@ -213,11 +209,11 @@ def check_varied(X: Any) -> None:
 
 def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
     """Return the search for this size and kind of data (the module's table)."""
-    if is_sparse or metric not in _INDEXED_METRICS:
-        return _without_index(n_points, n_dims, metric, is_sparse)
-    if n_points**2 * n_dims <= EXACT_WORK:
+    if metric in SEARCHED and n_points**2 * n_dims <= EXACT_WORK:
         return "exact"
-    return "projected" if n_dims > SHORT_ROWS else "leaves"
+    if metric in SEARCHED and not is_sparse:
+        return "projected" if n_dims > SHORT_ROWS else "leaves"
+    return _of_libraries(n_points, n_dims, metric, is_sparse)
 
 
 def _in_turn(search: Search, n_points: int, n_dims: int) -> tuple[Search, ...]:
@@ -228,7 +224,7 @@ def _in_turn(search: Search, n_points: int, n_dims: int) -> tuple[Search, ...]:
     return ("projected", "leaves", last) if search == "projected" else (search,)
 
 
-def _without_index(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
+def _of_libraries(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
     from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
 
     # Where it fits, a dense copy is quicker than what pynndescent compiles.
@@ -257,18 +253,24 @@ def _check_reach(
     distances: NDArray[Any], X: Any = None, metric: str = "precomputed"
 ) -> None:
     """Raise :class:`InputError` where a distance is none, or too large for float32."""
-    undefined = np.flatnonzero(np.isnan(distances).any(axis=1))
-    if len(undefined) and X is not None and abs(X).max() < _SQUARED:
+    is_none = np.isnan(distances)
+    if X is not None and is_none.any() and abs(X).max() < _SQUARED:
         # Such a row is near to none, and so the others are told by most of theirs.
-        row = undefined[np.isnan(distances[undefined]).sum(axis=1).argmax()]
-        raise InputError(
-            f"The distance {metric!r} is not defined for row {row} of the data "
-            f"(counted from 0; rows like it: {len(undefined):,}), as where all values "
-            'of a row are the same: leave it out, or choose another, as "euclidean".'
-        )
+        _check_defined(metric, is_none.sum(axis=1))
     # Turned round, as a difference of two infinite squares is no number.
     if not (distances <= np.finfo(np.float32).max).all():
         raise InputError(TOO_LARGE)
+
+
+def _check_defined(metric: str, n_undefined: NDArray[Any]) -> None:
+    """Raise :class:`InputError` where some rows (N,) have no distances."""
+    if n_undefined.any():
+        raise InputError(
+            f"The distance {metric!r} is not defined for row {n_undefined.argmax()} of "
+            f"the data (counted from 0; rows like it: {np.count_nonzero(n_undefined):,})"
+            ", as where all values of a row are the same: leave it out, or choose "
+            'another, as "euclidean".'
+        )
 
 
 def _check_kept(
@@ -298,27 +300,146 @@ def _check_kept(
         )
 
 
-def _graph(
+_Found = tuple[NDArray[np.int32], NDArray[Any], float | None]
+"""Numbers (N, K), distances (N, K) and, where it was measured, the recall."""
+
+
+def _search_own(
     X: Any,
+    n_neighbors: int,
     metric: str,
-    indices: NDArray[np.int32],
-    distances: NDArray[Any],
+    random_state: int,
+    n_jobs: int | None,
     search: Search,
-    recall: float | None = None,
-) -> NeighborGraph:
-    """Return what was found, in float32, if this can hold it."""
-    _check_reach(distances, X, metric)
-    _check_kept(X, metric, indices, distances)
-    return NeighborGraph(indices, distances.astype(np.float32), search, recall)
+    device: str,
+) -> _Found | None:
+    """Search dense rows; None where too few of the true neighbours are found."""
+    from napari_embedding_game.core.graph import components, exact, leaves
+
+    source, n = Rows(X, metric), len(X)
+    if metric == "correlation":
+        _check_defined(metric, X.max(axis=1) == X.min(axis=1))
+    recall = None
+    if search == "blocks":
+        import torch
+
+        try:
+            found = exact.nearest_on_device(
+                source.take(slice(None)), n_neighbors + 1, device
+            )
+        except torch.OutOfMemoryError:
+            return None
+        indices, squared = _without_self(*found)
+        return indices, source.distances(squared), None
+    with exact.in_threads(n_jobs) as each:
+        if search == "projected":
+            projected = components.projected_search(
+                source.take, source.shape, n_neighbors, random_state, each
+            )
+            if projected is None:
+                return None
+            (indices, squared), recall = projected
+        else:
+            rows = source.take(slice(None))
+            if search == "exact":
+                own = np.arange(n, dtype=np.int32)
+                indices, squared = exact.nearest_of_all(
+                    rows.__getitem__, n, own, n_neighbors, each
+                )
+            else:
+                check = leaves.Check(
+                    rows.__getitem__, n, n_neighbors, random_state, each
+                )
+                order, found, apart, recall = leaves.leaf_search(
+                    rows, n_neighbors, check, each
+                )
+                indices, squared = np.empty_like(found), np.empty_like(apart)
+                indices[order], squared[order] = found, apart
+    if recall is not None and recall < LEAST_RECALL:
+        return None
+    return indices, source.distances(squared), recall
+
+
+def _search_brute(
+    X: Any,
+    n_neighbors: int,
+    metric: str,
+    random_state: int,
+    n_jobs: int | None,
+    search: Search,
+    device: str,
+) -> _Found:
+    from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
+
+    is_dense_only = metric not in VALID_METRICS_SPARSE["brute"]
+    if sparse.issparse(X) and is_dense_only and np.prod(X.shape) <= MOST_DENSE:
+        X = X.toarray()
+    brute = NearestNeighbors(
+        n_neighbors=n_neighbors + 1,
+        metric=metric,
+        algorithm="brute",
+        n_jobs=resolve_n_jobs(n_jobs),
+    )
+    with _named(metric):
+        distances, indices = brute.fit(X).kneighbors(X)
+    return (*_without_self(indices, distances), None)
+
+
+def _search_descent(
+    X: Any,
+    n_neighbors: int,
+    metric: str,
+    random_state: int,
+    n_jobs: int | None,
+    search: Search,
+    device: str,
+) -> _Found:
+    from pynndescent import NNDescent
+
+    source: Rows | None = None
+    named = metric
+    if not sparse.issparse(X) and metric in (*SEARCHED, *_OF_DIFFERENCES):
+        # It works with squares, of which points far from the origin have large ones.
+        source = Rows(X, metric if metric in SEARCHED else "euclidean")
+        X = source.take(slice(None))
+        named = "sqeuclidean" if metric in SEARCHED else metric
+    with _named(metric), PARALLEL:
+        index = NNDescent(
+            X,
+            metric=named,
+            n_neighbors=n_neighbors + 1,
+            random_state=random_state,
+            n_jobs=at_most_numba(resolve_n_jobs(n_jobs)),
+        )
+    indices, distances = index.neighbor_graph
+    if (indices < 0).any():  # it found none
+        raise InputError(
+            f"Fewer than {n_neighbors} neighbours of some rows were found under the "
+            f"distance {metric!r}: set a smaller number of neighbours (K) or choose "
+            "another distance."
+        )
+    if source is not None and metric in SEARCHED:
+        distances = source.distances(distances)
+    elif source is not None:
+        distances = distances.astype(np.float64) * source.unit
+    return (*_without_self(indices, distances), None)
+
+
+@contextmanager
+def _named(metric: str) -> Iterator[None]:
+    """Say by the name of a distance that a library does not take the rows."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(
+            f"The distance {metric!r} cannot be used on these data: {error}"
+        ) from error
 
 
 def _without_self(
-    X: Any,
-    metric: str,
-    indices: NDArray[Any],
-    distances: NDArray[Any],
-    search: Search,
-) -> NeighborGraph:
+    indices: NDArray[Any], distances: NDArray[Any]
+) -> tuple[NDArray[np.int32], NDArray[Any]]:
     """Drop each row's own number, or its last entry where the search missed it.
 
     One neighbour more than asked for was searched, as a row is its own nearest one.
@@ -329,143 +450,7 @@ def _without_self(
     is_self[~is_self.any(axis=1), -1] = True
     shape = (len(indices), indices.shape[1] - 1)
     others = indices[~is_self].reshape(shape).astype(np.int32)
-    return _graph(X, metric, others, distances[~is_self].reshape(shape), search)
+    return others, distances[~is_self].reshape(shape)
 
 
-def _search_own(
-    X: Any,
-    n_neighbors: int,
-    metric: str,
-    random_state: int,
-    n_threads: int,
-    search: Search,
-) -> NeighborGraph | None:
-    """Search dense rows; None where too few of the true neighbours are found."""
-    from threadpoolctl import threadpool_limits
-
-    from napari_embedding_game.core.graph.exact_search import exact_search
-    from napari_embedding_game.core.graph.leaf_search import Check, leaf_search
-    from napari_embedding_game.core.graph.projected_search import projected_search
-
-    source, recall = Rows(X, metric), None
-    with (
-        _BLAS,
-        threadpool_limits(1, user_api="blas"),
-        ThreadPoolExecutor(n_threads) as pool,
-    ):
-        if search == "exact":
-            indices, squared = exact_search(source, n_neighbors, pool)
-        elif search == "projected":
-            found = projected_search(source, n_neighbors, random_state, pool)
-            if found is None:
-                return None
-            indices, squared, recall = found
-        else:
-            check = Check(source, n_neighbors, random_state, pool)
-            order, places, squared, recall = leaf_search(
-                source, n_neighbors, random_state, pool, check
-            )
-            indices = np.empty_like(places)
-            indices[order] = order[places]
-            squared[order] = squared.copy()
-    if recall is not None and recall < LEAST_RECALL:
-        return None
-    return _graph(X, metric, indices, source.distances(squared), search, recall)
-
-
-def _search_device(
-    X: Any, n_neighbors: int, metric: str, device: str
-) -> NeighborGraph | None:
-    """Search on a torch device; None where that has too little memory."""
-    import torch
-
-    from napari_embedding_game.core.graph.block_search import block_search
-
-    source = Rows(X, metric)
-    try:
-        squared, indices = block_search(
-            source.take(slice(None)), n_neighbors + 1, torch.device(device)
-        )
-    except torch.OutOfMemoryError:
-        return None
-    return _without_self(X, metric, indices, source.distances(squared), "blocks")
-
-
-def _rounded(X: Any, metric: str) -> tuple[Any, str, _Back]:
-    """Return rows in float32 for a library, its metric, and what turns distances back.
-
-    Sparse rows, and those of a metric to which the origin matters, stay as they are.
-    """
-    if sparse.issparse(X) or metric not in (*_INDEXED_METRICS, *_OF_DIFFERENCES):
-        return X, metric, _as_found
-    source = Rows(X, "cosine" if metric == "cosine" else "euclidean")
-    rows = source.take(slice(None))
-    if metric == "cosine":
-        return rows, "euclidean", lambda apart: apart * apart / 2
-    return rows, metric, lambda apart: apart.astype(np.float64) * source.unit
-
-
-def _as_found(distances: NDArray[Any]) -> NDArray[Any]:
-    return distances
-
-
-def _search_brute(
-    X: Any, n_neighbors: int, metric: str, random_state: int, n_threads: int
-) -> NeighborGraph:
-    from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
-
-    is_dense_only = metric not in VALID_METRICS_SPARSE["brute"]
-    if sparse.issparse(X) and is_dense_only and np.prod(X.shape) <= MOST_DENSE:
-        X = X.toarray()
-    rows, named = X, metric
-    back: _Back = _as_found
-    if metric in _INDEXED_METRICS:
-        # It works with squares, of which points far from the origin have large ones.
-        rows, named, back = _rounded(X, metric)
-    search = NearestNeighbors(
-        n_neighbors=n_neighbors + 1, metric=named, algorithm="brute", n_jobs=n_threads
-    )
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            distances, indices = search.fit(rows).kneighbors(rows)
-    except (ValueError, TypeError) as error:
-        raise InputError(
-            f"The distance {metric!r} cannot be used on these data: {error}"
-        ) from error
-    return _without_self(X, metric, indices, back(distances), "brute")
-
-
-def _search_descent(
-    X: Any, n_neighbors: int, metric: str, random_state: int, n_threads: int
-) -> NeighborGraph:
-    from pynndescent import NNDescent
-
-    rows, named, back = _rounded(X, metric)
-    try:
-        with PARALLEL, np.errstate(over="ignore", invalid="ignore"):
-            index = NNDescent(
-                rows,
-                metric=named,
-                n_neighbors=n_neighbors + 1,
-                random_state=random_state,
-                n_jobs=at_most_numba(n_threads),
-            )
-    except (ValueError, TypeError, KeyError) as error:
-        raise InputError(
-            f"The distance {metric!r} cannot be used on these data: {error}"
-        ) from error
-    indices, distances = index.neighbor_graph
-    if (indices < 0).any():  # it found none
-        raise InputError(
-            f"Fewer than {n_neighbors} neighbours of some rows were found under the "
-            f"distance {metric!r}: set a smaller number of neighbours (K) or choose "
-            "another distance."
-        )
-    return _without_self(X, metric, indices, back(distances), "descent")
-
-
-_SEARCHES: dict[Search, Callable[[Any, int, str, int, int], NeighborGraph]] = {
-    "brute": _search_brute,
-    "descent": _search_descent,
-}
-"""Those of libraries; all others are :func:`_search_own`."""
+_OF_LIBRARIES = {"brute": _search_brute, "descent": _search_descent}

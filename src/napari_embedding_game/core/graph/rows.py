@@ -2,8 +2,7 @@
 
 They are centred, or of length 1 and centred, in float64, and only then rounded: float32
 loses the small differences of points far from the origin.  Equal numbers of different
-types make the same rows.  A search may go without a second copy of the data;
-:mod:`leaf_search` keeps one all the same, in float32 and in the order of its lists.
+types make the same rows.
 """
 
 from __future__ import annotations
@@ -16,6 +15,9 @@ from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 
+SEARCHED = ("euclidean", "l2", "sqeuclidean", "cosine", "correlation")
+"""Metrics by which rows are ranked as by euclidean distances of such rows."""
+_OF_LENGTH_1 = ("cosine", "correlation")
 _SAFE = (1e-8, 1e12)
 """Sizes whose squares, and sums of them over columns and rows, float32 can hold."""
 _LARGEST_POWER = 40
@@ -37,7 +39,7 @@ class Rows:
     X : (N, D) array
         Finite numbers.
     metric : str
-        "euclidean" or "cosine".
+        One of ``SEARCHED``.
 
     Raises
     ------
@@ -48,19 +50,15 @@ class Rows:
     def __init__(self, X: Any, metric: str) -> None:
         X = np.asarray(X)
         self._X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-        self._is_cosine = metric == "cosine"
+        self._metric = metric
         self.unit = 1.0
+        self.shape: tuple[int, int] = X.shape
         sample = self._plain(self._X[:: max(1, len(X) // _SAMPLED)])
         # Not the mean, which one value far larger than all others takes away.
         with np.errstate(over="ignore"):
             self._centre = np.median(sample, axis=0)
-        if not self._is_cosine:
+        if metric not in _OF_LENGTH_1:
             self.unit = self._safe_unit()
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(N, D)."""
-        return len(self._X), int(self._X.shape[1])
 
     def take(self, rows: NDArray[Any] | slice) -> NDArray[np.float32]:
         """Return the rows of these numbers, float32."""
@@ -76,40 +74,24 @@ class Rows:
                 ready[block] = centred if self.unit == 1 else centred / self.unit
         return ready
 
-    def scaled(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the data as they are, and what each row is to be multiplied by (N,).
-
-        Differences of these products are those of the rows.
-        """
-        if self._is_cosine:
-            scale = np.empty(len(self._X))
-            for begin in range(0, len(scale), _BLOCK):
-                block = slice(begin, begin + _BLOCK)
-                scale[block] = _one_by_length(self._X[block])
-        else:
-            scale = np.full(len(self._X), 1 / self.unit)
-        if scale.max() <= np.finfo(self._X.dtype).max:
-            scale = scale.astype(self._X.dtype)
-        return self._X, scale
-
     def distances(self, squared: NDArray[np.float32]) -> NDArray[Any]:
         """Turn squared euclidean distances of the rows into the metric's own."""
-        squared = np.maximum(squared, 0)
-        if self._is_cosine:
+        if self._metric in _OF_LENGTH_1:
             return squared / 2
-        distances: NDArray[Any] = np.sqrt(squared)
-        if self.unit != 1:
-            distances = distances.astype(np.float64) * self.unit
-        return distances
+        unit = np.float64(self.unit) if self.unit != 1 else np.float32(1)
+        if self._metric == "sqeuclidean":
+            return squared * unit * unit
+        return np.asarray(np.sqrt(squared) * unit)
 
     def _plain(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Return rows in float64, for cosines of length 1; zeros stay zeros."""
-        if not self._is_cosine:
+        if self._metric not in _OF_LENGTH_1:
             return X.astype(np.float64)
-        largest = np.abs(X).max(axis=1, keepdims=True)
         # By a power of two, which is exact, to where squares do not overflow.
-        power = -np.frexp(largest)[1]
+        power = -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1]
         rows: NDArray[np.float64] = np.ldexp(X.astype(np.float64), power)
+        if self._metric == "correlation":
+            rows -= rows.mean(axis=1, keepdims=True)
         length = np.linalg.norm(rows, axis=1, keepdims=True)
         np.divide(rows, length, out=rows, where=length > 0)
         return rows
@@ -143,13 +125,3 @@ def without_sparsity(X: Any) -> Any:
         return X
     stored = X.data.nbytes + X.indices.nbytes
     return X.toarray() if np.prod(X.shape) * X.dtype.itemsize <= stored else X
-
-
-def _one_by_length(X: NDArray[Any]) -> NDArray[np.float64]:
-    """Return 1 by the length of each row, 0 for a row of zeros."""
-    largest = np.abs(X).max(axis=1)
-    power = np.frexp(largest)[1]
-    length = np.linalg.norm(np.ldexp(X.astype(np.float64), -power[:, None]), axis=1)
-    found = np.zeros(len(X))
-    np.divide(np.ldexp(1.0, -power), length, out=found, where=length > 0)
-    return found

@@ -1,0 +1,95 @@
+"""Principal components, and by them the neighbours of long rows.
+
+Candidates are found in few components and ranked in all columns.  Some rows are
+searched exactly first.  They tell how many candidates it takes to have nearly all true
+neighbours among them, and whether there is such a number at all: components say little
+of noise, or of data whose dimensions are all alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_embedding_game.core.graph import loops
+from napari_embedding_game.core.graph.exact import (
+    Each,
+    Found,
+    Take,
+    nearest_of_all,
+    ranked,
+)
+from napari_embedding_game.core.graph.leaves import Check, leaf_search
+
+N_PRINCIPAL = 100
+"""Principal components that candidates are searched in."""
+_SHARES = (1.5, 2.0, 2.5, 3.0, 4.0)
+"""Candidates for each neighbour that are tried."""
+_ENOUGH = 0.995
+"""Share of the true neighbours that must be among them."""
+_MOST_SAMPLED, _MOST_NUMBERS = 16_384, 2**26
+"""Rows, and numbers in them, that the components are worked out from."""
+_POWERS = 3
+_BLOCK = 2_048
+
+
+def principal_components(
+    take: Take,
+    shape: tuple[int, int],
+    n_components: int,
+    seed: int,
+    each: Each,
+    powers: int = _POWERS,
+) -> NDArray[np.float32]:
+    """Return rows by about their first principal components, (N, n_components).
+
+    The subspace is that of a sample of rows, by powers of a random one (Halko,
+    Martinsson and Tropp, 2011).
+    """
+    n, n_dims = shape
+    rng = np.random.default_rng(seed)
+    most = max(4 * n_components, _MOST_NUMBERS // n_dims)
+    count = min(n, _MOST_SAMPLED, most)
+    sample = take(np.sort(rng.choice(n, count, replace=False)))
+    mean = sample.mean(axis=0)
+    sample -= mean
+    basis = (rng.random((n_components, n_dims)) - 0.5).astype(np.float32)
+    step = max(1, min(_BLOCK, 2**23 // n_dims))
+
+    def add_up(begin: int, end: int) -> None:
+        loops.power_pass(sample[begin:end], basis, sums[begin // step])
+
+    for _ in range(powers):
+        # Added in the order of the blocks, whoever was first.
+        sums = np.zeros((-(-count // step), *basis.shape), np.float32)
+        each(add_up, count, step)
+        loops.orthonormalize(sums.sum(axis=0, dtype=np.float64), basis)
+    values = np.empty((n, n_components), np.float32)
+
+    def project(begin: int, end: int) -> None:
+        loops.project(take(slice(begin, end)) - mean, basis, values[begin:end])
+
+    each(project, n, step)
+    return values
+
+
+def projected_search(
+    take: Take, shape: tuple[int, int], k: int, seed: int, each: Each
+) -> tuple[Found, float] | None:
+    """Find ``k`` neighbours of every row; also return the share of the true ones.
+
+    None where the components do not tell who is near.
+    """
+    n = shape[0]
+    check = Check(take, n, k, seed, each)
+    values = principal_components(take, shape, N_PRINCIPAL, seed, each)
+    counts = [min(int(share * k), n - 1) for share in _SHARES]
+    nearest, _ = nearest_of_all(values.__getitem__, n, check.rows, counts[-1], each)
+    enough = (m for m in counts if check.recall(nearest[:, :m]) >= _ENOUGH)
+    count = next(enough, None)
+    if count is None:
+        return None
+    order, candidates, _, recall = leaf_search(values, count, check, each)
+    indices, squared = ranked(take, order, candidates, k, each)
+    back = np.argsort(order)
+    return (indices[back], squared[back]), recall

@@ -1,0 +1,439 @@
+"""The compiled loops of the neighbour searches.
+
+Each number is a sum in one fixed order, without a library's products, so that its bits
+are the same on any processor.  No loop is parallel by itself: threads share blocks of
+rows, and no row sees how many there are.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_WIDTHS = (16, 4, 1)
+"""Numbers that are added up side by side; those left over follow in shorter lanes."""
+_TILE = 1_008
+"""Candidates that are scored at a time: no power of two, which would fill one set of
+the cache."""
+_CHUNK = 24
+"""Scores of which none is looked at where all are too large."""
+_SAMPLED_ROWS = 512
+"""Rows that a half's longest direction is from."""
+_POWER_ITERATIONS = 6
+
+
+def _row_sum(term: Any) -> Any:
+    """Return a function that adds up ``term`` of two float32 rows, in vectors."""
+
+    @intrinsic
+    def row_sum(context, one, other):
+        def code(context, builder, signature, arguments):
+            rows = [
+                context.make_array(kind)(context, builder, value)
+                for kind, value in zip(signature.args, arguments, strict=True)
+            ]
+            n = builder.extract_value(rows[0].shape, 0)
+            total, begin = ir.FloatType()(0.0), n.type(0)
+            for width in _WIDTHS:
+                kind = ir.VectorType(ir.FloatType(), width)
+                end = builder.and_(n, n.type(-width))
+                lanes = cgutils.alloca_once_value(builder, ir.Constant(kind, None))
+                with cgutils.for_range_slice(
+                    builder, begin, end, n.type(width)
+                ) as at:
+                    x, y = (
+                        builder.load(
+                            builder.bitcast(
+                                builder.gep(row.data, [at[0]]), kind.as_pointer()
+                            ),
+                            align=4,
+                        )
+                        for row in rows
+                    )
+                    more = builder.fadd(builder.load(lanes), term(builder, x, y))
+                    builder.store(more, lanes)
+                total = builder.fadd(total, _across(builder, builder.load(lanes)))
+                begin = end
+            return total
+
+        return types.float32(one, other), code
+
+    return row_sum
+
+
+def _across(builder: Any, lanes: Any) -> Any:
+    """Add up the lanes: the upper half to the lower one, and again."""
+    width = lanes.type.count
+    while width > 1:
+        width //= 2
+        halves = (
+            builder.shuffle_vector(
+                lanes,
+                lanes,
+                ir.Constant(
+                    ir.VectorType(ir.IntType(32), width),
+                    list(range(first, first + width)),
+                ),
+            )
+            for first in (0, width)
+        )
+        lanes = builder.fadd(*halves)
+    return builder.extract_element(lanes, ir.IntType(32)(0))
+
+
+def _squared(builder: Any, x: Any, y: Any) -> Any:
+    apart = builder.fsub(x, y)
+    return builder.fmul(apart, apart)
+
+
+squared_distance = _row_sum(_squared)
+dot = _row_sum(lambda builder, x, y: builder.fmul(x, y))
+
+
+@intrinsic
+def _fma(context, a, b, c):
+    """Return a * b + c, rounded once on any processor."""
+
+    def code(context, builder, signature, arguments):
+        return builder.fma(*arguments)
+
+    return types.float32(a, b, c), code
+
+
+@njit(nogil=True, cache=True)
+def _add_pair(a, b, others, s, t):
+    """Add the products of two rows (D,) with ``others`` (D, M) to ``s``, ``t`` (M,)."""
+    n = a.shape[0]
+    whole = n - n % 4
+    for c in range(0, whole, 4):
+        a0, a1, a2, a3 = a[c], a[c + 1], a[c + 2], a[c + 3]
+        b0, b1, b2, b3 = b[c], b[c + 1], b[c + 2], b[c + 3]
+        o0, o1, o2, o3 = others[c], others[c + 1], others[c + 2], others[c + 3]
+        for j in range(others.shape[1]):
+            s[j] = _fma(
+                a3, o3[j], _fma(a2, o2[j], _fma(a1, o1[j], _fma(a0, o0[j], s[j])))
+            )
+            t[j] = _fma(
+                b3, o3[j], _fma(b2, o2[j], _fma(b1, o1[j], _fma(b0, o0[j], t[j])))
+            )
+    for c in range(whole, n):
+        a0, b0, o0 = a[c], b[c], others[c]
+        for j in range(others.shape[1]):
+            s[j] = _fma(a0, o0[j], s[j])
+            t[j] = _fma(b0, o0[j], t[j])
+
+
+@njit(nogil=True, cache=True, inline="always")
+def insert(indices, distances, index, distance):
+    """Put an entry into a list that is sorted by distance; the last one drops out.
+
+    Of entries at the same distance the lower number comes first.
+    """
+    at = distances.shape[0] - 1
+    while at > 0 and (
+        distances[at - 1] > distance
+        or (distances[at - 1] == distance and indices[at - 1] > index)
+    ):
+        distances[at] = distances[at - 1]
+        indices[at] = indices[at - 1]
+        at -= 1
+    distances[at] = distance
+    indices[at] = index
+
+
+@njit(nogil=True, cache=True)
+def _keep_smallest(scores, numbers, first, own, indices, distances):
+    """Keep the smallest of the scores of candidates, but for that of ``own``."""
+    last = distances.shape[0] - 1
+    for begin in range(0, len(numbers), _CHUNK):
+        end = min(begin + _CHUNK, len(numbers))
+        n_near = 0
+        for j in range(begin, end):
+            n_near += scores[j] < distances[last]
+        if n_near == 0:
+            continue
+        for j in range(begin, end):
+            number = first + numbers[j]
+            if scores[j] < distances[last] and number != own:
+                insert(indices, distances, number, scores[j])
+
+
+@njit(nogil=True, cache=True)
+def scan(queries, own, rows, numbers, first, indices, distances):
+    """Keep the candidates that are nearest to each query, by |y|^2 - 2 x y.
+
+    Parameters
+    ----------
+    queries : (Q, D) float32
+    own : (Q,) int
+        Their own numbers, which are no candidates.
+    rows : (N, D) float32
+    numbers : (M,) int
+        The candidates' rows; ``first`` is added to what is kept of them.
+    indices, distances : (Q, k) int32, float32
+        The lists, which are updated.
+    """
+    n_dims = rows.shape[1]
+    doubled = np.empty(queries.shape, np.float32)
+    for q in range(len(queries)):
+        for c in range(n_dims):
+            doubled[q, c] = -2 * queries[q, c]
+    size = np.empty(_TILE, np.float32)
+    s, t = np.empty(_TILE, np.float32), np.empty(_TILE, np.float32)
+    tile = np.empty((n_dims, min(_TILE, len(numbers))), np.float32)
+    for begin in range(0, len(numbers), _TILE):
+        near = numbers[begin : begin + _TILE]
+        if len(near) < tile.shape[1]:
+            tile = np.empty((n_dims, len(near)), np.float32)
+        for j in range(len(near)):
+            row = rows[near[j]]
+            size[j] = dot(row, row)
+            for c in range(n_dims):
+                tile[c, j] = row[c]
+        for q in range(0, len(queries), 2):
+            other = min(q + 1, len(queries) - 1)
+            s[:], t[:] = size, size
+            _add_pair(doubled[q], doubled[other], tile, s, t)
+            _keep_smallest(s, near, first, own[q], indices[q], distances[q])
+            if other > q:
+                _keep_smallest(
+                    t, near, first, own[other], indices[other], distances[other]
+                )
+
+
+@njit(nogil=True, cache=True)
+def rank(queries, rows, candidates, indices, squared):
+    """Keep the nearest of candidates (Q, M), -1 for none, by differences of rows."""
+    for q in range(len(candidates)):
+        squared[q] = np.inf
+        indices[q] = np.iinfo(np.int32).max
+        for p in range(candidates.shape[1]):
+            j = candidates[q, p]
+            if j >= 0:
+                distance = squared_distance(queries[q], rows[j])
+                if distance < squared[q, -1] or (
+                    distance == squared[q, -1] and j < indices[q, -1]
+                ):
+                    insert(indices[q], squared[q], j, distance)
+
+
+# --- Components
+
+
+@njit(nogil=True, cache=True)
+def power_pass(rows, basis, moved):
+    """Add R^T R b to ``moved`` (d, D) for each b of a basis (d, D)."""
+    for i in range(len(rows)):
+        for k in range(len(basis)):
+            _add_multiple(rows[i], dot(rows[i], basis[k]), moved[k])
+
+
+@njit(nogil=True, cache=True)
+def project(rows, basis, out):
+    """Write the products of rows (N, D) and a basis (d, D), (N, d)."""
+    for i in range(len(rows)):
+        for k in range(len(basis)):
+            out[i, k] = dot(rows[i], basis[k])
+
+
+@njit(nogil=True, cache=True)
+def _add_multiple(row, factor, out):
+    for c in range(len(row)):
+        out[c] += factor * row[c]
+
+
+@njit(nogil=True, cache=True)
+def orthonormalize(vectors, out):
+    """Make vectors (d, D) float64 orthonormal one by one; what has no length is 0."""
+    for k in range(len(vectors)):
+        vector = vectors[k]
+        before = np.sqrt((vector * vector).sum())
+        for _ in range(2):  # the second time takes away what rounding has left
+            for earlier in range(k):
+                share = -(vector * vectors[earlier]).sum()
+                _add_multiple(vectors[earlier], share, vector)
+        length = np.sqrt((vector * vector).sum())
+        vector *= 1 / length if length > 1e-9 * before else 0.0
+        out[k] = vector
+
+
+# --- Lists
+
+
+@njit(nogil=True, cache=True)
+def _halve(rows, order):
+    n, n_dims = len(order), rows.shape[1]
+    count = min(n, _SAMPLED_ROWS)
+    sample = np.empty((count, n_dims), np.float32)
+    centre, direction = np.zeros(n_dims, np.float32), np.zeros(n_dims, np.float32)
+    for s in range(count):
+        sample[s] = rows[order[s * n // count]]
+        centre += sample[s] / np.float32(count)
+    longest = np.float32(0)
+    for s in range(count):
+        sample[s] -= centre
+        length = dot(sample[s], sample[s])
+        if length > longest:  # copies of one row have no direction: any half will do
+            longest = length
+            direction[:] = sample[s]
+    for _ in range(_POWER_ITERATIONS * (longest > 0)):
+        direction /= np.abs(direction).max()  # as squares may be too large
+        moved = np.zeros(n_dims, np.float32)
+        for s in range(count):
+            _add_multiple(sample[s], dot(sample[s], direction), moved)
+        direction = moved / np.abs(moved).max()
+    along = np.empty(n, np.float32)
+    for i in range(n):
+        along[i] = dot(rows[order[i]], direction)
+    middle = n // 2
+    limit = np.partition(along, middle)[middle]
+    n_equal = middle - np.count_nonzero(along < limit)
+    members, low, high = order.copy(), 0, middle
+    for i in range(n):
+        is_low = along[i] < limit
+        if along[i] == limit and n_equal > 0:
+            is_low, n_equal = True, n_equal - 1
+        if is_low:
+            order[low] = members[i]
+            low += 1
+        else:
+            order[high] = members[i]
+            high += 1
+
+
+@njit(nogil=True, cache=True)
+def halve(rows, members, begins, ends, begin, end):
+    """Halve some lists of members, in place: those on one side go first.
+
+    The sides are those of the longest direction, about: that of some of the rows, by
+    powers.
+    """
+    for at in range(begin, end):
+        _halve(rows, members[begins[at] : ends[at]])
+
+
+@njit(nogil=True, cache=True)
+def mean_rows(rows, order, bounds, out, begin, end):
+    """Write the mean row of each of the lists from ``begin`` to ``end``."""
+    for at in range(begin, end):
+        out[at] = 0
+        for i in range(bounds[at], bounds[at + 1]):
+            out[at] += rows[order[i]]
+        out[at] /= np.float32(bounds[at + 1] - bounds[at])
+
+
+@njit(nogil=True, cache=True)
+def choose(rows, order, bounds, centres, near, chosen, begin, end):
+    """Write which of the lists near its own each row is nearest to."""
+    for at in range(begin, end):
+        for i in range(bounds[at], bounds[at + 1]):
+            row, least = order[i], np.float32(np.inf)
+            for p in range(near.shape[1]):
+                distance = squared_distance(rows[row], centres[near[at, p]])
+                if distance < least:
+                    least, chosen[row] = distance, near[at, p]
+
+
+@njit(nogil=True, cache=True)
+def compare(rows, bounds, near, wanted, indices, squared, begin, end):
+    """Compare the rows of some lists with those of near ones, ``wanted`` at least."""
+    k = indices.shape[1]
+    for at in range(begin, end):
+        n_lists, count = 0, 0
+        while n_lists < near.shape[1] and (n_lists == 0 or count < wanted):
+            count += bounds[near[at, n_lists] + 1] - bounds[near[at, n_lists]]
+            n_lists += 1
+        if count <= k:  # lists of a row each: look into all
+            numbers = np.arange(len(rows)).astype(np.int32)
+        else:
+            numbers, count = np.empty(count, np.int32), 0
+            for p in range(n_lists):
+                for i in range(bounds[near[at, p]], bounds[near[at, p] + 1]):
+                    numbers[count] = i
+                    count += 1
+        first, last = bounds[at], bounds[at + 1]
+        found = np.full((last - first, k), -1, np.int32)
+        scores = np.full((last - first, k), np.inf, np.float32)
+        own = np.arange(first, last)
+        scan(rows[first:last], own, rows, numbers, 0, found, scores)
+        rank(rows[first:last], rows, found, indices[first:last], squared[first:last])
+
+
+# --- Neighbours of neighbours
+
+
+@njit(nogil=True, cache=True)
+def reverse_neighbors(indices, squared, is_new, width):
+    """Return who has each row in its list: the nearest ``width`` of them, (N, width).
+
+    An entry is 2 i, or 2 i + 1 where it is new in the list of i, or -1 for none.
+    """
+    n, k = indices.shape
+    reverse = np.full((n, width), -1, np.int32)
+    distances = np.full((n, width), np.inf, np.float32)
+    for i in range(n):
+        for p in range(k):
+            j = indices[i, p]
+            if squared[i, p] < distances[j, width - 1]:
+                entry = 2 * i + is_new[i, p]
+                insert(reverse[j], distances[j], entry, squared[i, p])
+    return reverse
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _entry(indices, is_new, reverse, i, p):
+    """Return the p-th of a row's neighbours, reverse ones last: 2 j + is new, or -1."""
+    width = reverse.shape[1]
+    if p < width:
+        return 2 * indices[i, p] + is_new[i, p]
+    return reverse[i, p - width]
+
+
+@njit(nogil=True, cache=True)
+def neighbors_of_neighbors(
+    rows, indices, squared, is_new, reverse, nearer, distances, found, begin, end
+):
+    """Look for nearer rows among the neighbours of neighbours, in both directions.
+
+    As many forward as reverse neighbours count, of a row and of each of these.  What
+    neither edge is new of was looked at in an earlier round.  ``nearer`` and
+    ``distances`` are the new lists, ``found`` which of their entries are new.
+    """
+    k, width = indices.shape[1], reverse.shape[1]
+    seen = np.full(len(rows), -1, np.int32)  # the row that last looked at each
+    for i in range(begin, end):
+        nearer[i] = indices[i]
+        distances[i] = squared[i]
+        seen[i] = i
+        for p in range(k):
+            seen[indices[i, p]] = i
+        for p in range(2 * width):
+            via = _entry(indices, is_new, reverse, i, p)
+            if via < 0:
+                break
+            for q in range(-1, 2 * width):
+                other = via
+                if q >= 0:
+                    other = _entry(indices, is_new, reverse, via >> 1, q)
+                    if other < 0:
+                        break
+                if not (via | other) & 1 or seen[other >> 1] == i:
+                    continue
+                j = other >> 1
+                seen[j] = i
+                distance = squared_distance(rows[i], rows[j])
+                if distance < distances[i, k - 1]:
+                    insert(nearer[i], distances[i], j, distance)
+        for p in range(k):
+            found[i, p] = 1
+            for q in range(k):
+                if nearer[i, p] == indices[i, q]:
+                    found[i, p] = 0
+                    break
