@@ -14,12 +14,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
-from napari_embedding_game.core.graph.leaf_search import Check
+from napari_embedding_game.core.graph.exact import in_threads
+from napari_embedding_game.core.graph.leaves import Check
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
 from shared import arguments, load, report
@@ -77,15 +77,16 @@ def measured(X: np.ndarray, search: str, repeats: int) -> dict[str, object]:
             for _ in range(repeats)
         ]
         found = np.load(out)
-    with ThreadPoolExecutor(2) as pool:
-        check = Check(Rows(X, "euclidean"), K, 99, pool)
+    with in_threads(2) as each:
+        check = Check(Rows(X, "euclidean").take, len(X), K, 99, each)
+        recall = check.recall(found[check.rows])
     return {
         "n": len(X),
         "search": told[0][0],
         "s": round(statistics.median(row[1] for row in told), 1),
         "processor s": round(statistics.median(row[2] for row in told), 1),
         "peak GiB": round(max(row[3] for row in told), 2),
-        "recall": round(check.recall(found[check.rows]), 4),
+        "recall": round(recall, 4),
     }
 
 

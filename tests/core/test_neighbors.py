@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
-import torch
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from napari_embedding_game.core import warm_up
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph import exact, leaves, loops
+from napari_embedding_game.core.graph import leaves, loops
 from napari_embedding_game.core.graph.neighbors import choose_search, knn_graph
 
 K = 8
@@ -349,5 +348,3 @@ def test_rows_of_zeros_and_ones_are_searched_honestly():
     X = (rng.random((6_000, 200)) < 0.1 * rng.random((6_000, 1))).astype(np.float32)
     graph = knn_graph(X, 15, search="projected")
     assert true_recall(X, graph) > 0.9
-
-

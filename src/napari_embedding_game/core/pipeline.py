@@ -21,13 +21,13 @@ from napari_embedding_game.core.dynamics.driver import play, resolve_device
 from napari_embedding_game.core.dynamics.optimizer import resolve_schedule
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.affinities import Edges, edges
-from napari_embedding_game.core.graph.precomputed import check_given
 from napari_embedding_game.core.graph.initialization import (
     among_neighbors,
     check_dimensions,
     start_layout,
 )
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
+from napari_embedding_game.core.graph.precomputed import check_given
 from napari_embedding_game.core.graph.row_affinities import ROW_AFFINITIES
 from napari_embedding_game.core.graph.starts import STARTS, check_fits
 from napari_embedding_game.core.inspect.isolation import isolation_of

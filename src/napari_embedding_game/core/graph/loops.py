@@ -5,7 +5,7 @@ are the same on any processor.  No loop is parallel by itself: threads share blo
 rows, and no row sees how many there are.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,assignment,call-arg"
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def _row_sum(term: Any) -> Any:
                 kind = ir.VectorType(ir.FloatType(), width)
                 end = builder.and_(n, n.type(-width))
                 lanes = cgutils.alloca_once_value(builder, ir.Constant(kind, None))
-                with cgutils.for_range_slice(
-                    builder, begin, end, n.type(width)
-                ) as at:
+                with cgutils.for_range_slice(builder, begin, end, n.type(width)) as at:
                     x, y = (
                         builder.load(
                             builder.bitcast(

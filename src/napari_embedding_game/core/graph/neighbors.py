@@ -51,9 +51,7 @@ from napari_embedding_game.core.threads import (
     resolve_n_jobs,
 )
 
-Search = Literal[
-    "given", "exact", "leaves", "projected", "brute", "descent", "blocks"
-]
+Search = Literal["given", "exact", "leaves", "projected", "brute", "descent", "blocks"]
 
 EXACT_WORK = 5e10
 """Largest n^2 D for which exact search is used."""
@@ -267,7 +265,7 @@ def _check_defined(metric: str, n_undefined: NDArray[Any]) -> None:
     if n_undefined.any():
         raise InputError(
             f"The distance {metric!r} is not defined for row {n_undefined.argmax()} of "
-            f"the data (counted from 0; rows like it: {np.count_nonzero(n_undefined):,})"
+            f"the data (counted from 0; such rows: {np.count_nonzero(n_undefined):,})"
             ", as where all values of a row are the same: leave it out, or choose "
             'another, as "euclidean".'
         )
@@ -350,11 +348,11 @@ def _search_own(
                 check = leaves.Check(
                     rows.__getitem__, n, n_neighbors, random_state, each
                 )
-                order, found, apart, recall = leaves.leaf_search(
+                order, indices, squared, recall = leaves.leaf_search(
                     rows, n_neighbors, check, each
                 )
-                indices, squared = np.empty_like(found), np.empty_like(apart)
-                indices[order], squared[order] = found, apart
+                back = np.argsort(order)
+                indices, squared = indices[back], squared[back]
     if recall is not None and recall < LEAST_RECALL:
         return None
     return indices, source.distances(squared), recall
