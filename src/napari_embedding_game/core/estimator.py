@@ -122,9 +122,10 @@ class EmbeddingGame(
         Threads; the result does not depend on it.
     random_state : int, RandomState or None, default=None
         None draws a seed; the seed used is kept in ``random_state_``.  The same seed
-        gives the same map, bit for bit, on the same machine with the same versions of
-        the libraries.  Elsewhere sums are rounded otherwise, and the map is another one
-        of the same quality; on CUDA each run is such another one.
+        gives the same map, bit for bit, with any number of threads and on any
+        processor; ``docs/reproducibility.md`` says which metrics, starts and methods of
+        the papers use libraries that may round otherwise elsewhere.  On CUDA each run
+        is another map of the same quality.
     method : str, default="game"
         Any of :data:`methods.METHODS`: "game", "ee", "ssne", "tsne", "umap",
         "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "pca_low_rank".

@@ -1,0 +1,32 @@
+"""Print the hashes of small maps, and of the places of new rows on them."""
+
+import sys
+
+import numpy as np
+
+from napari_embedding_game.core.estimator import EmbeddingGame
+from napari_embedding_game.core.snapshot import map_hash
+
+WAYS = (
+    {},
+    {"method": "tsne", "metric": "cosine"},
+    {"method": "ssne", "approximation": "mesh", "init": "random"},
+)
+
+
+def main():
+    rng = np.random.default_rng(0)
+    X = (
+        rng.random((400, 12), np.float32)
+        + 3 * rng.random((10, 12))[np.arange(400) % 10]
+    )
+    for number, way in enumerate(WAYS):
+        model = EmbeddingGame(
+            random_state=0, max_iter=12, n_jobs=int(sys.argv[1]), n_clusters=5, **way
+        ).fit(X)
+        new = model.transform(0.98 * X[:20])
+        print(f"{number}:{model.map_hash_}:{map_hash(new, model.labels_)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""A map has the same bits whatever processor, library kernels and threads make it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from napari_embedding_game.core import elementary
+from napari_embedding_game.core.energy import fourier
+
+PLAYER = Path(__file__).with_name("any_machine.py")
+OLD_LIBRARIES = {
+    "ATEN_CPU_CAPABILITY": "default",
+    "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL",
+    "OPENBLAS_CORETYPE": "Nehalem",
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-AVX512F,-FMA,-FMA4",
+}
+"""What makes libraries use the kernels of old processors; no others look at it."""
+OLD_PROCESSOR = OLD_LIBRARIES | {
+    "NUMBA_CPU_NAME": "generic",
+    "OPENBLAS_CORETYPE": "Sandybridge",
+}
+
+
+def hashes(n_jobs, settings):
+    """What the player prints under these settings."""
+    # A numpy without such kernels warns.
+    command = [sys.executable, "-W", "ignore", PLAYER, str(n_jobs)]
+    ran = subprocess.run(
+        command,
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()
+
+
+def test_maps_are_the_same_on_other_processors():
+    usual = hashes(2, {})
+    assert len(usual) == 3
+    assert hashes(1, OLD_LIBRARIES) == usual
+    assert hashes(4, OLD_PROCESSOR) == usual
+
+
+@pytest.mark.parametrize(
+    ("ours", "numpys", "x", "within"),
+    [
+        (elementary.exp, np.exp, np.linspace(-700, 700, 5001), 1e-15),
+        (elementary.log, np.log, np.logspace(-300, 300, 5001), 1e-15),
+        (elementary.log, np.log, 1 + np.linspace(-0.1, 0.1, 5001)[1::2], 1e-15),
+    ],
+)
+def test_elementary_functions_are_good_to_some_units(ours, numpys, x, within):
+    np.testing.assert_allclose(ours(x), numpys(x), rtol=within)
+
+
+def test_the_cosine_is_good_to_some_units():
+    x = np.linspace(-np.pi, np.pi, 5001)
+    np.testing.assert_allclose(elementary.cos(x), np.cos(x), atol=1e-15, rtol=0)
+
+
+@pytest.mark.parametrize("shape", [(60, 1, 96), (15, 8, 18), (9, 1, 10), (1, 1, 64)])
+@pytest.mark.parametrize(("dtype", "within"), [("f4", 4e-7), ("f8", 2e-15)])
+def test_fourier_transforms_are_numpys(shape, dtype, within):
+    grid = np.random.default_rng(0).random(shape).astype(dtype)
+    grid[len(grid) // 2 + 1 :] = 0
+    wanted = np.fft.rfftn(grid.astype(float))
+    found = fourier.forward(grid)
+    assert abs(found[0] + 1j * found[1] - wanted).max() < within * abs(wanted).max()
+    back = fourier.backward(found, shape[2], n_rows=max(1, shape[0] // 2))
+    np.testing.assert_allclose(back, grid[: len(back)], atol=4 * within)
+
+
+def test_lengths_are_quick_to_transform():
+    assert [fourier.fast_length(n) for n in (1, 7, 31, 641)] == [1, 8, 32, 648]
