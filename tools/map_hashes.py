@@ -3,7 +3,8 @@
     python tools/map_hashes.py                     # all at once against as it comes
     python tools/map_hashes.py --each              # each setting alone, to see which
     python tools/map_hashes.py --cases digits/tsne wide/game --settings blas1 numpy
-    python tools/map_hashes.py --write hashes.json # of this machine, to compare others'
+    python tools/map_hashes.py --write hashes.json # of this machine; and then
+    python tools/map_hashes.py --compare one.json other.json
 
 A setting makes numba, torch, numpy, OpenBLAS, MKL or the C library do as they would on
 another processor.  Where hashes differ, the first stage that does tells whom to ask.
@@ -17,6 +18,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,8 @@ SETTINGS: dict[str, dict[str, str]] = {
 }
 _ALL = ("generic", "torch", "numpy", "blas1", "libm", "1 thread")
 SETTINGS["all at once"] = {k: v for name in _ALL for k, v in SETTINGS[name].items()}
+Hashes = dict[str, dict[str, str]]
+"""Of each stage, by case."""
 STAGES = ("neighbours", "weights", "start", "layout", "labels", "new rows")
 NEW_ROWS = 60
 _WHOLE = ("digits/game", "digits/tsne", "large/game")
@@ -132,46 +136,56 @@ def hashes(name: str) -> dict[str, str]:
     return found
 
 
-def _run(setting: dict[str, str], chosen: list[str]) -> dict[str, dict[str, str]]:
+def _run(setting: dict[str, str], chosen: list[str]) -> Hashes:
     """Return the hashes of cases by name, worked out by a process with that setting."""
     command = [sys.executable, __file__, "--here", "--cases", *chosen]
     environment = {**os.environ, **setting}
     child = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-    found: dict[str, dict[str, str]] = json.loads(child.stdout.splitlines()[-1])
+    found: Hashes = json.loads(child.stdout.splitlines()[-1])
     return found
 
 
-def main() -> None:
-    """Print a table, or write the hashes of this machine."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", nargs="+", default=list(cases()))
-    parser.add_argument("--settings", nargs="+", default=["all at once"])
-    parser.add_argument("--each", action="store_true", help="every setting alone")
-    parser.add_argument("--write", help="a JSON file for the hashes of this machine")
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.here or options.write:
-        found = {}
-        for name in options.cases:
-            print(name, file=sys.stderr, flush=True)
-            found[name] = hashes(name)
-        text = json.dumps(found)
-        print(text)
-        if options.write:
-            with open(options.write, "w") as file:
-                file.write(text)
-        return
-    settings = list(SETTINGS) if options.each else options.settings
-    usual = _run({}, options.cases)
-    others = {setting: _run(SETTINGS[setting], options.cases) for setting in settings}
+def _table(usual: Hashes, others: dict[str, Hashes]) -> bool:
+    """Print the hashes and the first stage that differs; return whether any does."""
     print(f"| case | {' | '.join(STAGES)} | differs under |\n|{'---|' * 8}")
+    any_differs = False
     for name, known in usual.items():
         differs = []
         for setting, other in others.items():
             unlike = [s for s in STAGES if known.get(s) != other[name].get(s)]
             differs += [f"{setting}: {unlike[0]}"] if unlike else []
+        any_differs = any_differs or bool(differs)
         row = " | ".join(known.get(stage, "") for stage in STAGES)
         print(f"| {name} | {row} | {', '.join(differs) or 'none'} |")
+    return any_differs
+
+
+def main() -> None:
+    """Print a table, or write the hashes of this machine; 1 where any differ."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", nargs="+")
+    parser.add_argument("--settings", nargs="+", default=["all at once"])
+    parser.add_argument("--each", action="store_true", help="every setting alone")
+    parser.add_argument("--write", help="a JSON file for the hashes of this machine")
+    parser.add_argument("--compare", nargs="+", help="such files of several machines")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.compare:
+        files = {name: json.loads(Path(name).read_text()) for name in options.compare}
+        sys.exit(_table(next(iter(files.values())), files))
+    chosen = options.cases or list(cases())
+    if options.here or options.write:
+        found = {}
+        for name in chosen:
+            print(name, file=sys.stderr, flush=True)
+            found[name] = hashes(name)
+        print(json.dumps(found))
+        if options.write:
+            Path(options.write).write_text(json.dumps(found))
+        return
+    settings = list(SETTINGS) if options.each else options.settings
+    usual = _run({}, chosen)
+    sys.exit(_table(usual, {name: _run(SETTINGS[name], chosen) for name in settings}))
 
 
 if __name__ == "__main__":
